@@ -1,0 +1,151 @@
+//! BareMetalHost (`metal3.io/v1alpha1`): the part of it that placement and services need.
+//!
+//! Deserialising skips every other field, which is most of a live host's 4 KB of status.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// The API group of BareMetalHosts.
+pub const GROUP: &str = "metal3.io";
+/// Their kind.
+pub const KIND: &str = "BareMetalHost";
+
+/// Annotation: Metal3 leaves the host alone, and Cluster API does not take it.
+pub const PAUSED: &str = "baremetalhost.metal3.io/paused";
+/// Annotation: Metal3 has let go of the host.
+pub const DETACHED: &str = "baremetalhost.metal3.io/detached";
+/// Annotations by which Cluster API's Metal3 provider marks a host that must not be taken.
+pub const UNHEALTHY: [&str; 2] = ["capm3.metal3.io/unhealthy", "capi.metal3.io/unhealthy"];
+
+/// A BareMetalHost, from a manifest (without status) or from a live cluster.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BareMetalHost {
+    /// `group/version`.
+    #[serde(default)]
+    pub api_version: String,
+    /// Name, labels and what the API server adds.
+    #[serde(default)]
+    pub metadata: Metadata,
+    /// What is wanted of the host.
+    #[serde(default)]
+    pub spec: Option<Spec>,
+    /// What Metal3 reports of it.
+    #[serde(default)]
+    pub status: Option<Status>,
+}
+
+/// The metadata of an object, as far as it matters here.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    /// The object's name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The object's own namespace, before any kustomization.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Option<BTreeMap<String, String>>,
+    /// Annotations.
+    #[serde(default)]
+    pub annotations: Option<BTreeMap<String, String>>,
+    /// When deletion was asked for, on a live object.
+    #[serde(default)]
+    pub deletion_timestamp: Option<String>,
+    /// Set by the API server only.
+    #[serde(default)]
+    pub uid: Option<String>,
+    /// Set by the API server only.
+    #[serde(default)]
+    pub resource_version: Option<String>,
+    /// Set by the API server only; what is in it does not matter.
+    #[serde(default)]
+    pub managed_fields: Option<serde::de::IgnoredAny>,
+}
+
+/// A host's spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Spec {
+    /// The board management controller.
+    #[serde(default)]
+    pub bmc: Option<Bmc>,
+    /// The Secret with the host's network data; its namespace defaults to the host's.
+    #[serde(default)]
+    pub network_data: Option<Reference>,
+    /// The Secret with the network data for inspection, used where `networkData` is absent.
+    #[serde(default)]
+    pub preprovisioning_network_data_name: Option<String>,
+    /// Who uses the host; set once a Machine has taken it.
+    #[serde(default)]
+    pub consumer_ref: Option<Consumer>,
+}
+
+/// How to reach a host's board management controller.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bmc {
+    /// A URL whose scheme names the protocol, or a bare address.
+    #[serde(default)]
+    pub address: String,
+    /// The Secret with user name and password, in the host's namespace.
+    #[serde(default)]
+    pub credentials_name: String,
+    /// Whether the BMC's certificate is taken unseen.
+    #[serde(default)]
+    pub disable_certificate_verification: bool,
+}
+
+/// A reference to an object by name.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Reference {
+    /// The object's name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Its namespace; that of the referrer where absent.
+    #[serde(default)]
+    pub namespace: Option<String>,
+}
+
+/// The object that uses a host.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Consumer {
+    /// Usually `Metal3Machine`.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// Its namespace.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// Its name.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// A host's status.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// `OK`, `discovered`, `error`, `delayed`, `detached`.
+    #[serde(default)]
+    pub operational_status: Option<String>,
+    /// What kind of error the host is in; empty when in none.
+    #[serde(default)]
+    pub error_type: Option<String>,
+    /// The error in words; empty when in none.
+    #[serde(default)]
+    pub error_message: Option<String>,
+    /// Where the host is on its way to being used.
+    #[serde(default)]
+    pub provisioning: Option<Provisioning>,
+}
+
+/// The provisioning part of a host's status.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Provisioning {
+    /// `available`, `ready` (its old name), `provisioned`, `inspecting`, …
+    #[serde(default)]
+    pub state: Option<String>,
+}

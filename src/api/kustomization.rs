@@ -1,0 +1,47 @@
+//! `kustomization.yaml`: the fields that decide which file a build reaches, and under which namespace.
+
+use serde::Deserialize;
+
+/// The file names under which kustomize finds a kustomization.
+pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// A Kustomization or Component.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kustomization {
+    /// `Component` for one that only works inside another build; absent in most.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// The namespace that every namespaced object of the build gets.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// What every object's name gets in front.
+    #[serde(default)]
+    pub name_prefix: Option<String>,
+    /// What every object's name gets behind.
+    #[serde(default)]
+    pub name_suffix: Option<String>,
+    /// Files, directories and remote bases.
+    #[serde(default)]
+    pub resources: Option<Vec<String>>,
+    /// The old name of directories among the resources.
+    #[serde(default)]
+    pub bases: Option<Vec<String>>,
+    /// Directories with components.
+    #[serde(default)]
+    pub components: Option<Vec<String>>,
+    /// Patches, of which the files matter: a patch looks like a host but is none.
+    #[serde(default)]
+    pub patches: Option<Vec<Patch>>,
+    /// The old form of merge patches: paths or inline text.
+    #[serde(default)]
+    pub patches_strategic_merge: Option<Vec<String>>,
+}
+
+/// An entry of `patches:`.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Patch {
+    /// The patch's file, where it is not inline.
+    #[serde(default)]
+    pub path: Option<String>,
+}

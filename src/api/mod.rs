@@ -1,0 +1,17 @@
+//! The kinds that sipgen reads, as Rust types.
+//!
+//! * [`names`]: names and numbers that can only be made valid: keys of hosts and clusters, roles, NodePorts.
+//! * [`sipcluster`]: what a tenant asks for.
+//! * [`host`]: BareMetalHost, the part of it that placement and services need.
+//! * [`network_data`]: a host's addresses, in OpenStack's format.
+//! * [`kustomization`]: which file a `kustomize build` reaches, and with which namespace.
+//! * [`assignment`]: the labels and annotations that say whose a host is.
+//!
+//! Nothing here knows files, git or what is written.
+
+pub mod assignment;
+pub mod host;
+pub mod kustomization;
+pub mod names;
+pub mod network_data;
+pub mod sipcluster;

@@ -1,0 +1,269 @@
+//! Names and numbers of the domain, checked once at the border and trusted ever after.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+/// Why a text is not the name or number that it should be. Its display completes the sentence "`x` …".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Invalid(String);
+
+/// A namespace: a DNS label (RFC 1123) of at most 63 characters, so without dots and fit for a path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Namespace(String);
+
+impl Namespace {
+    /// The namespace of an object that names none.
+    pub fn default_namespace() -> Self {
+        Self("default".to_owned())
+    }
+
+    /// The namespace's name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Namespace {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text.len() > 63 {
+            return Err(Invalid("has more than 63 characters".to_owned()));
+        }
+        if text.contains('.') {
+            return Err(Invalid("has a dot, which a namespace must not have".to_owned()));
+        }
+        check_dns(text)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// An object's name: a DNS subdomain (RFC 1123) of at most 253 characters; it may have dots.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct ObjectName(String);
+
+impl ObjectName {
+    /// The name itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ObjectName {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text.len() > 253 {
+            return Err(Invalid("has more than 253 characters".to_owned()));
+        }
+        check_dns(text)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// RFC 1123: parts of `a-z`, `0-9` and `-` between dots, each beginning and ending with a letter or digit.
+fn check_dns(text: &str) -> Result<(), Invalid> {
+    let part_ok = |part: &str| {
+        let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+        part.len() <= 63
+            && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            && edge(part.chars().next())
+            && edge(part.chars().last())
+    };
+    if text.split('.').all(part_ok) {
+        Ok(())
+    } else {
+        Err(Invalid(
+            "is not a DNS name: lower-case letters, digits and `-`, beginning and ending with a letter or digit"
+                .to_owned(),
+        ))
+    }
+}
+
+macro_rules! object_key {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        pub struct $name {
+            /// The object's namespace, as `kustomize build` gives it.
+            pub namespace: Namespace,
+            /// The object's name.
+            pub name: ObjectName,
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}/{}", self.namespace, self.name)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Invalid;
+
+            /// Reads `NAMESPACE/NAME`.
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                let (namespace, name) = text
+                    .split_once('/')
+                    .ok_or_else(|| Invalid("is not NAMESPACE/NAME".to_owned()))?;
+                Ok(Self { namespace: namespace.parse()?, name: name.parse()? })
+            }
+        }
+    };
+}
+
+object_key! {
+    /// What identifies a BareMetalHost. A snapshot has hosts of many namespaces, so the name alone does not.
+    HostKey
+}
+
+object_key! {
+    /// What identifies a SIPCluster.
+    ClusterKey
+}
+
+object_key! {
+    /// What identifies a Secret.
+    SecretKey
+}
+
+/// What a host is for in its cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum Role {
+    /// Runs the tenant's control plane.
+    ControlPlane,
+    /// Runs the tenant's workloads.
+    Worker,
+}
+
+impl Role {
+    /// Both roles, in the order in which they are filled.
+    pub const ALL: [Role; 2] = [Role::ControlPlane, Role::Worker];
+
+    /// The role's name as it stands in `spec.nodes` and in the node-type label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::ControlPlane => "ControlPlane",
+            Role::Worker => "Worker",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Role::ALL
+            .into_iter()
+            .find(|role| role.as_str() == text)
+            .ok_or_else(|| Invalid("is not a role: the roles are ControlPlane and Worker".to_owned()))
+    }
+}
+
+/// A port that every node of the base cluster opens for a Service; the default range of Kubernetes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct NodePort(u16);
+
+impl NodePort {
+    /// The lowest NodePort.
+    pub const FIRST: u16 = 30000;
+    /// The highest NodePort.
+    pub const LAST: u16 = 32767;
+
+    /// The port's number.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+}
+
+impl TryFrom<i64> for NodePort {
+    type Error = Invalid;
+
+    fn try_from(number: i64) -> Result<Self, Invalid> {
+        u16::try_from(number)
+            .ok()
+            .filter(|port| (Self::FIRST..=Self::LAST).contains(port))
+            .map(Self)
+            .ok_or_else(|| Invalid(format!("is outside the NodePorts {}-{}", Self::FIRST, Self::LAST)))
+    }
+}
+
+/// Whether a text can be a label's value: at most 63 characters of letters, digits, `-`, `_` and `.`,
+/// beginning and ending with a letter or digit; or empty.
+pub fn is_label_value(text: &str) -> bool {
+    let edge = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
+    text.len() <= 63
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && edge(text.chars().next())
+        && edge(text.chars().last())
+}
+
+/// Whether a text can be a label's key: a name like a label's value, not empty, and before it, if wanted, a
+/// DNS name and a slash.
+pub fn is_label_key(text: &str) -> bool {
+    let (prefix, name) = match text.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, text),
+    };
+    !name.is_empty()
+        && is_label_value(name)
+        && prefix.is_none_or(|prefix| prefix.len() <= 253 && check_dns(prefix).is_ok())
+}
+
+macro_rules! display_as_str {
+    ($($name:ty),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    )*};
+}
+display_as_str!(Namespace, ObjectName, Role);
+
+impl fmt::Display for NodePort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_a_dns_label_so_it_can_never_leave_its_directory() {
+        for bad in ["", ".", "..", "a/b", "A", "a.b", "-a", "a-", "a b", &"a".repeat(64)] {
+            assert!(bad.parse::<Namespace>().is_err(), "{bad:?} must be refused");
+        }
+        assert!("tenant-a".parse::<Namespace>().is_ok());
+    }
+
+    #[test]
+    fn an_object_name_may_have_dots_but_no_empty_part() {
+        assert!("edge.lab-1".parse::<ObjectName>().is_ok());
+        for bad in ["..", "a..b", ".a", "a.", "a_b", &"a".repeat(254)] {
+            assert!(bad.parse::<ObjectName>().is_err(), "{bad:?} must be refused");
+        }
+    }
+
+    #[test]
+    fn node_ports_end_where_those_of_kubernetes_end() {
+        assert!(NodePort::try_from(30000).is_ok());
+        assert!(NodePort::try_from(32767).is_ok());
+        for bad in [29999, 32768, 0, -1, 95536] {
+            assert!(NodePort::try_from(bad).is_err(), "{bad} must be refused");
+        }
+    }
+
+    #[test]
+    fn label_keys_may_have_a_prefix() {
+        assert!(is_label_key("vino.airshipit.org/rack"));
+        assert!(is_label_key("rack"));
+        for bad in ["", "/", "a/", "/a", "a/b/c", "a b"] {
+            assert!(!is_label_key(bad), "{bad:?} must be refused");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A host's network data: OpenStack's `network_data.json`, as JSON or as YAML.
+
+use std::net::IpAddr;
+
+use serde::Deserialize;
+
+/// The keys of a Secret that may hold network data, the first one there wins.
+pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
+
+/// The part of a Secret that can hold network data. No other value of a Secret is ever read.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkDataSecret {
+    /// `group/version`.
+    #[serde(default)]
+    pub api_version: String,
+    /// Name and namespace.
+    #[serde(default)]
+    pub metadata: super::host::Metadata,
+    /// Base64 values.
+    #[serde(default)]
+    pub data: Option<Values>,
+    /// Plain values.
+    #[serde(default)]
+    pub string_data: Option<Values>,
+}
+
+/// The values of a Secret that may hold network data.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Values {
+    /// Metal3's own key.
+    #[serde(default)]
+    pub network_data: Option<String>,
+    /// The key that is used where `networkData` is absent.
+    #[serde(default)]
+    pub value: Option<String>,
+}
+
+/// A host's networks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NetworkData {
+    networks: Vec<Network>,
+}
+
+/// One network of a host. A `nodeInterfaceId` names it by its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Network {
+    id: String,
+    address: Option<IpAddr>,
+}
+
+/// Why an interface of a host gives no address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoAddress {
+    /// No network has this id.
+    NoSuchNetwork,
+    /// The network has no static address, as with DHCP.
+    NoStaticAddress,
+}
+
+/// Why a text is not network data. The display is one clause without the text itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// Neither JSON nor YAML of the expected shape.
+    #[error("is not network data: {0}")]
+    Shape(String),
+    /// An `ip_address` that is no address.
+    #[error("has the ip_address `{address}` in network `{network}`, which is not an IP address")]
+    Address {
+        /// The network's id.
+        network: String,
+        /// What stands there.
+        address: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    #[serde(default)]
+    networks: Vec<RawNetwork>,
+}
+
+#[derive(Deserialize)]
+struct RawNetwork {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    ip_address: Option<String>,
+}
+
+impl NetworkData {
+    /// Reads network data from JSON or YAML.
+    pub fn parse(text: &str) -> Result<Self, Malformed> {
+        // JSON is tried first because it is an order of magnitude faster, and is what real Secrets hold.
+        let raw: Raw = match serde_json::from_str(text) {
+            Ok(raw) => raw,
+            Err(_) => yaml_serde::from_str(text).map_err(|error| Malformed::Shape(error.to_string()))?,
+        };
+        let networks = raw
+            .networks
+            .into_iter()
+            .filter_map(|network| Some((network.id?, network.ip_address)))
+            .map(|(id, address)| match address.as_deref().map(parse_address) {
+                None | Some(Ok(None)) => Ok(Network { id, address: None }),
+                Some(Ok(address)) => Ok(Network { id, address }),
+                Some(Err(address)) => Err(Malformed::Address { network: id, address }),
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { networks })
+    }
+
+    /// The address on the network with this id.
+    pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddress> {
+        let mut same_id = self.networks.iter().filter(|network| network.id == interface).peekable();
+        if same_id.peek().is_none() {
+            return Err(NoAddress::NoSuchNetwork);
+        }
+        same_id.find_map(|network| network.address).ok_or(NoAddress::NoStaticAddress)
+    }
+}
+
+/// Real data carries a prefix (`10.0.0.5/24`) although Nova's schema has none, and `<no value>` or nothing
+/// where a template found no address.
+fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
+    let text = text.trim();
+    if text.is_empty() || text == "<no value>" {
+        return Ok(None);
+    }
+    let (address, prefix) = match text.split_once('/') {
+        Some((address, prefix)) => (address, Some(prefix)),
+        None => (text, None),
+    };
+    let malformed = || text.to_owned();
+    let address: IpAddr = address.parse().map_err(|_| malformed())?;
+    let longest = if address.is_ipv4() { 32 } else { 128 };
+    match prefix.map(str::parse::<u8>) {
+        None => Ok(Some(address)),
+        Some(Ok(prefix)) if prefix <= longest => Ok(Some(address)),
+        Some(_) => Err(malformed()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn networks(body: &str) -> Result<NetworkData, Malformed> {
+        NetworkData::parse(&format!("networks:\n{body}"))
+    }
+
+    #[test]
+    fn json_and_yaml_say_the_same() {
+        let json = NetworkData::parse(r#"{"networks": [{"id": "oam", "type": "ipv4", "ip_address": "192.0.2.7"}]}"#);
+        let yaml = networks("- id: oam\n  type: ipv4\n  ip_address: 192.0.2.7\n");
+        assert_eq!(json, yaml);
+        assert_eq!(json.unwrap().address("oam"), Ok("192.0.2.7".parse().unwrap()));
+    }
+
+    #[test]
+    fn an_address_may_carry_a_prefix_and_may_be_ipv6() {
+        let data = networks("- {id: a, ip_address: 192.0.2.7/24}\n- {id: b, ip_address: '2001:db8::7/64'}\n").unwrap();
+        assert_eq!(data.address("a"), Ok("192.0.2.7".parse().unwrap()));
+        assert_eq!(data.address("b"), Ok("2001:db8::7".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_network_without_a_static_address_is_told_from_a_missing_one() {
+        let data = networks("- {id: dhcp, type: ipv4_dhcp}\n- {id: none, ip_address: <no value>}\n").unwrap();
+        assert_eq!(data.address("dhcp"), Err(NoAddress::NoStaticAddress));
+        assert_eq!(data.address("none"), Err(NoAddress::NoStaticAddress));
+        assert_eq!(data.address("oam"), Err(NoAddress::NoSuchNetwork));
+    }
+
+    #[test]
+    fn a_malformed_address_is_named() {
+        for bad in ["192.0.2.300", "192.0.2.7/33", "2001:db8::g", "192.0.2.7/x"] {
+            let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
+            assert!(error.to_string().contains(bad), "{error}");
+        }
+    }
+}

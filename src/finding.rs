@@ -1,0 +1,73 @@
+//! Findings: what is wrong with the input, where, and what to do about it.
+
+use crate::api::names::ClusterKey;
+use crate::source::Place;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing may be written for what the finding concerns.
+    Error,
+    /// Worth knowing; stops nothing.
+    Warning,
+}
+
+/// One thing that is wrong with the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// Where: the first place is the one to mend, the others belong to the story.
+    pub places: Vec<(Place, Option<String>)>,
+    /// What to do, in one sentence or a few lines.
+    pub help: Option<String>,
+    /// The clusters that it concerns; none when it concerns the whole run.
+    pub clusters: Vec<ClusterKey>,
+}
+
+impl Finding {
+    /// An error with this message.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, message.into())
+    }
+
+    /// A warning with this message.
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, message.into())
+    }
+
+    fn new(severity: Severity, message: String) -> Self {
+        Self { severity, message, places: Vec::new(), help: None, clusters: Vec::new() }
+    }
+
+    /// Adds the place to mend.
+    pub fn at(mut self, place: Place) -> Self {
+        self.places.push((place, None));
+        self
+    }
+
+    /// Adds a place that belongs to the story, with what is there.
+    pub fn see(mut self, place: Place, what: impl Into<String>) -> Self {
+        self.places.push((place, Some(what.into())));
+        self
+    }
+
+    /// Says what to do.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Says which cluster it concerns.
+    pub fn of(mut self, cluster: &ClusterKey) -> Self {
+        self.clusters.push(cluster.clone());
+        self
+    }
+
+    /// Whether it stops what it concerns.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}

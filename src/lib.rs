@@ -1,0 +1,6 @@
+//! Turns bare-metal tenant-cluster requests into GitOps manifests.
+pub mod api;
+pub mod finding;
+pub mod layout;
+pub mod site;
+pub mod source;

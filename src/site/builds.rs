@@ -1,0 +1,226 @@
+//! Which files a `kustomize build` of the repo reaches, from where, and with which namespace.
+//!
+//! kustomize itself is not called: it takes minutes on an inventory of thousands of hosts. What decides
+//! reach and namespace is little, and is modelled here; a fixture's build by the real kustomize is the test.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+
+use crate::api::kustomization::Kustomization;
+use crate::finding::Finding;
+use crate::source::{Origin, Place};
+
+/// All builds of a repo: its outermost kustomizations and what they reach.
+#[derive(Debug, Default)]
+pub struct Builds {
+    roots: Vec<Root>,
+    reached: HashMap<Utf8PathBuf, Vec<Reach>>,
+    patches: BTreeSet<Utf8PathBuf>,
+}
+
+/// An outermost kustomization: no other one of the repo has it among its resources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// Its directory, relative to the repo's root; empty for the root itself.
+    pub directory: Utf8PathBuf,
+    /// Its file.
+    pub file: Arc<Utf8Path>,
+}
+
+/// One way in which a build reaches a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reach {
+    /// Index of the root, see [`Builds::root`].
+    pub root: usize,
+    /// The namespace that the build gives, with the kustomization that says so; the outermost wins.
+    pub namespace: Option<(String, Arc<Utf8Path>)>,
+    /// A kustomization on the way that renames what it builds.
+    pub renamed_by: Option<Arc<Utf8Path>>,
+}
+
+struct Node {
+    file: Arc<Utf8Path>,
+    kustomization: Kustomization,
+    resources: Vec<Utf8PathBuf>,
+}
+
+impl Builds {
+    /// Works out the builds from all kustomizations of a repo. Cycles are findings.
+    pub fn new(kustomizations: Vec<(Origin, Kustomization)>) -> (Self, Vec<Finding>) {
+        let mut nodes: BTreeMap<Utf8PathBuf, Node> = BTreeMap::new();
+        let mut patches = BTreeSet::new();
+        for (origin, kustomization) in kustomizations {
+            let directory = origin.file.parent().unwrap_or(Utf8Path::new("")).to_owned();
+            let listed = [&kustomization.resources, &kustomization.bases, &kustomization.components];
+            let resources = listed.into_iter().flatten().flatten().filter_map(|path| join(&directory, path)).collect();
+            let patch_paths = kustomization.patches.iter().flatten().filter_map(|patch| patch.path.as_ref());
+            let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
+            patches.extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
+            nodes.insert(directory, Node { file: origin.file, kustomization, resources });
+        }
+
+        let inner: BTreeSet<&Utf8PathBuf> =
+            nodes.values().flat_map(|node| &node.resources).filter(|path| nodes.contains_key(*path)).collect();
+        let mut builds = Builds { patches, ..Builds::default() };
+        let mut visited = BTreeSet::new();
+        for (directory, node) in &nodes {
+            // A component works only inside another build.
+            let is_component = node.kustomization.kind.as_deref() == Some("Component");
+            if inner.contains(directory) || is_component {
+                continue;
+            }
+            let root = builds.roots.len();
+            builds.roots.push(Root { directory: directory.clone(), file: node.file.clone() });
+            builds.walk(&nodes, directory, &Reach { root, namespace: None, renamed_by: None }, &mut visited);
+        }
+        let findings = nodes
+            .iter()
+            .filter(|(directory, _)| inner.contains(directory) && !visited.contains(*directory))
+            .map(|(_, node)| {
+                Finding::error(format!("{} has itself among its resources, directly or through others", node.file))
+                    .at(Place::File(node.file.clone()))
+                    .help("kustomize cannot build a cycle; remove one of the references")
+            })
+            .collect();
+        (builds, findings)
+    }
+
+    /// Goes down from a kustomization. An outer namespace wins over an inner one, as in kustomize, where the
+    /// outer transformer runs last. Cycles are not entered: every node of one has somebody that refers to it,
+    /// so it is no root, and from a root each path is walked until it would repeat itself.
+    fn walk(
+        &mut self,
+        nodes: &BTreeMap<Utf8PathBuf, Node>,
+        directory: &Utf8PathBuf,
+        reach: &Reach,
+        visited: &mut BTreeSet<Utf8PathBuf>,
+    ) {
+        let mut pending = vec![(directory.clone(), reach.clone(), vec![directory.clone()])];
+        while let Some((directory, mut reach, path)) = pending.pop() {
+            let Some(node) = nodes.get(&directory) else { continue };
+            visited.insert(directory);
+            let own = &node.kustomization;
+            if reach.namespace.is_none() {
+                let namespace = own.namespace.clone().filter(|namespace| !namespace.is_empty());
+                reach.namespace = namespace.map(|namespace| (namespace, node.file.clone()));
+            }
+            let renames = [&own.name_prefix, &own.name_suffix].into_iter().flatten().any(|text| !text.is_empty());
+            if renames {
+                reach.renamed_by.get_or_insert_with(|| node.file.clone());
+            }
+            for resource in &node.resources {
+                if !nodes.contains_key(resource) {
+                    let reached = self.reached.entry(resource.clone()).or_default();
+                    if !reached.contains(&reach) {
+                        reached.push(reach.clone());
+                    }
+                } else if !path.contains(resource) {
+                    let path = path.iter().cloned().chain([resource.clone()]).collect();
+                    pending.push((resource.clone(), reach.clone(), path));
+                }
+            }
+        }
+    }
+
+    /// The ways in which builds reach a file; none when no build does.
+    pub fn reach(&self, file: &Utf8Path) -> &[Reach] {
+        self.reached.get(file).map_or(&[], Vec::as_slice)
+    }
+
+    /// The root with an index that a [`Reach`] has.
+    pub fn root(&self, index: usize) -> &Root {
+        &self.roots[index]
+    }
+
+    /// Whether a file is a patch, which looks like an object but is none.
+    pub fn is_patch(&self, file: &Utf8Path) -> bool {
+        self.patches.contains(file) && self.reach(file).is_empty()
+    }
+}
+
+/// A path as a kustomization writes it, relative to the repo's root; `None` for remote ones, inline texts and
+/// such that leave the repo.
+fn join(directory: &Utf8Path, path: &str) -> Option<Utf8PathBuf> {
+    if path.contains("://") || path.contains('\n') || path.starts_with('/') {
+        return None;
+    }
+    let mut joined = directory.to_owned();
+    for component in Utf8Path::new(path).components() {
+        match component {
+            Utf8Component::Normal(name) => joined.push(name),
+            Utf8Component::ParentDir => {
+                if !joined.pop() {
+                    return None;
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Worktree;
+
+    /// Builds of kustomizations given as (directory, text).
+    fn builds(kustomizations: &[(&str, &str)]) -> (Builds, Vec<Finding>) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(dir.path()).unwrap();
+        for (directory, text) in kustomizations {
+            std::fs::create_dir_all(root.join(directory)).unwrap();
+            std::fs::write(root.join(directory).join("kustomization.yaml"), text).unwrap();
+        }
+        let worktree = Worktree::new(root);
+        let files = worktree.files(Utf8Path::new("overlays")).unwrap();
+        let read = worktree.scan(&files, |_, _| true, |document| Some((document.origin.clone(), document.parse().unwrap())));
+        Builds::new(read.unwrap())
+    }
+
+    fn namespace(builds: &Builds, file: &str) -> Vec<Option<String>> {
+        let reach = builds.reach(Utf8Path::new(file));
+        reach.iter().map(|reach| reach.namespace.as_ref().map(|(namespace, _)| namespace.clone())).collect()
+    }
+
+    #[test]
+    fn the_outermost_namespace_wins() {
+        let (builds, findings) = builds(&[
+            ("site", "namespace: outer\nresources: [a.yaml, inner]"),
+            ("site/inner", "namespace: inner\nresources: [b.yaml, ../../shared]"),
+            ("shared", "resources: [c.yaml]"),
+        ]);
+        assert!(findings.is_empty());
+        for file in ["site/a.yaml", "site/inner/b.yaml", "shared/c.yaml"] {
+            assert_eq!(namespace(&builds, file), [Some("outer".to_owned())], "{file}");
+        }
+        assert_eq!(builds.roots.len(), 1);
+        assert_eq!(builds.root(0).directory, "site");
+    }
+
+    #[test]
+    fn a_file_that_two_builds_reach_has_two_reaches() {
+        let (builds, _) = builds(&[
+            ("a", "namespace: a\nresources: [../base]"),
+            ("b", "namespace: b\nresources: [../base]"),
+            ("base", "resources: [host.yaml]"),
+        ]);
+        assert_eq!(namespace(&builds, "base/host.yaml"), [Some("a".to_owned()), Some("b".to_owned())]);
+    }
+
+    #[test]
+    fn an_unreached_file_is_in_no_build_and_a_patch_is_no_resource() {
+        let (builds, _) = builds(&[(".", "resources: [a.yaml]\npatches: [{path: p.yaml}, {patch: x}]")]);
+        assert!(builds.reach(Utf8Path::new("b.yaml")).is_empty());
+        assert!(builds.is_patch(Utf8Path::new("p.yaml")));
+        assert!(!builds.is_patch(Utf8Path::new("a.yaml")));
+    }
+
+    #[test]
+    fn a_cycle_is_a_finding_and_ends() {
+        let (_, findings) = builds(&[("a", "resources: [../b]"), ("b", "resources: [../a]")]);
+        assert_eq!(findings.len(), 2);
+    }
+}

@@ -1,0 +1,98 @@
+//! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
+//!
+//! * [`settings`]: `sipgen.yaml`.
+//! * [`builds`]: which kustomization reaches which file, and with which namespace.
+//! * [`cluster`]: a SIPCluster, checked; [`selector`] is the part of it that chooses hosts.
+//! * [`inventory`]: every host once, from manifests and snapshots.
+//! * [`state`]: what the last run wrote, which is who has which host.
+//! * [`objects`]: from documents to typed objects with the names that their builds give them.
+//! * [`ports`]: NodePorts are unique in the base cluster.
+//!
+//! How hosts are chosen is not known here.
+
+pub mod builds;
+pub mod cluster;
+pub mod inventory;
+mod objects;
+mod ports;
+mod selector;
+pub mod settings;
+pub mod state;
+
+use std::collections::BTreeMap;
+
+use crate::api::names::ClusterKey;
+use crate::finding::Finding;
+use crate::source::{Origin, ReadError, Worktree};
+
+pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
+pub use inventory::{Host, Inventory, Standing};
+pub use settings::Settings;
+pub use state::State;
+
+/// What a repo says of its clusters and hosts.
+#[derive(Debug)]
+pub struct Site {
+    /// The settings that it was read with.
+    pub settings: Settings,
+    /// Every cluster that the repo asks for.
+    pub clusters: BTreeMap<ClusterKey, Request>,
+    /// Every host.
+    pub inventory: Inventory,
+    /// What the last run left in the output directory.
+    pub state: State,
+}
+
+/// A SIPCluster of the repo.
+#[derive(Debug)]
+pub struct Request {
+    /// Where it stands.
+    pub origin: Origin,
+    /// What it asks for; nothing when that is invalid, which a finding says.
+    pub cluster: Option<Cluster>,
+}
+
+impl Site {
+    /// Reads a repo, and what the last run wrote into it. What is wrong with the content is in the findings.
+    ///
+    /// # Errors
+    ///
+    /// When a file or directory cannot be read.
+    pub fn read(worktree: &Worktree, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
+        let (objects, mut findings) = objects::read(worktree, &settings.output)?;
+        let (inventory, found) = inventory::assemble(
+            objects.hosts,
+            objects.secrets,
+            &objects.builds,
+            settings.inventory.mode,
+            &settings.output,
+        );
+        findings.extend(found);
+
+        let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
+        for document in objects.clusters {
+            let objects::ClusterDocument { key, origin, spec } = document;
+            if let Some(other) = clusters.get(&key) {
+                findings.push(
+                    Finding::error(format!("there are two SIPClusters {key}"))
+                        .at(origin.start())
+                        .see(other.origin.start(), "the other one")
+                        .help("remove one of them, or give it another name")
+                        .of(&key),
+                );
+                continue;
+            }
+            let cluster = spec.and_then(|spec| {
+                let (cluster, found) = Cluster::check(key.clone(), origin.clone(), &spec);
+                findings.extend(found);
+                cluster
+            });
+            clusters.insert(key, Request { origin, cluster });
+        }
+        findings.extend(ports::clashes(clusters.values().filter_map(|request| request.cluster.as_ref())));
+
+        let (state, found) = State::read(worktree, &settings.output)?;
+        findings.extend(found);
+        Ok((Self { settings, clusters, inventory, state }, findings))
+    }
+}

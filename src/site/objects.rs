@@ -1,0 +1,271 @@
+//! From documents to typed objects, with the names that their builds give them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use serde::Deserialize;
+
+use super::builds::Builds;
+use super::inventory::{HostDocument, NetworkSecret};
+use crate::api::host::{self, BareMetalHost, Metadata};
+use crate::api::kustomization::{self, Kustomization};
+use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, SecretKey};
+use crate::api::network_data::NetworkDataSecret;
+use crate::api::sipcluster::{self, SIPClusterSpec};
+use crate::finding::Finding;
+use crate::source::{Document, Origin, ParseError, Place, ReadError, Worktree, mentions};
+
+/// What concerns us in a repo.
+pub(super) struct Objects {
+    pub(super) clusters: Vec<ClusterDocument>,
+    pub(super) hosts: Vec<HostDocument>,
+    pub(super) secrets: Vec<NetworkSecret>,
+    pub(super) builds: Builds,
+}
+
+/// A SIPCluster as it stands in a file.
+pub(super) struct ClusterDocument {
+    pub(super) key: ClusterKey,
+    pub(super) origin: Origin,
+    /// What it asks for; nothing when it cannot be read, which a finding says.
+    pub(super) spec: Option<Box<SIPClusterSpec>>,
+}
+
+/// One document that concerns us, before the builds that name it are known.
+enum Object {
+    Cluster(Origin, Metadata, Result<Box<SIPClusterSpec>, ParseError>),
+    Host(Origin, Box<BareMetalHost>),
+    Secret(Origin, NetworkDataSecret),
+    Kustomization(Origin, Box<Kustomization>),
+    Unreadable(Finding),
+}
+
+/// What stands at the head of every object.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Envelope {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct WithSpec {
+    spec: SIPClusterSpec,
+}
+
+/// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
+const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
+
+/// Finds by kind what concerns us in the files of a worktree, except below `output`.
+pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, Vec<Finding>), ReadError> {
+    let files = worktree.files(output)?;
+    let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret"]);
+    let read = worktree.scan(&files, |file, content| is_kustomization(file) || ours(content), interpret)?;
+
+    let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut findings = Vec::new();
+    for object in read {
+        match object {
+            Object::Cluster(origin, metadata, spec) => clusters.push((origin, metadata, spec)),
+            Object::Host(origin, host) => hosts.push((origin, host)),
+            Object::Secret(origin, secret) => secrets.push((origin, secret)),
+            Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
+            Object::Unreadable(finding) => findings.push(finding),
+        }
+    }
+    let (builds, found) = Builds::new(kustomizations);
+    findings.extend(found);
+
+    let mut names = Names { builds: &builds, findings, renamed: BTreeSet::new() };
+    let mut objects = Objects { clusters: Vec::new(), hosts: Vec::new(), secrets: Vec::new(), builds: Builds::default() };
+    for (origin, metadata, spec) in clusters {
+        let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
+        let key = ClusterKey { namespace, name };
+        let spec = spec.map_err(|error| names.findings.push(unreadable(&origin, &error, sipcluster::KIND).of(&key)));
+        objects.clusters.push(ClusterDocument { key, origin, spec: spec.ok() });
+    }
+    for (origin, host) in hosts {
+        let Some((namespace, name)) = names.of(host::KIND, &origin, &host.metadata) else { continue };
+        objects.hosts.push(HostDocument { key: HostKey { namespace, name }, origin, host: *host });
+    }
+    for (origin, secret) in secrets {
+        objects.secrets.extend(names.secret(&origin, secret));
+    }
+    let findings = names.findings;
+    objects.builds = builds;
+    Ok((objects, findings))
+}
+
+fn is_kustomization(file: &Utf8Path) -> bool {
+    file.file_name().is_some_and(|name| kustomization::FILE_NAMES.contains(&name))
+}
+
+/// Reads a document if it concerns us. Templates of other tools look like our kinds and are none.
+fn interpret(document: Document<'_>) -> Option<Object> {
+    let origin = document.origin.clone();
+    if is_kustomization(&origin.file) {
+        return match document.parse::<Kustomization>() {
+            Ok(kustomization) => Some(Object::Kustomization(origin, Box::new(kustomization))),
+            Err(_) if document.looks_like_template() => None,
+            Err(error) => Some(Object::Unreadable(unreadable(&origin, &error, "kustomization"))),
+        };
+    }
+    if let Some(error) = document.broken() {
+        let ours = document.mentions_kind(&OUR_KINDS) && !document.looks_like_template();
+        return ours.then(|| Object::Unreadable(unreadable(&origin, error, "resource")));
+    }
+    match document.kind()? {
+        sipcluster::KIND => cluster(&document),
+        host::KIND => match document.parse::<BareMetalHost>() {
+            Ok(host) if group(&host.api_version) == host::GROUP => Some(Object::Host(origin, Box::new(host))),
+            Ok(_) => None,
+            Err(_) if document.looks_like_template() => None,
+            Err(error) => Some(Object::Unreadable(unreadable(&origin, &error, host::KIND))),
+        },
+        // A Secret that cannot be read as one may still be somebody's: a host that needs it says that it misses it.
+        "Secret" => match document.parse::<NetworkDataSecret>() {
+            Ok(secret) if secret.api_version == "v1" => Some(Object::Secret(origin, secret)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn cluster(document: &Document<'_>) -> Option<Object> {
+    let origin = document.origin.clone();
+    let envelope = match document.parse::<Envelope>() {
+        Ok(envelope) => envelope,
+        Err(_) if document.looks_like_template() => return None,
+        Err(error) => return Some(Object::Unreadable(unreadable(&origin, &error, sipcluster::KIND))),
+    };
+    if group(&envelope.api_version) != sipcluster::GROUP {
+        return None;
+    }
+    if envelope.api_version != format!("{}/v1", sipcluster::GROUP) {
+        return Some(Object::Unreadable(
+            Finding::error(format!("the SIPCluster has the unknown apiVersion {}", envelope.api_version))
+                .at(origin.at(["apiVersion"]))
+                .help(format!("write `apiVersion: {}/v1`", sipcluster::GROUP)),
+        ));
+    }
+    let spec = document.parse::<WithSpec>();
+    if spec.is_err() && document.looks_like_template() {
+        return None;
+    }
+    Some(Object::Cluster(origin, envelope.metadata, spec.map(|with| Box::new(with.spec))))
+}
+
+fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
+    let place = match error.line {
+        Some(line) => Place::Spot(origin.file.clone(), line, error.column),
+        None => origin.start(),
+    };
+    Finding::error(format!("the {what} cannot be read: {}", error.message)).at(place)
+}
+
+/// Gives objects the names that `kustomize build` would give them.
+struct Names<'a> {
+    builds: &'a Builds,
+    findings: Vec<Finding>,
+    /// Kustomizations that were already reported for renaming what must keep its name.
+    renamed: BTreeSet<Arc<Utf8Path>>,
+}
+
+impl Names<'_> {
+    /// Namespace and name of a host or SIPCluster; nothing, and a finding, when it has none.
+    fn of(&mut self, kind: &str, origin: &Origin, metadata: &Metadata) -> Option<(Namespace, ObjectName)> {
+        if self.builds.is_patch(&origin.file) {
+            return None;
+        }
+        let name = metadata.name.as_deref().unwrap_or_default();
+        if name.is_empty() {
+            self.findings.push(
+                Finding::error(format!("the {kind} has no name")).at(origin.at(["metadata"])).help("write metadata.name"),
+            );
+            return None;
+        }
+        let name: Option<ObjectName> = self.valid(name, origin, "name");
+        let namespaces = self.namespaces(origin, metadata);
+        if let [(_, one), (_, two), ..] = namespaces.as_slice() {
+            let mut finding = Finding::error(format!(
+                "the {kind} {} gets the namespace {} from one kustomization and {} from another",
+                metadata.name.as_deref().unwrap_or_default(),
+                namespaces[0].0,
+                namespaces[1].0
+            ))
+            .at(origin.start())
+            .help("let one build alone reach the file");
+            for file in [one, two].into_iter().flatten() {
+                finding = finding.see(Place::File(file.clone()), "one of them");
+            }
+            self.findings.push(finding);
+            return None;
+        }
+        self.refuse_renaming(kind, origin);
+        let (namespace, _) = namespaces.into_iter().next()?;
+        let namespace: Option<Namespace> = self.valid(&namespace, origin, "namespace");
+        Some((namespace?, name?))
+    }
+
+    fn valid<T: std::str::FromStr<Err: std::fmt::Display>>(&mut self, text: &str, origin: &Origin, field: &str) -> Option<T> {
+        let parsed = text.parse();
+        let report = |error: &T::Err| {
+            self.findings.push(
+                Finding::error(format!("the {field} `{text}` {error}"))
+                    .at(origin.at(["metadata", field]))
+                    .help(format!("correct the {field}; Kubernetes takes none like this")),
+            );
+        };
+        parsed.inspect_err(report).ok()
+    }
+
+    /// Each namespace that a build gives, with the kustomization that says so; the object's own without one.
+    fn namespaces(&self, origin: &Origin, metadata: &Metadata) -> Vec<(String, Option<Arc<Utf8Path>>)> {
+        let own = metadata.namespace.clone().filter(|namespace| !namespace.is_empty());
+        let own = || (own.clone().unwrap_or_else(|| Namespace::default_namespace().to_string()), None);
+        let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
+        for reach in self.builds.reach(&origin.file) {
+            let namespace = reach.namespace.clone().map_or_else(own, |(namespace, file)| (namespace, Some(file)));
+            if !namespaces.iter().any(|(other, _)| *other == namespace.0) {
+                namespaces.push(namespace);
+            }
+        }
+        if namespaces.is_empty() {
+            namespaces.push(own());
+        }
+        namespaces
+    }
+
+    /// A prefix or suffix would rename hosts away from what refers to them, their BMC's credentials first.
+    fn refuse_renaming(&mut self, kind: &str, origin: &Origin) {
+        let renamed_by = self.builds.reach(&origin.file).iter().find_map(|reach| reach.renamed_by.clone());
+        if let Some(file) = renamed_by.filter(|file| self.renamed.insert(file.clone())) {
+            self.findings.push(
+                Finding::error(format!(
+                    "{file} gives a prefix or suffix to the names of what it builds, a {kind} among it; references \
+                     such as bmc.credentialsName do not follow"
+                ))
+                .at(Place::File(file.clone()))
+                .see(origin.start(), format!("the {kind}"))
+                .help(format!("take namePrefix and nameSuffix out of {file}")),
+            );
+        }
+    }
+
+    /// The network data of a Secret, under each namespace that a build gives it; mistakes in its name are not
+    /// ours to judge.
+    fn secret(&self, origin: &Origin, secret: NetworkDataSecret) -> Vec<NetworkSecret> {
+        let Some(Ok(name)) = secret.metadata.name.as_deref().map(str::parse::<ObjectName>) else { return Vec::new() };
+        let keys = self.namespaces(origin, &secret.metadata).into_iter().filter_map(|(namespace, _)| {
+            Some(SecretKey { namespace: namespace.parse().ok()?, name: name.clone() })
+        });
+        keys.filter_map(|key| NetworkSecret::new(key, origin.clone(), secret.clone())).collect()
+    }
+}

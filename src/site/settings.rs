@@ -1,0 +1,135 @@
+//! `sipgen.yaml`: the settings at a repo's root. Everything has a default that works.
+
+use std::sync::Arc;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::finding::Finding;
+use crate::source::{Place, Worktree};
+
+/// The name of the settings' file.
+pub const FILE: &str = "sipgen.yaml";
+
+/// The settings of a repo.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Settings {
+    /// The directory that sipgen writes, relative to the repo's root.
+    #[serde(default = "default_output")]
+    #[schemars(with = "String")]
+    pub output: Utf8PathBuf,
+    /// A directory with templates that replace sipgen's own of the same name.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub templates: Option<Utf8PathBuf>,
+    /// How the inventory is understood.
+    #[serde(default)]
+    pub inventory: Inventory,
+    /// Whether jump hosts get the BMC credentials of their hosts.
+    #[serde(default)]
+    pub credentials: Credentials,
+}
+
+/// How the inventory is understood.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Inventory {
+    /// Whether hosts are declared or observed.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+/// Whether hosts are declared (the repo's manifests make them) or observed (the repo has a snapshot of them).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Mode {
+    /// A host that a kustomization reaches is declared, any other is observed.
+    #[default]
+    Auto,
+    /// Every host is declared; one that no kustomization reaches is an error.
+    Declared,
+    /// Every host is observed, whatever kustomization reaches its snapshot.
+    Observed,
+}
+
+/// How a jump host gets at the BMC credentials of its hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Credentials {
+    /// By mounting the hosts' own Secrets, which must be in the cluster's namespace.
+    #[default]
+    Mount,
+    /// Not at all: the jump host has no power control.
+    None,
+}
+
+fn default_output() -> Utf8PathBuf {
+    Utf8PathBuf::from("overlays")
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            output: default_output(),
+            templates: None,
+            inventory: Inventory::default(),
+            credentials: Credentials::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the settings of a repo; the defaults where it has none.
+    pub fn load(worktree: &Worktree) -> Result<Self, Finding> {
+        let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
+        let Some(text) = worktree.text(&file) else { return Ok(Self::default()) };
+        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+            return Ok(Self::default());
+        }
+        let mut settings: Settings = yaml_serde::from_str(&text).map_err(|error| {
+            let place = match error.location() {
+                Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
+                None => Place::File(file.clone()),
+            };
+            Finding::error(format!("the settings cannot be read: {error}")).at(place)
+        })?;
+        let directories = [("output", Some(&mut settings.output)), ("templates", settings.templates.as_mut())];
+        for (name, directory) in directories {
+            let Some(directory) = directory else { continue };
+            *directory = inside(directory).ok_or_else(|| {
+                Finding::error(format!("`{name}: {directory}` is not a directory inside the repo"))
+                    .at(Place::File(file.clone()))
+                    .help(format!("write `{name}` as a path relative to the repo's root, without `..`"))
+            })?;
+        }
+        Ok(settings)
+    }
+}
+
+/// A path in its plainest form, if it leads to somewhere below the directory that it is relative to.
+fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    let mut plain = Utf8PathBuf::new();
+    for component in path.components() {
+        match component {
+            Utf8Component::CurDir => {}
+            Utf8Component::Normal(name) if name != ".git" => plain.push(name),
+            _ => return None,
+        }
+    }
+    (!plain.as_str().is_empty()).then_some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_directory_is_below_the_root() {
+        assert_eq!(inside(Utf8Path::new("./a//b/")), Some("a/b".into()));
+        for bad in ["", ".", "..", "a/../..", "/etc", "a/../b", ".git/x"] {
+            assert_eq!(inside(Utf8Path::new(bad)), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What the last run wrote: the generated tree is the only memory there is of who has which host.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
+
+use crate::api::assignment::{self, Claim, GivenBack};
+use crate::api::host;
+use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::finding::Finding;
+use crate::layout;
+use crate::source::{Document, Origin, Place, ReadError, Worktree};
+
+/// The assignments in the generated tree.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Who has each host. More than one entry is what a run leaves that was killed between two files.
+    pub held: BTreeMap<HostKey, Vec<Held>>,
+    /// The observed hosts that are being given back.
+    pub released: BTreeMap<HostKey, GivenBack>,
+    /// The declared hosts whose manifests' labels are patched away.
+    pub unlabelled: BTreeMap<HostKey, Origin>,
+}
+
+/// One assignment in the generated tree.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// The cluster that has the host.
+    pub cluster: ClusterKey,
+    /// What for.
+    pub role: Role,
+    /// Where the tree says so.
+    pub origin: Origin,
+}
+
+#[derive(Deserialize)]
+struct Generated {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    namespace: String,
+    #[serde(default)]
+    labels: BTreeMap<String, Option<String>>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+/// What one generated document says.
+enum Entry {
+    Held(HostKey, Held),
+    Released(HostKey, GivenBack),
+    Unlabelled(HostKey, Origin),
+    Unreadable(Finding),
+}
+
+impl State {
+    /// Reads what the last run wrote below `output`. Files without the mark of ownership say nothing.
+    ///
+    /// # Errors
+    ///
+    /// When a file or directory cannot be read.
+    pub fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Self, Vec<Finding>), ReadError> {
+        let files: Vec<Utf8PathBuf> = worktree
+            .files_below(&output.join(layout::HOSTS))?
+            .into_iter()
+            .filter(|file| file.file_name() != Some(layout::KUSTOMIZATION))
+            .filter(|file| file.extension() == Some("yaml"))
+            .collect();
+        let is_ours = |_: &Utf8Path, content: &[u8]| layout::is_ours(content);
+        let entries = worktree.scan(&files, is_ours, |document| Some(read_entry(&document)))?;
+        let mut state = State::default();
+        let mut findings = Vec::new();
+        for entry in entries {
+            match entry {
+                Entry::Held(host, held) => state.held.entry(host).or_default().push(held),
+                Entry::Released(host, how_far) => {
+                    state.released.insert(host, how_far);
+                }
+                Entry::Unlabelled(host, origin) => {
+                    state.unlabelled.insert(host, origin);
+                }
+                Entry::Unreadable(finding) => findings.push(finding),
+            }
+        }
+        Ok((state, findings))
+    }
+
+    /// Whether the tree says anything at all.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty() && self.released.is_empty()
+    }
+}
+
+fn read_entry(document: &Document<'_>) -> Entry {
+    let origin = &document.origin;
+    let unreadable = |reason: &str, place: Place| {
+        Entry::Unreadable(
+            Finding::error(format!("the generated file cannot be read: {reason}"))
+                .at(place)
+                .help(format!("it says who has which host; restore it with `git checkout -- {}`", origin.file)),
+        )
+    };
+    let generated: Generated = match document.parse() {
+        Ok(generated) => generated,
+        Err(error) => {
+            let place = error.line.map_or(origin.start(), |line| Place::Spot(origin.file.clone(), line, error.column));
+            return unreadable(&error.message, place);
+        }
+    };
+    let metadata = generated.metadata;
+    let key = match (metadata.namespace.parse(), metadata.name.parse()) {
+        _ if document.kind() != Some(host::KIND) => return unreadable("it is no BareMetalHost", origin.start()),
+        (Ok(namespace), Ok(name)) => HostKey { namespace, name },
+        _ => return unreadable("its host has no valid name", origin.at(["metadata"])),
+    };
+    if let Some(how_far) = metadata.annotations.get(assignment::GIVEN_BACK) {
+        return Entry::Released(key, GivenBack::from_value(how_far));
+    }
+    let labels = metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    match assignment::claim(&labels) {
+        Some(Claim::Cluster(cluster, role)) => Entry::Held(key, Held { cluster, role, origin: origin.clone() }),
+        Some(Claim::Unclear(_)) => unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"])),
+        None => Entry::Unlabelled(key, origin.clone()),
+    }
+}
