@@ -10,6 +10,8 @@ use crate::api::names::ClusterKey;
 pub const HOSTS: &str = "hosts";
 /// The directory of the services, below the output directory.
 pub const CLUSTERS: &str = "clusters";
+const DECLARED: &str = "declared";
+const OBSERVED: &str = "observed";
 /// The directory of the CRDs that services need, below the output directory.
 pub const CRDS: &str = "crds";
 /// The file that makes a directory a kustomization.
@@ -41,20 +43,63 @@ pub fn cluster_directory(cluster: &ClusterKey) -> Utf8PathBuf {
 
 /// The directory of the labels of declared hosts, whose manifests the kustomization in `root` renders.
 pub fn declared_directory(root: &Utf8Path) -> Utf8PathBuf {
-    Utf8Path::new(HOSTS).join("declared").join(root)
+    Utf8Path::new(HOSTS).join(DECLARED).join(root)
 }
 
 /// The name of a cluster's file of patches. A namespace has no dot, so it is told from the name.
 pub fn patch_file(cluster: &ClusterKey) -> String {
-    format!("{}.{}.yaml", cluster.namespace, cluster.name)
+    format!("{}.yaml", dotted(cluster))
 }
 
 /// The directory of a cluster's observed hosts.
 pub fn observed_directory(cluster: &ClusterKey) -> Utf8PathBuf {
-    Utf8Path::new(HOSTS).join("observed").join(format!("{}.{}", cluster.namespace, cluster.name))
+    Utf8Path::new(HOSTS).join(OBSERVED).join(dotted(cluster))
 }
 
 /// The directory of the observed hosts that are being given back.
 pub fn released_directory() -> Utf8PathBuf {
-    Utf8Path::new(HOSTS).join("observed").join("released")
+    Utf8Path::new(HOSTS).join(OBSERVED).join("released")
+}
+
+/// The cluster that a file belongs to; none for what clusters share.
+pub fn cluster_of(file: &Utf8Path) -> Option<ClusterKey> {
+    let parts: Vec<&str> = file.iter().collect();
+    match parts.as_slice() {
+        [CLUSTERS, namespace, name, _, ..] => {
+            Some(ClusterKey { namespace: namespace.parse().ok()?, name: name.parse().ok()? })
+        }
+        [HOSTS, DECLARED, .., patches] => cluster_of_dotted(patches.strip_suffix(".yaml")?),
+        [HOSTS, OBSERVED, cluster, _] => cluster_of_dotted(cluster),
+        _ => None,
+    }
+}
+
+fn dotted(cluster: &ClusterKey) -> String {
+    format!("{}.{}", cluster.namespace, cluster.name)
+}
+
+fn cluster_of_dotted(text: &str) -> Option<ClusterKey> {
+    let (namespace, name) = text.split_once('.')?;
+    Some(ClusterKey { namespace: namespace.parse().ok()?, name: name.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_traced_back_to_its_cluster() {
+        let cluster: ClusterKey = "tenant-a/edge.lab".parse().unwrap();
+        for file in [
+            cluster_directory(&cluster).join("jumphost/start"),
+            declared_directory(Utf8Path::new("sites/lab")).join(patch_file(&cluster)),
+            observed_directory(&cluster).join(OBSERVED_HOSTS),
+        ] {
+            assert_eq!(cluster_of(&file).as_ref(), Some(&cluster), "{file}");
+        }
+        for shared in ["hosts/declared/a/kustomization.yaml", "hosts/declared/a/released.yaml"] {
+            assert_eq!(cluster_of(Utf8Path::new(shared)), None, "{shared}");
+        }
+        assert_eq!(cluster_of(&released_directory().join(OBSERVED_HOSTS)), None);
+    }
 }

@@ -1,6 +1,7 @@
 //! The labels and annotations on a BareMetalHost that say whose it is.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::names::{ClusterKey, Role};
 
@@ -21,31 +22,37 @@ const OLDER_LABELS: [&str; 3] = [
     "sip.airshipit.org/cluster",
 ];
 
-/// Annotation on an observed host that is being given back. The live host shows it once the host's labels
-/// are gone, which a later snapshot then proves; its value is a [`GivenBack`].
+/// Annotation on an observed host that is being given back: a [`GivenBack`]. The live host shows it once the
+/// host's labels are gone, which a later snapshot then proves.
 pub const GIVEN_BACK: &str = "sip.airshipit.org/given-back";
+/// Annotation beside it: which cluster had the host, as `namespace/name`.
+pub const GIVEN_BACK_BY: &str = "sip.airshipit.org/given-back-by";
 
-/// How far giving back an observed host has come.
+/// How far giving back an observed host has come; the value of [`GIVEN_BACK`], such as `pending-1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GivenBack {
-    /// No snapshot has shown the host with its labels yet, so one without them proves nothing.
-    Pending,
-    /// A snapshot has shown the labels; the first one that lacks them proves that they are gone.
-    Labelled,
+pub struct GivenBack {
+    /// Whether a snapshot has shown the host with its labels. Before that, one without them proves nothing: it
+    /// may be older than the labels.
+    pub labels_seen: bool,
+    /// Which time it is that the host is given back, as far as the snapshot knows, from 1. So the annotation
+    /// that an earlier time has left on the host is not taken for the one of this time.
+    pub round: u32,
+}
+
+const LABELS_SEEN: &str = "labelled";
+const PENDING: &str = "pending";
+
+impl fmt::Display for GivenBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", if self.labels_seen { LABELS_SEEN } else { PENDING }, self.round)
+    }
 }
 
 impl GivenBack {
-    /// The annotation's value.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            GivenBack::Pending => "pending",
-            GivenBack::Labelled => "labelled",
-        }
-    }
-
     /// Reads the annotation's value; an unknown one counts as pending, the careful side.
     pub fn from_value(text: &str) -> Self {
-        if text == GivenBack::Labelled.as_str() { GivenBack::Labelled } else { GivenBack::Pending }
+        let (progress, round) = text.split_once('-').unwrap_or((text, ""));
+        Self { labels_seen: progress == LABELS_SEEN, round: round.parse().unwrap_or_default() }
     }
 }
 

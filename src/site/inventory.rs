@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
 use super::builds::{Builds, Root};
 use super::settings::{self, Mode};
-use crate::api::assignment::{self, Claim};
+use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host::{BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, UNHEALTHY};
 use crate::api::names::{HostKey, SecretKey};
 use crate::api::network_data::{Malformed, NetworkData, NetworkDataSecret, NoAddress, SECRET_KEYS};
@@ -33,8 +33,8 @@ pub struct Host {
     pub claims: Vec<(Claim, Origin)>,
     /// The assignment labels in the manifest itself; a host that is given back must lose them by a patch.
     pub manifest_labels: Vec<&'static str>,
-    /// Whether a snapshot shows that labels once given were taken back.
-    pub seen_given_back: bool,
+    /// The last time that the host was given back, as the snapshot shows it.
+    pub given_back: Option<GivenBack>,
     /// How its BMC is reached.
     pub bmc: Option<Bmc>,
     /// Its addresses.
@@ -400,8 +400,9 @@ impl Descriptions {
                 document.host.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(name))
             })
         };
-        let seen_given_back = live.as_ref().is_some_and(|document| {
-            document.host.metadata.annotations.iter().any(|found| found.contains_key(assignment::GIVEN_BACK))
+        let given_back = live.as_ref().and_then(|document| {
+            let annotations = document.host.metadata.annotations.as_ref()?;
+            annotations.get(assignment::GIVEN_BACK).map(|value| GivenBack::from_value(value))
         });
         let status = live.as_ref().or(manifest.as_ref()).and_then(|document| document.host.status.as_ref());
         let status = status.or_else(|| manifest.as_ref().and_then(|document| document.host.status.as_ref()));
@@ -426,7 +427,7 @@ impl Descriptions {
             labels: primary.host.metadata.labels.clone().unwrap_or_default(),
             claims,
             manifest_labels,
-            seen_given_back,
+            given_back,
             bmc: spec.and_then(|spec| spec.bmc.clone()),
             consumer,
             deleting,
@@ -512,11 +513,6 @@ fn leading_part(text: &str) -> &str {
     let digits = text.starts_with(|c: char| c.is_ascii_digit());
     let end = text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len());
     &text[..end]
-}
-
-/// The directories of the roots, in the order of their indices; what `hosts/declared/` has a place for.
-pub fn root_directories(inventory: &Inventory) -> impl Iterator<Item = (usize, &Utf8PathBuf)> {
-    inventory.roots.iter().map(|(index, root)| (*index, &root.directory))
 }
 
 #[cfg(test)]

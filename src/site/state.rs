@@ -1,6 +1,6 @@
 //! What the last run wrote: the generated tree is the only memory there is of who has which host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
@@ -18,9 +18,20 @@ pub struct State {
     /// Who has each host. More than one entry is what a run leaves that was killed between two files.
     pub held: BTreeMap<HostKey, Vec<Held>>,
     /// The observed hosts that are being given back.
-    pub released: BTreeMap<HostKey, GivenBack>,
+    pub released: BTreeMap<HostKey, Release>,
     /// The declared hosts whose manifests' labels are patched away.
-    pub unlabelled: BTreeMap<HostKey, Origin>,
+    pub unlabelled: BTreeSet<HostKey>,
+    /// The files of each cluster, of its hosts and of its services, relative to the output directory.
+    pub files: BTreeMap<ClusterKey, Vec<Utf8PathBuf>>,
+}
+
+/// An observed host that is being given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// How far that has come.
+    pub given_back: GivenBack,
+    /// The cluster that had the host, where the tree says so.
+    pub by: Option<ClusterKey>,
 }
 
 /// One assignment in the generated tree.
@@ -52,8 +63,8 @@ struct Metadata {
 /// What one generated document says.
 enum Entry {
     Held(HostKey, Held),
-    Released(HostKey, GivenBack),
-    Unlabelled(HostKey, Origin),
+    Released(HostKey, Release),
+    Unlabelled(HostKey),
     Unreadable(Finding),
 }
 
@@ -64,34 +75,36 @@ impl State {
     ///
     /// When a file or directory cannot be read.
     pub fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Self, Vec<Finding>), ReadError> {
-        let files: Vec<Utf8PathBuf> = worktree
-            .files_below(&output.join(layout::HOSTS))?
-            .into_iter()
-            .filter(|file| file.file_name() != Some(layout::KUSTOMIZATION))
-            .filter(|file| file.extension() == Some("yaml"))
-            .collect();
-        let is_ours = |_: &Utf8Path, content: &[u8]| layout::is_ours(content);
-        let entries = worktree.scan(&files, is_ours, |document| Some(read_entry(&document)))?;
         let mut state = State::default();
+        let mut with_hosts = Vec::new();
+        for file in worktree.files_below(output)? {
+            let Ok(below) = file.strip_prefix(output) else { continue };
+            if let Some(cluster) = layout::cluster_of(below) {
+                state.files.entry(cluster).or_default().push(below.to_owned());
+            }
+            if below.starts_with(layout::HOSTS)
+                && below.extension() == Some("yaml")
+                && below.file_name() != Some(layout::KUSTOMIZATION)
+            {
+                with_hosts.push(file);
+            }
+        }
+        let is_ours = |_: &Utf8Path, content: &[u8]| layout::is_ours(content);
+        let entries = worktree.scan(&with_hosts, is_ours, |document| Some(read_entry(&document)))?;
         let mut findings = Vec::new();
         for entry in entries {
             match entry {
                 Entry::Held(host, held) => state.held.entry(host).or_default().push(held),
-                Entry::Released(host, how_far) => {
-                    state.released.insert(host, how_far);
+                Entry::Released(host, release) => {
+                    state.released.insert(host, release);
                 }
-                Entry::Unlabelled(host, origin) => {
-                    state.unlabelled.insert(host, origin);
+                Entry::Unlabelled(host) => {
+                    state.unlabelled.insert(host);
                 }
                 Entry::Unreadable(finding) => findings.push(finding),
             }
         }
         Ok((state, findings))
-    }
-
-    /// Whether the tree says anything at all.
-    pub fn is_empty(&self) -> bool {
-        self.held.is_empty() && self.released.is_empty()
     }
 }
 
@@ -117,13 +130,14 @@ fn read_entry(document: &Document<'_>) -> Entry {
         (Ok(namespace), Ok(name)) => HostKey { namespace, name },
         _ => return unreadable("its host has no valid name", origin.at(["metadata"])),
     };
-    if let Some(how_far) = metadata.annotations.get(assignment::GIVEN_BACK) {
-        return Entry::Released(key, GivenBack::from_value(how_far));
+    if let Some(given_back) = metadata.annotations.get(assignment::GIVEN_BACK) {
+        let by = metadata.annotations.get(assignment::GIVEN_BACK_BY).and_then(|by| by.parse().ok());
+        return Entry::Released(key, Release { given_back: GivenBack::from_value(given_back), by });
     }
     let labels = metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
     match assignment::claim(&labels) {
         Some(Claim::Cluster(cluster, role)) => Entry::Held(key, Held { cluster, role, origin: origin.clone() }),
         Some(Claim::Unclear(_)) => unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"])),
-        None => Entry::Unlabelled(key, origin.clone()),
+        None => Entry::Unlabelled(key),
     }
 }
