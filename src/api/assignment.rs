@@ -16,11 +16,8 @@ pub const NODE_TYPE: &str = "sip.airshipit.org/node-type";
 pub const LABELS: [&str; 3] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE];
 
 /// Labels by which the SIP operator's releases of 2020 and early 2021 said that a host is taken.
-const OLDER_LABELS: [&str; 3] = [
-    "sip.airshipit.org/sip-scheduled",
-    "sip.airshipit.org/workload-cluster",
-    "sip.airshipit.org/cluster",
-];
+const OLDER_LABELS: [&str; 3] =
+    ["sip.airshipit.org/sip-scheduled", "sip.airshipit.org/workload-cluster", "sip.airshipit.org/cluster"];
 
 /// Annotation on an observed host that is being given back: a [`GivenBack`]. The live host shows it once the
 /// host's labels are gone, which a later snapshot then proves.
@@ -70,19 +67,14 @@ pub enum Claim {
 /// An empty value is no claim: ViNO copies a label that its node lacks as `""`.
 pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     let value = |key: &str| labels.get(key).map(String::as_str).filter(|v| !v.is_empty());
-    let claimed: Vec<String> = LABELS
-        .iter()
-        .chain(&OLDER_LABELS)
-        .filter_map(|key| value(key).map(|value| format!("{key}={value}")))
-        .collect();
+    let claimed: Vec<String> =
+        LABELS.iter().chain(&OLDER_LABELS).filter_map(|key| value(key).map(|value| format!("{key}={value}"))).collect();
     if claimed.is_empty() {
         return None;
     }
     let assignment = (|| {
-        let cluster = ClusterKey {
-            namespace: value(CLUSTER_NAMESPACE)?.parse().ok()?,
-            name: value(CLUSTER_NAME)?.parse().ok()?,
-        };
+        let cluster =
+            ClusterKey { namespace: value(CLUSTER_NAMESPACE)?.parse().ok()?, name: value(CLUSTER_NAME)?.parse().ok()? };
         Some(Claim::Cluster(cluster, value(NODE_TYPE)?.parse().ok()?))
     })();
     Some(assignment.unwrap_or_else(|| Claim::Unclear(claimed.join(", "))))

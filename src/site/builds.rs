@@ -176,7 +176,8 @@ mod tests {
         }
         let worktree = Worktree::new(root);
         let files = worktree.files(Utf8Path::new("overlays")).unwrap();
-        let read = worktree.scan(&files, |_, _| true, |document| Some((document.origin.clone(), document.parse().unwrap())));
+        let read =
+            worktree.scan(&files, |_, _| true, |document| Some((document.origin.clone(), document.parse().unwrap())));
         Builds::new(read.unwrap())
     }
 

@@ -257,11 +257,9 @@ impl Check<'_> {
                     let node_set = self.node_set(role, node_set, &route);
                     node_sets.insert(role, node_set);
                 }
-                Err(error) => self.error(
-                    route,
-                    format!("`{name}` {error}"),
-                    "call the node set ControlPlane or Worker",
-                ),
+                Err(error) => {
+                    self.error(route, format!("`{name}` {error}"), "call the node set ControlPlane or Worker")
+                }
             }
         }
         node_sets
@@ -324,9 +322,8 @@ impl Check<'_> {
         let mut checked = Vec::new();
         for (index, entry) in services.load_balancer_control_plane.iter().flatten().enumerate() {
             let route = self.route(ServiceKind::ControlPlaneLoadBalancer, index);
-            let detail = self
-                .node_port(entry.node_port, &route)
-                .map(|node_port| Detail::ControlPlaneLoadBalancer { node_port });
+            let detail =
+                self.node_port(entry.node_port, &route).map(|node_port| Detail::ControlPlaneLoadBalancer { node_port });
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
         for (index, entry) in services.load_balancer_worker.iter().flatten().enumerate() {

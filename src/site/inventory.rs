@@ -241,8 +241,9 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     let shared = by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1);
     let describe = |(address, hosts): (&str, Vec<&Host>)| {
         let names: Vec<String> = hosts.iter().map(|host| host.key.to_string()).collect();
-        let finding = Finding::warning(format!("{} hosts have the BMC address {address}: {}", hosts.len(), names.join(", ")))
-            .help("a power command for one of them reaches the same machine; correct the addresses");
+        let finding =
+            Finding::warning(format!("{} hosts have the BMC address {address}: {}", hosts.len(), names.join(", ")))
+                .help("a power command for one of them reaches the same machine; correct the addresses");
         hosts.iter().fold(finding, |finding, host| finding.at(host.origin.at(["spec", "bmc", "address"])))
     };
     shared.map(describe).collect()
@@ -310,7 +311,10 @@ impl Descriptions {
                         document.key
                     ))
                     .at(document.origin.start())
-                    .help(format!("remove `inventory.mode: observed` from {}, or the host from the build", settings::FILE)),
+                    .help(format!(
+                        "remove `inventory.mode: observed` from {}, or the host from the build",
+                        settings::FILE
+                    )),
                 );
             }
             return Self::set(&mut self.snapshot, document, |document| document, "is in the snapshot twice", findings);
@@ -332,11 +336,14 @@ impl Descriptions {
         }
         if let Some(other) = reach.iter().find(|other| other.root != first.root) {
             findings.push(
-                Finding::error(format!("host {} is rendered by two kustomizations, which would fight over it", document.key))
-                    .at(document.origin.start())
-                    .see(Place::File(builds.root(first.root).file.clone()), "one")
-                    .see(Place::File(builds.root(other.root).file.clone()), "the other")
-                    .help("let one of them be a resource of the other, or take the host out of one"),
+                Finding::error(format!(
+                    "host {} is rendered by two kustomizations, which would fight over it",
+                    document.key
+                ))
+                .at(document.origin.start())
+                .see(Place::File(builds.root(first.root).file.clone()), "one")
+                .see(Place::File(builds.root(other.root).file.clone()), "the other")
+                .help("let one of them be a resource of the other, or take the host out of one"),
             );
         }
         let root = first.root;
@@ -377,7 +384,8 @@ impl Descriptions {
                     )),
             );
         }
-        let standing = self.manifest.as_ref().map_or(Standing::Observed, |(_, root)| Standing::Declared { root: *root });
+        let standing =
+            self.manifest.as_ref().map_or(Standing::Observed, |(_, root)| Standing::Declared { root: *root });
         let manifest = self.manifest.map(|(document, _)| document);
         let live = self.snapshot;
         let labels = |document: &Option<HostDocument>| {
@@ -391,10 +399,8 @@ impl Descriptions {
                 Some((assignment::claim(labels)?, document.origin.clone()))
             })
             .collect();
-        let manifest_labels = assignment::LABELS
-            .into_iter()
-            .filter(|label| labels(&manifest).contains_key(*label))
-            .collect();
+        let manifest_labels =
+            assignment::LABELS.into_iter().filter(|label| labels(&manifest).contains_key(*label)).collect();
         let annotated = |name: &str| {
             [&manifest, &live].into_iter().flatten().any(|document| {
                 document.host.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(name))
@@ -491,7 +497,8 @@ pub fn natural(a: &str, b: &str) -> Ordering {
     let (mut rest_a, mut rest_b) = (a, b);
     while !rest_a.is_empty() && !rest_b.is_empty() {
         let (part_a, part_b) = (leading_part(rest_a), leading_part(rest_b));
-        let digits = part_a.starts_with(|c: char| c.is_ascii_digit()) && part_b.starts_with(|c: char| c.is_ascii_digit());
+        let digits =
+            part_a.starts_with(|c: char| c.is_ascii_digit()) && part_b.starts_with(|c: char| c.is_ascii_digit());
         let order = if digits {
             let (a, b) = (part_a.trim_start_matches('0'), part_b.trim_start_matches('0'));
             a.len().cmp(&b.len()).then_with(|| a.cmp(b))

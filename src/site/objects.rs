@@ -80,7 +80,8 @@ pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, V
     findings.extend(found);
 
     let mut names = Names { builds: &builds, findings, renamed: BTreeSet::new() };
-    let mut objects = Objects { clusters: Vec::new(), hosts: Vec::new(), secrets: Vec::new(), builds: Builds::default() };
+    let mut objects =
+        Objects { clusters: Vec::new(), hosts: Vec::new(), secrets: Vec::new(), builds: Builds::default() };
     for (origin, metadata, spec) in clusters {
         let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
         let key = ClusterKey { namespace, name };
@@ -187,7 +188,9 @@ impl Names<'_> {
         let name = metadata.name.as_deref().unwrap_or_default();
         if name.is_empty() {
             self.findings.push(
-                Finding::error(format!("the {kind} has no name")).at(origin.at(["metadata"])).help("write metadata.name"),
+                Finding::error(format!("the {kind} has no name"))
+                    .at(origin.at(["metadata"]))
+                    .help("write metadata.name"),
             );
             return None;
         }
@@ -214,7 +217,12 @@ impl Names<'_> {
         Some((namespace?, name?))
     }
 
-    fn valid<T: std::str::FromStr<Err: std::fmt::Display>>(&mut self, text: &str, origin: &Origin, field: &str) -> Option<T> {
+    fn valid<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &mut self,
+        text: &str,
+        origin: &Origin,
+        field: &str,
+    ) -> Option<T> {
         let parsed = text.parse();
         let report = |error: &T::Err| {
             self.findings.push(
@@ -263,9 +271,10 @@ impl Names<'_> {
     /// ours to judge.
     fn secret(&self, origin: &Origin, secret: NetworkDataSecret) -> Vec<NetworkSecret> {
         let Some(Ok(name)) = secret.metadata.name.as_deref().map(str::parse::<ObjectName>) else { return Vec::new() };
-        let keys = self.namespaces(origin, &secret.metadata).into_iter().filter_map(|(namespace, _)| {
-            Some(SecretKey { namespace: namespace.parse().ok()?, name: name.clone() })
-        });
+        let keys = self
+            .namespaces(origin, &secret.metadata)
+            .into_iter()
+            .filter_map(|(namespace, _)| Some(SecretKey { namespace: namespace.parse().ok()?, name: name.clone() }));
         keys.filter_map(|key| NetworkSecret::new(key, origin.clone(), secret.clone())).collect()
     }
 }

@@ -102,7 +102,9 @@ mod tests {
     fn mistakes(yaml: &str) -> Vec<String> {
         match check(&yaml_serde::from_str(yaml).unwrap()) {
             Ok(_) => Vec::new(),
-            Err(mistakes) => mistakes.into_iter().map(|mistake| format!("{} {}", mistake.message, mistake.help)).collect(),
+            Err(mistakes) => {
+                mistakes.into_iter().map(|mistake| format!("{} {}", mistake.message, mistake.help)).collect()
+            }
         }
     }
 

@@ -137,7 +137,9 @@ fn read_entry(document: &Document<'_>) -> Entry {
     let labels = metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
     match assignment::claim(&labels) {
         Some(Claim::Cluster(cluster, role)) => Entry::Held(key, Held { cluster, role, origin: origin.clone() }),
-        Some(Claim::Unclear(_)) => unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"])),
+        Some(Claim::Unclear(_)) => {
+            unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"]))
+        }
         None => Entry::Unlabelled(key),
     }
 }

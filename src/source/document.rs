@@ -63,7 +63,8 @@ impl Document<'_> {
 
     /// Whether a line of the text names one of the kinds; for text that cannot be parsed.
     pub fn mentions_kind(&self, kinds: &[&str]) -> bool {
-        let value = |line: &str| Some(line.trim_start_matches([' ', '-', '{']).strip_prefix("kind:")?.trim().to_owned());
+        let value =
+            |line: &str| Some(line.trim_start_matches([' ', '-', '{']).strip_prefix("kind:")?.trim().to_owned());
         self.text().into_iter().flat_map(str::lines).filter_map(value).any(|kind| kinds.contains(&kind.as_str()))
     }
 
@@ -78,9 +79,7 @@ impl Document<'_> {
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
             Content::Yaml(text) => yaml(text, 0).map_err(|error| self.in_file(error)),
-            Content::Item(text) => yaml::<[T; 1]>(text, 0)
-                .map(|[item]| item)
-                .map_err(|error| self.in_file(error)),
+            Content::Item(text) => yaml::<[T; 1]>(text, 0).map(|[item]| item).map_err(|error| self.in_file(error)),
             Content::Json(text) => serde_json::from_str(text).map_err(|error| {
                 let (line, column) = (Some(error.line()), Some(error.column()));
                 self.in_file(ParseError { message: without_position(&error.to_string()), line, column })
@@ -263,17 +262,12 @@ mod tests {
     fn read(text: &str) -> Vec<(Option<String>, usize, yaml_serde::Value)> {
         objects(&Arc::from(Utf8Path::new("f.yaml")), text)
             .iter()
-            .map(|document| {
-                (document.kind.clone(), document.origin.first_line, document.parse().unwrap_or_default())
-            })
+            .map(|document| (document.kind.clone(), document.origin.first_line, document.parse().unwrap_or_default()))
             .collect()
     }
 
     fn names(text: &str) -> Vec<String> {
-        read(text)
-            .iter()
-            .map(|(_, _, value)| value["metadata"]["name"].as_str().unwrap_or("?").to_owned())
-            .collect()
+        read(text).iter().map(|(_, _, value)| value["metadata"]["name"].as_str().unwrap_or("?").to_owned()).collect()
     }
 
     #[test]

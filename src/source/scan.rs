@@ -60,10 +60,8 @@ impl Worktree {
             .filter_entry(move |entry| entry.file_name() != ".git" && entry.path() != skipped.as_std_path())
             .build();
         for entry in walk {
-            let entry = entry.map_err(|error| ReadError {
-                path: self.root.clone(),
-                source: io::Error::other(error),
-            })?;
+            let entry =
+                entry.map_err(|error| ReadError { path: self.root.clone(), source: io::Error::other(error) })?;
             // A path that is not UTF-8 cannot be named in a manifest, so nothing can refer to it.
             if entry.file_type().is_some_and(|kind| kind.is_file())
                 && let Some(path) = Utf8Path::from_path(entry.path())

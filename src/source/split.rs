@@ -168,7 +168,8 @@ mod tests {
 
     #[test]
     fn a_kubectl_list_is_cut_into_its_items() {
-        let text = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n- kind: Pod\nkind: List\n";
+        let text =
+            "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n- kind: Pod\nkind: List\n";
         let outline = outline(text, 0, 0);
         assert_eq!(outline.kind, Some("List"));
         let items = outline.items(text).unwrap();
