@@ -2,5 +2,7 @@
 pub mod api;
 pub mod finding;
 pub mod layout;
+pub mod plan;
+pub mod render;
 pub mod site;
 pub mod source;

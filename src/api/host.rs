@@ -8,6 +8,8 @@ use serde::Deserialize;
 
 /// The API group of BareMetalHosts.
 pub const GROUP: &str = "metal3.io";
+/// Their API group and the version that we write.
+pub const API_VERSION: &str = "metal3.io/v1alpha1";
 /// Their kind.
 pub const KIND: &str = "BareMetalHost";
 
@@ -17,6 +19,13 @@ pub const PAUSED: &str = "baremetalhost.metal3.io/paused";
 pub const DETACHED: &str = "baremetalhost.metal3.io/detached";
 /// Annotations by which Cluster API's Metal3 provider marks a host that must not be taken.
 pub const UNHEALTHY: [&str; 2] = ["capm3.metal3.io/unhealthy", "capi.metal3.io/unhealthy"];
+
+/// Annotation: how Argo CD syncs an object, as a list with commas.
+pub const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
+/// Annotation: `disabled` keeps Flux from deleting an object that leaves its build.
+pub const PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
+/// Annotation: `Merge` makes Flux keep the fields that it does not name.
+pub const SSA: &str = "kustomize.toolkit.fluxcd.io/ssa";
 
 /// A BareMetalHost, from a manifest (without status) or from a live cluster.
 #[derive(Debug, Clone, Default, Deserialize)]

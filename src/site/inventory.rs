@@ -12,7 +12,7 @@ use camino::Utf8Path;
 use super::builds::{Builds, Root};
 use super::settings::{self, Mode};
 use crate::api::assignment::{self, Claim, GivenBack};
-use crate::api::host::{BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, UNHEALTHY};
+use crate::api::host::{BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
 use crate::api::names::{HostKey, SecretKey};
 use crate::api::network_data::{Malformed, NetworkData, NetworkDataSecret, NoAddress, SECRET_KEYS};
 use crate::finding::Finding;
@@ -33,6 +33,8 @@ pub struct Host {
     pub claims: Vec<(Claim, Origin)>,
     /// The assignment labels in the manifest itself; a host that is given back must lose them by a patch.
     pub manifest_labels: Vec<&'static str>,
+    /// Argo CD's options in the manifest, which a patch must not lose: see [`SYNC_OPTIONS`](crate::api::host::SYNC_OPTIONS).
+    pub sync_options: Option<String>,
     /// The last time that the host was given back, as the snapshot shows it.
     pub given_back: Option<GivenBack>,
     /// How its BMC is reached.
@@ -76,17 +78,37 @@ pub enum Network {
     Unreadable(SecretKey, String),
 }
 
+/// Why a host has no address on an interface. The display names the Secret that is to blame.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unaddressed {
+    /// The host refers to no network data.
+    #[error("has no network data")]
+    NoNetworkData,
+    /// The Secret that it refers to is not in the repo.
+    #[error("has network data in the Secret {0}, which is not in the repo")]
+    NoSecret(SecretKey),
+    /// What the Secret holds cannot be read.
+    #[error("has network data in the Secret {0}, which {1}")]
+    Unreadable(SecretKey, String),
+    /// Its network data has no network of this id.
+    #[error("has no network `{0}` in its network data")]
+    NoNetwork(String),
+    /// The network has no static address, as with DHCP.
+    #[error("has no address in its network `{0}`")]
+    NoAddress(String),
+}
+
 impl Host {
     /// The host's address on an interface, or why it has none.
-    pub fn address(&self, interface: &str) -> Result<IpAddr, String> {
+    pub fn address(&self, interface: &str) -> Result<IpAddr, Unaddressed> {
         match &self.network {
             Network::Known(data) => data.address(interface).map_err(|reason| match reason {
-                NoAddress::NoSuchNetwork => format!("no network `{interface}`"),
-                NoAddress::NoStaticAddress => format!("no address on `{interface}`"),
+                NoAddress::NoSuchNetwork => Unaddressed::NoNetwork(interface.to_owned()),
+                NoAddress::NoStaticAddress => Unaddressed::NoAddress(interface.to_owned()),
             }),
-            Network::Absent => Err("no network data".to_owned()),
-            Network::Missing(secret) => Err(format!("its network data Secret {secret} is not in the repo")),
-            Network::Unreadable(secret, reason) => Err(format!("its network data Secret {secret} {reason}")),
+            Network::Absent => Err(Unaddressed::NoNetworkData),
+            Network::Missing(secret) => Err(Unaddressed::NoSecret(secret.clone())),
+            Network::Unreadable(secret, reason) => Err(Unaddressed::Unreadable(secret.clone(), reason.clone())),
         }
     }
 }
@@ -406,6 +428,9 @@ impl Descriptions {
                 document.host.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(name))
             })
         };
+        let sync_options = manifest
+            .as_ref()
+            .and_then(|document| document.host.metadata.annotations.as_ref()?.get(SYNC_OPTIONS).cloned());
         let given_back = live.as_ref().and_then(|document| {
             let annotations = document.host.metadata.annotations.as_ref()?;
             annotations.get(assignment::GIVEN_BACK).map(|value| GivenBack::from_value(value))
@@ -433,6 +458,7 @@ impl Descriptions {
             labels: primary.host.metadata.labels.clone().unwrap_or_default(),
             claims,
             manifest_labels,
+            sync_options,
             given_back,
             bmc: spec.and_then(|spec| spec.bmc.clone()),
             consumer,

@@ -1,0 +1,232 @@
+//! Why a host may not be taken for a node set: one rule after the other, the first that refuses counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use kube::core::{Selector, SelectorExt};
+
+use super::holdings::Holdings;
+use crate::api::assignment::Claim;
+use crate::api::names::{ClusterKey, HostKey};
+use crate::site::inventory::Unaddressed;
+use crate::site::state::Release;
+use crate::site::{Host, Site};
+
+/// The provisioning states in which a host can be taken; `ready` is the old name of `available`.
+const FREE_STATES: [&str; 2] = ["available", "ready"];
+
+/// What a node set needs of a host, whoever else has it.
+#[derive(Debug, Clone)]
+pub(super) struct Needs<'a> {
+    pub(super) selector: &'a Selector,
+    /// The interfaces on which the cluster's services use its address.
+    pub(super) interfaces: BTreeSet<&'a str>,
+    pub(super) topology_key: Option<&'a str>,
+}
+
+impl<'a> Needs<'a> {
+    /// The same for needs that are the same.
+    pub(super) fn key(&self) -> (String, BTreeSet<&'a str>, Option<&'a str>) {
+        (self.selector.to_string(), self.interfaces.clone(), self.topology_key)
+    }
+}
+
+/// Why a host is refused. The display completes the sentence "the host …".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    NotSelected,
+    Assigned(ClusterKey),
+    Claimed(String),
+    GivenBack(String),
+    InUse(String),
+    Deleting,
+    InError(String),
+    NotFree(String),
+    Reserved(&'static str),
+    Unaddressed(Unaddressed),
+    NoDomain(String),
+    DomainTaken { key: String, domain: String },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NotSelected => write!(f, "is not what the labelSelector asks for"),
+            Refusal::Assigned(cluster) => write!(f, "is assigned to {cluster}"),
+            Refusal::Claimed(claim) => write!(f, "bears the labels {claim}"),
+            Refusal::GivenBack(by) => write!(f, "is being given back by {by} and not yet seen free"),
+            Refusal::InUse(consumer) => write!(f, "is in use by {consumer}"),
+            Refusal::Deleting => write!(f, "is being deleted"),
+            Refusal::InError(error) => write!(f, "is in an error: {error}"),
+            Refusal::NotFree(state) => write!(f, "is in the state `{state}`, neither `available` nor `ready`"),
+            Refusal::Reserved(annotation) => write!(f, "bears the annotation {annotation}"),
+            Refusal::Unaddressed(reason) => reason.fmt(f),
+            Refusal::NoDomain(key) => write!(f, "has no label {key}, which is the topologyKey"),
+            Refusal::DomainTaken { key, domain } => {
+                write!(f, "is in {key}={domain}, where the cluster has a host of this role already")
+            }
+        }
+    }
+}
+
+impl Refusal {
+    /// The rule that refuses, for many hosts. It completes the sentence "5 hosts …".
+    pub(super) fn rule(&self) -> String {
+        match self {
+            Refusal::NotSelected => "are not what the labelSelector asks for".to_owned(),
+            Refusal::Assigned(_) => "are assigned to a cluster already".to_owned(),
+            Refusal::Claimed(_) => "bear the labels of somebody else".to_owned(),
+            Refusal::GivenBack(_) => "are being given back and not yet seen free in the snapshot".to_owned(),
+            Refusal::InUse(_) => "are in use (consumerRef)".to_owned(),
+            Refusal::Deleting => "are being deleted".to_owned(),
+            Refusal::InError(_) => "are in an error".to_owned(),
+            Refusal::NotFree(state) => format!("are in the state `{state}`"),
+            Refusal::Reserved(annotation) => format!("bear the annotation {annotation}"),
+            Refusal::Unaddressed(Unaddressed::NoNetwork(interface)) => {
+                format!("have no network `{interface}` in their network data")
+            }
+            Refusal::Unaddressed(Unaddressed::NoAddress(interface)) => {
+                format!("have no address in their network `{interface}`")
+            }
+            Refusal::Unaddressed(Unaddressed::NoNetworkData) => "have no network data".to_owned(),
+            Refusal::Unaddressed(Unaddressed::NoSecret(_)) => {
+                "have network data in a Secret that is not in the repo".to_owned()
+            }
+            Refusal::Unaddressed(Unaddressed::Unreadable(..)) => "have network data that cannot be read".to_owned(),
+            Refusal::NoDomain(key) => format!("have no label {key} (topologyKey)"),
+            Refusal::DomainTaken { key, .. } => {
+                format!("are in a domain of {key} where the cluster has a host of this role already")
+            }
+        }
+    }
+}
+
+/// Why a host does not meet a node set's needs, whoever has it. `None` when it does.
+pub(super) fn unfit(host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
+    not_selected(host, needs.selector)
+        .or_else(|| in_use(host))
+        .or_else(|| deleting(host))
+        .or_else(|| in_error(host))
+        .or_else(|| not_free(host))
+        .or_else(|| reserved(host))
+        .or_else(|| unaddressed(host, &needs.interfaces))
+        .or_else(|| no_domain(host, needs.topology_key))
+}
+
+/// The topology domain of a host. ViNO copies a label that its node lacks as `""`: that is none.
+pub(super) fn domain<'a>(host: &'a Host, topology_key: &str) -> Option<&'a str> {
+    host.labels.get(topology_key).map(String::as_str).filter(|domain| !domain.is_empty())
+}
+
+fn not_selected(host: &Host, selector: &Selector) -> Option<Refusal> {
+    (!selector.matches(&host.labels)).then_some(Refusal::NotSelected)
+}
+
+// The next five are the eyes of Cluster API's Metal3 provider: a host that it would not take is of no use.
+
+fn in_use(host: &Host) -> Option<Refusal> {
+    host.consumer.clone().map(Refusal::InUse)
+}
+
+fn deleting(host: &Host) -> Option<Refusal> {
+    host.deleting.then_some(Refusal::Deleting)
+}
+
+fn in_error(host: &Host) -> Option<Refusal> {
+    host.error.clone().map(Refusal::InError)
+}
+
+/// A host without a state is not yet registered, which is legitimate.
+fn not_free(host: &Host) -> Option<Refusal> {
+    host.state.clone().filter(|state| !FREE_STATES.contains(&state.as_str())).map(Refusal::NotFree)
+}
+
+fn reserved(host: &Host) -> Option<Refusal> {
+    host.reserved_by.map(Refusal::Reserved)
+}
+
+fn unaddressed(host: &Host, interfaces: &BTreeSet<&str>) -> Option<Refusal> {
+    interfaces.iter().find_map(|interface| host.address(interface).err()).map(Refusal::Unaddressed)
+}
+
+fn no_domain(host: &Host, topology_key: Option<&str>) -> Option<Refusal> {
+    let key = topology_key?;
+    domain(host, key).is_none().then(|| Refusal::NoDomain(key.to_owned()))
+}
+
+/// Who may take a host at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Availability {
+    /// Every cluster.
+    Free,
+    /// One cluster, and why not the others: it had the host before, or labels say that it has it.
+    Only(ClusterKey, Refusal),
+    /// Nobody.
+    Refused(Refusal),
+}
+
+impl Availability {
+    /// The availability of every host, by its index.
+    pub(super) fn of_all(
+        site: &Site,
+        holdings: &Holdings<'_>,
+        released: &BTreeMap<HostKey, Release>,
+    ) -> Vec<Availability> {
+        let of = |(index, host): (usize, &Host)| {
+            let keeper = holdings.kept.get(&index).and_then(|keepers| keepers.first());
+            match keeper {
+                Some((cluster, ..)) => Availability::Refused(Refusal::Assigned((*cluster).clone())),
+                None => Self::of_unassigned(host, released.get(&host.key)),
+            }
+        };
+        site.inventory.hosts.iter().enumerate().map(of).collect()
+    }
+
+    fn of_unassigned(host: &Host, release: Option<&Release>) -> Availability {
+        let mut only: Option<(ClusterKey, Refusal)> = None;
+        if let Some(release) = release {
+            let refusal = |by: &dyn fmt::Display| Refusal::GivenBack(by.to_string());
+            match &release.by {
+                Some(by) => only = Some((by.clone(), refusal(by))),
+                None => return Availability::Refused(refusal(&"a cluster")),
+            }
+        }
+        for (claim, _) in &host.claims {
+            match (claim, &only) {
+                (Claim::Unclear(labels), _) => return Availability::Refused(Refusal::Claimed(labels.clone())),
+                (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}
+                (Claim::Cluster(cluster, role), None) => {
+                    only = Some((cluster.clone(), Refusal::Claimed(format!("of {cluster}, {role}"))));
+                }
+                (Claim::Cluster(cluster, role), Some(_)) => {
+                    return Availability::Refused(Refusal::Claimed(format!("of {cluster}, {role}")));
+                }
+            }
+        }
+        only.map_or(Availability::Free, |(cluster, refusal)| Availability::Only(cluster, refusal))
+    }
+
+    /// Why a cluster may not take the host; `None` when it may.
+    pub(super) fn refuses(&self, cluster: &ClusterKey) -> Option<&Refusal> {
+        match self {
+            Availability::Free => None,
+            Availability::Only(other, refusal) => (other != cluster).then_some(refusal),
+            Availability::Refused(refusal) => Some(refusal),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_reads_as_a_sentence_about_one_host_and_about_many() {
+        let refusal = Refusal::DomainTaken { key: "example.com/rack".to_owned(), domain: "a3".to_owned() };
+        assert_eq!(
+            format!("the host {refusal}"),
+            "the host is in example.com/rack=a3, where the cluster has a host of this role already"
+        );
+        assert!(refusal.rule().starts_with("are in a domain of example.com/rack"));
+    }
+}

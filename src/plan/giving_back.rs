@@ -1,0 +1,133 @@
+//! What becomes of the hosts that clusters give back.
+//!
+//! A declared host loses its patch, and with it, its labels: its manifest is applied in full all the same. Only
+//! labels that stand in the manifest itself must be patched away for as long as they stand there.
+//!
+//! An observed host must be written once more, without labels, because agents do not prune it. It is *released*
+//! until a snapshot proves that its labels are gone. A snapshot without labels alone proves nothing: it may be
+//! older than the labels. Proof is one without them after one with them, or one that shows our annotation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::How;
+use super::holdings::Holdings;
+use crate::api::assignment::{self, GivenBack};
+use crate::api::names::{ClusterKey, HostKey};
+use crate::finding::Finding;
+use crate::site::state::Release;
+use crate::site::{Host, Site, Standing};
+
+/// The hosts that an earlier run released and that the snapshot does not yet show free.
+pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
+    let mut released = BTreeMap::new();
+    for (key, release) in &site.state.released {
+        let Some(host) = site.inventory.host(key).filter(|host| host.standing == Standing::Observed) else { continue };
+        let labelled = !host.claims.is_empty();
+        let proven = !labelled && (release.given_back.labels_seen || annotation_seen(host, release));
+        if !proven {
+            let mut release = release.clone();
+            release.given_back.labels_seen |= labelled;
+            released.insert(key.clone(), release);
+        }
+    }
+    released
+}
+
+/// The observed hosts that this plan gives back.
+pub(super) fn newly_released(site: &Site, holdings: &Holdings<'_>) -> BTreeMap<HostKey, Release> {
+    let mut released = BTreeMap::new();
+    for (cluster, index, _) in &holdings.given_back {
+        let host = &site.inventory.hosts[*index];
+        if host.standing == Standing::Observed && !holdings.kept.contains_key(index) {
+            let round = host.given_back.map_or(0, |given_back| given_back.round).saturating_add(1);
+            let given_back = GivenBack { labels_seen: !host.claims.is_empty(), round };
+            released.insert(host.key.clone(), Release { given_back, by: Some((*cluster).clone()) });
+        }
+    }
+    released
+}
+
+/// Whether the snapshot shows that the release has been applied.
+fn annotation_seen(host: &Host, release: &Release) -> bool {
+    host.given_back.is_some_and(|seen| seen.round == release.given_back.round)
+}
+
+/// The released hosts whose labels stay although the release has been applied: somebody else set them too, and
+/// server-side apply takes only away what its own manager set.
+pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<Finding> {
+    let stuck = released.iter().filter_map(|(key, release)| {
+        let host = site.inventory.host(key)?;
+        (!host.claims.is_empty() && annotation_seen(host, release)).then_some(host)
+    });
+    let describe = |host: &Host| {
+        Finding::warning(format!("host {} was given back, but somebody else's labels stay on it", host.key))
+            .at(host.origin.at(["metadata", "labels"]))
+            .help(take_labels_off(host))
+    };
+    stuck.map(describe).collect()
+}
+
+/// The declared hosts that labels on the live object give to a cluster that has enough without them. No file of
+/// ours can take those away: the manifest does not have them, and its manager did not set them.
+pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
+    let surplus =
+        holdings.given_back.iter().filter(|(_, index, how)| !is_ours_to_take(&site.inventory.hosts[*index], *how));
+    let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
+        let host = &site.inventory.hosts[*index];
+        let place = host.claims.last().map_or(host.origin.start(), |(_, origin)| origin.at(["metadata", "labels"]));
+        Finding::warning(format!("host {} bears the labels of {cluster}, which has all the hosts it wants", host.key))
+            .at(place)
+            .help(take_labels_off(host))
+            .of(cluster)
+    };
+    surplus.map(describe).collect()
+}
+
+/// Whether a file of ours can take a host's labels away.
+fn is_ours_to_take(host: &Host, how: How) -> bool {
+    how == How::Stays || host.standing == Standing::Observed || !host.manifest_labels.is_empty()
+}
+
+fn take_labels_off(host: &Host) -> String {
+    let labels = assignment::LABELS.map(|label| format!("{label}-")).join(" ");
+    format!(
+        "another tool set them; take them off by hand, then refresh the snapshot:\nkubectl label baremetalhost -n {} \
+         {} {labels}",
+        host.key.namespace, host.key.name
+    )
+}
+
+/// The declared hosts without a cluster whose manifests bear assignment labels that must be patched away: those
+/// of earlier runs, for as long as the manifests have the labels, and those that this plan gives back.
+pub(super) fn unlabelled(
+    site: &Site,
+    holdings: &Holdings<'_>,
+    assigned: &BTreeMap<usize, &ClusterKey>,
+) -> BTreeSet<HostKey> {
+    let given_back = holdings.given_back.iter().map(|(_, index, _)| *index);
+    let before = site.state.unlabelled.iter().filter_map(|key| site.inventory.index(key));
+    before
+        .chain(given_back)
+        .filter(|index| !assigned.contains_key(index))
+        .map(|index| &site.inventory.hosts[index])
+        .filter(|host| matches!(host.standing, Standing::Declared { .. }) && !host.manifest_labels.is_empty())
+        .map(|host| host.key.clone())
+        .collect()
+}
+
+/// The hosts that each cluster loses. One that only labels gave it, on a declared host, is not ours to take
+/// away: those are not counted.
+pub(super) fn by_cluster(
+    site: &Site,
+    holdings: &Holdings<'_>,
+    assigned: &BTreeMap<usize, &ClusterKey>,
+) -> BTreeMap<ClusterKey, Vec<HostKey>> {
+    let mut given_back: BTreeMap<ClusterKey, Vec<HostKey>> = BTreeMap::new();
+    for (cluster, index, how) in &holdings.given_back {
+        let host = &site.inventory.hosts[*index];
+        if is_ours_to_take(host, *how) && assigned.get(index) != Some(cluster) {
+            given_back.entry((*cluster).clone()).or_default().push(host.key.clone());
+        }
+    }
+    given_back
+}

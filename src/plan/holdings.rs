@@ -1,0 +1,211 @@
+//! Who has which host before anything is chosen: first by the last run's output, then by labels.
+//!
+//! | the output says | the inventory's labels say | the host |
+//! | --- | --- | --- |
+//! | cluster A | nothing, or A | stays with A |
+//! | nothing | A, and A is in this repo | is adopted by A |
+//! | nothing | A, and A is not in this repo | belongs to somebody else |
+//! | A | B | conflict |
+//! | released | A | is still being given back |
+//!
+//! A snapshot may be older than the output: that labels are missing in it means nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Assigned, How, Placement};
+use crate::api::assignment::Claim;
+use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::finding::Finding;
+use crate::layout;
+use crate::site::state::Held;
+use crate::site::{Cluster, Host, Site, Standing};
+use crate::source::Origin;
+
+/// Who has which host.
+pub(super) struct Holdings<'a> {
+    /// The hosts of each cluster, in the inventory's order.
+    by_cluster: BTreeMap<&'a ClusterKey, Vec<Holding<'a>>>,
+    /// Who keeps each host that somebody keeps.
+    pub(super) kept: BTreeMap<usize, Vec<(&'a ClusterKey, Role, &'a Origin)>>,
+    /// The hosts that clusters have and are not to keep, with how they had them.
+    pub(super) given_back: Vec<(&'a ClusterKey, usize, How)>,
+}
+
+#[derive(Clone, Copy)]
+struct Holding<'a> {
+    host: usize,
+    role: Role,
+    how: How,
+    origin: &'a Origin,
+}
+
+/// Reads who has which host. Clusters that the repo no longer asks for give all back, unless they are frozen.
+pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdings<'a>, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let mut holdings = Holdings { by_cluster: BTreeMap::new(), kept: BTreeMap::new(), given_back: Vec::new() };
+    for (key, entries) in &site.state.held {
+        let Some(host) = site.inventory.index(key) else {
+            findings.extend(entries.iter().filter_map(|held| vanished(key, held, site, frozen)));
+            continue;
+        };
+        for held in one_each(entries) {
+            let holding = Holding { host, role: held.role, how: How::Stays, origin: &held.origin };
+            findings.extend(conflict(&site.inventory.hosts[host], held, site, frozen));
+            if frozen.contains(&held.cluster) {
+                findings.extend(changed_standing(&site.inventory.hosts[host], held, site));
+                holdings.kept.entry(host).or_default().push((&held.cluster, held.role, &held.origin));
+            } else if site.clusters.contains_key(&held.cluster) {
+                holdings.by_cluster.entry(&held.cluster).or_default().push(holding);
+            } else {
+                holdings.given_back.push((&held.cluster, host, How::Stays));
+            }
+        }
+    }
+    for (index, host) in site.inventory.hosts.iter().enumerate() {
+        let in_output = site.state.held.contains_key(&host.key) || site.state.unlabelled.contains(&host.key);
+        if in_output {
+            continue;
+        }
+        match adopter(host, site) {
+            Adopter::Nobody => {}
+            Adopter::Cluster(cluster, role, origin) if !frozen.contains(cluster) => {
+                let holding = Holding { host: index, role, how: How::Adopted, origin };
+                holdings.by_cluster.entry(cluster).or_default().push(holding);
+            }
+            Adopter::Cluster(..) => {}
+            Adopter::Several(finding) => {
+                findings.extend(Some(finding).filter(|finding| concerns_planned(finding, site, frozen)));
+            }
+        }
+    }
+    (holdings, findings)
+}
+
+impl<'a> Holdings<'a> {
+    /// Decides which of its hosts a cluster keeps: as many as it wants, first those in use, then those that
+    /// are well, then those that the output has. The rest is given back.
+    pub(super) fn keep(&mut self, cluster: &'a Cluster, site: &'a Site) -> Placement {
+        let mut placement = Placement::new();
+        let mut holdings = self.by_cluster.remove(&cluster.key).unwrap_or_default();
+        holdings.sort_by_key(|holding| {
+            let host = &site.inventory.hosts[holding.host];
+            (host.consumer.is_none(), host.deleting || host.error.is_some(), holding.how, holding.host)
+        });
+        for holding in holdings {
+            let wanted = cluster.node_sets.get(&holding.role).map_or(0, |node_set| node_set.wanted());
+            let kept = placement.entry(holding.role).or_default();
+            if kept.len() < wanted {
+                kept.push(Assigned { host: holding.host, how: holding.how });
+                self.kept.entry(holding.host).or_default().push((&cluster.key, holding.role, holding.origin));
+            } else {
+                self.given_back.push((&cluster.key, holding.host, holding.how));
+            }
+        }
+        placement.values_mut().for_each(|assigned| assigned.sort());
+        placement.retain(|_, assigned| !assigned.is_empty());
+        placement
+    }
+
+    /// The hosts that more than one node set keeps. A run that was killed between two files leaves such, but
+    /// then all except one of them give the host back.
+    pub(super) fn contested(&self, site: &Site) -> Vec<Finding> {
+        let contested = self.kept.iter().filter(|(_, keepers)| keepers.len() > 1);
+        let describe = |(host, keepers): (&usize, &Vec<(&ClusterKey, Role, &Origin)>)| {
+            let key = &site.inventory.hosts[*host].key;
+            let finding = Finding::error(format!("host {key} is assigned {} times", keepers.len()))
+                .help("a host has one role in one cluster: remove all entries but one");
+            keepers.iter().fold(finding, |finding, (cluster, role, origin)| {
+                finding.see(origin.start(), format!("as {role} of {cluster}")).of(cluster)
+            })
+        };
+        contested.map(describe).collect()
+    }
+}
+
+/// Without repetitions of one cluster and role, which a host has that moved from one file to another.
+fn one_each(entries: &[Held]) -> impl Iterator<Item = &Held> {
+    let mut seen = BTreeSet::new();
+    entries.iter().filter(move |held| seen.insert((&held.cluster, held.role)))
+}
+
+/// Whether one of the clusters that a finding is of is to be planned.
+fn concerns_planned(finding: &Finding, site: &Site, frozen: &BTreeSet<ClusterKey>) -> bool {
+    finding.clusters.iter().any(|cluster| site.clusters.contains_key(cluster) && !frozen.contains(cluster))
+}
+
+fn vanished(host: &HostKey, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
+    let warning = || {
+        Finding::warning(format!("host {host} of {} is no longer in the inventory", held.cluster))
+            .at(held.origin.start())
+            .help("it leaves the overlay and is replaced; nothing is done to the machine")
+            .of(&held.cluster)
+    };
+    (site.clusters.contains_key(&held.cluster) && !frozen.contains(&held.cluster)).then(warning)
+}
+
+/// The output has the host with one cluster, labels say another.
+fn conflict(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
+    // Labels that the output patches away are no claim.
+    let (other, origin) = host.claims.iter().find_map(|(claim, origin)| match claim {
+        Claim::Cluster(cluster, _) if *cluster != held.cluster => Some((cluster, origin)),
+        _ => None,
+    })?;
+    let finding = Finding::error(format!("host {} is with {}, but its labels say {other}", host.key, held.cluster))
+        .at(held.origin.start())
+        .see(origin.at(["metadata", "labels"]), format!("the labels of {other}"))
+        .help(format!(
+            "if {other} has it, remove the entry from {}; if not, correct the labels in the inventory",
+            held.origin.file
+        ))
+        .of(&held.cluster)
+        .of(other);
+    concerns_planned(&finding, site, frozen).then_some(finding)
+}
+
+/// A host that a frozen cluster has as an observed one is declared now: both objects would be applied.
+fn changed_standing(host: &Host, held: &Held, site: &Site) -> Option<Finding> {
+    let observed = site.settings.output.join(layout::observed_directory(&held.cluster));
+    let changed = matches!(host.standing, Standing::Declared { .. }) && held.origin.file.starts_with(observed);
+    changed.then(|| {
+        Finding::error(format!(
+            "host {} is declared now, but {} still has it as an observed one, and is to be left as it is",
+            host.key, held.cluster
+        ))
+        .at(host.origin.start())
+        .see(held.origin.start(), "the observed object, which would erase the declared one's spec")
+        .help(format!("let {} be generated again: correct its errors, or do not leave it out by --only", held.cluster))
+    })
+}
+
+enum Adopter<'a> {
+    Nobody,
+    Cluster(&'a ClusterKey, Role, &'a Origin),
+    Several(Finding),
+}
+
+/// The cluster of this repo that a host's labels name. When they stand in the manifest and in the snapshot, the
+/// role in the snapshot counts: there the host is in use.
+fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
+    let mut named = Vec::new();
+    for (claim, origin) in &host.claims {
+        match claim {
+            Claim::Cluster(cluster, role) => named.push((cluster, *role, origin)),
+            // Somebody has the host, and we cannot say who.
+            Claim::Unclear(_) => return Adopter::Nobody,
+        }
+    }
+    let Some((cluster, role, origin)) = named.pop() else { return Adopter::Nobody };
+    if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
+        let finding = Finding::error(format!("host {} bears the labels of {other} and of {cluster}", host.key))
+            .at(other_origin.at(["metadata", "labels"]))
+            .see(origin.at(["metadata", "labels"]), format!("those of {cluster}"))
+            .help("correct the labels: a host belongs to one cluster");
+        return Adopter::Several(finding.of(other).of(cluster));
+    }
+    let released_by_it =
+        site.state.released.get(&host.key).is_some_and(|release| release.by.as_ref().is_none_or(|by| by == cluster));
+    if released_by_it || !site.clusters.contains_key(cluster) {
+        return Adopter::Nobody;
+    }
+    Adopter::Cluster(cluster, role, origin)
+}

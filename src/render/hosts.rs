@@ -1,0 +1,216 @@
+//! The labels of the hosts.
+//!
+//! Every file here can power machines off when it is wrong:
+//!
+//! * A declared host is patched in the one build that renders it, so that its object has one renderer.
+//! * A patch names its host and has no `target`: with one, kustomize silently drops a patch without a host.
+//! * An observed host is a partial object that tells agents to merge it, not to apply it as a whole.
+//! * Every host is guarded against pruning: a deleted BareMetalHost is a machine that is switched off.
+//! * There is no `namespace:` and no `namePrefix:`, which would rewrite hosts but not their references.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use camino::Utf8PathBuf;
+
+use super::Tree;
+use crate::api::assignment;
+use crate::api::host;
+use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::layout::{self, header};
+use crate::plan::{Placement, Plan};
+use crate::site::{Host, Site, Standing};
+
+/// Keeps agents from deleting a host that leaves their build.
+const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
+/// Makes Argo CD merge a partial object: server-side, without validation of what it lacks, and without taking
+/// over what `kubectl apply` once set.
+const MERGE: [&str; 3] = ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
+
+/// What the headers of files name that no single input file is behind.
+const GIVEN_BACK: &str = "the hosts that clusters gave back";
+
+/// The files below `hosts/`.
+pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
+    let mut tree = Tree::new();
+    for (cluster, placement) in &plan.clusters {
+        let Some(request) = site.clusters.get(cluster) else { continue };
+        let made_from = header(request.origin.file.as_str());
+        render_declared(site, cluster, placement, &made_from, &mut tree);
+        render_observed(site, cluster, placement, &made_from, &mut tree);
+    }
+    render_unlabelled(site, plan, &mut tree);
+    render_released(site, plan, &mut tree);
+    render_roots(site, plan, &mut tree);
+    tree
+}
+
+/// The hosts of a placement, role by role.
+fn assigned<'a>(site: &'a Site, placement: &'a Placement) -> impl Iterator<Item = (&'a Host, Role)> {
+    let host = |index: usize| &site.inventory.hosts[index];
+    placement.iter().flat_map(move |(role, assigned)| assigned.iter().map(move |assigned| (host(assigned.host), *role)))
+}
+
+fn labels(cluster: &ClusterKey, role: Role) -> BTreeMap<&'static str, Option<&str>> {
+    BTreeMap::from([
+        (assignment::CLUSTER_NAMESPACE, Some(cluster.namespace.as_str())),
+        (assignment::CLUSTER_NAME, Some(cluster.name.as_str())),
+        (assignment::NODE_TYPE, Some(role.as_str())),
+    ])
+}
+
+/// A cluster's patches, in a file beside each root's kustomization.
+fn render_declared(site: &Site, cluster: &ClusterKey, placement: &Placement, made_from: &str, tree: &mut Tree) {
+    let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
+    for (host, role) in assigned(site, placement) {
+        if let Standing::Declared { root } = host.standing {
+            let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
+            write_host(text, host, &labels(cluster, role), &declared_annotations(host));
+        }
+    }
+    for (root, text) in by_root {
+        let directory = layout::declared_directory(&site.inventory.roots[&root].directory);
+        tree.insert(directory.join(layout::patch_file(cluster)), text);
+    }
+}
+
+/// A cluster's observed hosts, as objects.
+fn render_observed(site: &Site, cluster: &ClusterKey, placement: &Placement, made_from: &str, tree: &mut Tree) {
+    let mut text = made_from.to_owned();
+    let mut any = false;
+    for (host, role) in assigned(site, placement).filter(|(host, _)| host.standing == Standing::Observed) {
+        write_host(&mut text, host, &labels(cluster, role), &observed_annotations());
+        any = true;
+    }
+    if any {
+        insert_observed(layout::observed_directory(cluster), made_from, text, tree);
+    }
+}
+
+/// The declared hosts whose manifests' labels are patched away, root by root.
+fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
+    let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
+    for host in plan.unlabelled.iter().filter_map(|key| site.inventory.host(key)) {
+        if let Standing::Declared { root } = host.standing {
+            let text = by_root.entry(root).or_insert_with(|| header(GIVEN_BACK));
+            let labels = host.manifest_labels.iter().map(|label| (*label, None)).collect();
+            write_host(text, host, &labels, &declared_annotations(host));
+        }
+    }
+    for (root, text) in by_root {
+        let directory = layout::declared_directory(&site.inventory.roots[&root].directory);
+        tree.insert(directory.join(layout::UNLABELLED), text);
+    }
+}
+
+/// The observed hosts that are being given back: once more the same objects, without the labels.
+fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
+    let mut text = header(GIVEN_BACK);
+    let mut any = false;
+    for (key, release) in &plan.released {
+        let Some(host) = site.inventory.host(key) else { continue };
+        let mut annotations = observed_annotations();
+        annotations.insert(assignment::GIVEN_BACK, release.given_back.to_string());
+        if let Some(by) = &release.by {
+            annotations.insert(assignment::GIVEN_BACK_BY, by.to_string());
+        }
+        write_host(&mut text, host, &BTreeMap::new(), &annotations);
+        any = true;
+    }
+    if any {
+        insert_observed(layout::released_directory(), &header(GIVEN_BACK), text, tree);
+    }
+}
+
+/// The kustomization of every root: it is there even without a patch, because an agent applies the hosts
+/// through it.
+fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
+    for root in site.inventory.roots.values() {
+        let directory = layout::declared_directory(&root.directory);
+        let planned = plan.clusters.keys().map(layout::patch_file).chain([layout::UNLABELLED.to_owned()]);
+        let frozen = plan.frozen.iter().filter_map(|cluster| {
+            let file = directory.join(layout::patch_file(cluster));
+            site.state.files.get(cluster)?.contains(&file).then(|| layout::patch_file(cluster))
+        });
+        let patches: BTreeSet<String> =
+            planned.filter(|file| tree.contains_key(&directory.join(file))).chain(frozen).collect();
+        let up: Utf8PathBuf = site.settings.output.join(&directory).iter().map(|_| "..").collect();
+        let base = up.join(&root.directory);
+        let mut text = header(root.file.as_str()) + KUSTOMIZATION_HEAD;
+        text.push_str("resources:\n");
+        write_item(&mut text, "", base.as_str());
+        if !patches.is_empty() {
+            text.push_str("patches:\n");
+            patches.iter().for_each(|file| write_item(&mut text, "path: ", file));
+        }
+        tree.insert(directory.join(layout::KUSTOMIZATION), text);
+    }
+}
+
+const HOST_HEAD: &str = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n";
+const KUSTOMIZATION_HEAD: &str = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n";
+
+fn insert_observed(directory: Utf8PathBuf, made_from: &str, hosts: String, tree: &mut Tree) {
+    let mut kustomization = made_from.to_owned() + KUSTOMIZATION_HEAD + "resources:\n";
+    write_item(&mut kustomization, "", layout::OBSERVED_HOSTS);
+    tree.insert(directory.join(layout::KUSTOMIZATION), kustomization);
+    tree.insert(directory.join(layout::OBSERVED_HOSTS), hosts);
+}
+
+/// The guards of a declared host, beside the options that its manifest has for Argo CD.
+fn declared_annotations(host: &Host) -> BTreeMap<&'static str, String> {
+    let own = host.sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);
+    let kept = own.filter(|option| !option.is_empty() && !GUARDS.iter().any(|guard| same_option(guard, option)));
+    let options: Vec<&str> = kept.chain(GUARDS).collect();
+    BTreeMap::from([(host::SYNC_OPTIONS, options.join(",")), (host::PRUNE, "disabled".to_owned())])
+}
+
+fn same_option(a: &str, b: &str) -> bool {
+    a.split('=').next() == b.split('=').next()
+}
+
+fn observed_annotations() -> BTreeMap<&'static str, String> {
+    let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
+    BTreeMap::from([
+        (host::SYNC_OPTIONS, options.join(",")),
+        (host::PRUNE, "disabled".to_owned()),
+        (host::SSA, "Merge".to_owned()),
+    ])
+}
+
+/// Appends a document that gives a host labels and annotations; a label without value is taken away.
+fn write_host(
+    text: &mut String,
+    host: &Host,
+    labels: &BTreeMap<&'static str, Option<&str>>,
+    annotations: &BTreeMap<&'static str, String>,
+) {
+    let HostKey { namespace, name } = &host.key;
+    let (name, namespace) = (quoted(name.as_str()), quoted(namespace.as_str()));
+    text.push_str("---\n");
+    text.push_str(HOST_HEAD);
+    // Writing to a String cannot fail.
+    let _ = write!(text, "metadata:\n  name: {name}\n  namespace: {namespace}\n");
+    let annotations = annotations.iter().map(|(key, value)| (*key, Some(value.as_str())));
+    write_map(text, "labels", labels.iter().map(|(key, value)| (*key, *value)));
+    write_map(text, "annotations", annotations);
+}
+
+fn write_map<'a>(text: &mut String, name: &str, entries: impl ExactSizeIterator<Item = (&'a str, Option<&'a str>)>) {
+    if entries.len() > 0 {
+        let _ = writeln!(text, "  {name}:");
+    }
+    for (key, value) in entries {
+        let value = value.map_or("null".to_owned(), quoted);
+        let _ = writeln!(text, "    {key}: {value}");
+    }
+}
+
+fn write_item(text: &mut String, key: &str, value: &str) {
+    let _ = writeln!(text, "  - {key}{}", quoted(value));
+}
+
+/// A value that stays the text it is whatever it looks like: `1e3` and `on` are no texts without quotes.
+fn quoted(value: &str) -> String {
+    serde_json::Value::from(value).to_string()
+}

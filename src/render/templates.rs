@@ -1,0 +1,146 @@
+//! The templates of services: those in the binary, and those by which a repo replaces them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
+
+use crate::finding::Finding;
+use crate::source::Place;
+
+/// Embeds templates, by their paths below `templates/`.
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../templates/", $name)))),*]
+    };
+}
+
+const EMBEDDED: &[(&str, &str)] = embedded![
+    "auth/certificate.yaml",
+    "auth/config.yaml",
+    "auth/deployment.yaml",
+    "auth/kubeadm/kustomization.yaml",
+    "auth/kubeadm/oidc.yaml",
+    "auth/kustomization.yaml",
+    "auth/rbac.yaml",
+    "auth/service.yaml",
+    "cluster/kustomization.yaml",
+    "crds/dex/crds.yaml",
+    "crds/dex/kustomization.yaml",
+    "jumphost/authorized_keys",
+    "jumphost/deployment.yaml",
+    "jumphost/host",
+    "jumphost/hosts",
+    "jumphost/kustomization.yaml",
+    "jumphost/service.yaml",
+    "jumphost/ssh_config",
+    "jumphost/sshd_config",
+    "jumphost/start",
+    "loadbalancer/deployment.yaml",
+    "loadbalancer/haproxy.cfg",
+    "loadbalancer/kustomization.yaml",
+    "loadbalancer/service.yaml",
+    "partials/placement.yaml",
+];
+
+/// Where a repo's own templates may lie that only other templates include.
+const PARTIALS: &str = "partials/";
+
+/// All templates, by name.
+pub struct Templates {
+    environment: Environment<'static>,
+    /// The repo's directory of templates.
+    directory: Utf8PathBuf,
+    /// The names of those that the repo replaces.
+    replaced: BTreeMap<String, Arc<Utf8Path>>,
+}
+
+impl Templates {
+    /// The embedded templates, some replaced by `own`: texts by file, all files below `directory`.
+    ///
+    /// A file that cannot be a template, or that replaces none, is a finding.
+    pub fn new(directory: &Utf8Path, own: Vec<(Utf8PathBuf, String)>) -> (Self, Vec<Finding>) {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        let mut syntax = SyntaxConfig::builder();
+        syntax.keep_trailing_newline(true).trim_blocks(true).lstrip_blocks(true);
+        if let Ok(syntax) = syntax.build() {
+            environment.set_syntax(syntax);
+        }
+        // What is JSON is YAML too, and quoted: no value can be taken for anything but itself.
+        environment.set_auto_escape_callback(|name| match Utf8Path::new(name).extension() {
+            Some("yaml") => AutoEscape::Json,
+            _ => AutoEscape::None,
+        });
+        let mut templates = Self { environment, directory: directory.to_owned(), replaced: BTreeMap::new() };
+        let mut findings = Vec::new();
+        for (name, text) in EMBEDDED {
+            findings.extend(templates.add(name, Cow::Borrowed(text)));
+        }
+        for (file, text) in own {
+            let Ok(name) = file.strip_prefix(directory) else { continue };
+            let name = name.as_str().to_owned();
+            let place = Place::File(Arc::from(file.as_path()));
+            if !EMBEDDED.iter().any(|(known, _)| *known == name) && !name.starts_with(PARTIALS) {
+                let alike = alike(&name);
+                findings.push(
+                    Finding::warning(format!("{file} replaces none of sipgen's templates"))
+                        .at(place)
+                        .help(format!("did you mean {directory}/{alike}? Templates of your own go below {PARTIALS}")),
+                );
+                continue;
+            }
+            templates.replaced.insert(name.clone(), Arc::from(file.as_path()));
+            findings.extend(templates.add(&name, Cow::Owned(text)));
+        }
+        (templates, findings)
+    }
+
+    fn add(&mut self, name: &str, text: Cow<'static, str>) -> Option<Finding> {
+        let error = self.environment.add_template_owned(name.to_owned(), text).err()?;
+        Some(self.finding(name, &error))
+    }
+
+    /// The names of the templates in a directory and below it, in order.
+    pub(super) fn names_below(&self, directory: &'static str) -> impl Iterator<Item = &'static str> {
+        EMBEDDED.iter().map(|(name, _)| *name).filter(move |name| Utf8Path::new(name).starts_with(directory))
+    }
+
+    /// Renders a template. The finding says which template failed at which line; its cluster is not known here.
+    pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
+        let rendered = self.environment.get_template(name).and_then(|template| template.render(context));
+        rendered.map_err(|error| Box::new(self.finding(name, &error)))
+    }
+
+    /// The file of a template, where the repo has one of its own.
+    pub(super) fn own_file(&self, name: &str) -> Option<&Arc<Utf8Path>> {
+        self.replaced.get(name)
+    }
+
+    fn finding(&self, name: &str, error: &minijinja::Error) -> Finding {
+        // An error in an included template names that one.
+        let name = error.name().unwrap_or(name);
+        let detail = error.detail().map_or(String::new(), |detail| format!(": {detail}"));
+        let finding = Finding::error(format!("the template {name} cannot be rendered: {}{detail}", error.kind()));
+        match (self.replaced.get(name), error.line()) {
+            (Some(file), Some(line)) => finding.at(Place::Spot(file.clone(), line, None)),
+            (Some(file), None) => finding.at(Place::File(file.clone())),
+            // A template of ours fails on what a replaced one hands to it, or by our mistake.
+            (None, _) => finding,
+        }
+        .help(format!("what a template is given is described in sipgen's README; yours are in {}", self.directory))
+    }
+}
+
+/// The embedded name that has most characters at its end, or else at its start, in common with another.
+fn alike(name: &str) -> &'static str {
+    let common = |known: &str| {
+        let tail = name.chars().rev().zip(known.chars().rev()).take_while(|(a, b)| a == b).count();
+        let head = name.chars().zip(known.chars()).take_while(|(a, b)| a == b).count();
+        tail + head
+    };
+    EMBEDDED.iter().map(|(known, _)| *known).max_by_key(|known| common(known)).unwrap_or_default()
+}

@@ -1,0 +1,173 @@
+//! Reads rendered manifests back as the types that they claim to be, so that a broken template cannot produce a
+//! broken manifest.
+
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use yaml_serde::Value;
+
+use crate::api::host;
+use crate::finding::Finding;
+use crate::source::Place;
+
+/// Why a rendered text is not what it should be.
+#[derive(Debug)]
+pub(super) struct Unreadable {
+    what: String,
+    reason: String,
+}
+
+impl Unreadable {
+    /// The finding about a file that is not written.
+    pub(super) fn finding(&self, file: &Utf8Path) -> Finding {
+        Finding::error(format!("what would be {file} is not {}: {}", self.what, self.reason))
+    }
+
+    /// The finding about a template of the repo.
+    pub(super) fn of_template(&self, template: &Arc<Utf8Path>, file: &Utf8Path) -> Finding {
+        Finding::error(format!("the template renders {file} so that it is not {}: {}", self.what, self.reason))
+            .at(Place::File(template.clone()))
+            .help("correct the template; nothing was written")
+    }
+}
+
+/// Reads every document of a text back.
+pub(super) fn manifests(text: &str) -> Result<(), Unreadable> {
+    let mut any = false;
+    for document in yaml_serde::Deserializer::from_str(text) {
+        let value = Value::deserialize(document)
+            .map_err(|error| Unreadable { what: "YAML".to_owned(), reason: error.to_string() })?;
+        if !value.is_null() {
+            object(value)?;
+            any = true;
+        }
+    }
+    let empty = || Unreadable { what: "a manifest".to_owned(), reason: "it holds no object".to_owned() };
+    any.then_some(()).ok_or_else(empty)
+}
+
+/// What every object has; more is not known of kinds that a repo's own templates add.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "read to see that they are there")]
+struct AnyObject {
+    api_version: String,
+    kind: String,
+    metadata: Named,
+}
+
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "read to see that it is there")]
+struct Named {
+    name: String,
+}
+
+/// A Kustomization or Component, with the fields that a generated one may have: no others are ever written.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "read to see that they are there")]
+struct Kustomization {
+    api_version: String,
+    kind: String,
+    resources: Vec<String>,
+    #[serde(default)]
+    namespace: String,
+    #[serde(default)]
+    labels: Vec<Value>,
+    #[serde(default)]
+    patches: Vec<Value>,
+    #[serde(default)]
+    config_map_generator: Vec<Value>,
+    #[serde(default)]
+    generator_options: Value,
+    #[serde(default)]
+    images: Vec<Value>,
+    #[serde(default)]
+    replacements: Vec<Value>,
+    #[serde(default)]
+    components: Vec<String>,
+}
+
+/// A host as we write it: never more than its name, labels and annotations.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "read to see that they are there")]
+struct LabelledHost {
+    api_version: String,
+    kind: String,
+    metadata: LabelledMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read to see that they are there")]
+struct LabelledMetadata {
+    name: String,
+    namespace: String,
+    #[serde(default)]
+    labels: std::collections::BTreeMap<String, Option<String>>,
+    annotations: std::collections::BTreeMap<String, String>,
+}
+
+fn object(value: Value) -> Result<(), Unreadable> {
+    let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    match (api_version.as_str(), kind.as_str()) {
+        ("kustomize.config.k8s.io/v1beta1", "Kustomization") | ("kustomize.config.k8s.io/v1alpha1", "Component") => {
+            read_as::<Kustomization>(value, "a kustomization")
+        }
+        (host::API_VERSION, host::KIND) => read_as::<LabelledHost>(value, "a host's labels"),
+        ("apps/v1", "Deployment") => read_as::<Deployment>(value, "a Deployment"),
+        ("v1", "Service") => read_as::<Service>(value, "a Service"),
+        ("v1", "ServiceAccount") => read_as::<ServiceAccount>(value, "a ServiceAccount"),
+        ("v1", "ConfigMap") => read_as::<ConfigMap>(value, "a ConfigMap"),
+        ("rbac.authorization.k8s.io/v1", "Role") => read_as::<Role>(value, "a Role"),
+        ("rbac.authorization.k8s.io/v1", "RoleBinding") => read_as::<RoleBinding>(value, "a RoleBinding"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
+            read_as::<CustomResourceDefinition>(value, "a CustomResourceDefinition")
+        }
+        ("", _) => read_as::<AnyObject>(value, "an object"),
+        _ => read_as::<AnyObject>(value, &format!("an object of kind {kind}")),
+    }
+}
+
+fn read_as<T: DeserializeOwned>(value: Value, what: &str) -> Result<(), Unreadable> {
+    match yaml_serde::from_value::<T>(value) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Unreadable { what: what.to_owned(), reason: error.to_string() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_what_it_claims_to_be_is_refused() {
+        for (text, reason) in [
+            ("a: [", "is not YAML"),
+            ("# nothing\n", "holds no object"),
+            ("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: 80}\n", "is not a Service"),
+            ("apiVersion: apps/v1\nkind: Deployment\nspec: {}\n", "is not a Deployment"),
+            (
+                "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nbases: [a]\n",
+                "is not a kustomization",
+            ),
+            ("apiVersion: policy/v1\nkind: PodDisruptionBudget\n", "is not an object of kind PodDisruptionBudget"),
+            (
+                "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: a, namespace: b, annotations: {}}\n\
+                 spec: {online: false}\n",
+                "is not a host's labels",
+            ),
+        ] {
+            let message = manifests(text).unwrap_err().finding(Utf8Path::new("f.yaml")).message;
+            assert!(message.contains(reason), "{message}");
+        }
+    }
+}
