@@ -30,10 +30,8 @@ pub fn header(made_from: &str) -> String {
 }
 
 /// Whether a file's content bears the mark of ownership, in its first line or below a script's `#!`.
-///
-/// An empty file counts as ours: it is what a crash of the machine may leave of one.
 pub fn is_ours(content: &[u8]) -> bool {
-    content.is_empty() || content.split(|byte| *byte == b'\n').take(2).any(|line| line.starts_with(MARK.as_bytes()))
+    content.split(|byte| *byte == b'\n').take(2).any(|line| line.starts_with(MARK.as_bytes()))
 }
 
 /// The directory of a cluster's services.

@@ -1,8 +1,195 @@
 //! Turns bare-metal tenant-cluster requests into GitOps manifests.
+//!
+//! A git repo holds SIPClusters and a snapshot of its BareMetalHosts. [`generate`] reads both, decides which host
+//! goes to which cluster, and says what has to change in the repo's overlays; [`write()`] changes them. Data goes
+//! one way:
+//!
+//! ```text
+//!  files               pure: no I/O, no clock, no randomness                 files
+//! ┌────────┐ documents ┌──────┐ Site ┌──────┐ Plan ┌────────┐ Tree ┌─────────┐ Changes ┌───────┐
+//! │ source │ ────────► │ site │ ───► │ plan │ ───► │ render │ ───► │ compare │ ──────► │ write │
+//! └────────┘           └──────┘      └──────┘      └────────┘      └─────────┘         └───────┘
+//! ```
+//!
+//! ```
+//! use sipgen::{Options, generate, report, source::Worktree};
+//!
+//! let worktree = Worktree::new("fixtures/quickstart");
+//! let generated = generate(&worktree, &Options::default(), &|_stage| {})?;
+//! let changes = generated.changes.as_ref().ok_or("the input has errors")?;
+//! assert!(changes.files.keys().any(|file| file == "overlays/clusters/tenant-a/edge/jumphost/deployment.yaml"));
+//! assert!(report::summary(&generated, false).contains("4 hosts assigned"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 pub mod api;
+pub mod compare;
 pub mod finding;
 pub mod layout;
 pub mod plan;
 pub mod render;
+pub mod report;
 pub mod site;
 pub mod source;
+mod write;
+
+use std::collections::BTreeSet;
+
+use camino::Utf8PathBuf;
+
+use api::names::ClusterKey;
+use compare::{Changes, compare};
+use finding::Finding;
+use plan::{Plan, plan};
+use render::{Templates, render};
+use site::{Settings, Site};
+use source::{ReadError, Worktree};
+
+pub use write::{WriteError, write};
+
+/// What a caller may choose.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Leave a cluster with errors as it is, and generate the others.
+    pub keep_going: bool,
+    /// Generate these clusters only, and leave all others as they are; empty for all.
+    pub only: BTreeSet<ClusterKey>,
+    /// Take a repo without any SIPCluster for one that wants none, and not for a mistake.
+    pub allow_empty: bool,
+}
+
+/// The steps of a run, for a display of its progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The repo is read.
+    Reading,
+    /// Hosts are assigned.
+    Planning,
+    /// Files are made in memory.
+    Rendering,
+    /// The files on the disk are read.
+    Comparing,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Generated {
+    /// What was read.
+    pub site: Site,
+    /// What was decided.
+    pub plan: Plan,
+    /// What has to change on the disk; nothing is known when errors forbid to write at all.
+    pub changes: Option<Changes>,
+    /// What is wrong with the input.
+    pub findings: Vec<Finding>,
+}
+
+/// Why a run came to nothing, other than by findings.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or directory cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// [`Options::only`] names a cluster that is not there.
+    #[error("there is no SIPCluster {0}; the repo has {1}")]
+    NoSuchCluster(ClusterKey, String),
+}
+
+/// Works out what has to change in a repo's overlays. Writes nothing.
+///
+/// What is wrong with the input is in the findings. An error that concerns clusters stops everything, or with
+/// [`Options::keep_going`] only them; any other error stops everything.
+///
+/// # Errors
+///
+/// When the repo cannot be read, or has no cluster that the options name.
+pub fn generate(worktree: &Worktree, options: &Options, progress: &dyn Fn(Stage)) -> Result<Generated, Error> {
+    progress(Stage::Reading);
+    let (settings, invalid) =
+        Settings::load(worktree).map_or_else(|found| (Settings::default(), Some(found)), |s| (s, None));
+    let (templates, found) = load_templates(worktree, &settings)?;
+    let (site, read) = Site::read(worktree, settings)?;
+    let mut findings: Vec<Finding> = invalid.into_iter().chain(found).chain(read).collect();
+    if site.clusters.is_empty() && !options.allow_empty {
+        findings.push(no_cluster(worktree));
+    }
+
+    let mut frozen = left_out(&site, options)?;
+    findings.retain(|finding| concerns(finding, &frozen));
+    frozen.extend(failing(&findings));
+    frozen.extend(site.clusters.iter().filter(|(_, request)| request.cluster.is_none()).map(|(key, _)| key.clone()));
+    let (plan, tree) = loop {
+        progress(Stage::Planning);
+        let (plan, planned) = plan(&site, &frozen);
+        progress(Stage::Rendering);
+        let (tree, rendered) = render(&site, &plan, &templates);
+        let (errors, warnings): (Vec<_>, Vec<_>) = planned.into_iter().chain(rendered).partition(Finding::is_error);
+        let more = failing(&errors).any(|cluster| !frozen.contains(&cluster));
+        frozen.extend(failing(&errors));
+        findings.extend(errors);
+        // A plan with a failing cluster is not what is written: what that cluster would give back, it keeps.
+        if !(more && options.keep_going && may_write(&findings, options)) {
+            findings.extend(warnings);
+            break (plan, tree);
+        }
+    };
+
+    let mut changes = None;
+    if may_write(&findings, options) {
+        progress(Stage::Comparing);
+        let (compared, found) = compare(worktree, &site.settings.output, &tree, &files_of(&site, &plan.frozen))?;
+        findings.extend(found);
+        changes = may_write(&findings, options).then_some(compared);
+    }
+    Ok(Generated { site, plan, changes, findings })
+}
+
+/// The clusters that the options leave out, those included that only the output directory still has.
+fn left_out(site: &Site, options: &Options) -> Result<BTreeSet<ClusterKey>, Error> {
+    if options.only.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    if let Some(unknown) = options.only.iter().find(|cluster| !site.clusters.contains_key(cluster)) {
+        let known: Vec<String> = site.clusters.keys().map(ToString::to_string).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(Error::NoSuchCluster(unknown.clone(), known));
+    }
+    let held = site.state.held.values().flatten().map(|held| &held.cluster);
+    let all = site.clusters.keys().chain(site.state.files.keys()).chain(held);
+    Ok(all.filter(|cluster| !options.only.contains(cluster)).cloned().collect())
+}
+
+/// Whether a finding is about more than clusters that are left out.
+fn concerns(finding: &Finding, left_out: &BTreeSet<ClusterKey>) -> bool {
+    finding.clusters.is_empty() || finding.clusters.iter().any(|cluster| !left_out.contains(cluster))
+}
+
+fn failing(findings: &[Finding]) -> impl Iterator<Item = ClusterKey> {
+    findings.iter().filter(|finding| finding.is_error()).flat_map(|finding| finding.clusters.iter().cloned())
+}
+
+fn may_write(findings: &[Finding], options: &Options) -> bool {
+    findings.iter().filter(|finding| finding.is_error()).all(|error| options.keep_going && !error.clusters.is_empty())
+}
+
+/// The files of some clusters, relative to the output directory.
+fn files_of<'a>(site: &'a Site, clusters: &BTreeSet<ClusterKey>) -> BTreeSet<&'a Utf8PathBuf> {
+    clusters.iter().filter_map(|cluster| site.state.files.get(cluster)).flatten().collect()
+}
+
+fn load_templates(worktree: &Worktree, settings: &Settings) -> Result<(Templates, Vec<Finding>), ReadError> {
+    let Some(directory) = &settings.templates else { return Ok(Templates::new("".into(), Vec::new())) };
+    let mut own = Vec::new();
+    for file in worktree.files_below(directory)? {
+        let text = String::from_utf8_lossy(&worktree.read(&file)?).into_owned();
+        own.push((file, text));
+    }
+    Ok(Templates::new(directory, own))
+}
+
+fn no_cluster(worktree: &Worktree) -> Finding {
+    Finding::error(format!("there is no SIPCluster (airship.airshipit.org/v1) in {}", worktree.root())).help(
+        "check the directory and .gitignore; if no cluster is wanted any more, say so with --allow-empty, and all \
+         hosts are given back",
+    )
+}

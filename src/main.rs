@@ -1,2 +1,9 @@
-//! placeholder
-fn main() {}
+//! The `sipgen` program: see [`cli`].
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run()
+}

@@ -150,11 +150,7 @@ fn join(directory: &Utf8Path, path: &str) -> Option<Utf8PathBuf> {
     for component in Utf8Path::new(path).components() {
         match component {
             Utf8Component::Normal(name) => joined.push(name),
-            Utf8Component::ParentDir => {
-                if !joined.pop() {
-                    return None;
-                }
-            }
+            Utf8Component::ParentDir => joined.pop().then_some(())?,
             _ => {}
         }
     }

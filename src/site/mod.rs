@@ -1,6 +1,6 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
-//! * [`settings`]: `sipgen.yaml`.
+//! * [`settings`]: what `sipgen.yaml` says.
 //! * [`builds`]: which kustomization reaches which file, and with which namespace.
 //! * [`cluster`]: a SIPCluster, checked; [`selector`] is the part of it that chooses hosts.
 //! * [`inventory`]: every host once, from manifests and snapshots.

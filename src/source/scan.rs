@@ -27,6 +27,12 @@ pub struct ReadError {
     source: io::Error,
 }
 
+impl ReadError {
+    pub(crate) fn new(path: &Utf8Path, source: io::Error) -> Self {
+        Self { path: path.to_owned(), source }
+    }
+}
+
 /// The endings of files that can hold resources.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
@@ -44,6 +50,16 @@ impl Worktree {
     /// The content of a file of the worktree, if it is there and is text.
     pub fn text(&self, file: &Utf8Path) -> Option<String> {
         fs::read_to_string(self.root.join(file)).ok().map(without_bom)
+    }
+
+    /// The content of a file of the worktree.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn read(&self, file: &Utf8Path) -> Result<Vec<u8>, ReadError> {
+        let path = self.root.join(file);
+        fs::read(&path).map_err(|source| ReadError { path, source })
     }
 
     /// All files that can hold resources, relative to the root and sorted: neither those in `.git` or below
@@ -125,8 +141,7 @@ impl Worktree {
         interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
     ) -> Result<Vec<T>, ReadError> {
         let read = |file: &Utf8PathBuf| -> Result<Vec<T>, ReadError> {
-            let path = self.root.join(file);
-            let bytes = fs::read(&path).map_err(|source| ReadError { path, source })?;
+            let bytes = self.read(file)?;
             if !wanted(file, &bytes) {
                 return Ok(Vec::new());
             }

@@ -1,0 +1,70 @@
+//! A progress bar on stderr, for work that takes longer than a blink.
+
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sipgen::Stage;
+
+/// Work that ends before this has no bar.
+const BLINK: Duration = Duration::from_millis(300);
+const STEPS: u64 = 5;
+
+/// The bar, and the thread that shows it when it is time.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    done: Sender<()>,
+    waiter: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Starts to wait. Nothing is shown when stderr is no terminal.
+    pub(super) fn start() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("{bar:20} {msg}") {
+            bar.set_style(style);
+        }
+        let (done, receiver) = mpsc::channel();
+        let shown = bar.clone();
+        let waiter = thread::spawn(move || {
+            if receiver.recv_timeout(BLINK) == Err(RecvTimeoutError::Timeout) {
+                shown.set_draw_target(ProgressDrawTarget::stderr());
+                shown.tick();
+            }
+        });
+        Self { bar, done, waiter: Some(waiter) }
+    }
+
+    /// Shows what is being done.
+    pub(super) fn show(&self, stage: Stage) {
+        let (step, what) = match stage {
+            Stage::Reading => (0, "reading the repo"),
+            Stage::Planning => (1, "assigning hosts"),
+            Stage::Rendering => (2, "rendering"),
+            Stage::Comparing => (3, "comparing with the files there are"),
+        };
+        self.bar.set_position(step);
+        self.bar.set_message(what);
+    }
+
+    /// Shows that files are being written.
+    pub(super) fn show_writing(&self) {
+        self.bar.set_position(STEPS - 1);
+        self.bar.set_message("writing");
+    }
+
+    /// Takes the bar away.
+    pub(super) fn finish(self) {}
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        // The waiter is gone when the bar is shown already.
+        let _ = self.done.send(());
+        if let Some(waiter) = self.waiter.take() {
+            let _ = waiter.join();
+        }
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,189 @@
+//! What has to change on the disk for the output directory to hold the rendered tree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+use walkdir::WalkDir;
+
+use crate::finding::Finding;
+use crate::layout;
+use crate::render::Tree;
+use crate::source::{Place, ReadError, Worktree};
+
+/// How the names of files begin and end that are being written; only a killed run leaves one behind.
+pub(crate) const STAGED: (&str, &str) = (".sipgen-", ".tmp");
+
+/// How many foreign files a warning names.
+const FOREIGN_SHOWN: usize = 5;
+
+/// What has to change, by path relative to the repo's root. Files that stay as they are, are not in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The changed files.
+    pub files: BTreeMap<Utf8PathBuf, Change>,
+    /// What a killed run left behind; to be deleted, and not worth a word.
+    pub leftovers: Vec<Utf8PathBuf>,
+}
+
+/// What happens to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    Create {
+        /// Its text.
+        after: String,
+    },
+    /// It gets another text.
+    Update {
+        /// The text on the disk.
+        before: String,
+        /// Its new text.
+        after: String,
+    },
+    /// It is ours and no longer needed.
+    Delete {
+        /// The text on the disk.
+        before: String,
+    },
+}
+
+/// What was found at a path below the output directory.
+enum Found {
+    Unchanged,
+    Changed(Utf8PathBuf, Change),
+    /// Not ours, and not in our way.
+    Foreign(Utf8PathBuf),
+    /// Not ours, where a file of ours is to be.
+    InTheWay(Utf8PathBuf, &'static str),
+    Leftover(Utf8PathBuf),
+}
+
+/// Compares the rendered tree with the output directory. The files in `kept` stay whatever they are.
+///
+/// # Errors
+///
+/// When a file or directory cannot be read.
+pub fn compare(
+    worktree: &Worktree,
+    output: &Utf8Path,
+    tree: &Tree,
+    kept: &BTreeSet<&Utf8PathBuf>,
+) -> Result<(Changes, Vec<Finding>), ReadError> {
+    if let Some(link) = symlink_above(worktree, output) {
+        return Ok((Changes::default(), vec![in_the_way(&link, "a symbolic link")]));
+    }
+    let directories: BTreeSet<&Utf8Path> = tree.keys().flat_map(|path| path.ancestors().skip(1)).collect();
+    // In a directory without one, Flux applies whatever YAML there is.
+    let with_kept: BTreeSet<Utf8PathBuf> =
+        kept.iter().filter_map(|path| Some(path.parent()?.join(layout::KUSTOMIZATION))).collect();
+    let entries = entries(worktree, output, tree)?;
+    let judge = |entry: &(Utf8PathBuf, fs::FileType)| {
+        let (path, kind) = entry;
+        let full = output.join(path);
+        if !kind.is_file() {
+            let what = match (kind.is_symlink(), kind.is_dir()) {
+                (true, _) => "a symbolic link",
+                (_, true) => "a directory",
+                _ => "no plain file",
+            };
+            let wanted = tree.contains_key(path) || directories.contains(path.as_path());
+            return Ok(if wanted { Found::InTheWay(full, what) } else { Found::Foreign(full) });
+        }
+        if directories.contains(path.as_path()) {
+            return Ok(Found::InTheWay(full, "a file where a directory is to be"));
+        }
+        if path.file_name().is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1)) {
+            return Ok(Found::Leftover(full));
+        }
+        if kept.contains(path) {
+            return Ok(Found::Unchanged);
+        }
+        let content = worktree.read(&full)?;
+        let ours = layout::is_ours(&content);
+        Ok(match tree.get(path) {
+            Some(after) if after.as_bytes() == content => Found::Unchanged,
+            // An empty file is what a crash of the machine may leave of ours.
+            Some(after) if ours || content.is_empty() => {
+                Found::Changed(full, Change::Update { before: lossy(content), after: after.clone() })
+            }
+            Some(_) => Found::InTheWay(full, "a file without sipgen's first line"),
+            None if ours && with_kept.contains(path) => Found::Unchanged,
+            None if ours => Found::Changed(full, Change::Delete { before: lossy(content) }),
+            None => Found::Foreign(full),
+        })
+    };
+    let found: Vec<Found> = entries.par_iter().map(judge).collect::<Result<_, ReadError>>()?;
+
+    let there: BTreeSet<&Utf8PathBuf> = entries.iter().map(|(path, _)| path).collect();
+    let created = tree.iter().filter(|(path, _)| !there.contains(path));
+    let mut changes = Changes::default();
+    changes.files.extend(created.map(|(path, after)| (output.join(path), Change::Create { after: after.clone() })));
+    let (mut findings, mut foreign) = (Vec::new(), Vec::new());
+    for found in found {
+        match found {
+            Found::Unchanged => {}
+            Found::Changed(path, change) => {
+                changes.files.insert(path, change);
+            }
+            Found::Foreign(path) => foreign.push(path),
+            Found::InTheWay(path, what) => findings.push(in_the_way(&path, what)),
+            Found::Leftover(path) => changes.leftovers.push(path),
+        }
+    }
+    findings.extend(left_alone(output, &foreign));
+    Ok((changes, findings))
+}
+
+/// The first part of the path to the output directory that is a symbolic link.
+fn symlink_above(worktree: &Worktree, output: &Utf8Path) -> Option<Utf8PathBuf> {
+    let mut above: Vec<&Utf8Path> = output.ancestors().filter(|path| !path.as_str().is_empty()).collect();
+    above.reverse();
+    let is_link =
+        |path: &Utf8Path| fs::symlink_metadata(worktree.root().join(path)).is_ok_and(|metadata| metadata.is_symlink());
+    above.into_iter().find(|path| is_link(path)).map(Utf8Path::to_owned)
+}
+
+/// Everything below the output directory that is no directory, and the directories where a file of ours is to be;
+/// relative to it. Links are not followed.
+fn entries(worktree: &Worktree, output: &Utf8Path, tree: &Tree) -> Result<Vec<(Utf8PathBuf, fs::FileType)>, ReadError> {
+    let top = worktree.root().join(output);
+    if fs::symlink_metadata(&top).is_err() {
+        return Ok(Vec::new());
+    }
+    let mut entries = Vec::new();
+    for entry in WalkDir::new(&top).min_depth(1).sort_by_file_name() {
+        let entry = entry.map_err(|error| ReadError::new(&top, error.into()))?;
+        // A path that is not UTF-8 is none that we ever write.
+        let Some(path) = Utf8Path::from_path(entry.path()).and_then(|path| path.strip_prefix(&top).ok()) else {
+            continue;
+        };
+        if !entry.file_type().is_dir() || tree.contains_key(path) {
+            entries.push((path.to_owned(), entry.file_type()));
+        }
+    }
+    Ok(entries)
+}
+
+fn lossy(content: Vec<u8>) -> String {
+    String::from_utf8(content).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
+    Finding::error(format!("{path} is {what}, so it is somebody else's, and sipgen would have to replace it"))
+        .at(Place::File(Arc::from(path)))
+        .help("move it away or delete it, or set `output` in sipgen.yaml to another directory")
+}
+
+fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {
+    if foreign.is_empty() {
+        return None;
+    }
+    let noun = if foreign.len() == 1 { "file is" } else { "files are" };
+    let shown = foreign.iter().take(FOREIGN_SHOWN);
+    let finding = Finding::warning(format!("{} {noun} in {output} that sipgen did not write", foreign.len()))
+        .help("they are left as they are; files of your own are better kept elsewhere");
+    Some(shown.fold(finding, |finding, path| finding.at(Place::File(Arc::from(path.as_path())))))
+}
