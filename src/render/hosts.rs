@@ -206,8 +206,11 @@ fn write_map<'a>(text: &mut String, name: &str, entries: impl ExactSizeIterator<
     }
 }
 
-fn write_item(text: &mut String, key: &str, value: &str) {
-    let _ = writeln!(text, "  - {key}{}", quoted(value));
+/// Appends an item that is a path. One of plain characters needs no quotes: its slash or ending makes it a text.
+fn write_item(text: &mut String, key: &str, path: &str) {
+    let is_plain = path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
+    let path = if is_plain { path.to_owned() } else { quoted(path) };
+    let _ = writeln!(text, "  - {key}{path}");
 }
 
 /// A value that stays the text it is whatever it looks like: `1e3` and `on` are no texts without quotes.

@@ -1,0 +1,246 @@
+//! What the tests share: temporary git repos, runs of the real sipgen in them, and the real tools.
+
+// Every test program compiles this, and none uses all of it.
+#![allow(dead_code, clippy::unwrap_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::SystemTime;
+
+use tempfile::TempDir;
+use walkdir::WalkDir;
+
+/// A temporary git repo.
+pub struct Repo {
+    directory: TempDir,
+}
+
+/// How a run of sipgen ended.
+#[derive(Debug)]
+pub struct Run {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run {
+    /// The run, if it ended with a code; a panic with all it said, if not.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "\n-- stdout\n{}\n-- stderr\n{}", self.stdout, self.stderr);
+        self
+    }
+}
+
+/// What a file is on the disk; a file that is replaced by the same text has another inode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnDisk {
+    pub content: Vec<u8>,
+    pub inode: u64,
+    pub modified: SystemTime,
+}
+
+impl Repo {
+    /// A repo with nothing in it.
+    pub fn empty() -> Self {
+        let repo = Self { directory: tempfile::tempdir().unwrap() };
+        repo.git(&["init", "--quiet"]);
+        repo
+    }
+
+    /// A repo with the files of `fixtures/NAME`, committed.
+    pub fn of_fixture(name: &str) -> Self {
+        let repo = Self::empty();
+        let fixture = fixtures().join(name);
+        assert!(fixture.is_dir(), "there is no fixture {name}");
+        copy(&fixture, repo.path());
+        repo.commit();
+        repo
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.path().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    }
+
+    pub fn exists(&self, file: &str) -> bool {
+        self.path().join(file).exists()
+    }
+
+    /// Writes a file, with the directories above it.
+    pub fn write(&self, file: &str, text: &str) {
+        let path = self.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Replaces a text that must be in the file, every time that it is there.
+    #[track_caller]
+    pub fn replace(&self, file: &str, from: &str, to: &str) {
+        let text = self.read(file);
+        assert!(text.contains(from), "{file} does not contain {from:?}");
+        self.write(file, &text.replace(from, to));
+    }
+
+    pub fn remove(&self, file: &str) {
+        fs::remove_file(self.path().join(file)).unwrap();
+    }
+
+    pub fn git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.name=test", "-c", "user.email=test@example.com"])
+            .args(arguments)
+            .current_dir(self.path())
+            .output()
+            .expect("git must be installed");
+        assert!(output.status.success(), "git {arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    pub fn commit(&self) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "--message", "state"]);
+    }
+
+    /// A command that runs sipgen in the repo.
+    pub fn sipgen(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sipgen"));
+        command.args(arguments).current_dir(self.path());
+        command
+    }
+
+    /// Runs `sipgen generate` in the repo.
+    pub fn generate(&self, arguments: &[&str]) -> Run {
+        let all: Vec<&str> = ["generate"].into_iter().chain(arguments.iter().copied()).collect();
+        run(&mut self.sipgen(&all))
+    }
+
+    /// The texts of all files of the repo below a directory, by path relative to that directory.
+    pub fn files(&self, below: &str) -> BTreeMap<String, String> {
+        let on_disk = self.on_disk(below);
+        on_disk.into_iter().map(|(path, file)| (path, text(&file.content))).collect()
+    }
+
+    /// All files of the repo below a directory, by path relative to that directory; without git's own.
+    pub fn on_disk(&self, below: &str) -> BTreeMap<String, OnDisk> {
+        let top = self.path().join(below);
+        let mut files = BTreeMap::new();
+        if !top.exists() {
+            return files;
+        }
+        for entry in WalkDir::new(&top).into_iter().filter_entry(|entry| entry.file_name() != ".git") {
+            let entry = entry.unwrap();
+            if entry.file_type().is_file() {
+                let metadata = entry.metadata().unwrap();
+                let on_disk = OnDisk {
+                    content: fs::read(entry.path()).unwrap(),
+                    inode: metadata.ino(),
+                    modified: metadata.modified().unwrap(),
+                };
+                let path = entry.path().strip_prefix(&top).unwrap();
+                files.insert(path.to_str().unwrap().to_owned(), on_disk);
+            }
+        }
+        files
+    }
+
+    /// The hosts that the output gives to a cluster, as `ROLE NAMESPACE/NAME`, sorted.
+    pub fn hosts_of(&self, namespace: &str, cluster: &str) -> Vec<String> {
+        let files = self.files("overlays/hosts");
+        let patches = format!("/{namespace}.{cluster}.yaml");
+        let objects = format!("/{namespace}.{cluster}/hosts.yaml");
+        let of_cluster = files.iter().filter(|(path, _)| path.ends_with(&patches) || path.ends_with(&objects));
+        let mut hosts: Vec<String> = of_cluster
+            .flat_map(|(_, text)| documents(text))
+            .map(|host| {
+                let metadata = &host["metadata"];
+                let value = |value: &yaml_serde::Value| value.as_str().unwrap().to_owned();
+                let role = value(&metadata["labels"]["sip.airshipit.org/node-type"]);
+                format!("{role} {}/{}", value(&metadata["namespace"]), value(&metadata["name"]))
+            })
+            .collect();
+        hosts.sort();
+        hosts
+    }
+}
+
+/// The directory of the fixtures.
+pub fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
+}
+
+/// The names of all fixtures.
+pub fn fixture_names() -> Vec<String> {
+    let entries = fs::read_dir(fixtures()).unwrap().map(Result::unwrap);
+    let directories = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+    let mut names: Vec<String> = directories.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in WalkDir::new(from).min_depth(1) {
+        let entry = entry.unwrap();
+        let target = to.join(entry.path().strip_prefix(from).unwrap());
+        if entry.file_type().is_dir() {
+            fs::create_dir_all(target).unwrap();
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The documents of a YAML text that are more than comments.
+pub fn documents(text: &str) -> Vec<yaml_serde::Value> {
+    use serde::Deserialize;
+    yaml_serde::Deserializer::from_str(text)
+        .map(|document| yaml_serde::Value::deserialize(document).unwrap())
+        .filter(|value| !value.is_null())
+        .collect()
+}
+
+/// A real program that the tests need: one that `tests/run` has installed, or else one of the machine.
+pub fn tool(name: &str) -> Command {
+    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/bin").join(name);
+    let mut command = if installed.is_file() { Command::new(installed) } else { Command::new(name) };
+    // Debian keeps daemons, haproxy among them, where a plain user's PATH does not lead.
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
+    command
+}
+
+/// Runs a real program; one that is missing is a failure that says what to do.
+#[track_caller]
+pub fn run_tool(command: &mut Command) -> Output {
+    let name = command.get_program().to_string_lossy().into_owned();
+    command.output().unwrap_or_else(|error| {
+        panic!("{name} cannot be run ({error}); `tests/tools/install` installs what the tests need")
+    })
+}
+
+/// Runs a command to its end.
+pub fn run(command: &mut Command) -> Run {
+    let output = command.output().unwrap();
+    let code = output.status.code().unwrap_or(-1);
+    Run { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What `kustomize build` of a directory gives.
+#[track_caller]
+pub fn kustomize_build(directory: impl AsRef<OsStr>) -> String {
+    let directory = directory.as_ref();
+    let output = run_tool(tool("kustomize").arg("build").arg(directory));
+    assert!(output.status.success(), "kustomize build {directory:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
