@@ -198,7 +198,7 @@ fn write_failures(out: &mut String, findings: &[Finding], others_written: bool) 
     }
     let failed: Vec<String> = failed.iter().take(CLUSTERS_SHOWN).map(ToString::to_string).collect();
     let of = if failed.is_empty() { String::new() } else { format!(" in {}", failed.join(", ")) };
-    let left = if others_written { "what concerns them is left as it was" } else { "no file was changed" };
+    let left = if others_written { "left as it was" } else { "no file was changed" };
     writeln!(out, "{}: {}", styled(ERROR, format_args!("{}{of}", counted(count, "error"))), left)
 }
 

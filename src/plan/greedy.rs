@@ -26,6 +26,8 @@ pub(super) struct Demand<'a> {
     pub(super) wanted: usize,
     /// How many are missing.
     pub(super) missing: usize,
+    /// The hosts that stay.
+    kept: BTreeSet<usize>,
     /// The topology domains of the hosts that stay.
     domains: BTreeSet<&'a str>,
 }
@@ -45,7 +47,8 @@ impl<'a> Demand<'a> {
             .collect();
         let needs = Needs { selector: &node_set.selector, interfaces: cluster.interfaces(role), topology_key };
         let wanted = node_set.wanted();
-        Self { cluster, role, needs, wanted, missing: wanted.saturating_sub(kept.len()), domains }
+        let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
+        Self { cluster, role, needs, wanted, missing: wanted.saturating_sub(kept.len()), kept, domains }
     }
 }
 
@@ -99,7 +102,8 @@ pub(super) fn choose(
                     .or_else(|| eligibility::unfit(host, &demand.needs))
                     .or_else(|| domain_taken(host, &demand.needs, &domains))
             };
-            let refused = hosts.iter().enumerate().filter(|(index, _)| !picks.contains(index));
+            let is_its_own = |index: &usize| demand.kept.contains(index) || picks.contains(index);
+            let refused = hosts.iter().enumerate().filter(|(index, _)| !is_its_own(index));
             let refusals = refused.filter_map(|(index, host)| Some((index, refusal(index, host)?))).collect();
             results.push(Err(Shortage { found: picks.len(), refusals }));
         }

@@ -32,12 +32,8 @@ impl Shortage {
             cluster.key,
             self.constraint(site, demand)
         );
-        let mut help = vec![format!(
-            "it has {has}, {} more {} free; of the other {} hosts",
-            self.found,
-            if self.found == 1 { "is" } else { "are" },
-            self.refusals.len()
-        )];
+        let free = if self.found == 1 { "1 more is free".to_owned() } else { format!("{} more are free", self.found) };
+        let mut help = vec![format!("the cluster has {has}, and {free}; of the other {} hosts", self.refusals.len())];
         let rules = self.by_rule();
         for (rule, hosts) in rules.iter().take(RULES_SHOWN) {
             let names: Vec<String> =
@@ -76,11 +72,15 @@ impl Shortage {
         if refused_by(|refusal| *refusal == Refusal::NotSelected) == hosts.len() {
             return format!("its labelSelector matches no host{}", unknown_label(hosts, demand).unwrap_or_default());
         }
+        let selected = hosts.len() - refused_by(|refusal| *refusal == Refusal::NotSelected);
+        if selected < demand.wanted {
+            return format!("its labelSelector matches only {selected} of all hosts");
+        }
         match demand.needs.topology_key {
             Some(key) if refused_by(|refusal| matches!(refusal, Refusal::DomainTaken { .. })) > 0 => {
                 format!("its topologyKey wants every host in another domain of {key}")
             }
-            _ => "too few of the hosts that its labelSelector matches can be taken".to_owned(),
+            _ => format!("too few of the {selected} hosts that its labelSelector matches can be taken"),
         }
     }
 }

@@ -229,6 +229,7 @@ pub(super) fn assemble(
             findings.push(output_inside(root, output));
         }
     }
+    findings.extend(large_builds(&inventory));
     inventory.hosts.sort_by(|a, b| {
         natural(a.key.name.as_str(), b.key.name.as_str()).then_with(|| a.key.namespace.cmp(&b.key.namespace))
     });
@@ -239,17 +240,38 @@ pub(super) fn assemble(
 
 /// kustomize refuses a base that contains the overlay, so there is no place for one under this root.
 fn output_inside(root: &Root, output: &Utf8Path) -> Finding {
-    let directory = if root.directory.as_str().is_empty() { "the repo's root" } else { root.directory.as_str() };
+    let help = if root.directory.as_str().is_empty() {
+        format!("move what it lists into a directory of its own, beside {output}")
+    } else {
+        let directory = &root.directory;
+        format!("move {output} out of {directory}: set `output` in {} to another directory", settings::FILE)
+    };
     Finding::error(format!(
         "{} renders hosts and lies above the output directory {output}: an overlay below its own base is a cycle",
         root.file
     ))
     .at(Place::File(root.file.clone()))
-    .help(format!(
-        "move what {directory} holds into a directory of its own beside {output}, or set `output` in {} to a \
-         directory that is not below {directory}",
-        settings::FILE
-    ))
+    .help(help)
+}
+
+/// `kustomize build` takes time with the square of a build's hosts, and Argo CD ends it after 90 seconds.
+const HOSTS_OF_A_BUILD: usize = 1000;
+
+fn large_builds(inventory: &Inventory) -> Vec<Finding> {
+    let mut hosts: BTreeMap<usize, usize> = BTreeMap::new();
+    for host in &inventory.hosts {
+        if let Standing::Declared { root } = host.standing {
+            *hosts.entry(root).or_default() += 1;
+        }
+    }
+    let large = hosts.into_iter().filter(|(_, count)| *count > HOSTS_OF_A_BUILD);
+    let describe = |(root, count): (usize, usize)| {
+        let file = &inventory.roots[&root].file;
+        Finding::warning(format!("{file} renders {count} hosts in one build, more than {HOSTS_OF_A_BUILD}"))
+            .at(Place::File(file.clone()))
+            .help("kustomize takes minutes for such a build: split it, by rack for instance")
+    };
+    large.map(describe).collect()
 }
 
 /// Several hosts behind one BMC address happen (the SIP operator's own sample has them), and are a mistake.
@@ -262,11 +284,12 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     }
     let shared = by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1);
     let describe = |(address, hosts): (&str, Vec<&Host>)| {
-        let names: Vec<String> = hosts.iter().map(|host| host.key.to_string()).collect();
-        let finding =
-            Finding::warning(format!("{} hosts have the BMC address {address}: {}", hosts.len(), names.join(", ")))
-                .help("a power command for one of them reaches the same machine; correct the addresses");
-        hosts.iter().fold(finding, |finding, host| finding.at(host.origin.at(["spec", "bmc", "address"])))
+        let finding = Finding::warning(format!("{} hosts have the BMC address {address}", hosts.len()))
+            .help("a power command for one of them reaches the same machine; correct the addresses");
+        let add = |finding: Finding, host: &&Host| {
+            finding.see(host.origin.at(["spec", "bmc", "address"]), host.key.to_string())
+        };
+        hosts.iter().fold(finding, add)
     };
     shared.map(describe).collect()
 }

@@ -6,15 +6,15 @@
 //! * [`inventory`]: every host once, from manifests and snapshots.
 //! * [`state`]: what the last run wrote, which is who has which host.
 //! * [`objects`]: from documents to typed objects with the names that their builds give them.
-//! * [`ports`]: NodePorts are unique in the base cluster.
+//! * [`clashes`]: what two services cannot both have.
 //!
 //! How hosts are chosen is not known here.
 
 pub mod builds;
+mod clashes;
 pub mod cluster;
 pub mod inventory;
 mod objects;
-mod ports;
 mod selector;
 pub mod settings;
 pub mod state;
@@ -89,7 +89,9 @@ impl Site {
             });
             clusters.insert(key, Request { origin, cluster });
         }
-        findings.extend(ports::clashes(clusters.values().filter_map(|request| request.cluster.as_ref())));
+        let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
+        findings.extend(clashes::node_ports(valid.clone()));
+        findings.extend(clashes::dex_storage(valid));
 
         let (state, found) = State::read(worktree, &settings.output)?;
         findings.extend(found);

@@ -1,13 +1,16 @@
-//! NodePorts are opened on every node of the base cluster, so no two Services of a repo may ask for one.
+//! What two services cannot both have.
+//!
+//! NodePorts are opened on every node of the base cluster, so no two Services of a repo may ask for one. Dex
+//! keeps its state in its namespace, so two of them in one namespace share it.
 
 use std::collections::BTreeMap;
 
-use super::cluster::{Cluster, Service};
-use crate::api::names::NodePort;
+use super::cluster::{Cluster, Service, ServiceKind};
+use crate::api::names::{Namespace, NodePort};
 use crate::finding::Finding;
 
 /// The NodePorts that more than one service asks for, as a finding for each pair of services.
-pub(super) fn clashes<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
+pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     type User<'a> = (&'a Cluster, &'a Service);
     let mut users: Vec<User<'_>> = Vec::new();
     let mut first_user: BTreeMap<NodePort, usize> = BTreeMap::new();
@@ -45,6 +48,26 @@ pub(super) fn clashes<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Fi
         if one.key == two.key { finding } else { finding.of(&one.key) }
     };
     shared.into_iter().map(describe).collect()
+}
+
+/// The namespaces in which more than one Dex would run. They would share their signing keys, clients and
+/// refresh tokens: one tenant's Dex could vouch for another's users.
+pub(super) fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
+    let mut by_namespace: BTreeMap<&Namespace, Vec<(&Cluster, &Service)>> = BTreeMap::new();
+    for cluster in clusters {
+        let auth = cluster.services.iter().filter(|service| service.kind() == ServiceKind::Auth);
+        by_namespace.entry(&cluster.key.namespace).or_default().extend(auth.map(|service| (cluster, service)));
+    }
+    let shared = by_namespace.into_iter().filter(|(_, users)| users.len() > 1);
+    let describe = |(namespace, users): (&Namespace, Vec<(&Cluster, &Service)>)| {
+        let finding =
+            Finding::warning(format!("{} instances of Dex would share their storage in {namespace}", users.len()))
+                .help("they share signing keys and tokens: give every tenant with auth a namespace of its own");
+        users.into_iter().fold(finding, |finding, (cluster, service)| {
+            finding.at(cluster.origin.at(service.route())).of(&cluster.key)
+        })
+    };
+    shared.map(describe).collect()
 }
 
 /// `NodePort 30443`, or `NodePorts 30080-30082`, or how many when they are not in one run.
