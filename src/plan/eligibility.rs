@@ -8,7 +8,7 @@ use kube::core::{Selector, SelectorExt};
 use super::holdings::Holdings;
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey};
-use crate::site::inventory::Unaddressed;
+use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
 use crate::site::{Host, Site};
 

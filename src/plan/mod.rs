@@ -1,13 +1,15 @@
 //! The plan: which host each cluster gets, which it keeps, and which it gives back.
 //!
-//! * [`holdings`](mod@holdings): who has which host before anything is chosen, by the tree and by labels.
+//! * [`holdings`]: who has which host before anything is chosen, by the tree and by labels.
 //! * [`eligibility`]: one rule after the other, why a host may not be taken.
+//! * [`demand`]: what a node set still wants after the hosts that it keeps.
 //! * [`greedy`]: chooses among the hosts that may be; the one part that another strategy would replace.
 //! * [`shortage`]: tells why a node set could not be filled.
 //! * [`giving_back`]: what becomes of the hosts that clusters give back.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
+mod demand;
 mod eligibility;
 mod giving_back;
 mod greedy;
@@ -21,8 +23,8 @@ use crate::finding::Finding;
 use crate::site::state::Release;
 use crate::site::{Cluster, Site};
 
+use demand::Demand;
 use eligibility::Availability;
-use greedy::Demand;
 
 /// What is to become of every cluster's hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

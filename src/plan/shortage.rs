@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use kube::core::Expression;
 
+use super::demand::Demand;
 use super::eligibility::Refusal;
-use super::greedy::Demand;
 use crate::finding::Finding;
 use crate::site::{Host, Site};
 

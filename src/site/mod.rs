@@ -2,8 +2,9 @@
 //!
 //! * [`settings`]: what `sipgen.yaml` says.
 //! * [`builds`]: which kustomization reaches which file, and with which namespace.
-//! * [`cluster`]: a SIPCluster, checked; [`selector`] is the part of it that chooses hosts.
-//! * [`inventory`]: every host once, from manifests and snapshots.
+//! * [`cluster`]: what a SIPCluster asks for; [`request`] and [`selector`] check it.
+//! * [`host`]: one host, joined from manifest and snapshot; [`networks`] are its addresses.
+//! * [`inventory`]: every host once.
 //! * [`state`]: what the last run wrote, which is who has which host.
 //! * [`objects`]: from documents to typed objects with the names that their builds give them.
 //! * [`clashes`]: what two services cannot both have.
@@ -13,8 +14,11 @@
 pub mod builds;
 mod clashes;
 pub mod cluster;
+pub mod host;
 pub mod inventory;
+pub mod networks;
 mod objects;
+mod request;
 mod selector;
 pub mod settings;
 pub mod state;
@@ -26,7 +30,8 @@ use crate::finding::Finding;
 use crate::source::{Origin, ReadError, Worktree};
 
 pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
-pub use inventory::{Host, Inventory, Standing};
+pub use host::{Host, Standing};
+pub use inventory::Inventory;
 pub use settings::Settings;
 pub use state::State;
 
@@ -83,7 +88,7 @@ impl Site {
                 continue;
             }
             let cluster = spec.and_then(|spec| {
-                let (cluster, found) = Cluster::check(key.clone(), origin.clone(), &spec);
+                let (cluster, found) = request::check(key.clone(), origin.clone(), &spec);
                 findings.extend(found);
                 cluster
             });

@@ -7,7 +7,8 @@ use camino::Utf8Path;
 use serde::Deserialize;
 
 use super::builds::Builds;
-use super::inventory::{HostDocument, NetworkSecret};
+use super::host::HostDocument;
+use super::networks::NetworkSecret;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, SecretKey};

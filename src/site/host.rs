@@ -1,0 +1,269 @@
+//! One host: what manifests and snapshots say of it, joined.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::builds::Builds;
+use super::networks::{Network, Networks, Unaddressed};
+use super::settings::{self, Mode};
+use crate::api::assignment::{self, Claim, GivenBack};
+use crate::api::host::{BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
+use crate::api::names::HostKey;
+use crate::api::network_data::NoAddress;
+use crate::finding::Finding;
+use crate::source::{Origin, Place};
+
+/// One host of the site.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Namespace and name.
+    pub key: HostKey,
+    /// Who makes the host's object.
+    pub standing: Standing,
+    /// Where it is described first: its manifest, or else its snapshot.
+    pub origin: Origin,
+    /// The labels by which it is selected: those of the manifest, or else those of the snapshot.
+    pub labels: BTreeMap<String, String>,
+    /// Who claims the host by labels, and where those stand: in the manifest, in the snapshot.
+    pub claims: Vec<(Claim, Origin)>,
+    /// The assignment labels in the manifest itself; a host that is given back must lose them by a patch.
+    pub manifest_labels: Vec<&'static str>,
+    /// Argo CD's options in the manifest, which a patch must not lose: see [`SYNC_OPTIONS`](crate::api::host::SYNC_OPTIONS).
+    pub sync_options: Option<String>,
+    /// The last time that the host was given back, as the snapshot shows it.
+    pub given_back: Option<GivenBack>,
+    /// How its BMC is reached.
+    pub bmc: Option<Bmc>,
+    /// Its addresses.
+    pub network: Network,
+    /// Who uses it, as `Kind namespace/name`.
+    pub consumer: Option<String>,
+    /// Whether its deletion was asked for.
+    pub deleting: bool,
+    /// The error that it is in.
+    pub error: Option<String>,
+    /// Its provisioning state, where a snapshot knows one.
+    pub state: Option<String>,
+    /// The annotation that keeps it from being taken.
+    pub reserved_by: Option<&'static str>,
+}
+
+/// Who makes a host's object: this decides how its labels may be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// A manifest in this repo, which the build of the root with this index renders.
+    Declared {
+        /// Index into the inventory's roots.
+        root: usize,
+    },
+    /// Somebody else; the repo has a snapshot of it.
+    Observed,
+}
+
+impl Host {
+    /// The host's address on an interface, or why it has none.
+    pub fn address(&self, interface: &str) -> Result<IpAddr, Unaddressed> {
+        match &self.network {
+            Network::Known(data) => data.address(interface).map_err(|reason| match reason {
+                NoAddress::NoSuchNetwork => Unaddressed::NoNetwork(interface.to_owned()),
+                NoAddress::NoStaticAddress => Unaddressed::NoAddress(interface.to_owned()),
+            }),
+            Network::Absent => Err(Unaddressed::NoNetworkData),
+            Network::Missing(secret) => Err(Unaddressed::NoSecret(secret.clone())),
+            Network::Unreadable(secret, reason) => Err(Unaddressed::Unreadable(secret.clone(), reason.clone())),
+        }
+    }
+}
+
+/// A host's document, with the key that its build gives it.
+pub(super) struct HostDocument {
+    pub(super) key: HostKey,
+    pub(super) origin: Origin,
+    pub(super) host: BareMetalHost,
+}
+
+/// What the repo says of one host: by manifest, by snapshot, or by both.
+#[derive(Default)]
+pub(super) struct Descriptions {
+    manifest: Option<(HostDocument, usize)>,
+    snapshot: Option<HostDocument>,
+}
+
+/// What only a live object has: no API server takes a manifest with them.
+fn live_field(metadata: &Metadata) -> Option<&'static str> {
+    [
+        ("uid", metadata.uid.is_some()),
+        ("resourceVersion", metadata.resource_version.is_some()),
+        ("managedFields", metadata.managed_fields.is_some()),
+    ]
+    .into_iter()
+    .find_map(|(field, there)| there.then_some(field))
+}
+
+impl Descriptions {
+    /// Adds a document, as manifest or as snapshot.
+    pub(super) fn add(&mut self, document: HostDocument, builds: &Builds, mode: Mode, findings: &mut Vec<Finding>) {
+        let reach = builds.reach(&document.origin.file);
+        let live = live_field(&document.host.metadata);
+        let Some(first) = reach.first().filter(|_| mode != Mode::Observed) else {
+            if let (Some(reach), None, None) = (reach.first(), live, &document.host.status) {
+                let kustomization = &builds.root(reach.root).file;
+                findings.push(
+                    Finding::error(format!(
+                        "host {} is a manifest that {kustomization} renders, so it cannot be observed: labels \
+                         applied to it as a second object would erase its spec",
+                        document.key
+                    ))
+                    .at(document.origin.start())
+                    .help(format!(
+                        "remove `inventory.mode: observed` from {}, or the host from the build",
+                        settings::FILE
+                    )),
+                );
+            }
+            return Self::set(&mut self.snapshot, document, |document| document, "is in the snapshot twice", findings);
+        };
+        if let Some(field) = live {
+            findings.push(
+                Finding::error(format!(
+                    "host {} has metadata.{field}, so it is a live object's copy, but {} renders it as a manifest; \
+                     no API server takes it",
+                    document.key,
+                    builds.root(first.root).file
+                ))
+                .at(document.origin.at(["metadata", field]))
+                .help(format!(
+                    "take the snapshot out of the kustomization, or set `inventory: {{mode: observed}}` in {}",
+                    settings::FILE
+                )),
+            );
+        }
+        if let Some(other) = reach.iter().find(|other| other.root != first.root) {
+            findings.push(
+                Finding::error(format!(
+                    "host {} is rendered by two kustomizations, which would fight over it",
+                    document.key
+                ))
+                .at(document.origin.start())
+                .see(Place::File(builds.root(first.root).file.clone()), "one")
+                .see(Place::File(builds.root(other.root).file.clone()), "the other")
+                .help("let one of them be a resource of the other, or take the host out of one"),
+            );
+        }
+        let root = first.root;
+        let into_document = |(document, _): &(HostDocument, usize)| document.origin.clone();
+        match &self.manifest {
+            None => self.manifest = Some((document, root)),
+            Some(other) => findings.push(twice(&document, into_document(other), "is declared twice")),
+        }
+    }
+
+    fn set(
+        slot: &mut Option<HostDocument>,
+        document: HostDocument,
+        keep: impl Fn(HostDocument) -> HostDocument,
+        message: &str,
+        findings: &mut Vec<Finding>,
+    ) {
+        match slot {
+            None => *slot = Some(keep(document)),
+            Some(other) => findings.push(twice(&document, other.origin.clone(), message)),
+        }
+    }
+
+    /// The host, from all that was added.
+    pub(super) fn join(
+        self,
+        key: HostKey,
+        mode: Mode,
+        networks: &Networks,
+        findings: &mut Vec<Finding>,
+    ) -> Option<Host> {
+        if let (Mode::Declared, None, Some(snapshot)) = (mode, &self.manifest, &self.snapshot) {
+            findings.push(
+                Finding::error(format!("no kustomization reaches host {key}, but every host is said to be declared"))
+                    .at(snapshot.origin.start())
+                    .help(format!(
+                        "list its file in a kustomization.yaml, or remove `inventory.mode: declared` from {}",
+                        settings::FILE
+                    )),
+            );
+        }
+        let standing =
+            self.manifest.as_ref().map_or(Standing::Observed, |(_, root)| Standing::Declared { root: *root });
+        let manifest = self.manifest.map(|(document, _)| document);
+        let live = self.snapshot;
+        let labels = |document: &Option<HostDocument>| {
+            document.as_ref().and_then(|document| document.host.metadata.labels.clone()).unwrap_or_default()
+        };
+        let claims = [&manifest, &live]
+            .into_iter()
+            .flatten()
+            .filter_map(|document| {
+                let labels = document.host.metadata.labels.as_ref()?;
+                Some((assignment::claim(labels)?, document.origin.clone()))
+            })
+            .collect();
+        let manifest_labels =
+            assignment::LABELS.into_iter().filter(|label| labels(&manifest).contains_key(*label)).collect();
+        let annotated = |name: &str| {
+            [&manifest, &live].into_iter().flatten().any(|document| {
+                document.host.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(name))
+            })
+        };
+        let sync_options = manifest
+            .as_ref()
+            .and_then(|document| document.host.metadata.annotations.as_ref()?.get(SYNC_OPTIONS).cloned());
+        let given_back = live.as_ref().and_then(|document| {
+            let annotations = document.host.metadata.annotations.as_ref()?;
+            annotations.get(assignment::GIVEN_BACK).map(|value| GivenBack::from_value(value))
+        });
+        let status = live.as_ref().or(manifest.as_ref()).and_then(|document| document.host.status.as_ref());
+        let status = status.or_else(|| manifest.as_ref().and_then(|document| document.host.status.as_ref()));
+        let text = |value: Option<&String>| value.filter(|text| !text.is_empty()).cloned();
+        let error = status.and_then(|status| {
+            text(status.error_message.as_ref())
+                .or_else(|| text(status.error_type.as_ref()))
+                .or_else(|| status.operational_status.clone().filter(|state| state == "error"))
+        });
+        let state = status.and_then(|status| text(status.provisioning.as_ref()?.state.as_ref()));
+        let reserved_by = [PAUSED, DETACHED].into_iter().chain(UNHEALTHY).find(|name| annotated(name));
+        let described = [&manifest, &live].into_iter().flatten();
+        let deleting = described.clone().any(|document| document.host.metadata.deletion_timestamp.is_some());
+        let consumer = [&live, &manifest].into_iter().flatten().find_map(consumer);
+        let primary = manifest.as_ref().or(live.as_ref())?;
+        let spec = primary.host.spec.as_ref();
+        Some(Host {
+            network: networks.of(&key, spec),
+            key,
+            standing,
+            origin: primary.origin.clone(),
+            labels: primary.host.metadata.labels.clone().unwrap_or_default(),
+            claims,
+            manifest_labels,
+            sync_options,
+            given_back,
+            bmc: spec.and_then(|spec| spec.bmc.clone()),
+            consumer,
+            deleting,
+            error,
+            state,
+            reserved_by,
+        })
+    }
+}
+
+fn twice(document: &HostDocument, other: Origin, message: &str) -> Finding {
+    Finding::error(format!("host {} {message}", document.key))
+        .at(document.origin.start())
+        .see(other.start(), "the other one")
+        .help("remove one of them; a manifest and one snapshot of the same host are fine")
+}
+
+fn consumer(document: &HostDocument) -> Option<String> {
+    let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
+    let name = consumer.name.as_deref().filter(|name| !name.is_empty())?;
+    let kind = consumer.kind.as_deref().unwrap_or("object");
+    let namespace = consumer.namespace.as_deref().unwrap_or(document.key.namespace.as_str());
+    Some(format!("{kind} {namespace}/{name}"))
+}

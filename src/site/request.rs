@@ -1,0 +1,326 @@
+//! From a SIPCluster to a [`Cluster`]: every rule that a request has to keep.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use kube::core::Selector;
+
+use super::cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
+use super::selector;
+use crate::api::names::{ClusterKey, NodePort, ObjectName, Role, is_label_key, is_label_value};
+use crate::api::sipcluster::{self, SIPClusterSpec};
+use crate::finding::Finding;
+use crate::source::{Origin, Step};
+
+/// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not returned.
+pub(super) fn check(key: ClusterKey, origin: Origin, spec: &SIPClusterSpec) -> (Option<Cluster>, Vec<Finding>) {
+    let mut check = Check { key: &key, origin: &origin, findings: Vec::new() };
+    if !is_label_value(key.name.as_str()) {
+        check.error(
+            vec!["metadata".into(), "name".into()],
+            "the cluster's name has more than 63 characters, so no host can bear it as a label",
+            "choose a shorter name",
+        );
+    }
+    let node_sets = check.node_sets(spec);
+    let services = check.services(&spec.services);
+    let findings = check.findings;
+    let valid = !findings.iter().any(Finding::is_error);
+    (valid.then_some(Cluster { key, origin, node_sets, services }), findings)
+}
+
+/// Checks one SIPCluster and collects what is wrong with it.
+struct Check<'a> {
+    key: &'a ClusterKey,
+    origin: &'a Origin,
+    findings: Vec<Finding>,
+}
+
+type Route = Vec<Step>;
+
+/// A route with more steps.
+fn below(route: &Route, steps: impl IntoIterator<Item = Step>) -> Route {
+    route.iter().cloned().chain(steps).collect()
+}
+
+impl Check<'_> {
+    fn error(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Finding::error(message).at(self.origin.at(route)).help(help).of(self.key));
+    }
+
+    fn warn(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Finding::warning(message).at(self.origin.at(route)).help(help).of(self.key));
+    }
+
+    fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Role, NodeSet> {
+        let mut node_sets = BTreeMap::new();
+        for (name, node_set) in &spec.nodes {
+            let route: Route = vec!["spec".into(), "nodes".into(), name.as_str().into()];
+            match name.parse::<Role>() {
+                Ok(role) => {
+                    let node_set = self.node_set(role, node_set, &route);
+                    node_sets.insert(role, node_set);
+                }
+                Err(error) => {
+                    self.error(route, format!("`{name}` {error}"), "call the node set ControlPlane or Worker")
+                }
+            }
+        }
+        node_sets
+    }
+
+    fn node_set(&mut self, role: Role, node_set: &sipcluster::NodeSet, route: &Route) -> NodeSet {
+        let selector_route = below(route, ["labelSelector".into()]);
+        let selector = match &node_set.label_selector {
+            None => {
+                self.warn(
+                    route.clone(),
+                    format!("the {role} node set has no labelSelector, so it may take any host"),
+                    "write `labelSelector: {}` if that is meant",
+                );
+                Selector::default()
+            }
+            Some(selector) => selector::check(selector).unwrap_or_else(|mistakes| {
+                for mistake in mistakes {
+                    let route = below(&selector_route, mistake.route);
+                    self.error(route, mistake.message, mistake.help);
+                }
+                Selector::default()
+            }),
+        };
+        let topology_key = node_set.topology_key.clone().filter(|key| !key.is_empty());
+        if let Some(key) = topology_key.as_ref().filter(|key| !is_label_key(key)) {
+            self.error(
+                below(route, ["topologyKey".into()]),
+                format!("`{key}` is not the key of a label"),
+                "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
+            );
+        }
+        let count_route = below(route, ["count".into()]);
+        let count = node_set.count.clone().unwrap_or_default();
+        if count.active.is_none() {
+            // Zero by default would give every host of the cluster back after a typing mistake.
+            self.error(
+                if node_set.count.is_some() { count_route.clone() } else { route.clone() },
+                format!("the {role} node set does not say how many hosts it wants"),
+                "write `count: {active: N, standby: N}`",
+            );
+        }
+        let mut number = |field: &str, value: Option<i64>| {
+            let value = value.unwrap_or_default();
+            usize::try_from(value).unwrap_or_else(|_| {
+                self.error(
+                    below(&count_route, [field.into()]),
+                    format!("`{field}: {value}` is no number of hosts"),
+                    "write 0 or more",
+                );
+                0
+            })
+        };
+        let active = number("active", count.active);
+        let standby = number("standby", count.standby);
+        NodeSet { selector, topology_key, active, standby }
+    }
+
+    fn services(&mut self, services: &sipcluster::Services) -> Vec<Service> {
+        let mut checked = Vec::new();
+        for (index, entry) in services.load_balancer_control_plane.iter().flatten().enumerate() {
+            let route = self.route(ServiceKind::ControlPlaneLoadBalancer, index);
+            let detail =
+                self.node_port(entry.node_port, &route).map(|node_port| Detail::ControlPlaneLoadBalancer { node_port });
+            checked.extend(self.service(&entry.service, detail, &route, index));
+        }
+        for (index, entry) in services.load_balancer_worker.iter().flatten().enumerate() {
+            let route = self.route(ServiceKind::WorkerLoadBalancer, index);
+            let detail = self
+                .node_port_range(entry.node_port_range.as_ref(), &route)
+                .map(|node_ports| Detail::WorkerLoadBalancer { node_ports });
+            checked.extend(self.service(&entry.service, detail, &route, index));
+        }
+        for (index, entry) in services.jump_host.iter().flatten().enumerate() {
+            let route = self.route(ServiceKind::JumpHost, index);
+            let detail = self.jump_host(entry, &route);
+            checked.extend(self.service(&entry.service, detail, &route, index));
+        }
+        for (index, entry) in services.auth.iter().flatten().enumerate() {
+            let route = self.route(ServiceKind::Auth, index);
+            let detail = self.auth(entry, &route);
+            checked.extend(self.service(&entry.service, detail, &route, index));
+        }
+        checked
+    }
+
+    fn route(&self, kind: ServiceKind, index: usize) -> Route {
+        vec!["spec".into(), "services".into(), kind.field().into(), index.into()]
+    }
+
+    /// What every service has. Without a detail there was an error in it, and none is returned.
+    fn service(
+        &mut self,
+        service: &sipcluster::Service,
+        detail: Option<Detail>,
+        route: &Route,
+        index: usize,
+    ) -> Option<Service> {
+        let image = service.image.clone().unwrap_or_default();
+        if image.is_empty() || image.contains(char::is_whitespace) {
+            let at = if service.image.is_some() { below(route, ["image".into()]) } else { route.clone() };
+            self.error(at, "the service has no container image", "write `image: registry/name:tag`");
+        }
+        for (key, value) in service.node_labels.iter().flatten() {
+            if !is_label_key(key) || !is_label_value(value) {
+                self.error(
+                    below(route, ["nodeLabels".into(), key.as_str().into()]),
+                    format!("`{key}: {value}` is not a label"),
+                    "name labels of the base cluster's nodes, such as `kubernetes.io/os: linux`",
+                );
+            }
+        }
+        let cluster_ip = self.cluster_ip(service, route);
+        let interface = service.node_interface_id.clone().filter(|interface| !interface.is_empty());
+        let service = Service {
+            ordinal: index + 1,
+            image,
+            node_labels: service.node_labels.clone().unwrap_or_default(),
+            interface,
+            cluster_ip,
+            detail: detail?,
+        };
+        if service.interface.is_none() && Role::ALL.into_iter().any(|role| service.uses(role)) {
+            self.error(
+                route.clone(),
+                "the service has no nodeInterfaceId, so it cannot know its hosts' addresses",
+                "name the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`",
+            );
+        }
+        Some(service)
+    }
+
+    fn cluster_ip(&mut self, service: &sipcluster::Service, route: &Route) -> Option<IpAddr> {
+        let text = service.cluster_ip.as_deref().filter(|text| !text.is_empty())?;
+        let address = text.parse().ok();
+        if address.is_none() {
+            self.error(
+                below(route, ["clusterIP".into()]),
+                format!("`{text}` is not an IP address"),
+                "write the base cluster's address under which its NodePorts are reached",
+            );
+        }
+        address
+    }
+
+    fn node_port(&mut self, number: Option<i64>, route: &Route) -> Option<NodePort> {
+        let Some(number) = number else {
+            self.error(route.clone(), "the service has no nodePort", "write a nodePort of 30000 to 32767");
+            return None;
+        };
+        match NodePort::try_from(number) {
+            Ok(port) => Some(port),
+            Err(error) => {
+                let route = below(route, ["nodePort".into()]);
+                self.error(route, format!("nodePort {number} {error}"), "choose one of 30000 to 32767");
+                None
+            }
+        }
+    }
+
+    fn node_port_range(&mut self, range: Option<&sipcluster::PortRange>, route: &Route) -> Option<Vec<NodePort>> {
+        let Some(range) = range else {
+            let help = "write `nodePortRange: {start: N, end: N}` with ports of 30000 to 32767";
+            self.error(route.clone(), "the service has no nodePortRange", help);
+            return None;
+        };
+        let range_route = below(route, ["nodePortRange".into()]);
+        if range.start > range.end {
+            let message = format!("the nodePortRange ends at {} before it starts at {}", range.end, range.start);
+            self.error(range_route, message, "write the lower port as `start`");
+            return None;
+        }
+        let ends: RangeInclusive<i64> = range.start..=range.end;
+        for (field, number) in [("start", range.start), ("end", range.end)] {
+            if let Err(error) = NodePort::try_from(number) {
+                let route = below(&range_route, [field.into()]);
+                self.error(route, format!("NodePort {number} {error}"), "choose ports of 30000 to 32767");
+                return None;
+            }
+        }
+        ends.map(|number| NodePort::try_from(number).ok()).collect()
+    }
+
+    fn jump_host(&mut self, entry: &sipcluster::JumpHost, route: &Route) -> Option<Detail> {
+        let keys_route = below(route, ["sshAuthorizedKeys".into()]);
+        let authorized_keys: Vec<String> =
+            entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
+        if authorized_keys.is_empty() {
+            self.warn(
+                route.clone(),
+                "the jump host has no sshAuthorizedKeys, so nobody can log in",
+                "list the OpenSSH public keys of its operators",
+            );
+        }
+        for (index, key) in authorized_keys.iter().enumerate() {
+            if let Err(error) = check_authorized_key(key) {
+                // Not even a part of the key is shown: it may be a private one, pasted by mistake.
+                self.error(
+                    below(&keys_route, [index.into()]),
+                    format!("the SSH key is not an OpenSSH public key: {error}"),
+                    "paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`",
+                );
+            }
+        }
+        let node_private_keys = match entry.node_ssh_private_keys.as_deref().filter(|name| !name.is_empty()) {
+            None => None,
+            Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
+        };
+        Some(Detail::JumpHost {
+            node_port: self.node_port(entry.node_port, route)?,
+            bmc_proxy: entry.bmc.as_ref().is_some_and(|bmc| bmc.proxy),
+            authorized_keys,
+            node_private_keys,
+        })
+    }
+
+    fn auth(&mut self, entry: &sipcluster::Auth, route: &Route) -> Option<Detail> {
+        let node_port = self.node_port(entry.node_port, route);
+        let ca_secret = match entry.ca_secret.as_deref().filter(|name| !name.is_empty()) {
+            Some(name) => self.secret_name(name, "caSecret", route),
+            None => {
+                self.error(
+                    route.clone(),
+                    "the auth service has no caSecret, so nobody issues its certificate",
+                    "name the Secret with the certificate authority's `tls.crt` and `tls.key`",
+                );
+                None
+            }
+        };
+        let text = entry.service.cluster_ip.as_deref().unwrap_or_default();
+        if text.is_empty() {
+            self.error(
+                route.clone(),
+                "the auth service has no clusterIP, so its issuer has no address",
+                "write the base cluster's address under which its NodePorts are reached",
+            );
+        }
+        Some(Detail::Auth { node_port: node_port?, ca_secret: ca_secret?, address: text.parse().ok()? })
+    }
+
+    fn secret_name(&mut self, name: &str, field: &str, route: &Route) -> Option<ObjectName> {
+        match name.parse() {
+            Ok(name) => Some(name),
+            Err(error) => {
+                let route = below(route, [field.into()]);
+                self.error(route, format!("`{name}` {error}"), "name a Secret in the cluster's namespace");
+                None
+            }
+        }
+    }
+}
+
+/// One line of an `authorized_keys` file: a public key, options before it allowed.
+fn check_authorized_key(key: &str) -> Result<(), String> {
+    if key.contains(['\n', '\r']) {
+        return Err("it has more than one line".to_owned());
+    }
+    key.parse::<ssh_key::authorized_keys::Entry>().map(|_| ()).map_err(|error| error.to_string())
+}
