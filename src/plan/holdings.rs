@@ -134,13 +134,17 @@ fn concerns_planned(finding: &Finding, site: &Site, frozen: &BTreeSet<ClusterKey
 }
 
 fn vanished(host: &HostKey, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
-    let warning = || {
-        Finding::warning(format!("host {host} of {} is no longer in the inventory", held.cluster))
-            .at(held.origin.start())
-            .help("it leaves the overlay and is replaced; nothing is done to the machine")
-            .of(&held.cluster)
-    };
-    (site.clusters.contains_key(&held.cluster) && !frozen.contains(&held.cluster)).then(warning)
+    let warning = Finding::warning(format!("host {host} of {} is no longer in the inventory", held.cluster))
+        .at(held.origin.start())
+        .of(&held.cluster);
+    if frozen.contains(&held.cluster) {
+        // A patch without its host.
+        let is_patch = held.origin.file.starts_with(site.settings.output.join(layout::declared_directory("".into())));
+        let help = "the cluster is left as it is, so `kustomize build` of this directory fails until it is generated";
+        return is_patch.then(|| warning.help(help));
+    }
+    let help = "it leaves the overlay and is replaced; nothing is done to the machine";
+    site.clusters.contains_key(&held.cluster).then(|| warning.help(help))
 }
 
 /// The output has the host with one cluster, labels say another.

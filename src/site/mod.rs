@@ -23,7 +23,7 @@ mod selector;
 pub mod settings;
 pub mod state;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::names::ClusterKey;
 use crate::finding::Finding;
@@ -100,6 +100,33 @@ impl Site {
 
         let (state, found) = State::read(worktree, &settings.output)?;
         findings.extend(found);
+        findings.extend(mistaken_for_templates(worktree, &state, &clusters, &objects.templates));
         Ok((Self { settings, clusters, inventory, state }, findings))
     }
+}
+
+/// A cluster that is gone gives its hosts back. It is not gone when its SIPCluster has merely become unreadable,
+/// and has double braces somewhere, so that it passes for a template of another tool.
+fn mistaken_for_templates(
+    worktree: &Worktree,
+    state: &State,
+    clusters: &BTreeMap<ClusterKey, Request>,
+    templates: &[Origin],
+) -> Vec<Finding> {
+    let held = state.held.values().flatten().map(|held| &held.cluster);
+    let gone: BTreeSet<&ClusterKey> =
+        held.chain(state.files.keys()).filter(|cluster| !clusters.contains_key(cluster)).collect();
+    let mut findings = Vec::new();
+    for cluster in gone {
+        let mentions =
+            |origin: &&Origin| worktree.text(&origin.file).is_some_and(|text| text.contains(cluster.name.as_str()));
+        findings.extend(templates.iter().find(mentions).map(|origin| {
+            Finding::error(format!("{cluster} seems to be gone, but a SIPCluster that cannot be read may be it"))
+                .at(origin.start())
+                .help(
+                    "it has `{{` in it, so it passes for a template: correct it, or remove it if the cluster is to go",
+                )
+        }));
+    }
+    findings
 }

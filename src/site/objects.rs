@@ -1,9 +1,9 @@
 //! From documents to typed objects, with the names that their builds give them.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
 use super::builds::Builds;
@@ -15,6 +15,7 @@ use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, SecretKey};
 use crate::api::network_data::NetworkDataSecret;
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::Finding;
+use crate::layout;
 use crate::source::{Document, Origin, ParseError, Place, ReadError, Worktree, mentions};
 
 /// What concerns us in a repo.
@@ -23,6 +24,8 @@ pub(super) struct Objects {
     pub(super) hosts: Vec<HostDocument>,
     pub(super) secrets: Vec<NetworkSecret>,
     pub(super) builds: Builds,
+    /// SIPClusters that are some other tool's templates, as far as one can see.
+    pub(super) templates: Vec<Origin>,
 }
 
 /// A SIPCluster as it stands in a file.
@@ -39,6 +42,7 @@ enum Object {
     Host(Origin, Box<BareMetalHost>),
     Secret(Origin, NetworkDataSecret),
     Kustomization(Origin, Box<Kustomization>),
+    ClusterTemplate(Origin),
     Unreadable(Finding),
 }
 
@@ -64,16 +68,30 @@ const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
 pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, Vec<Finding>), ReadError> {
     let files = worktree.files(output)?;
     let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret"]);
-    let read = worktree.scan(&files, |file, content| is_kustomization(file) || ours(content), interpret)?;
+    let hosts = mentions(&[host::KIND]);
+    let generated_hosts: Mutex<BTreeSet<Utf8PathBuf>> = Mutex::default();
+    let wanted = |file: &Utf8Path, content: &[u8]| {
+        if !layout::is_ours(content) {
+            return is_kustomization(file) || ours(content);
+        }
+        if hosts(content) {
+            generated_hosts.lock().unwrap_or_else(PoisonError::into_inner).insert(file.to_owned());
+        }
+        false
+    };
+    let read = worktree.scan(&files, wanted, interpret)?;
+    let generated_hosts = generated_hosts.into_inner().unwrap_or_else(PoisonError::into_inner);
 
     let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut findings = Vec::new();
+    let mut templates = Vec::new();
+    let mut findings: Vec<Finding> = misplaced(&generated_hosts, output).into_iter().collect();
     for object in read {
         match object {
             Object::Cluster(origin, metadata, spec) => clusters.push((origin, metadata, spec)),
             Object::Host(origin, host) => hosts.push((origin, host)),
             Object::Secret(origin, secret) => secrets.push((origin, secret)),
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
+            Object::ClusterTemplate(origin) => templates.push(origin),
             Object::Unreadable(finding) => findings.push(finding),
         }
     }
@@ -82,7 +100,7 @@ pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, V
 
     let mut names = Names { builds: &builds, findings, renamed: BTreeSet::new() };
     let mut objects =
-        Objects { clusters: Vec::new(), hosts: Vec::new(), secrets: Vec::new(), builds: Builds::default() };
+        Objects { clusters: Vec::new(), hosts: Vec::new(), secrets: Vec::new(), builds: Builds::default(), templates };
     for (origin, metadata, spec) in clusters {
         let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
         let key = ClusterKey { namespace, name };
@@ -101,6 +119,22 @@ pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, V
     Ok((objects, findings))
 }
 
+/// Generated hosts outside the output directory are no inventory, and may be the memory of who has which host.
+fn misplaced(generated_hosts: &BTreeSet<Utf8PathBuf>, output: &Utf8Path) -> Option<Finding> {
+    let first = generated_hosts.first()?;
+    Some(
+        Finding::error(format!(
+            "{} of sipgen's own files with hosts lie outside the output directory {output}",
+            generated_hosts.len()
+        ))
+        .at(Place::File(Arc::from(first.as_path())))
+        .help(
+            "they say who has which host: if the output directory has got another name, move it with `git mv`; if \
+             they are copies, delete them",
+        ),
+    )
+}
+
 fn is_kustomization(file: &Utf8Path) -> bool {
     file.file_name().is_some_and(|name| kustomization::FILE_NAMES.contains(&name))
 }
@@ -116,8 +150,11 @@ fn interpret(document: Document<'_>) -> Option<Object> {
         };
     }
     if let Some(error) = document.broken() {
-        let ours = document.mentions_kind(&OUR_KINDS) && !document.looks_like_template();
-        return ours.then(|| Object::Unreadable(unreadable(&origin, error, "resource")));
+        return if !document.looks_like_template() {
+            document.mentions_kind(&OUR_KINDS).then(|| Object::Unreadable(unreadable(&origin, error, "resource")))
+        } else {
+            document.mentions_kind(&[sipcluster::KIND]).then_some(Object::ClusterTemplate(origin))
+        };
     }
     match document.kind()? {
         sipcluster::KIND => cluster(&document),
@@ -140,7 +177,7 @@ fn cluster(document: &Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     let envelope = match document.parse::<Envelope>() {
         Ok(envelope) => envelope,
-        Err(_) if document.looks_like_template() => return None,
+        Err(_) if document.looks_like_template() => return Some(Object::ClusterTemplate(origin)),
         Err(error) => return Some(Object::Unreadable(unreadable(&origin, &error, sipcluster::KIND))),
     };
     if group(&envelope.api_version) != sipcluster::GROUP {
@@ -155,7 +192,7 @@ fn cluster(document: &Document<'_>) -> Option<Object> {
     }
     let spec = document.parse::<WithSpec>();
     if spec.is_err() && document.looks_like_template() {
-        return None;
+        return Some(Object::ClusterTemplate(origin));
     }
     Some(Object::Cluster(origin, envelope.metadata, spec.map(|with| Box::new(with.spec))))
 }
