@@ -1,11 +1,11 @@
 //! The plan: which host each cluster gets, which it keeps, and which it gives back.
 //!
-//! * [`holdings`]: who has which host before anything is chosen, by the tree and by labels.
-//! * [`eligibility`]: one rule after the other, why a host may not be taken.
-//! * [`demand`]: what a node set still wants after the hosts that it keeps.
-//! * [`greedy`]: chooses among the hosts that may be; the one part that another strategy would replace.
-//! * [`shortage`]: tells why a node set could not be filled.
-//! * [`giving_back`]: what becomes of the hosts that clusters give back.
+//! * `holdings`: who has which host before anything is chosen, by the tree and by labels.
+//! * `eligibility`: one rule after the other, why a host may not be taken.
+//! * `demand`: what a node set still wants after the hosts that it keeps.
+//! * `greedy`: chooses among the hosts that may be; the one part that another strategy would replace.
+//! * `shortage`: tells why a node set could not be filled.
+//! * `giving_back`: what becomes of the hosts that clusters give back.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 

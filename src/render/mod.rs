@@ -1,9 +1,9 @@
 //! From a plan to the files that say it: an in-memory tree, relative to the output directory.
 //!
-//! * [`hosts`]: the labels, as patches over manifests or as guarded partial objects.
-//! * [`services`]: each cluster's load balancers, jump hosts and Dex, from templates.
-//! * [`templates`]: the templates themselves, ours and those by which a repo replaces them.
-//! * [`verify`]: what was rendered is read back before anybody writes it.
+//! * `hosts`: the labels, as patches over manifests or as guarded partial objects.
+//! * `services`: each cluster's load balancers, jump hosts and Dex, from templates.
+//! * `templates`: the templates themselves, ours and those by which a repo replaces them.
+//! * `verify`: what was rendered is read back before anybody writes it.
 //!
 //! The disk is not known here.
 

@@ -28,7 +28,7 @@ pub struct Host {
     pub claims: Vec<(Claim, Origin)>,
     /// The assignment labels in the manifest itself; a host that is given back must lose them by a patch.
     pub manifest_labels: Vec<&'static str>,
-    /// Argo CD's options in the manifest, which a patch must not lose: see [`SYNC_OPTIONS`](crate::api::host::SYNC_OPTIONS).
+    /// Argo CD's options in the manifest, which a patch must not lose: see [`SYNC_OPTIONS`].
     pub sync_options: Option<String>,
     /// The last time that the host was given back, as the snapshot shows it.
     pub given_back: Option<GivenBack>,

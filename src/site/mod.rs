@@ -1,13 +1,13 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
-//! * [`settings`]: what `sipgen.yaml` says.
-//! * [`builds`]: which kustomization reaches which file, and with which namespace.
-//! * [`cluster`]: what a SIPCluster asks for; [`request`] and [`selector`] check it.
-//! * [`host`]: one host, joined from manifest and snapshot; [`networks`] are its addresses.
-//! * [`inventory`]: every host once.
-//! * [`state`]: what the last run wrote, which is who has which host.
-//! * [`objects`]: from documents to typed objects with the names that their builds give them.
-//! * [`clashes`]: what two services cannot both have.
+//! * `settings`: what `sipgen.yaml` says.
+//! * `builds`: which kustomization reaches which file, and with which namespace.
+//! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
+//! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses.
+//! * `inventory`: every host once.
+//! * `state`: what the last run wrote, which is who has which host.
+//! * `objects`: from documents to typed objects with the names that their builds give them.
+//! * `clashes`: what two services cannot both have.
 //!
 //! How hosts are chosen is not known here.
 

@@ -1,9 +1,9 @@
 //! Where documents come from: the files of a worktree, cut into documents, each with the place it came from.
 //!
-//! * [`scan`]: finds the files and hands each document of a wanted kind to its reader, in parallel.
-//! * [`split`]: cuts a file's text into documents and lists into their items, without parsing.
-//! * [`document`]: one document, and how it is parsed.
-//! * [`position`]: from a route of keys in a document to line and column, when a message needs them.
+//! * `scan`: finds the files and hands each document of a wanted kind to its reader, in parallel.
+//! * `split`: cuts a file's text into documents and lists into their items, without parsing.
+//! * `document`: one document, and how it is parsed.
+//! * `position`: from a route of keys in a document to line and column, when a message needs them.
 //!
 //! What the documents mean is not known here.
 

@@ -62,6 +62,14 @@ impl Repo {
         repo
     }
 
+    /// A repo with the files of a fixture and with what sipgen makes of them, committed.
+    pub fn generated(fixture: &str) -> Self {
+        let repo = Self::of_fixture(fixture);
+        repo.generate(&[]).expect(0);
+        repo.commit();
+        repo
+    }
+
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -120,6 +128,16 @@ impl Repo {
     pub fn generate(&self, arguments: &[&str]) -> Run {
         let all: Vec<&str> = ["generate"].into_iter().chain(arguments.iter().copied()).collect();
         run(&mut self.sipgen(&all))
+    }
+
+    /// Runs `sipgen generate`, which must refuse and leave every file as it is; returns what it says.
+    #[track_caller]
+    pub fn refused(&self) -> String {
+        let before = self.on_disk("");
+        let run = self.generate(&[]).expect(1);
+        assert!(self.on_disk("") == before, "files have changed:\n{}", self.git(&["status", "--porcelain"]));
+        assert_eq!(run.stdout, "");
+        run.stderr
     }
 
     /// The texts of all files of the repo below a directory, by path relative to that directory.
@@ -234,6 +252,14 @@ pub fn run(command: &mut Command) -> Run {
 
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Whether a message has all these parts.
+#[track_caller]
+pub fn assert_says(message: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(message.contains(part), "{part:?} is not in:\n{message}");
+    }
 }
 
 /// What `kustomize build` of a directory gives.
