@@ -33,7 +33,10 @@ impl Shortage {
             self.constraint(site, demand)
         );
         let free = if self.found == 1 { "1 more is free".to_owned() } else { format!("{} more are free", self.found) };
-        let mut help = vec![format!("the cluster has {has}, and {free}; of the other {} hosts", self.refusals.len())];
+        let mut help = vec![format!("the cluster has {has}, and {free}")];
+        if !self.refusals.is_empty() {
+            help[0] += &format!("; of the other {} hosts", self.refusals.len());
+        }
         let rules = self.by_rule();
         for (rule, hosts) in rules.iter().take(RULES_SHOWN) {
             let names: Vec<String> =

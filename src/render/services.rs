@@ -305,7 +305,25 @@ impl<'a> Renderer<'a> {
                 }
             }
         }
+        self.warn_of_shared_addresses(service, &addressed);
         complete.then_some(addressed)
+    }
+
+    /// Two hosts with one address happen (the SIP operator's own sample has them), and are a mistake.
+    fn warn_of_shared_addresses(&mut self, service: &Service, addressed: &[(&Host, Role, IpAddr)]) {
+        let mut by_address: BTreeMap<IpAddr, Vec<&Host>> = BTreeMap::new();
+        for (host, _, address) in addressed {
+            by_address.entry(*address).or_default().push(host);
+        }
+        for (address, hosts) in by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
+            let name = service.object_name(&self.cluster.key);
+            let finding = Finding::warning(format!("{} hosts of {name} have the address {address}", hosts.len()))
+                .help("whoever connects to one of them may reach another; correct their network data");
+            let add = |finding: Finding, host: &Host| {
+                finding.see(host.origin.at(["spec", "networkData"]), host.key.to_string())
+            };
+            self.findings.push(hosts.into_iter().fold(finding, add));
+        }
     }
 
     fn servers(&mut self, service: &Service) -> Option<Vec<Server>> {

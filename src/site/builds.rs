@@ -44,6 +44,47 @@ struct Node {
     file: Arc<Utf8Path>,
     kustomization: Kustomization,
     resources: Vec<Utf8PathBuf>,
+    /// The directories of its components: they transform what it has, too.
+    components: Vec<Utf8PathBuf>,
+}
+
+impl Node {
+    /// What it lists, directories and files alike.
+    fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
+        self.resources.iter().chain(&self.components)
+    }
+}
+
+impl Reach {
+    /// Notes what a kustomization does to names and namespaces, unless one further out does it.
+    fn transform_by(&mut self, node: &Node) {
+        let own = &node.kustomization;
+        if self.namespace.is_none() {
+            let namespace = own.namespace.clone().filter(|namespace| !namespace.is_empty());
+            self.namespace = namespace.map(|namespace| (namespace, node.file.clone()));
+        }
+        if [&own.name_prefix, &own.name_suffix].into_iter().flatten().any(|text| !text.is_empty()) {
+            self.renamed_by.get_or_insert_with(|| node.file.clone());
+        }
+    }
+
+    /// Notes what a component does, and the components that it has itself. `above` are the directories on the way
+    /// to it, so that a cycle ends.
+    fn transform_by_components(
+        &mut self,
+        nodes: &BTreeMap<Utf8PathBuf, Node>,
+        component: &Utf8PathBuf,
+        above: &[Utf8PathBuf],
+    ) {
+        let mut seen: BTreeSet<&Utf8PathBuf> = above.iter().collect();
+        let mut pending = vec![component];
+        while let Some(directory) = pending.pop() {
+            if let Some(node) = nodes.get(directory).filter(|_| seen.insert(directory)) {
+                self.transform_by(node);
+                pending.extend(&node.components);
+            }
+        }
+    }
 }
 
 impl Builds {
@@ -53,16 +94,20 @@ impl Builds {
         let mut patches = BTreeSet::new();
         for (origin, kustomization) in kustomizations {
             let directory = origin.file.parent().unwrap_or(Utf8Path::new("")).to_owned();
-            let listed = [&kustomization.resources, &kustomization.bases, &kustomization.components];
-            let resources = listed.into_iter().flatten().flatten().filter_map(|path| join(&directory, path)).collect();
+            let paths = |lists: &[&Option<Vec<String>>]| -> Vec<Utf8PathBuf> {
+                let listed = lists.iter().copied().flatten().flatten();
+                listed.filter_map(|path| join(&directory, path)).collect()
+            };
+            let resources = paths(&[&kustomization.resources, &kustomization.bases]);
+            let components = paths(&[&kustomization.components]);
             let patch_paths = kustomization.patches.iter().flatten().filter_map(|patch| patch.path.as_ref());
             let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
             patches.extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
-            nodes.insert(directory, Node { file: origin.file, kustomization, resources });
+            nodes.insert(directory, Node { file: origin.file, kustomization, resources, components });
         }
 
         let inner: BTreeSet<&Utf8PathBuf> =
-            nodes.values().flat_map(|node| &node.resources).filter(|path| nodes.contains_key(*path)).collect();
+            nodes.values().flat_map(Node::listed).filter(|path| nodes.contains_key(*path)).collect();
         let mut builds = Builds { patches, ..Builds::default() };
         let mut visited = BTreeSet::new();
         for (directory, node) in &nodes {
@@ -101,24 +146,24 @@ impl Builds {
         while let Some((directory, mut reach, path)) = pending.pop() {
             let Some(node) = nodes.get(&directory) else { continue };
             visited.insert(directory);
-            let own = &node.kustomization;
-            if reach.namespace.is_none() {
-                let namespace = own.namespace.clone().filter(|namespace| !namespace.is_empty());
-                reach.namespace = namespace.map(|namespace| (namespace, node.file.clone()));
+            reach.transform_by(node);
+            // Components run one after the other, each on what is there by then: the last one to give a namespace
+            // wins, and what a component brings is seen by itself and those behind it.
+            let mut next: Vec<(&Utf8PathBuf, Reach)> = Vec::new();
+            for component in node.components.iter().rev() {
+                next.push((component, reach.clone()));
+                reach.transform_by_components(nodes, component, &path);
             }
-            let renames = [&own.name_prefix, &own.name_suffix].into_iter().flatten().any(|text| !text.is_empty());
-            if renames {
-                reach.renamed_by.get_or_insert_with(|| node.file.clone());
-            }
-            for resource in &node.resources {
+            next.extend(node.resources.iter().map(|resource| (resource, reach.clone())));
+            for (resource, reach) in next {
                 if !nodes.contains_key(resource) {
                     let reached = self.reached.entry(resource.clone()).or_default();
                     if !reached.contains(&reach) {
-                        reached.push(reach.clone());
+                        reached.push(reach);
                     }
                 } else if !path.contains(resource) {
                     let path = path.iter().cloned().chain([resource.clone()]).collect();
-                    pending.push((resource.clone(), reach.clone(), path));
+                    pending.push((resource.clone(), reach, path));
                 }
             }
         }
