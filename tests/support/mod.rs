@@ -1,7 +1,7 @@
 //! What the tests share: temporary git repos, runs of the real sipgen in them, and the real tools.
 
 // Every test program compiles this, and none uses all of it.
-#![allow(dead_code, clippy::unwrap_used, clippy::panic)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -70,6 +70,36 @@ impl Repo {
         repo
     }
 
+    /// A repo with the declared hosts `host-1`, `host-2`, … of the namespace `metal`, all alike, and no cluster.
+    pub fn of_hosts(count: usize) -> Self {
+        let repo = Self::empty();
+        let hosts: String = (1..=count).map(|number| host(&format!("host-{number}"), "")).collect();
+        repo.write("inventory/hosts.yaml", &hosts);
+        repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
+        repo
+    }
+
+    /// Writes the SIPCluster `NAMESPACE/NAME`, which wants workers of any kind and no services.
+    pub fn want(&self, cluster: &str, workers: usize) {
+        let (namespace, name) = cluster.split_once('/').unwrap();
+        let text = format!(
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\n\
+             metadata: {{namespace: {namespace}, name: {name}}}\n\
+             spec: {{nodes: {{Worker: {{labelSelector: {{}}, count: {{active: {workers}}}}}}}}}\n"
+        );
+        self.write(&cluster_file(cluster), &text);
+    }
+
+    /// Removes what [`Repo::want`] has written.
+    pub fn want_no_more(&self, cluster: &str) {
+        self.remove(&cluster_file(cluster));
+    }
+
+    /// Writes a snapshot of the observed `host-1` and `host-2`, of which the latter has more metadata.
+    pub fn observe(&self, metadata: &str) {
+        self.write("snapshot/hosts.yaml", &(host("host-1", "") + &host("host-2", metadata)));
+    }
+
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -95,6 +125,15 @@ impl Repo {
         let text = self.read(file);
         assert!(text.contains(from), "{file} does not contain {from:?}");
         self.write(file, &text.replace(from, to));
+    }
+
+    /// Replaces a text once: the first one behind another text.
+    #[track_caller]
+    pub fn replace_behind(&self, file: &str, behind: &str, from: &str, to: &str) {
+        let text = self.read(file);
+        let (before, after) = text.split_at(text.find(behind).unwrap_or(text.len()));
+        assert!(after.contains(from), "{file} does not contain {from:?} behind {behind:?}");
+        self.write(file, &format!("{before}{}", after.replacen(from, to, 1)));
     }
 
     pub fn remove(&self, file: &str) {
@@ -189,6 +228,27 @@ impl Repo {
     }
 }
 
+fn cluster_file(cluster: &str) -> String {
+    format!("clusters/{}.yaml", cluster.replace('/', "."))
+}
+
+/// A host of the namespace `metal`, with more metadata: lines that are indented by two.
+pub fn host(name: &str, metadata: &str) -> String {
+    format!(
+        "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n  namespace: metal\n\
+         {metadata}spec:\n  online: true\n  architecture: x86_64\n"
+    )
+}
+
+/// The metadata of a [`host`] that labels give to the cluster `NAMESPACE/NAME` as a worker.
+pub fn labels_of(cluster: &str) -> String {
+    let (namespace, name) = cluster.split_once('/').unwrap();
+    format!(
+        "  labels:\n    sip.airshipit.org/cluster-namespace: {namespace}\n    sip.airshipit.org/cluster-name: {name}\n    \
+         sip.airshipit.org/node-type: Worker\n"
+    )
+}
+
 /// The directory of the fixtures.
 pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
@@ -269,4 +329,18 @@ pub fn kustomize_build(directory: impl AsRef<OsStr>) -> String {
     let output = run_tool(tool("kustomize").arg("build").arg(directory));
     assert!(output.status.success(), "kustomize build {directory:?}: {}", text(&output.stderr));
     text(&output.stdout)
+}
+
+/// A host as `kustomize build` of a directory renders it.
+#[track_caller]
+pub fn built_host(directory: impl AsRef<OsStr>, name: &str) -> yaml_serde::Value {
+    let objects = documents(&kustomize_build(directory));
+    let is_it = |object: &yaml_serde::Value| object["kind"] == "BareMetalHost" && object["metadata"]["name"] == name;
+    objects.into_iter().find(is_it).unwrap_or_else(|| panic!("the build has no host {name}"))
+}
+
+/// Whether a host bears a label that gives it to a cluster.
+pub fn is_labelled(host: &yaml_serde::Value) -> bool {
+    let labels = ["cluster-namespace", "cluster-name", "node-type"].map(|name| format!("sip.airshipit.org/{name}"));
+    labels.iter().any(|label| host["metadata"]["labels"].get(label.as_str()).is_some())
 }

@@ -1,0 +1,116 @@
+//! What becomes of a cluster's hosts when the inventory changes under it, or knew them before it did.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use support::{Repo, assert_says, built_host, host, is_labelled, labels_of};
+
+const PATCHES: &str = "overlays/hosts/declared/inventory";
+
+#[test]
+fn a_host_that_has_left_the_inventory_is_replaced() {
+    let repo = Repo::of_hosts(3);
+    repo.want("tenant/one", 2);
+    repo.generate(&[]).expect(0);
+
+    repo.write("inventory/hosts.yaml", &(host("host-2", "") + &host("host-3", "")));
+    let run = repo.generate(&[]).expect(0);
+
+    insta::assert_snapshot!(run.stderr, @"
+    warning: host metal/host-1 of tenant/one is no longer in the inventory
+      --> overlays/hosts/declared/inventory/tenant.one.yaml:2:1
+      help: it leaves the overlay and is replaced; nothing is done to the machine
+
+    tenant/one adds metal/host-3
+    1 cluster: 2 hosts assigned, 1 added, 0 given back
+    1 file written: 0 created, 1 changed, 0 deleted
+    ");
+    assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-2", "Worker metal/host-3"]);
+    support::kustomize_build(repo.path().join(PATCHES));
+}
+
+#[test]
+fn a_host_that_has_left_the_inventory_and_cannot_be_replaced_is_an_error() {
+    let repo = Repo::of_hosts(2);
+    repo.want("tenant/one", 2);
+    repo.generate(&[]).expect(0);
+
+    repo.write("inventory/hosts.yaml", &host("host-2", ""));
+    let message = repo.refused();
+
+    assert_says(&message, &["host metal/host-1 of tenant/one is no longer in the inventory"]);
+    assert_says(&message, &["1 of the 2 Worker hosts of tenant/one cannot be found"]);
+}
+
+#[test]
+fn a_host_that_becomes_declared_is_patched_and_no_longer_applied_in_part() {
+    let repo = Repo::empty();
+    repo.observe("");
+    repo.want("vino/one", 2);
+    repo.generate(&[]).expect(0);
+
+    repo.write("inventory/hosts.yaml", &host("host-2", ""));
+    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
+    repo.generate(&[]).expect(0);
+
+    assert!(is_labelled(&built_host(repo.path().join(PATCHES), "host-2")));
+    assert!(!repo.read("overlays/hosts/observed/vino.one/hosts.yaml").contains("host-2"));
+    assert!(!repo.exists("overlays/hosts/observed/released"));
+}
+
+#[test]
+fn a_host_that_is_no_longer_declared_stays_with_its_cluster() {
+    let repo = Repo::of_hosts(2);
+    repo.want("vino/one", 2);
+    repo.generate(&[]).expect(0);
+
+    repo.write("inventory/hosts.yaml", &host("host-1", ""));
+    repo.write("snapshot/hosts.yaml", &host("host-2", ""));
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(repo.hosts_of("vino", "one"), ["Worker metal/host-1", "Worker metal/host-2"]);
+    assert!(!repo.read(&format!("{PATCHES}/vino.one.yaml")).contains("host-2"));
+    assert!(is_labelled(&built_host(repo.path().join("overlays/hosts/observed/vino.one"), "host-2")));
+}
+
+#[test]
+fn an_observed_host_stays_with_the_cluster_that_its_labels_name() {
+    let repo = Repo::of_fixture("observed");
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert_says(&run.stderr, &["adopts vino/vino-pool-kvm3-control-plane-0"]);
+    let hosts = repo.hosts_of("vino", "edge");
+    assert!(hosts.contains(&"ControlPlane vino/vino-pool-kvm3-control-plane-0".to_owned()), "{hosts:?}");
+}
+
+#[test]
+fn an_observed_host_with_the_labels_of_somebody_else_is_left_alone() {
+    let repo = Repo::generated("observed");
+
+    let files = repo.files("overlays/hosts");
+    assert!(files.values().all(|text| !text.contains("vino-pool-kvm2-worker-0")));
+}
+
+#[test]
+fn a_declared_host_stays_with_the_cluster_that_its_live_labels_name() {
+    let repo = Repo::generated("declared-and-snapshot");
+
+    let host = built_host(repo.path().join(PATCHES), "bay3-left");
+    assert_eq!(host["metadata"]["labels"]["sip.airshipit.org/cluster-name"], "lab");
+    assert_eq!(host["metadata"]["labels"]["sip.airshipit.org/node-type"], "ControlPlane");
+}
+
+#[test]
+fn an_adopted_host_stays_when_the_snapshot_no_longer_shows_its_labels() {
+    let repo = Repo::empty();
+    repo.observe(&labels_of("vino/one"));
+    repo.want("vino/one", 1);
+    repo.generate(&[]).expect(0);
+
+    repo.observe("");
+    repo.generate(&["--exit-code"]).expect(0);
+
+    assert_eq!(repo.hosts_of("vino", "one"), ["Worker metal/host-2"]);
+}

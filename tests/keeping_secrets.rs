@@ -1,0 +1,143 @@
+//! No secret value appears in any output, message or file, whatever goes wrong.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use support::Repo;
+
+const EDGE: &str = "sites/lab/clusters/edge.yaml";
+const RACK_A: &str = "sites/lab/hosts/rack-a.yaml";
+const PASSWORD: &str = "correct-horse-battery-staple";
+const PASSWORD_IN_BASE64: &str = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ==";
+
+/// The quickstart after its first run, with a password that can be told from all other texts.
+fn with_password() -> Repo {
+    let repo = Repo::generated("quickstart");
+    repo.replace(RACK_A, "bm90LWEtc2VjcmV0", PASSWORD_IN_BASE64);
+    repo
+}
+
+/// Runs sipgen and looks for the password in all that it says and writes.
+#[track_caller]
+fn keeps_the_secret(repo: &Repo) {
+    let run = repo.generate(&["--diff"]);
+
+    let written = repo.files("overlays").into_iter().map(|(path, text)| format!("{path}\n{text}"));
+    for text in [run.stdout, run.stderr].into_iter().chain(written) {
+        for secret in [PASSWORD, PASSWORD_IN_BASE64] {
+            assert!(!text.contains(secret), "a secret value is in:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn passwords_of_bmcs() {
+    let repo = with_password();
+    std::fs::remove_dir_all(repo.path().join("overlays")).unwrap();
+
+    keeps_the_secret(&repo);
+
+    assert!(repo.exists("overlays/clusters/tenant-a/edge/jumphost/deployment.yaml"));
+}
+
+#[test]
+fn passwords_as_plain_values() {
+    let repo = with_password();
+    repo.replace(
+        RACK_A,
+        &format!("data:\n  username: YWRtaW4=\n  password: {PASSWORD_IN_BASE64}\n"),
+        &format!("stringData:\n  username: admin\n  password: {PASSWORD}\n"),
+    );
+
+    keeps_the_secret(&repo);
+}
+
+#[test]
+fn passwords_in_documents_that_cannot_be_read() {
+    let password = format!("  password: {PASSWORD_IN_BASE64}\n");
+    for broken in [
+        format!("  password: [{PASSWORD}\n"),
+        format!("  password: \"{PASSWORD}\n"),
+        format!("  password: *{PASSWORD}\n"),
+        format!("  password: !{PASSWORD} x: y\n"),
+        format!("  {PASSWORD}: a\n  {PASSWORD}: b\n"),
+        format!("  password: {{{PASSWORD}: {{}}}}\n"),
+        format!("  password: {PASSWORD}: x\n"),
+        format!("\t{PASSWORD}\n"),
+        format!("  networkData: {PASSWORD}\n"),
+    ] {
+        let repo = with_password();
+        repo.replace(RACK_A, &password, &broken);
+
+        keeps_the_secret(&repo);
+    }
+}
+
+#[test]
+fn passwords_in_a_host_of_the_wrong_shape() {
+    for broken in [
+        format!("  bmc: {PASSWORD}\n"),
+        format!("  bmc: [{PASSWORD}]\n"),
+        format!("  bmc:\n    address: {{password: {PASSWORD}}}\n"),
+    ] {
+        let repo = with_password();
+        let text = repo.read(RACK_A);
+        let (before, after) = text.split_once("  bmc:\n").unwrap();
+        let after = after.split_once("    disableCertificateVerification: true\n").unwrap().1;
+        repo.write(RACK_A, &format!("{before}{broken}{after}"));
+
+        keeps_the_secret(&repo);
+    }
+}
+
+#[test]
+fn passwords_in_the_address_of_a_bmc() {
+    for address in ["redfish+https://admin:PASSWORD@203.0.113.11/x", "nonsense+x://admin:PASSWORD@203.0.113.11/x"] {
+        let repo = with_password();
+        let address = address.replace("PASSWORD", PASSWORD);
+        for number in ["11", "12"] {
+            repo.replace(RACK_A, &format!("redfish+https://203.0.113.{number}/redfish/v1/Systems/1"), &address);
+        }
+
+        keeps_the_secret(&repo);
+    }
+}
+
+#[test]
+fn passwords_in_network_data_of_the_wrong_shape() {
+    for broken in [
+        PASSWORD.to_owned(),
+        format!("networks: {PASSWORD}"),
+        format!("networks: [{PASSWORD}]"),
+        format!("networks: [{{id: a, ip_address: {{wifi: {PASSWORD}}}}}]"),
+        format!("networks: [{{id: [{PASSWORD}]}}]"),
+    ] {
+        let repo = with_password();
+        let text = repo.read(RACK_A);
+        let (before, after) = text.split_once("  networkData: |\n").unwrap();
+        let after = after.split_once("    services: []\n").unwrap().1;
+        repo.write(RACK_A, &format!("{before}  networkData: \"{broken}\"\n{after}"));
+
+        keeps_the_secret(&repo);
+    }
+}
+
+#[test]
+fn a_private_key_where_a_public_one_is_to_be() {
+    let key =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L operator@lab.example.com";
+    for pasted in [
+        format!(
+            "|\n            -----BEGIN OPENSSH PRIVATE KEY-----\n            {PASSWORD}\n            -----END OPENSSH PRIVATE KEY-----"
+        ),
+        format!("-----BEGIN OPENSSH PRIVATE KEY----- {PASSWORD}"),
+        PASSWORD.to_owned(),
+        format!("{{key: {PASSWORD}}}"),
+    ] {
+        let repo = with_password();
+        repo.replace(EDGE, key, &pasted);
+
+        keeps_the_secret(&repo);
+    }
+}

@@ -1,0 +1,213 @@
+//! Services that are refused: what a user reads, and that no file changes.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use insta::assert_snapshot;
+use support::{Repo, assert_says};
+
+const EDGE: &str = "sites/lab/clusters/edge.yaml";
+
+/// The quickstart after its first run, with a text of its cluster replaced.
+#[track_caller]
+fn edge_with(from: &str, to: &str) -> Repo {
+    let repo = Repo::generated("quickstart");
+    repo.replace(EDGE, from, to);
+    repo
+}
+
+/// The same, with a text replaced that stands behind another one.
+#[track_caller]
+fn edge_with_behind(behind: &str, from: &str, to: &str) -> Repo {
+    let repo = Repo::generated("quickstart");
+    repo.replace_behind(EDGE, behind, from, to);
+    repo
+}
+
+/// The quickstart after its first run, with a second cluster that has services only.
+fn with_a_second_cluster(services: &str) -> Repo {
+    let repo = Repo::generated("quickstart");
+    repo.write(
+        "sites/lab/clusters/more.yaml",
+        &format!(
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata:\n  name: core\n  \
+             namespace: tenant-b\nspec:\n  nodes: {{}}\n  services:\n{services}"
+        ),
+    );
+    repo
+}
+
+fn load_balancer(node_port: &str) -> String {
+    format!(
+        "    loadBalancerControlPlane:\n      - {{image: haproxy, nodeInterfaceId: oam-ipv4, nodePort: {node_port}}}\n"
+    )
+}
+
+#[test]
+fn a_node_port_that_two_services_of_a_cluster_ask_for() {
+    let repo = edge_with("nodePort: 30022", "nodePort: 30443");
+
+    assert_snapshot!(repo.refused(), @"
+    error: jumphost-edge of tenant-a/edge asks for NodePort 30443, which loadbalancer-controlplane-edge of tenant-a/edge has
+      --> sites/lab/clusters/edge.yaml:44:9
+      --> sites/lab/clusters/edge.yaml:32:9  (asked for here first)
+      help: NodePorts are unique in the base cluster: choose another one
+
+    1 error in tenant-a/edge: no file was changed
+    ");
+}
+
+#[test]
+fn a_node_port_that_another_cluster_has() {
+    let repo = with_a_second_cluster(&load_balancer("30443"));
+
+    let message = repo.refused();
+
+    assert_says(
+        &message,
+        &[
+            "loadbalancer-controlplane-core of tenant-b/core asks for NodePort 30443, which \
+             loadbalancer-controlplane-edge of tenant-a/edge has",
+            "--> sites/lab/clusters/more.yaml:10:",
+            "--> sites/lab/clusters/edge.yaml:32:9  (asked for here first)",
+            "choose another one",
+        ],
+    );
+}
+
+#[test]
+fn ranges_of_node_ports_that_overlap() {
+    let range = "    loadBalancerWorker:\n      - {image: haproxy, nodeInterfaceId: oam-ipv4, nodePortRange: {start: 30081, end: 30090}}\n";
+    let repo = with_a_second_cluster(range);
+
+    let message = repo.refused();
+
+    assert_says(&message, &["asks for NodePorts 30081-30082, which loadbalancer-worker-edge of tenant-a/edge has"]);
+}
+
+#[test]
+fn a_node_port_inside_a_range() {
+    let repo = with_a_second_cluster(&load_balancer("30082"));
+
+    let message = repo.refused();
+
+    assert_says(&message, &["asks for NodePort 30082, which loadbalancer-worker-edge of tenant-a/edge has"]);
+}
+
+#[test]
+fn a_node_port_out_of_range() {
+    for port in ["29999", "32768", "0", "-1", "95979"] {
+        let repo = edge_with("nodePort: 30022", &format!("nodePort: {port}"));
+
+        let message = repo.refused();
+
+        assert_says(
+            &message,
+            &[
+                &format!("nodePort {port} is outside the NodePorts 30000-32767"),
+                "--> sites/lab/clusters/edge.yaml:44:",
+                "choose one of 30000 to 32767",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_range_of_node_ports_that_is_none() {
+    for (range, part) in [
+        ("start: 30082\n          end: 30080", "the nodePortRange ends at 30080 before it starts at 30082"),
+        ("start: 80\n          end: 30080", "NodePort 80 is outside the NodePorts 30000-32767"),
+        ("start: 30080\n          end: 9223372036854775807", "NodePort 9223372036854775807 is outside"),
+    ] {
+        let repo = edge_with("start: 30080\n          end: 30082", range);
+
+        assert_says(&repo.refused(), &[part, "--> sites/lab/clusters/edge.yaml:3"]);
+    }
+}
+
+#[test]
+fn a_service_without_node_port() {
+    let repo = edge_with("        nodePort: 30022\n", "");
+
+    assert_says(
+        &repo.refused(),
+        &["the service has no nodePort", "--> sites/lab/clusters/edge.yaml:41:", "write a nodePort"],
+    );
+}
+
+#[test]
+fn an_ssh_key_that_is_none() {
+    let key =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L operator@lab.example.com";
+    for bad in ["ssh-ed25519 AAAA", "\"\"", "operator", &format!("\"{key}\\n{key}\"")] {
+        let repo = edge_with(key, bad);
+
+        assert_says(
+            &repo.refused(),
+            &[
+                "the SSH key is not an OpenSSH public key",
+                "--> sites/lab/clusters/edge.yaml:48:",
+                "paste the one line of a `.pub` file",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_service_without_image() {
+    for image in ["", "        image: \"\"\n", "        image: not an image\n"] {
+        let repo = edge_with_behind(
+            "auth:",
+            "      - image: ghcr.io/dexidp/dex:v2.45.0\n        nodeInterfaceId: oam-ipv4\n",
+            &format!("      - nodeInterfaceId: oam-ipv4\n{image}"),
+        );
+
+        assert_says(
+            &repo.refused(),
+            &[
+                "the service has no container image",
+                "--> sites/lab/clusters/edge.yaml:5",
+                "write `image: registry/name:tag`",
+            ],
+        );
+    }
+}
+
+#[test]
+fn an_address_that_is_none() {
+    for address in ["192.0.2.300", "192.0.2.10/24", "vip.example.com"] {
+        let repo = edge_with_behind("jumpHost:", "clusterIP: 192.0.2.10", &format!("clusterIP: {address}"));
+
+        assert_says(
+            &repo.refused(),
+            &[
+                &format!("`{address}` is not an IP address"),
+                "--> sites/lab/clusters/edge.yaml:43:",
+                "write the base cluster's",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_service_without_interface() {
+    let repo = edge_with_behind("jumpHost:", "        nodeInterfaceId: oam-ipv4\n", "");
+
+    assert_says(
+        &repo.refused(),
+        &["the service has no nodeInterfaceId", "--> sites/lab/clusters/edge.yaml:41:", "name the id of a network"],
+    );
+}
+
+#[test]
+fn a_secret_whose_name_is_none() {
+    for (field, name, line) in [("nodeSSHPrivateKeys", "edge-node-ssh", 49), ("caSecret", "edge-oidc-ca", 55)] {
+        let repo = edge_with(&format!("{field}: {name}"), &format!("{field}: ../{name}"));
+
+        assert_says(
+            &repo.refused(),
+            &[&format!("`../{name}` is not a DNS name"), &format!("--> sites/lab/clusters/edge.yaml:{line}:")],
+        );
+    }
+}

@@ -1,0 +1,232 @@
+//! Settings, templates and generated files that are refused: what a user reads, and that no file changes.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use std::os::unix::fs::symlink;
+
+use insta::assert_snapshot;
+use support::{Repo, assert_says};
+
+const PATCHES: &str = "overlays/hosts/declared/sites/lab/tenant-a.edge.yaml";
+
+/// The quickstart after its first run, with settings.
+fn with_settings(text: &str) -> Repo {
+    let repo = Repo::generated("quickstart");
+    repo.write("sipgen.yaml", text);
+    repo
+}
+
+/// The quickstart after its first run, with a template of its own.
+fn with_template(name: &str, text: &str) -> Repo {
+    let repo = with_settings("templates: own\n");
+    repo.write(&format!("own/{name}"), text);
+    repo
+}
+
+#[test]
+fn an_unknown_setting() {
+    let repo = with_settings("outptu: deploy\n");
+
+    assert_snapshot!(repo.refused(), @"
+    error: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `inventory`, `credentials`
+      --> sipgen.yaml:1:1
+
+    1 error: no file was changed
+    ");
+}
+
+#[test]
+fn settings_that_are_no_yaml() {
+    assert_says(&with_settings("output: [\n").refused(), &["the settings cannot be read: ", "--> sipgen.yaml:1:9"]);
+}
+
+#[test]
+fn settings_that_are_no_text() {
+    let repo = Repo::generated("quickstart");
+    std::fs::write(repo.path().join("sipgen.yaml"), b"output: deploy # \xff\n").unwrap();
+
+    assert_says(&repo.refused(), &["the settings cannot be read: ", "--> sipgen.yaml"]);
+}
+
+#[test]
+fn an_unknown_value_of_a_setting() {
+    for (text, part) in [
+        ("inventory: {mode: live}\n", "unknown variant `live`, expected one of `auto`, `declared`, `observed`"),
+        ("credentials: all\n", "unknown variant `all`, expected `mount` or `none`"),
+    ] {
+        assert_says(&with_settings(text).refused(), &["the settings cannot be read: ", part, "--> sipgen.yaml:1:"]);
+    }
+}
+
+#[test]
+fn an_output_directory_that_is_not_in_the_repo() {
+    for output in ["../elsewhere", "/etc", ".", "a/../../b", ".git/overlays", "\"\""] {
+        let repo = with_settings(&format!("output: {output}\n"));
+
+        assert_says(
+            &repo.refused(),
+            &[
+                "is not a directory inside the repo",
+                "--> sipgen.yaml",
+                "write `output` as a path relative to the repo's root",
+            ],
+        );
+    }
+}
+
+#[test]
+fn templates_that_are_not_in_the_repo() {
+    let repo = with_settings("templates: ../elsewhere\n");
+
+    assert_says(&repo.refused(), &["`templates: ../elsewhere` is not a directory inside the repo"]);
+}
+
+#[test]
+fn an_output_directory_behind_a_symbolic_link() {
+    let repo = Repo::of_fixture("quickstart");
+    let elsewhere = tempfile::tempdir().unwrap();
+    symlink(elsewhere.path(), repo.path().join("overlays")).unwrap();
+
+    assert_says(&repo.refused(), &["overlays is a symbolic link", "--> overlays", "move it away or delete it"]);
+    assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_of_somebody_else_where_one_of_ours_is_to_be() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.write("overlays/clusters/tenant-a/edge/jumphost/deployment.yaml", "kind: Mine\n");
+
+    assert_snapshot!(repo.refused(), @"
+    error: overlays/clusters/tenant-a/edge/jumphost/deployment.yaml is a file without sipgen's first line, so it is somebody else's, and sipgen would have to replace it
+      --> overlays/clusters/tenant-a/edge/jumphost/deployment.yaml
+      help: move it away or delete it, or set `output` in sipgen.yaml to another directory
+
+    1 error: no file was changed
+    ");
+}
+
+#[test]
+fn a_template_with_a_syntax_error() {
+    let repo = with_template("loadbalancer/haproxy.cfg", "defaults\n{% for server in servers %}\nserver\n");
+
+    assert_snapshot!(repo.refused(), @"
+    error: the template loadbalancer/haproxy.cfg cannot be rendered: syntax error: unexpected end of input, expected end of block
+      --> own/loadbalancer/haproxy.cfg:3
+      help: what a template is given is described in sipgen's README; yours are in own
+
+    1 error: no file was changed
+    ");
+}
+
+#[test]
+fn a_template_that_uses_what_it_is_not_given() {
+    let repo = with_template("loadbalancer/haproxy.cfg", "defaults\n  mode {{ mode }}\n");
+
+    assert_snapshot!(repo.refused(), @"
+    error: the template loadbalancer/haproxy.cfg cannot be rendered: undefined value: `mode` is undefined
+      --> own/loadbalancer/haproxy.cfg:2
+      help: what a template is given is described in sipgen's README; yours are in own
+
+    error: the template loadbalancer/haproxy.cfg cannot be rendered: undefined value: `mode` is undefined
+      --> own/loadbalancer/haproxy.cfg:2
+      help: what a template is given is described in sipgen's README; yours are in own
+
+    2 errors in tenant-a/edge: no file was changed
+    ");
+}
+
+#[test]
+fn a_template_whose_output_is_no_deployment() {
+    let repo = with_template(
+        "jumphost/deployment.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ name }}}\nspec: {replicas: many}\n",
+    );
+
+    assert_snapshot!(repo.refused(), @r#"
+    error: the template renders clusters/tenant-a/edge/jumphost/deployment.yaml so that it is not a Deployment: invalid type: string "many", expected i32
+      --> own/jumphost/deployment.yaml
+      help: correct the template; nothing was written
+
+    1 error in tenant-a/edge: no file was changed
+    "#);
+}
+
+#[test]
+fn a_template_whose_output_is_no_yaml() {
+    let repo = with_template("auth/service.yaml", "kind: [\n");
+
+    assert_says(
+        &repo.refused(),
+        &[
+            "the template renders clusters/tenant-a/edge/auth/service.yaml so that it is not YAML",
+            "--> own/auth/service.yaml",
+        ],
+    );
+}
+
+#[test]
+fn a_generated_file_that_was_broken_by_hand() {
+    let repo = Repo::generated("quickstart");
+    repo.replace(PATCHES, "    sip.airshipit.org/node-type: \"ControlPlane\"\n", "  sip.airshipit.org/node-type: [\n");
+
+    assert_snapshot!(repo.refused(), @"
+    error: the generated file cannot be read: did not find expected ',' or ']' at line 12 column 36, while parsing a flow sequence
+      --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:13:36
+      help: it says who has which host; restore it with `git checkout -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`
+
+    error: the generated file cannot be read: did not find expected ',' or ']' at line 12 column 36, while parsing a flow sequence
+      --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:26:36
+      help: it says who has which host; restore it with `git checkout -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`
+
+    2 errors: no file was changed
+    ");
+}
+
+#[test]
+fn a_generated_file_whose_labels_were_changed_by_hand() {
+    for (from, to) in [
+        ("node-type: \"ControlPlane\"", "node-type: \"Master\""),
+        ("cluster-name: \"edge\"", "cluster-name: \"../x\""),
+        ("    sip.airshipit.org/cluster-namespace: \"tenant-a\"\n", ""),
+    ] {
+        let repo = Repo::generated("quickstart");
+        repo.replace(PATCHES, from, to);
+
+        assert_says(
+            &repo.refused(),
+            &[
+                "the generated file cannot be read: its labels are not those of a cluster",
+                &format!("--> {PATCHES}:"),
+                &format!("it says who has which host; restore it with `git checkout -- {PATCHES}`"),
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_generated_file_with_another_name_or_kind() {
+    for (from, to, part) in [
+        ("name: \"lab-a1\"", "name: \"../lab-a1\"", "its host has no valid name"),
+        ("kind: BareMetalHost", "kind: Secret", "it is no BareMetalHost"),
+        ("  name: \"lab-a1\"\n", "", "missing field `name`"),
+    ] {
+        let repo = Repo::generated("quickstart");
+        repo.replace(PATCHES, from, to);
+
+        assert_says(&repo.refused(), &["the generated file cannot be read: ", part, &format!("--> {PATCHES}:")]);
+    }
+}
+
+#[test]
+fn a_host_that_generated_files_give_to_two_node_sets() {
+    let repo = Repo::generated("quickstart");
+    let twice = repo.read(PATCHES).replace("\"ControlPlane\"", "\"Worker\"");
+    repo.write("overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml", &twice);
+
+    assert_says(
+        &repo.refused(),
+        &["host tenant-a/lab-a1 is assigned 2 times", "as ControlPlane of tenant-a/edge", "as Worker of tenant-a/edge"],
+    );
+}

@@ -1,0 +1,341 @@
+//! Node sets that cannot be filled: the constraint that decides, how many hosts are missing, and why the others
+//! were refused.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use insta::assert_snapshot;
+use support::{Repo, assert_says};
+
+const EDGE: &str = "sites/lab/clusters/edge.yaml";
+const RACK_C: &str = "sites/lab/hosts/rack-c.yaml";
+const C1: &str = "  name: lab-c1\n  namespace: tenant-a\n";
+const C1_LABELS: &str = "  labels:\n    hardware.example.com/flavor: control-plane\n    topology.example.com/rack: c\n";
+const C1_NETWORK: &str =
+    "      - id: oam-ipv4\n        type: ipv4\n        link: eno1\n        ip_address: 198.51.100.31\n";
+
+/// The quickstart after its first run, and now the cluster wants a third control-plane host: only lab-c1 is left.
+fn one_host_left() -> Repo {
+    let repo = Repo::generated("quickstart");
+    repo.replace(EDGE, "active: 2", "active: 3");
+    repo
+}
+
+/// What sipgen says when lab-c1 cannot be taken.
+#[track_caller]
+fn refused_for_lab_c1(repo: &Repo, reason: &str) {
+    let message = repo.refused();
+
+    assert_says(
+        &message,
+        &[
+            "error: 1 of the 3 ControlPlane hosts of tenant-a/edge cannot be found",
+            "--> sites/lab/clusters/edge.yaml:16:7",
+            &format!("1 {reason} (tenant-a/lab-c1)"),
+            "1 error in tenant-a/edge: no file was changed",
+        ],
+    );
+}
+
+#[test]
+fn the_third_host_is_taken_when_nothing_is_wrong_with_it() {
+    let repo = one_host_left();
+
+    repo.generate(&[]).expect(0);
+
+    assert!(repo.hosts_of("tenant-a", "edge").contains(&"ControlPlane tenant-a/lab-c1".to_owned()));
+}
+
+/// The quickstart after its first run, with a second cluster that has no hosts yet.
+fn with_a_second_cluster(selector: &str, active: usize) -> Repo {
+    let repo = Repo::generated("quickstart");
+    repo.write(
+        "sites/lab/clusters/more.yaml",
+        &format!(
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: more, namespace: tenant-a}}\n\
+             spec:\n  nodes:\n    ControlPlane:\n      labelSelector: {selector}\n      count: {{active: {active}}}\n"
+        ),
+    );
+    repo
+}
+
+#[test]
+fn a_selector_that_matches_nothing() {
+    let repo = with_a_second_cluster("{matchLabels: {hardware.example.com/flavor: gold}}", 3);
+
+    assert_snapshot!(repo.refused(), @"
+    error: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host
+      --> sites/lab/clusters/more.yaml:8:7
+      help: the cluster has 0, and 0 more are free; of the other 6 hosts
+                6 are not what the labelSelector asks for (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
+
+    1 error in tenant-a/more: no file was changed
+    ");
+}
+
+#[test]
+fn a_label_that_hosts_have_under_another_prefix() {
+    let repo = with_a_second_cluster("{matchLabels: {vino.airshipit.org/flavor: control-plane}}", 3);
+
+    assert_snapshot!(repo.refused(), @"
+    error: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host (none has a label vino.airshipit.org/flavor; did you mean hardware.example.com/flavor?)
+      --> sites/lab/clusters/more.yaml:8:7
+      help: the cluster has 0, and 0 more are free; of the other 6 hosts
+                6 are not what the labelSelector asks for (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
+
+    1 error in tenant-a/more: no file was changed
+    ");
+}
+
+#[test]
+fn a_label_that_no_host_has_under_any_prefix() {
+    let repo = with_a_second_cluster("{matchLabels: {example.com/size: big}}", 3);
+
+    let message = repo.refused();
+
+    assert_says(&message, &["its labelSelector matches no host (none has a label example.com/size)\n"]);
+}
+
+#[test]
+fn a_selector_that_no_longer_matches_the_hosts_that_the_cluster_keeps() {
+    let repo = one_host_left();
+    repo.replace(EDGE, "hardware.example.com/flavor: control-plane", "vino.airshipit.org/flavor: control-plane");
+
+    let message = repo.refused();
+
+    assert_says(&message, &["its labelSelector matches no host", "did you mean hardware.example.com/flavor?"]);
+}
+
+#[test]
+fn too_few_racks() {
+    let repo = Repo::generated("quickstart");
+    repo.replace(RACK_C, "topology.example.com/rack: c", "topology.example.com/rack: b");
+    repo.replace(EDGE, "active: 2", "active: 3");
+
+    assert_snapshot!(repo.refused(), @"
+    error: 1 of the 3 ControlPlane hosts of tenant-a/edge cannot be found: its topologyKey wants every host in another domain of topology.example.com/rack
+      --> sites/lab/clusters/edge.yaml:16:7
+      help: the cluster has 2, and 0 more are free; of the other 4 hosts
+                3 are not what the labelSelector asks for (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
+                1 are in a domain of topology.example.com/rack where the cluster has a host of this role already (tenant-a/lab-c1)
+
+    1 error in tenant-a/edge: no file was changed
+    ");
+}
+
+#[test]
+fn too_few_hosts() {
+    let repo = one_host_left();
+    repo.replace(EDGE, "active: 3", "active: 12");
+
+    let message = repo.refused();
+
+    assert_says(&message, &["9 of the 12 ControlPlane hosts", "its labelSelector matches only 3 of all hosts"]);
+}
+
+#[test]
+fn a_repo_without_hosts() {
+    let repo = Repo::generated("quickstart");
+    repo.write("sites/lab/hosts/kustomization.yaml", "resources: []\n");
+    for rack in ["a", "b", "c"] {
+        repo.remove(&format!("sites/lab/hosts/rack-{rack}.yaml"));
+    }
+
+    let message = repo.refused();
+
+    assert_says(&message, &["2 of the 2 Worker hosts of tenant-a/edge", "the repo has no BareMetalHost"]);
+}
+
+#[test]
+fn a_host_in_use() {
+    let repo = one_host_left();
+    repo.replace(
+        RACK_C,
+        "  networkData:\n    name: lab-c1-network-data\n",
+        "  networkData:\n    name: lab-c1-network-data\n  consumerRef: {kind: Metal3Machine, name: other-x1}\n",
+    );
+
+    refused_for_lab_c1(&repo, "are in use (consumerRef)");
+}
+
+#[test]
+fn a_host_that_is_being_deleted() {
+    let repo = one_host_left();
+    repo.replace(RACK_C, C1, &format!("{C1}  deletionTimestamp: \"2026-03-09T09:04:01Z\"\n"));
+
+    refused_for_lab_c1(&repo, "are being deleted");
+}
+
+/// Gives lab-c1 a status, as a snapshot beside its manifest does.
+fn lab_c1_with_status(status: &str) -> Repo {
+    let repo = one_host_left();
+    let host = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: lab-c1, namespace: tenant-a}\n";
+    repo.write("snapshot/hosts.yaml", &format!("{host}status: {status}\n"));
+    repo
+}
+
+#[test]
+fn a_host_in_error() {
+    for status in [
+        "{errorMessage: power supply failed}",
+        "{errorType: registration error}",
+        "{operationalStatus: error, provisioning: {state: available}}",
+    ] {
+        refused_for_lab_c1(&lab_c1_with_status(status), "are in an error");
+    }
+}
+
+#[test]
+fn a_host_in_a_state_that_is_not_free() {
+    for state in ["provisioned", "externally provisioned", "registering", "inspecting", "preparing", "deprovisioning"] {
+        let repo = lab_c1_with_status(&format!("{{operationalStatus: OK, provisioning: {{state: {state}}}}}"));
+
+        refused_for_lab_c1(&repo, &format!("are in the state `{state}`"));
+    }
+}
+
+#[test]
+fn a_host_that_an_annotation_reserves() {
+    for annotation in [
+        "baremetalhost.metal3.io/paused",
+        "baremetalhost.metal3.io/detached",
+        "capm3.metal3.io/unhealthy",
+        "capi.metal3.io/unhealthy",
+    ] {
+        let repo = one_host_left();
+        repo.replace(RACK_C, C1, &format!("{C1}  annotations: {{{annotation}: \"\"}}\n"));
+
+        refused_for_lab_c1(&repo, &format!("bear the annotation {annotation}"));
+    }
+}
+
+#[test]
+fn a_host_without_network_data() {
+    let repo = one_host_left();
+    repo.replace(RACK_C, "  networkData:\n    name: lab-c1-network-data\n", "");
+
+    refused_for_lab_c1(&repo, "have no network data");
+}
+
+#[test]
+fn network_data_in_a_secret_that_is_not_there() {
+    let repo = one_host_left();
+    repo.replace(RACK_C, "  networkData:\n    name: lab-c1-network-data\n", "  networkData: {name: lost}\n");
+
+    refused_for_lab_c1(&repo, "have network data in a Secret that is not in the repo");
+}
+
+#[test]
+fn network_data_that_is_encrypted() {
+    let repo = one_host_left();
+    let text = repo.read(RACK_C);
+    let start = text.find("  networkData: |\n").unwrap();
+    let end = text.find("    services: []\n").unwrap() + "    services: []\n".len();
+    let encrypted = "  networkData: ENC[AES256_GCM,data:2jCk1Q==,iv:r0Y=,tag:9w==,type:str]\n";
+    repo.write(RACK_C, &format!("{}{encrypted}{}", &text[..start], &text[end..]));
+
+    refused_for_lab_c1(&repo, "have network data that cannot be read");
+}
+
+#[test]
+fn no_network_of_the_name_that_a_service_uses() {
+    let repo = one_host_left();
+    repo.replace(RACK_C, C1_NETWORK, &C1_NETWORK.replace("oam-ipv4", "storage"));
+
+    refused_for_lab_c1(&repo, "have no network `oam-ipv4` in their network data");
+}
+
+#[test]
+fn a_network_without_a_static_address() {
+    let dhcp = "      - id: oam-ipv4\n        type: ipv4_dhcp\n        link: eno1\n";
+    for network in [dhcp, &C1_NETWORK.replace("198.51.100.31", "<no value>")] {
+        let repo = one_host_left();
+        repo.replace(RACK_C, C1_NETWORK, network);
+
+        refused_for_lab_c1(&repo, "have no address in their network `oam-ipv4`");
+    }
+}
+
+#[test]
+fn a_host_that_labels_give_to_a_cluster_of_another_repo() {
+    let repo = one_host_left();
+    let labels = "    sip.airshipit.org/cluster-namespace: elsewhere\n    sip.airshipit.org/cluster-name: other\n    \
+                  sip.airshipit.org/node-type: Worker\n";
+    repo.replace(RACK_C, C1_LABELS, &format!("{C1_LABELS}{labels}"));
+
+    refused_for_lab_c1(&repo, "bear the labels of somebody else");
+}
+
+#[test]
+fn a_host_that_labels_of_2020_say_is_taken() {
+    for label in ["sip-scheduled: \"true\"", "workload-cluster: old", "cluster: old"] {
+        let repo = one_host_left();
+        repo.replace(RACK_C, C1_LABELS, &format!("{C1_LABELS}    sip.airshipit.org/{label}\n"));
+
+        refused_for_lab_c1(&repo, "bear the labels of somebody else");
+    }
+}
+
+#[test]
+fn hosts_that_another_cluster_of_the_repo_has() {
+    let repo = with_a_second_cluster("{matchLabels: {hardware.example.com/flavor: control-plane}}", 2);
+
+    assert_snapshot!(repo.refused(), @"
+    error: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: too few of the 3 hosts that its labelSelector matches can be taken
+      --> sites/lab/clusters/more.yaml:8:7
+      help: the cluster has 0, and 1 more is free; of the other 5 hosts
+                3 are not what the labelSelector asks for (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
+                2 are assigned to a cluster already (tenant-a/lab-a1, tenant-a/lab-b1)
+
+    1 error in tenant-a/more: no file was changed
+    ");
+}
+
+#[test]
+fn a_host_with_an_empty_topology_label() {
+    for label in ["    topology.example.com/rack: \"\"\n", ""] {
+        let repo = one_host_left();
+        repo.replace(RACK_C, C1_LABELS, &format!("  labels:\n    hardware.example.com/flavor: control-plane\n{label}"));
+
+        refused_for_lab_c1(&repo, "have no label topology.example.com/rack (topologyKey)");
+    }
+}
+
+#[test]
+fn many_reasons_at_once_are_counted_the_commonest_first() {
+    let repo = Repo::generated("multi-cluster");
+    repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
+
+    assert_snapshot!(repo.refused(), @"
+    error: 6 of the 10 Worker hosts of tenant-a/core cannot be found: its labelSelector matches only 7 of all hosts
+      --> tenants/tenant-a/core.yaml:29:7
+      help: the cluster has 4, and 0 more are free; of the other 20 hosts
+               17 are not what the labelSelector asks for (metal3/a3u6, metal3/a3u8, metal3/a3u14, …)
+                1 are being deleted (metal3/a11u12)
+                1 are in an error (metal3/a4u10)
+                1 have no network `oam-ipv4` in their network data (metal3/a3u10)
+
+    1 error in tenant-a/core: no file was changed
+    ");
+}
+
+#[test]
+fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
+    let repo = Repo::generated("quickstart");
+    repo.replace("sites/lab/hosts/rack-a.yaml", "        ip_address: 198.51.100.11\n", "");
+
+    assert_snapshot!(repo.refused(), @"
+    error: host tenant-a/lab-a1 of tenant-a/edge has no address in its network `oam-ipv4`, so loadbalancer-controlplane-edge cannot reach it
+      --> sites/lab/hosts/rack-a.yaml:18:3
+      --> sites/lab/clusters/edge.yaml:30:9  (the service uses `oam-ipv4`)
+      help: the cluster has the host already, so it is not replaced: correct its network data
+
+    error: host tenant-a/lab-a1 of tenant-a/edge has no address in its network `oam-ipv4`, so jumphost-edge cannot reach it
+      --> sites/lab/hosts/rack-a.yaml:18:3
+      --> sites/lab/clusters/edge.yaml:42:9  (the service uses `oam-ipv4`)
+      help: the cluster has the host already, so it is not replaced: correct its network data
+
+    2 errors in tenant-a/edge: no file was changed
+    ");
+}
