@@ -72,8 +72,8 @@ pub fn compare(
     tree: &Tree,
     kept: &BTreeSet<&Utf8PathBuf>,
 ) -> Result<(Changes, Vec<Finding>), ReadError> {
-    if let Some(link) = symlink_above(worktree, output) {
-        return Ok((Changes::default(), vec![in_the_way(&link, "a symbolic link")]));
+    if let Some((path, what)) = obstacle_above(worktree, output) {
+        return Ok((Changes::default(), vec![in_the_way(&path, what)]));
     }
     let directories: BTreeSet<&Utf8Path> = tree.keys().flat_map(|path| path.ancestors().skip(1)).collect();
     // In a directory without one, Flux applies whatever YAML there is.
@@ -137,13 +137,19 @@ pub fn compare(
     Ok((changes, findings))
 }
 
-/// The first part of the path to the output directory that is a symbolic link.
-fn symlink_above(worktree: &Worktree, output: &Utf8Path) -> Option<Utf8PathBuf> {
+/// The first part of the path to the output directory that is there and is no directory.
+fn obstacle_above(worktree: &Worktree, output: &Utf8Path) -> Option<(Utf8PathBuf, &'static str)> {
     let mut above: Vec<&Utf8Path> = output.ancestors().filter(|path| !path.as_str().is_empty()).collect();
     above.reverse();
-    let is_link =
-        |path: &Utf8Path| fs::symlink_metadata(worktree.root().join(path)).is_ok_and(|metadata| metadata.is_symlink());
-    above.into_iter().find(|path| is_link(path)).map(Utf8Path::to_owned)
+    above.into_iter().find_map(|path| {
+        let found = fs::symlink_metadata(worktree.root().join(path)).ok()?;
+        let what = match (found.is_symlink(), found.is_dir()) {
+            (true, _) => "a symbolic link",
+            (_, true) => return None,
+            _ => "no directory",
+        };
+        Some((path.to_owned(), what))
+    })
 }
 
 /// Everything below the output directory that is no directory, and the directories where a file of ours is to be;

@@ -1,5 +1,7 @@
 //! Findings: what is wrong with the input, where, and what to do about it.
 
+use std::collections::HashMap;
+
 use crate::api::names::ClusterKey;
 use crate::source::Place;
 
@@ -70,4 +72,25 @@ impl Finding {
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
+}
+
+/// Makes one of findings that say the same of several clusters, such as an error in a template that they share.
+pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut merged: Vec<Finding> = Vec::new();
+    let mut known: HashMap<(String, usize), Vec<usize>> = HashMap::new();
+    for finding in findings {
+        let alike = known.entry((finding.message.clone(), finding.places.len())).or_default();
+        match alike.iter().find(|at| merged[**at].places == finding.places) {
+            Some(at) => {
+                let more = finding.clusters.into_iter().filter(|cluster| !merged[*at].clusters.contains(cluster));
+                let more: Vec<ClusterKey> = more.collect();
+                merged[*at].clusters.extend(more);
+            }
+            None => {
+                alike.push(merged.len());
+                merged.push(finding);
+            }
+        }
+    }
+    merged
 }

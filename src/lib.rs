@@ -110,7 +110,8 @@ pub fn generate(worktree: &Worktree, options: &Options, progress: &dyn Fn(Stage)
     let (templates, found) = load_templates(worktree, &settings)?;
     let (site, read) = Site::read(worktree, settings)?;
     let mut findings: Vec<Finding> = invalid.into_iter().chain(found).chain(read).collect();
-    if site.clusters.is_empty() && !options.allow_empty {
+    // With an error, the cluster that is missing may be what could not be read.
+    if site.clusters.is_empty() && !options.allow_empty && !findings.iter().any(Finding::is_error) {
         findings.push(no_cluster(worktree));
     }
 
@@ -129,7 +130,10 @@ pub fn generate(worktree: &Worktree, options: &Options, progress: &dyn Fn(Stage)
         findings.extend(errors);
         // A plan with a failing cluster is not what is written: what that cluster would give back, it keeps.
         if !(more && options.keep_going && may_write(&findings, options)) {
-            findings.extend(warnings);
+            // Of an inventory with errors, a plan's warnings say little: a host that seems gone may be unreadable.
+            if findings.iter().all(|finding| !finding.is_error() || !finding.clusters.is_empty()) {
+                findings.extend(warnings);
+            }
             break (plan, tree);
         }
     };
@@ -141,7 +145,7 @@ pub fn generate(worktree: &Worktree, options: &Options, progress: &dyn Fn(Stage)
         findings.extend(found);
         changes = may_write(&findings, options).then_some(compared);
     }
-    Ok(Generated { site, plan, changes, findings })
+    Ok(Generated { site, plan, changes, findings: finding::merge(findings) })
 }
 
 /// The clusters that the options leave out, those included that only the output directory still has.

@@ -13,7 +13,7 @@ use crate::compare::{Change, Changes};
 use crate::finding::{Finding, Severity};
 use crate::plan::{How, Plan};
 use crate::site::Site;
-use crate::source::Worktree;
+use crate::source::{Texts, Worktree};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -25,6 +25,9 @@ const REMOVED: Style = AnsiColor::Red.on_default();
 /// How many clusters and how many hosts of each a summary names.
 const CLUSTERS_SHOWN: usize = 20;
 const HOSTS_SHOWN: usize = 6;
+/// How many findings of one severity are shown, and how many places of each.
+const FINDINGS_SHOWN: usize = 100;
+const PLACES_SHOWN: usize = 10;
 /// How many unchanged lines a diff shows around a change.
 const CONTEXT: usize = 3;
 
@@ -37,30 +40,46 @@ fn styled(style: Style, text: impl fmt::Display) -> String {
 pub fn findings(findings: &[Finding], worktree: &Worktree) -> String {
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
     by_severity.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let mut texts = Texts::new(worktree);
     let mut out = String::new();
-    for finding in by_severity {
-        // Writing to a String cannot fail.
-        let _ = write_finding(&mut out, finding, worktree);
+    for of_severity in by_severity.chunk_by(|a, b| a.severity == b.severity) {
+        for finding in of_severity.iter().take(FINDINGS_SHOWN) {
+            // Writing to a String cannot fail.
+            let _ = write_finding(&mut out, finding, &mut texts);
+        }
+        if of_severity.len() > FINDINGS_SHOWN {
+            let _ = writeln!(out, "… and {} more of these\n", of_severity.len() - FINDINGS_SHOWN);
+        }
     }
     out
 }
 
-fn write_finding(out: &mut String, finding: &Finding, worktree: &Worktree) -> fmt::Result {
+fn write_finding(out: &mut String, finding: &Finding, texts: &mut Texts<'_>) -> fmt::Result {
     let word = match finding.severity {
         Severity::Error => styled(ERROR, "error"),
         Severity::Warning => styled(WARNING, "warning"),
     };
-    writeln!(out, "{word}: {}", styled(STRONG, &finding.message))?;
-    for (place, what) in &finding.places {
-        let position = place.resolve(|file| worktree.text(file));
-        let what = what.as_ref().map_or(String::new(), |what| format!("  ({what})"));
-        writeln!(out, "  {} {position}{what}", styled(FAINT, "-->"))?;
+    writeln!(out, "{word}: {}", styled(STRONG, one_line(&finding.message)))?;
+    for (place, what) in finding.places.iter().take(PLACES_SHOWN) {
+        let position = texts.position(place).to_string();
+        let what = what.as_ref().map_or(String::new(), |what| format!("  ({})", one_line(what)));
+        writeln!(out, "  {} {}{what}", styled(FAINT, "-->"), one_line(&position))?;
+    }
+    if finding.places.len() > PLACES_SHOWN {
+        writeln!(out, "  {} and {} more places", styled(FAINT, "-->"), finding.places.len() - PLACES_SHOWN)?;
     }
     for (index, line) in finding.help.iter().flat_map(|help| help.lines()).enumerate() {
         let word = if index == 0 { "help:" } else { "     " };
-        writeln!(out, "  {} {line}", styled(FAINT, word))?;
+        writeln!(out, "  {} {}", styled(FAINT, word), one_line(line))?;
     }
     writeln!(out)
+}
+
+/// A text that stays on its line whatever names are in it: a line break could make a name look like an error, and
+/// other control characters could move the terminal's cursor.
+fn one_line(text: &str) -> String {
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect()
 }
 
 /// Changes as a unified diff, as `git apply` takes it.
@@ -77,7 +96,7 @@ pub fn diff(changes: &Changes) -> String {
     out
 }
 
-fn write_diff(out: &mut String, path: &Utf8Path, before: Option<&str>, after: Option<&str>) -> fmt::Result {
+fn write_diff<'a>(out: &mut String, path: &Utf8Path, before: Option<&'a str>, after: Option<&'a str>) -> fmt::Result {
     writeln!(out, "{}", styled(STRONG, format_args!("diff --git a/{path} b/{path}")))?;
     match (before, after) {
         (None, _) => writeln!(out, "{}", styled(STRONG, "new file mode 100644"))?,
@@ -87,7 +106,10 @@ fn write_diff(out: &mut String, path: &Utf8Path, before: Option<&str>, after: Op
     let name = |side: &str, text: Option<&str>| text.map_or("/dev/null".to_owned(), |_| format!("{side}/{path}"));
     writeln!(out, "{}", styled(STRONG, format_args!("--- {}", name("a", before))))?;
     writeln!(out, "{}", styled(STRONG, format_args!("+++ {}", name("b", after))))?;
-    let diff = TextDiff::from_lines(before.unwrap_or_default(), after.unwrap_or_default());
+    // As git cuts lines: a carriage return alone ends none.
+    let lines = |text: Option<&'a str>| text.unwrap_or_default().split_inclusive('\n').collect::<Vec<&str>>();
+    let (before, after) = (lines(before), lines(after));
+    let diff = TextDiff::from_slices(&before, &after);
     for hunk in diff.unified_diff().context_radius(CONTEXT).iter_hunks() {
         writeln!(out, "{}", styled(FAINT, hunk.header()))?;
         for change in hunk.iter_changes() {

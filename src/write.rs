@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::compare::{Change, Changes, STAGED};
+use crate::layout;
 use crate::source::Worktree;
 
 /// Why something could not be written.
@@ -36,7 +37,8 @@ pub fn write(worktree: &Worktree, changes: &Changes) -> Result<(), WriteError> {
         Change::Create { after } | Change::Update { after, .. } => Some((path, after.as_str())),
         Change::Delete { .. } => None,
     });
-    let written: Vec<(&Utf8PathBuf, &str)> = written.collect();
+    let mut written: Vec<(&Utf8PathBuf, &str)> = written.collect();
+    written.sort_by_key(|(path, _)| !layout::is_released(path));
     let stale = changes.files.iter().filter(|(_, change)| matches!(change, Change::Delete { .. }));
     let stale: Vec<&Utf8PathBuf> = stale.map(|(path, _)| path).chain(&changes.leftovers).collect();
 

@@ -247,7 +247,7 @@ mod observed {
         repo.want("vino/two", 1);
         let message = repo.refused();
 
-        assert_says(&message, &["being given back and not yet seen free"]);
+        assert_says(&message, &["being given back, and not yet seen free"]);
     }
 
     #[test]

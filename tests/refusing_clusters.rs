@@ -294,8 +294,9 @@ fn broken_yaml_in_a_file_with_a_cluster() {
     repo.replace(MORE, "  nodes: {}\n", "  nodes: }\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: the SIPCluster cannot be read: did not find expected node content
+    error: the SIPCluster cannot be read: did not find expected node content, while parsing a block node
       --> sites/lab/clusters/more.yaml:7:10
+      help: correct it; nothing else could read it either
 
     1 error: no file was changed
     ");

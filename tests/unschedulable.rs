@@ -68,7 +68,7 @@ fn a_selector_that_matches_nothing() {
     error: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host
       --> sites/lab/clusters/more.yaml:8:7
       help: the cluster has 0, and 0 more are free; of the other 6 hosts
-                6 are not what the labelSelector asks for (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
+                6 not what the labelSelector asks for (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
 
     1 error in tenant-a/more: no file was changed
     ");
@@ -82,7 +82,7 @@ fn a_label_that_hosts_have_under_another_prefix() {
     error: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host (none has a label vino.airshipit.org/flavor; did you mean hardware.example.com/flavor?)
       --> sites/lab/clusters/more.yaml:8:7
       help: the cluster has 0, and 0 more are free; of the other 6 hosts
-                6 are not what the labelSelector asks for (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
+                6 not what the labelSelector asks for (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
 
     1 error in tenant-a/more: no file was changed
     ");
@@ -117,8 +117,8 @@ fn too_few_racks() {
     error: 1 of the 3 ControlPlane hosts of tenant-a/edge cannot be found: its topologyKey wants every host in another domain of topology.example.com/rack
       --> sites/lab/clusters/edge.yaml:16:7
       help: the cluster has 2, and 0 more are free; of the other 4 hosts
-                3 are not what the labelSelector asks for (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
-                1 are in a domain of topology.example.com/rack where the cluster has a host of this role already (tenant-a/lab-c1)
+                3 not what the labelSelector asks for (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
+                1 in a domain of topology.example.com/rack where the cluster has a host of this role already (tenant-a/lab-c1)
 
     1 error in tenant-a/edge: no file was changed
     ");
@@ -156,7 +156,7 @@ fn a_host_in_use() {
         "  networkData:\n    name: lab-c1-network-data\n  consumerRef: {kind: Metal3Machine, name: other-x1}\n",
     );
 
-    refused_for_lab_c1(&repo, "are in use (consumerRef)");
+    refused_for_lab_c1(&repo, "in use (consumerRef)");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_host_that_is_being_deleted() {
     let repo = one_host_left();
     repo.replace(RACK_C, C1, &format!("{C1}  deletionTimestamp: \"2026-03-09T09:04:01Z\"\n"));
 
-    refused_for_lab_c1(&repo, "are being deleted");
+    refused_for_lab_c1(&repo, "being deleted");
 }
 
 /// Gives lab-c1 a status, as a snapshot beside its manifest does.
@@ -182,7 +182,7 @@ fn a_host_in_error() {
         "{errorType: registration error}",
         "{operationalStatus: error, provisioning: {state: available}}",
     ] {
-        refused_for_lab_c1(&lab_c1_with_status(status), "are in an error");
+        refused_for_lab_c1(&lab_c1_with_status(status), "in an error");
     }
 }
 
@@ -191,7 +191,7 @@ fn a_host_in_a_state_that_is_not_free() {
     for state in ["provisioned", "externally provisioned", "registering", "inspecting", "preparing", "deprovisioning"] {
         let repo = lab_c1_with_status(&format!("{{operationalStatus: OK, provisioning: {{state: {state}}}}}"));
 
-        refused_for_lab_c1(&repo, &format!("are in the state `{state}`"));
+        refused_for_lab_c1(&repo, &format!("in the state `{state}`"));
     }
 }
 
@@ -206,7 +206,7 @@ fn a_host_that_an_annotation_reserves() {
         let repo = one_host_left();
         repo.replace(RACK_C, C1, &format!("{C1}  annotations: {{{annotation}: \"\"}}\n"));
 
-        refused_for_lab_c1(&repo, &format!("bear the annotation {annotation}"));
+        refused_for_lab_c1(&repo, &format!("with the annotation {annotation}"));
     }
 }
 
@@ -215,7 +215,7 @@ fn a_host_without_network_data() {
     let repo = one_host_left();
     repo.replace(RACK_C, "  networkData:\n    name: lab-c1-network-data\n", "");
 
-    refused_for_lab_c1(&repo, "have no network data");
+    refused_for_lab_c1(&repo, "without network data");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn network_data_in_a_secret_that_is_not_there() {
     let repo = one_host_left();
     repo.replace(RACK_C, "  networkData:\n    name: lab-c1-network-data\n", "  networkData: {name: lost}\n");
 
-    refused_for_lab_c1(&repo, "have network data in a Secret that is not in the repo");
+    refused_for_lab_c1(&repo, "with network data in a Secret that is not in the repo");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn network_data_that_is_encrypted() {
     let encrypted = "  networkData: ENC[AES256_GCM,data:2jCk1Q==,iv:r0Y=,tag:9w==,type:str]\n";
     repo.write(RACK_C, &format!("{}{encrypted}{}", &text[..start], &text[end..]));
 
-    refused_for_lab_c1(&repo, "have network data that cannot be read");
+    refused_for_lab_c1(&repo, "with network data that cannot be read");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn no_network_of_the_name_that_a_service_uses() {
     let repo = one_host_left();
     repo.replace(RACK_C, C1_NETWORK, &C1_NETWORK.replace("oam-ipv4", "storage"));
 
-    refused_for_lab_c1(&repo, "have no network `oam-ipv4` in their network data");
+    refused_for_lab_c1(&repo, "without a network `oam-ipv4` in the network data");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_network_without_a_static_address() {
         let repo = one_host_left();
         repo.replace(RACK_C, C1_NETWORK, network);
 
-        refused_for_lab_c1(&repo, "have no address in their network `oam-ipv4`");
+        refused_for_lab_c1(&repo, "without an address in the network `oam-ipv4`");
     }
 }
 
@@ -264,7 +264,7 @@ fn a_host_that_labels_give_to_a_cluster_of_another_repo() {
                   sip.airshipit.org/node-type: Worker\n";
     repo.replace(RACK_C, C1_LABELS, &format!("{C1_LABELS}{labels}"));
 
-    refused_for_lab_c1(&repo, "bear the labels of somebody else");
+    refused_for_lab_c1(&repo, "with the labels of somebody else");
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_host_that_labels_of_2020_say_is_taken() {
         let repo = one_host_left();
         repo.replace(RACK_C, C1_LABELS, &format!("{C1_LABELS}    sip.airshipit.org/{label}\n"));
 
-        refused_for_lab_c1(&repo, "bear the labels of somebody else");
+        refused_for_lab_c1(&repo, "with the labels of somebody else");
     }
 }
 
@@ -285,8 +285,8 @@ fn hosts_that_another_cluster_of_the_repo_has() {
     error: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: too few of the 3 hosts that its labelSelector matches can be taken
       --> sites/lab/clusters/more.yaml:8:7
       help: the cluster has 0, and 1 more is free; of the other 5 hosts
-                3 are not what the labelSelector asks for (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
-                2 are assigned to a cluster already (tenant-a/lab-a1, tenant-a/lab-b1)
+                3 not what the labelSelector asks for (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
+                2 assigned to a cluster already (tenant-a/lab-a1, tenant-a/lab-b1)
 
     1 error in tenant-a/more: no file was changed
     ");
@@ -298,7 +298,7 @@ fn a_host_with_an_empty_topology_label() {
         let repo = one_host_left();
         repo.replace(RACK_C, C1_LABELS, &format!("  labels:\n    hardware.example.com/flavor: control-plane\n{label}"));
 
-        refused_for_lab_c1(&repo, "have no label topology.example.com/rack (topologyKey)");
+        refused_for_lab_c1(&repo, "without the label topology.example.com/rack (topologyKey)");
     }
 }
 
@@ -311,10 +311,10 @@ fn many_reasons_at_once_are_counted_the_commonest_first() {
     error: 6 of the 10 Worker hosts of tenant-a/core cannot be found: its labelSelector matches only 7 of all hosts
       --> tenants/tenant-a/core.yaml:29:7
       help: the cluster has 4, and 0 more are free; of the other 20 hosts
-               17 are not what the labelSelector asks for (metal3/a3u6, metal3/a3u8, metal3/a3u14, …)
-                1 are being deleted (metal3/a11u12)
-                1 are in an error (metal3/a4u10)
-                1 have no network `oam-ipv4` in their network data (metal3/a3u10)
+               17 not what the labelSelector asks for (metal3/a3u6, metal3/a3u8, metal3/a3u14, …)
+                1 being deleted (metal3/a11u12)
+                1 in an error (metal3/a4u10)
+                1 without a network `oam-ipv4` in the network data (metal3/a3u10)
 
     1 error in tenant-a/core: no file was changed
     ");

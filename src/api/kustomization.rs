@@ -39,9 +39,25 @@ pub struct Kustomization {
 }
 
 /// An entry of `patches:`.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct Patch {
-    /// The patch's file, where it is not inline.
-    #[serde(default)]
-    pub path: Option<String>,
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Patch {
+    /// The old form: a path, or inline text.
+    Old(String),
+    /// The form of today.
+    Entry {
+        /// The patch's file, where it is not inline.
+        #[serde(default)]
+        path: Option<String>,
+    },
+}
+
+impl Patch {
+    /// The patch's file; the old form's inline text is no path that exists.
+    pub fn path(&self) -> Option<&String> {
+        match self {
+            Patch::Old(path) => Some(path),
+            Patch::Entry { path } => path.as_ref(),
+        }
+    }
 }

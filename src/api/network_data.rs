@@ -63,8 +63,8 @@ pub enum NoAddress {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Neither JSON nor YAML of the expected shape.
-    #[error("is not network data: {0}")]
-    Shape(String),
+    #[error("is not network data in JSON or YAML")]
+    Shape,
     /// An `ip_address` that is no address.
     #[error("has the ip_address `{address}` in network `{network}`, which is not an IP address")]
     Address {
@@ -95,7 +95,7 @@ impl NetworkData {
         // JSON is tried first because it is an order of magnitude faster, and is what real Secrets hold.
         let raw: Raw = match serde_json::from_str(text) {
             Ok(raw) => raw,
-            Err(_) => yaml_serde::from_str(text).map_err(|error| Malformed::Shape(error.to_string()))?,
+            Err(_) => yaml_serde::from_str(text).map_err(|_| Malformed::Shape)?,
         };
         let networks = raw
             .networks

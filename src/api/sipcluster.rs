@@ -28,7 +28,8 @@ pub const KIND: &str = "SIPCluster";
 #[serde(rename_all = "camelCase")]
 pub struct SIPClusterSpec {
     /// The node sets by role: `ControlPlane` and `Worker`.
-    pub nodes: BTreeMap<String, NodeSet>,
+    #[serde(default)]
+    pub nodes: Option<BTreeMap<String, NodeSet>>,
     /// The services that the cluster gets beside its hosts.
     #[serde(default)]
     pub services: Services,

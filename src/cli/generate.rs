@@ -90,7 +90,10 @@ fn named(directory: &Utf8Path) -> Result<Worktree, Failure> {
 
 fn around_working_directory() -> Result<Worktree, Failure> {
     let none = || Failure("there is no git repo around the working directory; name a directory by --repo".to_owned());
-    let repo = git2::Repository::discover(".").map_err(|_| none())?;
+    let repo = git2::Repository::discover(".").map_err(|error| match error.code() {
+        git2::ErrorCode::NotFound => none(),
+        _ => Failure(format!("cannot open the git repo around the working directory: {}", error.message())),
+    })?;
     let root = repo.workdir().and_then(Utf8Path::from_path).ok_or_else(none)?;
     Ok(Worktree::new(root))
 }

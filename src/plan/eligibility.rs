@@ -70,32 +70,32 @@ impl fmt::Display for Refusal {
 }
 
 impl Refusal {
-    /// The rule that refuses, for many hosts. It completes the sentence "5 hosts …".
+    /// The rule that refuses, for any number of hosts: "5 assigned to a cluster already".
     pub(super) fn rule(&self) -> String {
         match self {
-            Refusal::NotSelected => "are not what the labelSelector asks for".to_owned(),
-            Refusal::Assigned(_) => "are assigned to a cluster already".to_owned(),
-            Refusal::Claimed(_) => "bear the labels of somebody else".to_owned(),
-            Refusal::GivenBack(_) => "are being given back and not yet seen free in the snapshot".to_owned(),
-            Refusal::InUse(_) => "are in use (consumerRef)".to_owned(),
-            Refusal::Deleting => "are being deleted".to_owned(),
-            Refusal::InError(_) => "are in an error".to_owned(),
-            Refusal::NotFree(state) => format!("are in the state `{state}`"),
-            Refusal::Reserved(annotation) => format!("bear the annotation {annotation}"),
+            Refusal::NotSelected => "not what the labelSelector asks for".to_owned(),
+            Refusal::Assigned(_) => "assigned to a cluster already".to_owned(),
+            Refusal::Claimed(_) => "with the labels of somebody else".to_owned(),
+            Refusal::GivenBack(_) => "being given back, and not yet seen free in the snapshot".to_owned(),
+            Refusal::InUse(_) => "in use (consumerRef)".to_owned(),
+            Refusal::Deleting => "being deleted".to_owned(),
+            Refusal::InError(_) => "in an error".to_owned(),
+            Refusal::NotFree(state) => format!("in the state `{state}`"),
+            Refusal::Reserved(annotation) => format!("with the annotation {annotation}"),
             Refusal::Unaddressed(Unaddressed::NoNetwork(interface)) => {
-                format!("have no network `{interface}` in their network data")
+                format!("without a network `{interface}` in the network data")
             }
             Refusal::Unaddressed(Unaddressed::NoAddress(interface)) => {
-                format!("have no address in their network `{interface}`")
+                format!("without an address in the network `{interface}`")
             }
-            Refusal::Unaddressed(Unaddressed::NoNetworkData) => "have no network data".to_owned(),
+            Refusal::Unaddressed(Unaddressed::NoNetworkData) => "without network data".to_owned(),
             Refusal::Unaddressed(Unaddressed::NoSecret(_)) => {
-                "have network data in a Secret that is not in the repo".to_owned()
+                "with network data in a Secret that is not in the repo".to_owned()
             }
-            Refusal::Unaddressed(Unaddressed::Unreadable(..)) => "have network data that cannot be read".to_owned(),
-            Refusal::NoDomain(key) => format!("have no label {key} (topologyKey)"),
+            Refusal::Unaddressed(Unaddressed::Unreadable(..)) => "with network data that cannot be read".to_owned(),
+            Refusal::NoDomain(key) => format!("without the label {key} (topologyKey)"),
             Refusal::DomainTaken { key, .. } => {
-                format!("are in a domain of {key} where the cluster has a host of this role already")
+                format!("in a domain of {key} where the cluster has a host of this role already")
             }
         }
     }
@@ -227,6 +227,6 @@ mod tests {
             format!("the host {refusal}"),
             "the host is in example.com/rack=a3, where the cluster has a host of this role already"
         );
-        assert!(refusal.rule().starts_with("are in a domain of example.com/rack"));
+        assert!(refusal.rule().starts_with("in a domain of example.com/rack"));
     }
 }

@@ -53,6 +53,7 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
             findings.extend(conflict(&site.inventory.hosts[host], held, site, frozen));
             if frozen.contains(&held.cluster) {
                 findings.extend(changed_standing(&site.inventory.hosts[host], held, site));
+                findings.extend(patch_without_host(key, held, site));
                 holdings.kept.entry(host).or_default().push((&held.cluster, held.role, &held.origin));
             } else if site.clusters.contains_key(&held.cluster) {
                 holdings.by_cluster.entry(&held.cluster).or_default().push(holding);
@@ -134,17 +135,38 @@ fn concerns_planned(finding: &Finding, site: &Site, frozen: &BTreeSet<ClusterKey
 }
 
 fn vanished(host: &HostKey, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
-    let warning = Finding::warning(format!("host {host} of {} is no longer in the inventory", held.cluster))
-        .at(held.origin.start())
-        .of(&held.cluster);
     if frozen.contains(&held.cluster) {
-        // A patch without its host.
-        let is_patch = held.origin.file.starts_with(site.settings.output.join(layout::declared_directory("".into())));
-        let help = "the cluster is left as it is, so `kustomize build` of this directory fails until it is generated";
-        return is_patch.then(|| warning.help(help));
+        return patch_without_host(host, held, site);
     }
-    let help = "it leaves the overlay and is replaced; nothing is done to the machine";
-    site.clusters.contains_key(&held.cluster).then(|| warning.help(help))
+    let warning = || {
+        Finding::warning(format!("host {host} of {} is no longer in the inventory", held.cluster))
+            .at(held.origin.start())
+            .help("it leaves the overlay and is replaced; nothing is done to the machine")
+            .of(&held.cluster)
+    };
+    site.clusters.contains_key(&held.cluster).then(warning)
+}
+
+/// A frozen cluster has a patch for a host that the patched build no longer renders.
+fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Finding> {
+    let directory = held.origin.file.parent()?;
+    let below = directory.strip_prefix(&site.settings.output).ok()?;
+    let renders = match site.inventory.host(host).map(|host| host.standing) {
+        Some(Standing::Declared { root }) => {
+            layout::declared_directory(&site.inventory.roots[&root].directory) == *below
+        }
+        _ => false,
+    };
+    (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
+        Finding::warning(format!(
+            "{} is left as it is, and patches host {host}, which is no longer there: `kustomize build` of {directory} \
+             fails",
+            held.cluster
+        ))
+        .at(held.origin.start())
+        .help("let the cluster be generated again, or remove the entry")
+        .of(&held.cluster)
+    })
 }
 
 /// The output has the host with one cluster, labels say another.

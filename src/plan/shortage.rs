@@ -72,10 +72,13 @@ impl Shortage {
             return "the repo has no BareMetalHost".to_owned();
         }
         let refused_by = |is: fn(&Refusal) -> bool| self.refusals.iter().filter(|(_, refusal)| is(refusal)).count();
-        if refused_by(|refusal| *refusal == Refusal::NotSelected) == hosts.len() {
-            return format!("its labelSelector matches no host{}", unknown_label(hosts, demand).unwrap_or_default());
+        let others = self.refusals.len() - refused_by(|refusal| *refusal == Refusal::NotSelected) + self.found;
+        if others == 0 {
+            let hint = unknown_label(hosts, demand).unwrap_or_default();
+            let besides = if demand.kept.is_empty() { "" } else { " besides those that it has" };
+            return format!("its labelSelector matches no host{besides}{hint}");
         }
-        let selected = hosts.len() - refused_by(|refusal| *refusal == Refusal::NotSelected);
+        let selected = others + demand.kept.len();
         if selected < demand.wanted {
             return format!("its labelSelector matches only {selected} of all hosts");
         }

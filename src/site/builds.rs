@@ -3,12 +3,12 @@
 //! kustomize itself is not called: it takes minutes on an inventory of thousands of hosts. What decides
 //! reach and namespace is little, and is modelled here; a fixture's build by the real kustomize is the test.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
-use crate::api::kustomization::Kustomization;
+use crate::api::kustomization::{Kustomization, Patch};
 use crate::finding::Finding;
 use crate::source::{Origin, Place};
 
@@ -30,7 +30,7 @@ pub struct Root {
 }
 
 /// One way in which a build reaches a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reach {
     /// Index of the root, see [`Builds::root`].
     pub root: usize,
@@ -68,15 +68,9 @@ impl Reach {
         }
     }
 
-    /// Notes what a component does, and the components that it has itself. `above` are the directories on the way
-    /// to it, so that a cycle ends.
-    fn transform_by_components(
-        &mut self,
-        nodes: &BTreeMap<Utf8PathBuf, Node>,
-        component: &Utf8PathBuf,
-        above: &[Utf8PathBuf],
-    ) {
-        let mut seen: BTreeSet<&Utf8PathBuf> = above.iter().collect();
+    /// Notes what a component does, and the components that it has itself.
+    fn transform_by_components(&mut self, nodes: &BTreeMap<Utf8PathBuf, Node>, component: &Utf8PathBuf) {
+        let mut seen: BTreeSet<&Utf8PathBuf> = BTreeSet::new();
         let mut pending = vec![component];
         while let Some(directory) = pending.pop() {
             if let Some(node) = nodes.get(directory).filter(|_| seen.insert(directory)) {
@@ -92,6 +86,7 @@ impl Builds {
     pub fn new(kustomizations: Vec<(Origin, Kustomization)>) -> (Self, Vec<Finding>) {
         let mut nodes: BTreeMap<Utf8PathBuf, Node> = BTreeMap::new();
         let mut patches = BTreeSet::new();
+        let mut findings = Vec::new();
         for (origin, kustomization) in kustomizations {
             let directory = origin.file.parent().unwrap_or(Utf8Path::new("")).to_owned();
             let paths = |lists: &[&Option<Vec<String>>]| -> Vec<Utf8PathBuf> {
@@ -100,16 +95,23 @@ impl Builds {
             };
             let resources = paths(&[&kustomization.resources, &kustomization.bases]);
             let components = paths(&[&kustomization.components]);
-            let patch_paths = kustomization.patches.iter().flatten().filter_map(|patch| patch.path.as_ref());
+            let patch_paths = kustomization.patches.iter().flatten().filter_map(Patch::path);
             let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
             patches.extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
-            nodes.insert(directory, Node { file: origin.file, kustomization, resources, components });
+            let node = Node { file: origin.file.clone(), kustomization, resources, components };
+            if let Some(other) = nodes.insert(directory, node) {
+                findings.push(
+                    Finding::error("there are two kustomizations in one directory, which kustomize refuses")
+                        .at(Place::File(origin.file))
+                        .see(Place::File(other.file), "the other one")
+                        .help("remove one of them"),
+                );
+            }
         }
 
         let inner: BTreeSet<&Utf8PathBuf> =
             nodes.values().flat_map(Node::listed).filter(|path| nodes.contains_key(*path)).collect();
         let mut builds = Builds { patches, ..Builds::default() };
-        let mut visited = BTreeSet::new();
         for (directory, node) in &nodes {
             // A component works only inside another build.
             let is_component = node.kustomization.kind.as_deref() == Some("Component");
@@ -118,52 +120,43 @@ impl Builds {
             }
             let root = builds.roots.len();
             builds.roots.push(Root { directory: directory.clone(), file: node.file.clone() });
-            builds.walk(&nodes, directory, &Reach { root, namespace: None, renamed_by: None }, &mut visited);
+            builds.walk(&nodes, directory, Reach { root, namespace: None, renamed_by: None });
         }
-        let findings = nodes
-            .iter()
-            .filter(|(directory, _)| inner.contains(directory) && !visited.contains(*directory))
-            .map(|(_, node)| {
-                Finding::error(format!("{} has itself among its resources, directly or through others", node.file))
-                    .at(Place::File(node.file.clone()))
-                    .help("kustomize cannot build a cycle; remove one of the references")
-            })
-            .collect();
+        findings.extend(cycles(&nodes).into_iter().map(|node| {
+            Finding::error(format!("{} has itself among its resources, directly or through others", node.file))
+                .at(Place::File(node.file.clone()))
+                .help("kustomize cannot build a cycle; remove one of the references")
+        }));
         (builds, findings)
     }
 
     /// Goes down from a kustomization. An outer namespace wins over an inner one, as in kustomize, where the
-    /// outer transformer runs last. Cycles are not entered: every node of one has somebody that refers to it,
-    /// so it is no root, and from a root each path is walked until it would repeat itself.
-    fn walk(
-        &mut self,
-        nodes: &BTreeMap<Utf8PathBuf, Node>,
-        directory: &Utf8PathBuf,
-        reach: &Reach,
-        visited: &mut BTreeSet<Utf8PathBuf>,
-    ) {
-        let mut pending = vec![(directory.clone(), reach.clone(), vec![directory.clone()])];
-        while let Some((directory, mut reach, path)) = pending.pop() {
-            let Some(node) = nodes.get(&directory) else { continue };
-            visited.insert(directory);
+    /// outer transformer runs last. A directory is entered once for every different thing that happens to it on
+    /// the way, however many ways there are, and so cycles end.
+    fn walk(&mut self, nodes: &BTreeMap<Utf8PathBuf, Node>, directory: &Utf8PathBuf, reach: Reach) {
+        let mut entered: HashSet<(&Utf8PathBuf, Reach)> = HashSet::new();
+        let mut pending = vec![(directory, reach)];
+        while let Some((directory, mut reach)) = pending.pop() {
+            let Some(node) = nodes.get(directory) else { continue };
             reach.transform_by(node);
             // Components run one after the other, each on what is there by then: the last one to give a namespace
             // wins, and what a component brings is seen by itself and those behind it.
             let mut next: Vec<(&Utf8PathBuf, Reach)> = Vec::new();
             for component in node.components.iter().rev() {
                 next.push((component, reach.clone()));
-                reach.transform_by_components(nodes, component, &path);
+                reach.transform_by_components(nodes, component);
             }
             next.extend(node.resources.iter().map(|resource| (resource, reach.clone())));
             for (resource, reach) in next {
-                if !nodes.contains_key(resource) {
-                    let reached = self.reached.entry(resource.clone()).or_default();
-                    if !reached.contains(&reach) {
-                        reached.push(reach);
+                if nodes.contains_key(resource) {
+                    if entered.insert((resource, reach.clone())) {
+                        pending.push((resource, reach));
                     }
-                } else if !path.contains(resource) {
-                    let path = path.iter().cloned().chain([resource.clone()]).collect();
-                    pending.push((resource.clone(), reach, path));
+                    continue;
+                }
+                let reached = self.reached.entry(resource.clone()).or_default();
+                if !reached.contains(&reach) {
+                    reached.push(reach);
                 }
             }
         }
@@ -183,6 +176,33 @@ impl Builds {
     pub fn is_patch(&self, file: &Utf8Path) -> bool {
         self.patches.contains(file) && self.reach(file).is_empty()
     }
+}
+
+/// One kustomization of every cycle.
+fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<&Node> {
+    let mut done: BTreeSet<&Utf8PathBuf> = BTreeSet::new();
+    let mut found = Vec::new();
+    for start in nodes.keys() {
+        let mut path: Vec<&Utf8PathBuf> = Vec::new();
+        // A directory is on the stack twice: to be entered, and below what it lists, to be left.
+        let mut pending = vec![(start, false)];
+        while let Some((directory, leave)) = pending.pop() {
+            if leave {
+                path.pop();
+                done.insert(directory);
+                continue;
+            }
+            let Some(node) = nodes.get(directory).filter(|_| !done.contains(directory)) else { continue };
+            if path.contains(&directory) {
+                found.push(node);
+                continue;
+            }
+            path.push(directory);
+            pending.push((directory, true));
+            pending.extend(node.listed().map(|listed| (listed, false)));
+        }
+    }
+    found
 }
 
 /// A path as a kustomization writes it, relative to the repo's root; `None` for remote ones, inline texts and
@@ -263,6 +283,9 @@ mod tests {
     #[test]
     fn a_cycle_is_a_finding_and_ends() {
         let (_, findings) = builds(&[("a", "resources: [../b]"), ("b", "resources: [../a]")]);
-        assert_eq!(findings.len(), 2);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+
+        let (_, findings) = builds(&[(".", "resources: [a]"), ("a", "resources: [../b]"), ("b", "resources: [../a]")]);
+        assert_eq!(findings.len(), 1, "{findings:?}");
     }
 }

@@ -114,14 +114,14 @@ fn large_builds(inventory: &Inventory) -> Vec<Finding> {
 
 /// Several hosts behind one BMC address happen (the SIP operator's own sample has them), and are a mistake.
 fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
-    let mut by_address: BTreeMap<&str, Vec<&Host>> = BTreeMap::new();
+    let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
         if let Some(bmc) = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty()) {
-            by_address.entry(&bmc.address).or_default().push(host);
+            by_address.entry(bmc.public_address()).or_default().push(host);
         }
     }
     let shared = by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1);
-    let describe = |(address, hosts): (&str, Vec<&Host>)| {
+    let describe = |(address, hosts): (String, Vec<&Host>)| {
         let finding = Finding::warning(format!("{} hosts have the BMC address {address}", hosts.len()))
             .help("a power command for one of them reaches the same machine; correct the addresses");
         let add = |finding: Finding, host: &&Host| {

@@ -7,6 +7,7 @@
 //! * `inventory`: every host once.
 //! * `state`: what the last run wrote, which is who has which host.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
+//! * `fields`: those of a SIPCluster that its current generation does not have.
 //! * `clashes`: what two services cannot both have.
 //!
 //! How hosts are chosen is not known here.
@@ -14,6 +15,7 @@
 pub mod builds;
 mod clashes;
 pub mod cluster;
+mod fields;
 pub mod host;
 pub mod inventory;
 pub mod networks;

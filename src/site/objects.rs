@@ -7,6 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
 use super::builds::Builds;
+use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::networks::NetworkSecret;
 use crate::api::host::{self, BareMetalHost, Metadata};
@@ -38,7 +39,7 @@ pub(super) struct ClusterDocument {
 
 /// One document that concerns us, before the builds that name it are known.
 enum Object {
-    Cluster(Origin, Metadata, Result<Box<SIPClusterSpec>, ParseError>),
+    Cluster(Origin, Metadata, Misfit, Option<Result<Box<SIPClusterSpec>, ParseError>>),
     Host(Origin, Box<BareMetalHost>),
     Secret(Origin, NetworkDataSecret),
     Kustomization(Origin, Box<Kustomization>),
@@ -87,7 +88,7 @@ pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, V
     let mut findings: Vec<Finding> = misplaced(&generated_hosts, output).into_iter().collect();
     for object in read {
         match object {
-            Object::Cluster(origin, metadata, spec) => clusters.push((origin, metadata, spec)),
+            Object::Cluster(origin, metadata, misfit, spec) => clusters.push((origin, metadata, misfit, spec)),
             Object::Host(origin, host) => hosts.push((origin, host)),
             Object::Secret(origin, secret) => secrets.push((origin, secret)),
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
@@ -101,11 +102,14 @@ pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, V
     let mut names = Names { builds: &builds, findings, renamed: BTreeSet::new() };
     let mut objects =
         Objects { clusters: Vec::new(), hosts: Vec::new(), secrets: Vec::new(), builds: Builds::default(), templates };
-    for (origin, metadata, spec) in clusters {
+    for (origin, metadata, misfit, spec) in clusters {
         let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
         let key = ClusterKey { namespace, name };
-        let spec = spec.map_err(|error| names.findings.push(unreadable(&origin, &error, sipcluster::KIND).of(&key)));
-        objects.clusters.push(ClusterDocument { key, origin, spec: spec.ok() });
+        names.findings.extend(misfit.findings.into_iter().map(|finding| finding.of(&key)));
+        let spec = spec.and_then(|spec| {
+            spec.map_err(|error| names.findings.push(unreadable(&origin, &error, sipcluster::KIND).of(&key))).ok()
+        });
+        objects.clusters.push(ClusterDocument { key, origin, spec });
     }
     for (origin, host) in hosts {
         let Some((namespace, name)) = names.of(host::KIND, &origin, &host.metadata) else { continue };
@@ -194,7 +198,11 @@ fn cluster(document: &Document<'_>) -> Option<Object> {
     if spec.is_err() && document.looks_like_template() {
         return Some(Object::ClusterTemplate(origin));
     }
-    Some(Object::Cluster(origin, envelope.metadata, spec.map(|with| Box::new(with.spec))))
+    let misfit = document
+        .parse::<yaml_serde::Value>()
+        .map_or(Misfit { findings: Vec::new(), is_older: false }, |value| fields::misfit(&value["spec"], &origin));
+    let spec = (!misfit.is_older).then(|| spec.map(|with| Box::new(with.spec)));
+    Some(Object::Cluster(origin, envelope.metadata, misfit, spec))
 }
 
 fn group(api_version: &str) -> &str {
@@ -206,7 +214,9 @@ fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
         Some(line) => Place::Spot(origin.file.clone(), line, error.column),
         None => origin.start(),
     };
-    Finding::error(format!("the {what} cannot be read: {}", error.message)).at(place)
+    Finding::error(format!("the {what} cannot be read: {}", error.message))
+        .at(place)
+        .help("correct it; nothing else could read it either")
 }
 
 /// Gives objects the names that `kustomize build` would give them.
@@ -232,7 +242,7 @@ impl Names<'_> {
             );
             return None;
         }
-        let name: Option<ObjectName> = self.valid(name, origin, "name");
+        let name: Option<ObjectName> = self.valid(name, origin.at(["metadata", "name"]), "name");
         let namespaces = self.namespaces(origin, metadata);
         if let [(_, one), (_, two), ..] = namespaces.as_slice() {
             let mut finding = Finding::error(format!(
@@ -250,22 +260,23 @@ impl Names<'_> {
             return None;
         }
         self.refuse_renaming(kind, origin);
-        let (namespace, _) = namespaces.into_iter().next()?;
-        let namespace: Option<Namespace> = self.valid(&namespace, origin, "namespace");
+        let (namespace, given_by) = namespaces.into_iter().next()?;
+        let place = given_by.map_or_else(|| origin.at(["metadata", "namespace"]), Place::File);
+        let namespace: Option<Namespace> = self.valid(&namespace, place, "namespace");
         Some((namespace?, name?))
     }
 
     fn valid<T: std::str::FromStr<Err: std::fmt::Display>>(
         &mut self,
         text: &str,
-        origin: &Origin,
+        place: Place,
         field: &str,
     ) -> Option<T> {
         let parsed = text.parse();
         let report = |error: &T::Err| {
             self.findings.push(
                 Finding::error(format!("the {field} `{text}` {error}"))
-                    .at(origin.at(["metadata", field]))
+                    .at(place)
                     .help(format!("correct the {field}; Kubernetes takes none like this")),
             );
         };

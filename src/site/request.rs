@@ -55,7 +55,15 @@ impl Check<'_> {
 
     fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Role, NodeSet> {
         let mut node_sets = BTreeMap::new();
-        for (name, node_set) in &spec.nodes {
+        if spec.nodes.is_none() {
+            // None by default would give every host of the cluster back after a typing mistake.
+            self.error(
+                vec!["spec".into(), "nodes".into()],
+                "the SIPCluster does not say which hosts it wants",
+                "write the node sets ControlPlane and Worker under `nodes`, or `nodes: {}` for none",
+            );
+        }
+        for (name, node_set) in spec.nodes.iter().flatten() {
             let route: Route = vec!["spec".into(), "nodes".into(), name.as_str().into()];
             match name.parse::<Role>() {
                 Ok(role) => {

@@ -84,7 +84,16 @@ impl Settings {
     /// Reads the settings of a repo; the defaults where it has none.
     pub fn load(worktree: &Worktree) -> Result<Self, Finding> {
         let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
-        let Some(text) = worktree.text(&file) else { return Ok(Self::default()) };
+        let unreadable = |reason: &str| {
+            Finding::error(format!("the settings cannot be read: {reason}"))
+                .at(Place::File(file.clone()))
+                .help("without them sipgen would write to other places: correct the file, or remove it")
+        };
+        let text = match worktree.plain_text(&file) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(Self::default()),
+            Err(error) => return Err(unreadable(&error.to_string())),
+        };
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }

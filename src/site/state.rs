@@ -1,6 +1,7 @@
 //! What the last run wrote: the generated tree is the only memory there is of who has which host.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
@@ -89,9 +90,20 @@ impl State {
                 with_hosts.push(file);
             }
         }
-        let is_ours = |_: &Utf8Path, content: &[u8]| layout::is_ours(content);
+        let emptied: Mutex<BTreeSet<Utf8PathBuf>> = Mutex::default();
+        let is_ours = |file: &Utf8Path, content: &[u8]| {
+            if content.is_empty() {
+                emptied.lock().unwrap_or_else(PoisonError::into_inner).insert(file.to_owned());
+            }
+            layout::is_ours(content)
+        };
         let entries = worktree.scan(&with_hosts, is_ours, |document| Some(read_entry(&document)))?;
-        let mut findings = Vec::new();
+        // What a crash of the machine may leave, and as a memory worse than none.
+        let emptied = emptied.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut findings: Vec<Finding> = emptied
+            .into_iter()
+            .map(|file| unreadable("it is empty", &file, Place::File(Arc::from(file.as_path()))))
+            .collect();
         for entry in entries {
             match entry {
                 Entry::Held(host, held) => state.held.entry(host).or_default().push(held),
@@ -110,13 +122,7 @@ impl State {
 
 fn read_entry(document: &Document<'_>) -> Entry {
     let origin = &document.origin;
-    let unreadable = |reason: &str, place: Place| {
-        Entry::Unreadable(
-            Finding::error(format!("the generated file cannot be read: {reason}"))
-                .at(place)
-                .help(format!("it says who has which host; restore it with `git checkout -- {}`", origin.file)),
-        )
-    };
+    let unreadable = |reason: &str, place: Place| Entry::Unreadable(unreadable(reason, &origin.file, place));
     let generated: Generated = match document.parse() {
         Ok(generated) => generated,
         Err(error) => {
@@ -142,4 +148,10 @@ fn read_entry(document: &Document<'_>) -> Entry {
         }
         None => Entry::Unlabelled(key),
     }
+}
+
+fn unreadable(reason: &str, file: &Utf8Path, place: Place) -> Finding {
+    Finding::error(format!("the generated file cannot be read: {reason}"))
+        .at(place)
+        .help(format!("it says who has which host; restore it with `git checkout -- {file}`"))
 }

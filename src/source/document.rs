@@ -6,8 +6,9 @@ use camino::Utf8Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use yaml_serde::Value;
 
-use super::position::{Origin, Shape, line_column};
+use super::position::{Origin, Shape};
 use super::split;
 
 /// One object as it stands in a file, not yet parsed.
@@ -24,8 +25,8 @@ enum Content<'a> {
     /// Block YAML: a sequence of one item.
     Item(&'a str),
     Json(&'a str),
-    /// Part of a document that had to be parsed as a whole.
-    Value(Box<yaml_serde::Value>),
+    /// Part of a document that had to be parsed as a whole, and that document.
+    Value(Box<yaml_serde::Value>, &'a str),
     /// Text that is neither YAML nor JSON.
     Broken(ParseError, &'a str),
 }
@@ -58,20 +59,28 @@ impl Document<'_> {
     /// Whether the text has double braces: a template of some other tool that does not parse, or parses to
     /// nonsense, is not ours to judge.
     pub fn looks_like_template(&self) -> bool {
-        self.text().is_some_and(|text| memchr::memmem::find(text.as_bytes(), b"{{").is_some())
+        memchr::memmem::find(self.text().as_bytes(), b"{{").is_some()
     }
 
-    /// Whether a line of the text names one of the kinds; for text that cannot be parsed.
+    /// Whether the text names one of the kinds, as YAML or as JSON; for text that cannot be parsed.
     pub fn mentions_kind(&self, kinds: &[&str]) -> bool {
-        let value =
-            |line: &str| Some(line.trim_start_matches([' ', '-', '{']).strip_prefix("kind:")?.trim().to_owned());
-        self.text().into_iter().flat_map(str::lines).filter_map(value).any(|kind| kinds.contains(&kind.as_str()))
+        let is_quote_or_space = |c: char| matches!(c, '"' | '\'') || c.is_whitespace();
+        let names = |kind: &&str| {
+            self.text().match_indices(kind).any(|(at, _)| {
+                let before = self.text()[..at].trim_end_matches(is_quote_or_space).strip_suffix(':');
+                before.is_some_and(|before| before.trim_end_matches(is_quote_or_space).ends_with("kind"))
+            })
+        };
+        kinds.iter().any(names)
     }
 
-    fn text(&self) -> Option<&str> {
+    fn text(&self) -> &str {
         match self.content {
-            Content::Yaml(text) | Content::Item(text) | Content::Json(text) | Content::Broken(_, text) => Some(text),
-            Content::Value(_) => None,
+            Content::Yaml(text)
+            | Content::Item(text)
+            | Content::Json(text)
+            | Content::Value(_, text)
+            | Content::Broken(_, text) => text,
         }
     }
 
@@ -82,10 +91,10 @@ impl Document<'_> {
             Content::Item(text) => yaml::<[T; 1]>(text, 0).map(|[item]| item).map_err(|error| self.in_file(error)),
             Content::Json(text) => serde_json::from_str(text).map_err(|error| {
                 let (line, column) = (Some(error.line()), Some(error.column()));
-                self.in_file(ParseError { message: without_position(&error.to_string()), line, column })
+                self.in_file(ParseError { message: in_plain_words(&error.to_string()), line, column })
             }),
-            Content::Value(value) => yaml_serde::from_value((**value).clone()).map_err(|error| ParseError {
-                message: error.to_string(),
+            Content::Value(value, _) => yaml_serde::from_value((**value).clone()).map_err(|error| ParseError {
+                message: in_plain_words(&error.to_string()),
                 line: None,
                 column: None,
             }),
@@ -128,12 +137,12 @@ pub(super) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
                     shape: Shape::ListItem,
                 };
                 match split::outline(text, item.column, item.column).kind {
-                    Some(kind) => found.push(Document {
+                    Some(kind) if !kind.ends_with("List") => found.push(Document {
                         origin: item_origin,
                         kind: Some(kind.to_owned()),
                         content: Content::Item(text),
                     }),
-                    None => whole(item_origin, text, &mut found),
+                    _ => whole(item_origin, text, &mut found),
                 }
             }
         } else {
@@ -151,42 +160,90 @@ fn needs_whole_parse(text: &str) -> bool {
 
 /// Parses a document as a whole; for what cannot be told from its lines.
 fn whole<'a>(origin: Origin, text: &'a str, found: &mut Vec<Document<'a>>) {
-    let parsed = yaml::<yaml_serde::Value>(text, 0).and_then(|mut value| {
+    let parsed = yaml::<Value>(text, 0).and_then(|mut value| {
         value.apply_merge().map_err(|error| ParseError { message: error.to_string(), line: None, column: None })?;
         Ok(value)
     });
     match parsed {
         Ok(value) => {
             let value = match (origin.shape, value) {
-                (Shape::ListItem, yaml_serde::Value::Sequence(mut items)) if items.len() == 1 => items.remove(0),
+                (Shape::ListItem, Value::Sequence(mut items)) if items.len() == 1 => items.remove(0),
                 (_, value) => value,
             };
-            nested(origin, value, found);
+            nested(origin, value, text, found);
         }
-        Err(error) => {
-            let line = error.line.map(|line| line + origin.first_line - 1);
-            let content = Content::Broken(ParseError { line, ..error }, text);
-            found.push(Document { origin, kind: None, content });
+        Err(error) => broken(origin, error, text, found),
+    }
+}
+
+fn broken<'a>(origin: Origin, error: ParseError, text: &'a str, found: &mut Vec<Document<'a>>) {
+    let line = error.line.map(|line| line + origin.first_line - 1);
+    found.push(Document { origin, kind: None, content: Content::Broken(ParseError { line, ..error }, text) });
+}
+
+fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<Document<'a>>) {
+    let kind = value.get("kind").and_then(|kind| kind.as_str()).map(str::to_owned);
+    let is_list = kind.as_ref().is_some_and(|kind| kind.ends_with("List"));
+    if is_list && let Some(Value::Sequence(items)) = value.get_mut("items").map(std::mem::take) {
+        for (index, item) in items.into_iter().enumerate() {
+            // A list in a list keeps the outer item's position: exact positions are for what people write.
+            let shape = if origin.shape == Shape::Document { Shape::Nested(index) } else { origin.shape };
+            nested(Origin { shape, ..origin.clone() }, item, text, found);
+        }
+    } else if kind.is_none() && value.get("items").is_some_and(Value::is_sequence) {
+        let message = "it has `items`, but no `kind: List`: was the end of the file cut off?".to_owned();
+        broken(origin, ParseError { message, line: None, column: None }, text, found);
+    } else if value.is_mapping() {
+        labels_as_texts(&mut value);
+        found.push(Document { origin, kind, content: Content::Value(Box::new(value), text) });
+    }
+}
+
+/// Read from text, an unquoted label such as `8` or `true` is the text that it was; here it has become a number.
+fn labels_as_texts(value: &mut Value) {
+    for field in ["labels", "annotations"] {
+        let Some(Value::Mapping(map)) = value.get_mut("metadata").and_then(|metadata| metadata.get_mut(field)) else {
+            continue;
+        };
+        for value in map.values_mut() {
+            let text = match &*value {
+                Value::Bool(value) => value.to_string(),
+                Value::Number(number) if !number.is_f64() => number.to_string(),
+                _ => continue,
+            };
+            *value = Value::String(text);
         }
     }
 }
 
-fn nested(origin: Origin, mut value: yaml_serde::Value, found: &mut Vec<Document<'_>>) {
-    let kind = value.get("kind").and_then(|kind| kind.as_str()).map(str::to_owned);
-    let is_list = kind.as_ref().is_some_and(|kind| kind.ends_with("List"));
-    if is_list && let Some(yaml_serde::Value::Sequence(items)) = value.get_mut("items").map(std::mem::take) {
-        for (index, item) in items.into_iter().enumerate() {
-            // A list in a list keeps the outer item's position: exact positions are for what people write.
-            let shape = if origin.shape == Shape::Document { Shape::Nested(index) } else { origin.shape };
-            nested(Origin { shape, ..origin.clone() }, item, found);
-        }
-    } else if value.is_mapping() {
-        found.push(Document { origin, kind, content: Content::Value(Box::new(value)) });
+/// How deep brackets may be nested. The parser takes time with the square of that.
+const DEEPEST: usize = 1000;
+
+fn not_too_deep(text: &str) -> Result<(), ParseError> {
+    if memchr::memchr2_iter(b'[', b'{', text.as_bytes()).count() <= DEEPEST {
+        return Ok(());
     }
+    let mut depth: usize = 0;
+    for byte in text.bytes() {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => continue,
+        }
+        if depth > DEEPEST {
+            let message = format!("it has brackets nested more than {DEEPEST} deep");
+            return Err(ParseError { message, line: None, column: None });
+        }
+    }
+    Ok(())
 }
 
 /// Cuts a JSON document; false when it is not JSON after all but YAML's flow style.
 fn json_objects<'a>(origin: &Origin, document: &'a str, found: &mut Vec<Document<'a>>) -> bool {
+    // With the brackets of each list, deeper ones would end the stack.
+    if not_too_deep(document).is_err() {
+        return false;
+    }
     #[derive(Deserialize)]
     struct Envelope<'a> {
         #[serde(default)]
@@ -213,6 +270,7 @@ fn json_objects<'a>(origin: &Origin, document: &'a str, found: &mut Vec<Document
                 }
             }
         }
+        (None, Some(_)) => return false,
         (kind, _) => {
             found.push(Document { origin: origin.clone(), kind, content: Content::Json(text) });
         }
@@ -221,20 +279,34 @@ fn json_objects<'a>(origin: &Origin, document: &'a str, found: &mut Vec<Document
 }
 
 fn yaml<T: DeserializeOwned>(text: &str, line_offset: usize) -> Result<T, ParseError> {
+    not_too_deep(text)?;
     yaml_serde::from_str(text).map_err(|error| {
         let location = error.location();
         ParseError {
-            message: without_position(&error.to_string()),
+            message: in_plain_words(&error.to_string()),
             line: location.as_ref().map(|location| location.line() + line_offset),
             column: location.as_ref().map(|location| location.column()),
         }
     })
 }
 
-/// The parsers end their messages with the position in the text that they saw; ours is that in the file.
-fn without_position(message: &str) -> String {
-    let end = message.rfind(" at line ").unwrap_or(message.len());
-    message[..end].to_owned()
+/// A parser's message without positions, which are those in the text that it saw and not those in the file, and
+/// without the values that it quotes, which may be secret.
+fn in_plain_words(message: &str) -> String {
+    let mut words = message.to_owned();
+    while let Some(start) = words.find(" at line ") {
+        let position = words[start..].trim_start_matches(|c: char| c != ' ');
+        let rest = position.trim_start_matches(" at line ").trim_start_matches(|c: char| c.is_ascii_digit());
+        let rest = rest.strip_prefix(" column ").unwrap_or(rest).trim_start_matches(|c: char| c.is_ascii_digit());
+        words = words[..start].to_owned() + rest;
+    }
+    for introduction in ["invalid type: ", "invalid value: "] {
+        let Some(start) = words.find(introduction).map(|at| at + introduction.len()) else { continue };
+        let Some(end) = words.rfind(", expected ").filter(|end| *end > start) else { continue };
+        let kind = words[start..end].split(['"', '`', '\'']).next().unwrap_or_default().trim_end();
+        words = format!("{}{kind}{}", &words[..start], &words[end..]);
+    }
+    words
 }
 
 /// Turns ascending byte offsets into line numbers.
@@ -247,7 +319,7 @@ struct LineCounter<'a> {
 impl LineCounter<'_> {
     fn line_at(&mut self, offset: usize) -> usize {
         if offset < self.at {
-            return line_column(self.text, offset).0;
+            return memchr::memchr_iter(b'\n', &self.text.as_bytes()[..offset]).count() + 1;
         }
         self.line += memchr::memchr_iter(b'\n', &self.text.as_bytes()[self.at..offset]).count();
         self.at = offset;
@@ -300,6 +372,24 @@ mod tests {
         let error = documents[2].parse::<yaml_serde::Value>().unwrap_err();
         assert!(error.line.unwrap() >= 7, "{error:?}");
         assert!(!error.message.contains("at line"), "{error:?}");
+    }
+
+    #[test]
+    fn a_parsers_message_keeps_positions_and_values_to_itself() {
+        for (message, expected) in [
+            (
+                "spec: invalid type: string \"hunter2\", expected struct Spec at line 3 column 9",
+                "spec: invalid type: string, expected struct Spec",
+            ),
+            ("invalid value: integer `7`, expected a name", "invalid value: integer, expected a name"),
+            (
+                "did not find ',' at line 17 column 15, while parsing at line 2 column 1",
+                "did not find ',', while parsing",
+            ),
+            ("missing field `name`", "missing field `name`"),
+        ] {
+            assert_eq!(in_plain_words(message), expected);
+        }
     }
 
     #[test]

@@ -110,29 +110,10 @@ impl Place {
             Place::Node(Origin { file, .. }, _) | Place::Spot(file, ..) | Place::File(file) => file,
         }
     }
-
-    /// Looks the place up. `text` gives a file's content; without it the best that is known is returned.
-    pub fn resolve(&self, text: impl Fn(&Utf8Path) -> Option<String>) -> Position {
-        let position = |line, column| Position { file: self.file().clone(), line, column };
-        match self {
-            Place::File(_) => position(None, None),
-            Place::Spot(_, line, column) => position(Some(*line), *column),
-            Place::Node(origin, route) => match text(&origin.file) {
-                Some(text) => match offset(&text, origin, route) {
-                    Some(offset) => {
-                        let (line, column) = line_column(&text, offset);
-                        position(Some(line), Some(column))
-                    }
-                    None => position(Some(origin.first_line), None),
-                },
-                None => position(Some(origin.first_line), None),
-            },
-        }
-    }
 }
 
 /// Looks a route up, or the longest part of it that exists: a missing field is reported at its parent.
-fn offset(text: &str, origin: &Origin, route: &[Step]) -> Option<usize> {
+pub(super) fn offset(text: &str, origin: &Origin, route: &[Step]) -> Option<usize> {
     let document = text.get(origin.range.clone())?;
     let start = document.len() - document.trim_start_matches(['\n', '\r']).len();
     let prefix: Vec<Component<'_>> = match origin.shape {
@@ -154,12 +135,4 @@ fn offset(text: &str, origin: &Origin, route: &[Step]) -> Option<usize> {
         }
     }
     Some(origin.range.start + start)
-}
-
-/// Line and column, from 1, of a byte offset; columns count characters.
-pub(super) fn line_column(text: &str, offset: usize) -> (usize, usize) {
-    let before = &text[..text.floor_char_boundary(offset)];
-    let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    (line, before[line_start..].chars().count() + 1)
 }

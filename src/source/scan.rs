@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -49,7 +50,24 @@ impl Worktree {
 
     /// The content of a file of the worktree, if it is there and is text.
     pub fn text(&self, file: &Utf8Path) -> Option<String> {
-        fs::read_to_string(self.root.join(file)).ok().map(without_bom)
+        self.plain_text(file).ok().flatten()
+    }
+
+    /// The text of a file of the worktree; none when there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// When it is not a plain file, is not text or cannot be read.
+    pub fn plain_text(&self, file: &Utf8Path) -> io::Result<Option<String>> {
+        let path = self.root.join(file);
+        match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+            // A pipe would never end.
+            Ok(found) if !found.is_file() => return Err(io::Error::other("it is no plain file")),
+            Ok(_) => {}
+        }
+        decode(fs::read(&path)?).map(Some).map_err(|_| io::Error::other("it is not text in UTF-8"))
     }
 
     /// The content of a file of the worktree.
@@ -68,7 +86,8 @@ impl Worktree {
     /// A file that git ignores is not in anybody else's clone, so reading it would give everybody else a
     /// different output. A tracked file is read even where a `.gitignore` names it, as git does.
     pub fn files(&self, skip: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
-        let mut files: BTreeSet<Utf8PathBuf> = self.tracked().filter(|file| !file.starts_with(skip)).collect();
+        let mut files: BTreeSet<Utf8PathBuf> =
+            self.tracked()?.into_iter().filter(|file| !file.starts_with(skip)).collect();
         let skipped = self.root.join(skip);
         let walk = WalkBuilder::new(&self.root)
             .hidden(false)
@@ -90,25 +109,28 @@ impl Worktree {
         Ok(files.into_iter().collect())
     }
 
-    /// The candidates that git tracks and that are there as plain files.
-    fn tracked(&self) -> impl Iterator<Item = Utf8PathBuf> + '_ {
-        let below_root = || -> Option<Vec<Utf8PathBuf>> {
-            let repo = git2::Repository::discover(&self.root).ok()?;
-            let workdir = Utf8Path::from_path(repo.workdir()?)?.canonicalize_utf8().ok()?;
-            let root = self.root.canonicalize_utf8().ok()?;
-            let prefix = root.strip_prefix(workdir).ok()?;
-            let index = repo.index().ok()?;
-            let paths = index
-                .iter()
-                .filter_map(|entry| Utf8PathBuf::from_path_buf(String::from_utf8(entry.path).ok()?.into()).ok())
-                .filter(|path| is_candidate(path))
-                .filter_map(|path| Some(path.strip_prefix(prefix).ok()?.to_owned()));
-            Some(paths.collect())
+    /// The candidates that git tracks and that are there as plain files; none where there is no git repo.
+    fn tracked(&self) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        let repo = match git2::Repository::discover(&self.root) {
+            Ok(repo) => repo,
+            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(self.git_error(&error)),
         };
-        below_root()
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|file| fs::symlink_metadata(self.root.join(file)).is_ok_and(|found| found.is_file()))
+        let index = repo.index().map_err(|error| self.git_error(&error))?;
+        let canonical = |path: &Utf8Path| path.canonicalize_utf8().map_err(|error| ReadError::new(path, error));
+        let Some(workdir) = repo.workdir().and_then(Utf8Path::from_path) else { return Ok(Vec::new()) };
+        let (workdir, root) = (canonical(workdir)?, canonical(&self.root)?);
+        let Ok(prefix) = root.strip_prefix(&workdir) else { return Ok(Vec::new()) };
+        let paths = index.iter().filter_map(|entry| String::from_utf8(entry.path).ok()).map(Utf8PathBuf::from);
+        let below = paths.filter_map(|path| Some(path.strip_prefix(prefix).ok()?.to_owned()));
+        let is_plain =
+            |file: &Utf8PathBuf| fs::symlink_metadata(self.root.join(file)).is_ok_and(|found| found.is_file());
+        Ok(below.filter(|path| is_candidate(path)).filter(is_plain).collect())
+    }
+
+    /// Without git, nobody knows which files are tracked although they are ignored.
+    fn git_error(&self, error: &git2::Error) -> ReadError {
+        ReadError::new(&self.root, io::Error::other(format!("git says: {}", error.message())))
     }
 
     /// All plain files below a directory of the worktree, relative to the root and sorted; none when there is no
@@ -141,15 +163,12 @@ impl Worktree {
         interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
     ) -> Result<Vec<T>, ReadError> {
         let read = |file: &Utf8PathBuf| -> Result<Vec<T>, ReadError> {
-            let bytes = self.read(file)?;
+            let bytes = in_utf8(self.read(file)?);
             if !wanted(file, &bytes) {
                 return Ok(Vec::new());
             }
-            let text = match String::from_utf8(bytes) {
-                Ok(text) => without_bom(text),
-                // Not text: what is left of it meets the parser, which says where it fails.
-                Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-            };
+            // Not text: what is left of it meets the parser, which says where it fails.
+            let text = decode(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             let file: Arc<Utf8Path> = Arc::from(file.as_path());
             Ok(document::objects(&file, &text).into_par_iter().filter_map(&interpret).collect())
         };
@@ -169,9 +188,23 @@ fn is_candidate(path: &Utf8Path) -> bool {
         || path.file_name() == Some("Kustomization")
 }
 
-fn without_bom(text: String) -> String {
-    match text.strip_prefix('\u{feff}') {
+/// The text of a file, without a byte order mark; the bytes when they are not UTF-8.
+fn decode(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
+    let text = String::from_utf8(in_utf8(bytes)).map_err(FromUtf8Error::into_bytes)?;
+    Ok(match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
         None => text,
-    }
+    })
+}
+
+/// A shell of Windows writes what it redirects as UTF-16, with a byte order mark.
+fn in_utf8(bytes: Vec<u8>) -> Vec<u8> {
+    let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return bytes,
+    };
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let units = pairs.iter().map(|pair| unit(*pair));
+    char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>().into_bytes()
 }

@@ -146,7 +146,7 @@ impl Repo {
             .args(arguments)
             .current_dir(self.path())
             .output()
-            .expect("git must be installed");
+            .unwrap_or_else(|error| panic!("git cannot be run: {error}"));
         assert!(output.status.success(), "git {arguments:?}: {}", text(&output.stderr));
         text(&output.stdout)
     }
