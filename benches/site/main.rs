@@ -123,10 +123,12 @@ fn serve(request: Request) -> io::Result<()> {
 }
 
 fn measure_all(scales: &[(Scale, usize)], layout: Layout) -> io::Result<()> {
+    // Beside the build, because /tmp is memory on some machines and a disk on others.
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     report::print_head();
     let mut smaller: Option<Measured> = None;
     for (scale, rounds) in scales {
-        let measured = measure_scale(*scale, *rounds, layout)?;
+        let measured = measure_scale(&dir.path().join(scale.hosts.to_string()), *scale, *rounds, layout)?;
         report::print_row(&measured, smaller.as_ref());
         smaller = Some(measured);
     }
@@ -140,18 +142,16 @@ fn measure_all(scales: &[(Scale, usize)], layout: Layout) -> io::Result<()> {
 /// Baseline and generation each follow an unmeasured run of their kind. A virtual machine gives memory that is free for
 /// some seconds back to its host, and whoever asks for memory next pays for getting it again: two seconds a
 /// gigabyte have been seen, which would fall on whatever happens to run first.
-fn measure_scale(scale: Scale, rounds: usize, layout: Layout) -> io::Result<Measured> {
-    // Beside the build, because /tmp is memory on some machines and a disk on others.
-    let site = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let repo = site.path();
+fn measure_scale(dir: &Path, scale: Scale, rounds: usize, layout: Layout) -> io::Result<Measured> {
+    let repo = &dir.join("repo");
     let size = write_repo(repo, scale, layout)?;
     let overlays = repo.join("overlays");
     let (mut baselines, mut generates, mut checks) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..rounds {
+    for round in 0..rounds {
         measure::baseline(repo)?;
         baselines.push(measure::baseline(repo)?);
-        generate_anew(repo, &overlays)?;
-        generates.push(generate_anew(repo, &overlays)?);
+        generate_anew(repo, &overlays, &dir.join(format!("unmeasured-{round}")))?;
+        generates.push(generate_anew(repo, &overlays, &dir.join(format!("measured-{round}")))?);
         checks.push(measure::sipgen(repo, &["generate", "--check"])?);
     }
     Ok(Measured {
@@ -164,10 +164,12 @@ fn measure_scale(scale: Scale, rounds: usize, layout: Layout) -> io::Result<Meas
     })
 }
 
-/// Runs the first generation, as often as wanted.
-fn generate_anew(repo: &Path, overlays: &Path) -> io::Result<Run> {
+/// Runs the first generation, as often as wanted. What an earlier one wrote is moved `aside`, not deleted: for some
+/// minutes, ext4 passes over every inode that was freed before it finds one for a new file, which makes creating
+/// ten thousand of them take twice as long as the whole rest.
+fn generate_anew(repo: &Path, overlays: &Path, aside: &Path) -> io::Result<Run> {
     if overlays.exists() {
-        fs::remove_dir_all(overlays)?;
+        fs::rename(overlays, aside)?;
     }
     measure::sipgen(repo, &["generate"])
 }

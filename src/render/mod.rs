@@ -45,14 +45,14 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
         findings.extend(found);
     }
     if clusters.iter().any(|cluster| has_auth(cluster)) || plan.frozen.iter().any(|key| had_auth(key, site)) {
-        match services::dex_definitions(templates) {
+        match services::dex_definitions(site, templates) {
             Ok(files) => tree.extend(files),
             Err(finding) => findings.push(*finding),
         }
     }
     let unreadable = tree
         .par_iter()
-        .filter(|(path, _)| path.starts_with(layout::HOSTS))
+        .filter(|(path, text)| path.starts_with(layout::HOSTS) && !site.state.has(path, text))
         .filter_map(|(path, text)| Some(verify::manifests(text).err()?.finding(path)));
     findings.par_extend(unreadable);
     (tree, findings)

@@ -116,18 +116,20 @@ pub(super) fn render(
 }
 
 /// The definitions of what Dex keeps in Kubernetes.
-pub(super) fn dex_definitions(templates: &Templates) -> Result<Tree, Box<Finding>> {
+pub(super) fn dex_definitions(site: &Site, templates: &Templates) -> Result<Tree, Box<Finding>> {
     let mut tree = Tree::new();
     for name in templates.names_below(layout::CRDS) {
         let file = Utf8PathBuf::from(name);
-        let text = rendered(templates, name, &file, &"the definitions of Dex", Value::default())?;
+        let text = rendered(site, templates, name, &file, &"the definitions of Dex", Value::default())?;
         tree.insert(file, text);
     }
     Ok(tree)
 }
 
-/// A file from a template, with the mark of ownership, read back.
+/// A file from a template, with the mark of ownership, read back. What the disk already has was read back when it
+/// was written.
 fn rendered(
+    site: &Site,
     templates: &Templates,
     template: &str,
     file: &Utf8Path,
@@ -135,7 +137,7 @@ fn rendered(
     context: Value,
 ) -> Result<String, Box<Finding>> {
     let text = with_header(&templates.render(template, context)?, &made_from.to_string());
-    if file.extension() == Some("yaml") && !is_configuration(template) {
+    if file.extension() == Some("yaml") && !is_configuration(template) && !site.state.has(file, &text) {
         verify::manifests(&text).map_err(|unreadable| match templates.own_file(template) {
             Some(own) => unreadable.of_template(own, file),
             None => unreadable.finding(file),
@@ -234,7 +236,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn file(&mut self, template: &str, file: Utf8PathBuf, context: &Value) {
-        match rendered(self.templates, template, &file, &self.cluster.origin.file, context.clone()) {
+        match rendered(self.site, self.templates, template, &file, &self.cluster.origin.file, context.clone()) {
             Ok(text) => {
                 self.tree.insert(file, text);
             }

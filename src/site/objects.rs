@@ -13,7 +13,7 @@ use super::networks::NetworkSecret;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, SecretKey};
-use crate::api::network_data::NetworkDataSecret;
+use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::Finding;
 use crate::layout;
@@ -168,6 +168,8 @@ fn interpret(document: Document<'_>) -> Option<Object> {
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(Object::Unreadable(unreadable(&origin, &error, host::KIND))),
         },
+        // Most Secrets are credentials, and not worth the parsing.
+        "Secret" if !document.mentions(&SECRET_KEYS) => None,
         // A Secret that cannot be read as one may still be somebody's: a host that needs it says that it misses it.
         "Secret" => match document.parse::<NetworkDataSecret>() {
             Ok(secret) if secret.api_version == "v1" => Some(Object::Secret(origin, secret)),

@@ -1,9 +1,11 @@
 //! What the last run wrote: the generated tree is the only memory there is of who has which host.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::api::assignment::{self, Claim, GivenBack};
@@ -24,6 +26,8 @@ pub struct State {
     pub unlabelled: BTreeSet<HostKey>,
     /// The files of each cluster, of its hosts and of its services, relative to the output directory.
     pub files: BTreeMap<ClusterKey, Vec<Utf8PathBuf>>,
+    /// The fingerprint of every file's content, by path relative to the output directory.
+    fingerprints: HashMap<Utf8PathBuf, u64>,
 }
 
 /// An observed host that is being given back.
@@ -78,8 +82,12 @@ impl State {
     pub fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Self, Vec<Finding>), ReadError> {
         let mut state = State::default();
         let mut with_hosts = Vec::new();
-        for file in worktree.files_below(output)? {
+        let files = worktree.files_below(output)?;
+        let contents = files.par_iter().map(|file| Ok(fingerprint(&worktree.read(file)?)));
+        let fingerprints = contents.collect::<Result<Vec<u64>, ReadError>>()?;
+        for (file, fingerprint) in files.into_iter().zip(fingerprints) {
             let Ok(below) = file.strip_prefix(output) else { continue };
+            state.fingerprints.insert(below.to_owned(), fingerprint);
             if let Some(cluster) = layout::cluster_of(below) {
                 state.files.entry(cluster).or_default().push(below.to_owned());
             }
@@ -118,6 +126,18 @@ impl State {
         }
         Ok((state, findings))
     }
+
+    /// Whether a file, by its path relative to the output directory, already has this text.
+    pub fn has(&self, file: &Utf8Path, text: &str) -> bool {
+        self.fingerprints.get(file).is_some_and(|there| *there == fingerprint(text.as_bytes()))
+    }
+}
+
+/// Tells texts apart, and is small where a site has thousands of them.
+fn fingerprint(content: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(content);
+    hasher.finish()
 }
 
 fn read_entry(document: &Document<'_>) -> Entry {

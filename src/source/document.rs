@@ -74,6 +74,11 @@ impl Document<'_> {
         kinds.iter().any(names)
     }
 
+    /// Whether one of some words stands anywhere in the text.
+    pub fn mentions(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| memchr::memmem::find(self.text().as_bytes(), word.as_bytes()).is_some())
+    }
+
     fn text(&self) -> &str {
         match self.content {
             Content::Yaml(text)

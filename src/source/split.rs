@@ -60,6 +60,10 @@ pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Ou
             Some(("items", value)) if plain_scalar(value).is_empty() => items_start = Some(line.end),
             _ => {}
         }
+        // Only a list's items matter, and most objects say early what they are.
+        if outline.kind.is_some_and(|kind| !kind.ends_with("List")) {
+            break;
+        }
     }
     if let Some(start) = items_start {
         outline.items = Some(start..text.len());
