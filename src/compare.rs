@@ -11,6 +11,7 @@ use walkdir::WalkDir;
 use crate::finding::Finding;
 use crate::layout;
 use crate::render::Tree;
+use crate::site::State;
 use crate::source::{Place, ReadError, Worktree};
 
 /// How the names of files begin and end that are being written; only a killed run leaves one behind.
@@ -61,7 +62,8 @@ enum Found {
     Leftover(Utf8PathBuf),
 }
 
-/// Compares the rendered tree with the output directory. The files in `kept` stay whatever they are.
+/// Compares the rendered tree with the output directory. The files in `kept` stay whatever they are; of those that
+/// `state` has seen to be what they are to be, none is read again.
 ///
 /// # Errors
 ///
@@ -71,6 +73,7 @@ pub fn compare(
     output: &Utf8Path,
     tree: &Tree,
     kept: &BTreeSet<&Utf8PathBuf>,
+    state: &State,
 ) -> Result<(Changes, Vec<Finding>), ReadError> {
     if let Some((path, what)) = obstacle_above(worktree, output) {
         return Ok((Changes::default(), vec![in_the_way(&path, what)]));
@@ -98,7 +101,7 @@ pub fn compare(
         if path.file_name().is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1)) {
             return Ok(Found::Leftover(full));
         }
-        if kept.contains(path) {
+        if kept.contains(path) || tree.get(path).is_some_and(|text| state.has(path, text)) {
             return Ok(Found::Unchanged);
         }
         let content = worktree.read(&full)?;

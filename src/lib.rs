@@ -141,7 +141,8 @@ pub fn generate(worktree: &Worktree, options: &Options, progress: &dyn Fn(Stage)
     let mut changes = None;
     if may_write(&findings, options) {
         progress(Stage::Comparing);
-        let (compared, found) = compare(worktree, &site.settings.output, &tree, &files_of(&site, &plan.frozen))?;
+        let kept = files_of(&site, &plan.frozen);
+        let (compared, found) = compare(worktree, &site.settings.output, &tree, &kept, &site.state)?;
         findings.extend(found);
         changes = may_write(&findings, options).then_some(compared);
     }

@@ -162,7 +162,8 @@ fn interpret(document: Document<'_>) -> Option<Object> {
     }
     match document.kind()? {
         sipcluster::KIND => cluster(&document),
-        host::KIND => match document.parse::<BareMetalHost>() {
+        // What inspection found is most of a live host, and nothing of it matters here.
+        host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(host) if group(&host.api_version) == host::GROUP => Some(Object::Host(origin, Box::new(host))),
             Ok(_) => None,
             Err(_) if document.looks_like_template() => None,

@@ -89,6 +89,30 @@ impl Document<'_> {
         }
     }
 
+    /// Parses the object as a type that has no use for what is below `outer: inner:`. Where that is written as a
+    /// block, it is never parsed.
+    pub fn parse_without<T: DeserializeOwned>(&self, outer: &str, inner: &str) -> Result<T, ParseError> {
+        let (text, column) = match &self.content {
+            Content::Yaml(text) => (*text, 0),
+            // The keys of an item stand where its first one does, behind the dash.
+            Content::Item(text) => {
+                let indent = text.len() - text.trim_start_matches(' ').len();
+                (*text, indent + 1 + text[indent + 1..].len() - text[indent + 1..].trim_start_matches(' ').len())
+            }
+            _ => return self.parse(),
+        };
+        let Some(block) = split::block(text, column, outer, inner) else { return self.parse() };
+        // Empty lines in its place, so that errors further down keep their lines.
+        let lines = memchr::memchr_iter(b'\n', text[block.clone()].as_bytes()).count();
+        let mut rest = String::with_capacity(text.len() - block.len() + lines);
+        rest.push_str(&text[..block.start]);
+        rest.extend(std::iter::repeat_n('\n', lines));
+        rest.push_str(&text[block.end..]);
+        let content =
+            if matches!(self.content, Content::Yaml(_)) { Content::Yaml(&rest) } else { Content::Item(&rest) };
+        Document { origin: self.origin.clone(), kind: None, content }.parse()
+    }
+
     /// Parses the object as a type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
