@@ -54,6 +54,8 @@ pub struct Options {
     pub keep_going: bool,
     /// Generate these clusters only, and leave all others as they are; empty for all.
     pub only: BTreeSet<ClusterKey>,
+    /// Move hosts that stay but would not be chosen again, where that is possible.
+    pub rebalance: bool,
     /// Take a repo without any SIPCluster for one that wants none, and not for a mistake.
     pub allow_empty: bool,
 }
@@ -121,7 +123,7 @@ pub fn generate(worktree: &Worktree, options: &Options, progress: &dyn Fn(Stage)
     frozen.extend(site.clusters.iter().filter(|(_, request)| request.cluster.is_none()).map(|(key, _)| key.clone()));
     let (plan, tree) = loop {
         progress(Stage::Planning);
-        let (plan, planned) = plan(&site, &frozen);
+        let (plan, planned) = plan(&site, &frozen, options.rebalance);
         progress(Stage::Rendering);
         let (tree, rendered) = render(&site, &plan, &templates);
         let (errors, warnings): (Vec<_>, Vec<_>) = planned.into_iter().chain(rendered).partition(Finding::is_error);

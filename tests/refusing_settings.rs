@@ -216,8 +216,24 @@ fn a_generated_file_with_another_name_or_kind() {
 }
 
 #[test]
-fn a_host_that_generated_files_give_to_two_node_sets() {
+fn a_host_that_generated_files_give_to_two_node_sets_stays_with_the_one_that_it_fits() {
     let repo = Repo::generated("quickstart");
+    let before = repo.hosts_of("tenant-a", "edge");
+    let twice = repo.read(PATCHES).replace("\"ControlPlane\"", "\"Worker\"");
+    repo.write("overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml", &twice);
+
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(repo.hosts_of("tenant-a", "edge"), before);
+    assert!(!repo.exists("overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml"));
+}
+
+#[test]
+fn a_host_that_generated_files_give_to_two_node_sets_that_it_fits() {
+    let repo = Repo::generated("quickstart");
+    let cluster = "sites/lab/clusters/edge.yaml";
+    repo.replace(cluster, "hardware.example.com/flavor: worker", "topology.example.com/rack: a");
+    repo.replace(cluster, "active: 1", "active: 3");
     let twice = repo.read(PATCHES).replace("\"ControlPlane\"", "\"Worker\"");
     repo.write("overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml", &twice);
 

@@ -67,8 +67,9 @@ fn a_selector_that_matches_nothing() {
     assert_snapshot!(repo.refused(), @"
     error: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host
       --> sites/lab/clusters/more.yaml:8:7
-      help: the cluster has 0, and 0 more are free; of the other 6 hosts
-                6 not what the labelSelector asks for (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
+      help: the node set has 0 of 3, and 0 more are free
+            6 other hosts cannot serve it:
+                6 not matching `hardware.example.com/flavor=gold` of the labelSelector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
 
     1 error in tenant-a/more: no file was changed
     ");
@@ -81,8 +82,9 @@ fn a_label_that_hosts_have_under_another_prefix() {
     assert_snapshot!(repo.refused(), @"
     error: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host (none has a label vino.airshipit.org/flavor; did you mean hardware.example.com/flavor?)
       --> sites/lab/clusters/more.yaml:8:7
-      help: the cluster has 0, and 0 more are free; of the other 6 hosts
-                6 not what the labelSelector asks for (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
+      help: the node set has 0 of 3, and 0 more are free
+            6 other hosts cannot serve it:
+                6 not matching `vino.airshipit.org/flavor=control-plane` of the labelSelector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
 
     1 error in tenant-a/more: no file was changed
     ");
@@ -116,8 +118,10 @@ fn too_few_racks() {
     assert_snapshot!(repo.refused(), @"
     error: 1 of the 3 ControlPlane hosts of tenant-a/edge cannot be found: its topologyKey wants every host in another domain of topology.example.com/rack
       --> sites/lab/clusters/edge.yaml:16:7
-      help: the cluster has 2, and 0 more are free; of the other 4 hosts
-                3 not what the labelSelector asks for (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
+      help: the node set has 2 of 3, and 0 more are free
+            1 other host matches, in 1 domain of topology.example.com/rack (b), 1 of which it uses already
+            4 other hosts cannot serve it:
+                3 not matching `hardware.example.com/flavor=control-plane` of the labelSelector (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
                 1 in a domain of topology.example.com/rack where the cluster has a host of this role already (tenant-a/lab-c1)
 
     1 error in tenant-a/edge: no file was changed
@@ -284,8 +288,9 @@ fn hosts_that_another_cluster_of_the_repo_has() {
     assert_snapshot!(repo.refused(), @"
     error: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: too few of the 3 hosts that its labelSelector matches can be taken
       --> sites/lab/clusters/more.yaml:8:7
-      help: the cluster has 0, and 1 more is free; of the other 5 hosts
-                3 not what the labelSelector asks for (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
+      help: the node set has 0 of 2, and 1 more is free
+            5 other hosts cannot serve it:
+                3 not matching `hardware.example.com/flavor=control-plane` of the labelSelector (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
                 2 assigned to a cluster already (tenant-a/lab-a1, tenant-a/lab-b1)
 
     1 error in tenant-a/more: no file was changed
@@ -293,12 +298,14 @@ fn hosts_that_another_cluster_of_the_repo_has() {
 }
 
 #[test]
-fn a_host_with_an_empty_topology_label() {
+fn a_host_with_an_empty_topology_label_is_the_last_choice_and_worth_a_word() {
     for label in ["    topology.example.com/rack: \"\"\n", ""] {
         let repo = one_host_left();
         repo.replace(RACK_C, C1_LABELS, &format!("  labels:\n    hardware.example.com/flavor: control-plane\n{label}"));
 
-        refused_for_lab_c1(&repo, "without the label topology.example.com/rack (topologyKey)");
+        let run = repo.generate(&[]).expect(0);
+
+        assert_says(&run.stderr, &["tenant-a/lab-c1 is taken", "although it has no label topology.example.com/rack"]);
     }
 }
 
@@ -310,8 +317,12 @@ fn many_reasons_at_once_are_counted_the_commonest_first() {
     assert_snapshot!(repo.refused(), @"
     error: 6 of the 10 Worker hosts of tenant-a/core cannot be found: its labelSelector matches only 7 of all hosts
       --> tenants/tenant-a/core.yaml:29:7
-      help: the cluster has 4, and 0 more are free; of the other 20 hosts
-               17 not what the labelSelector asks for (metal3/a3u6, metal3/a3u8, metal3/a3u14, …)
+      help: the node set has 4 of 10, and 0 more are free
+            3 other hosts match, in 3 domains of topology.example.com/rack (a11, a3, a4), 3 of which it uses already
+            20 other hosts cannot serve it:
+                8 not matching `hardware.example.com/flavor=worker` of the labelSelector (metal3/a3u6, metal3/a3u8, metal3/a4u6, …)
+                5 not matching `hardware.example.com/disk notin (hdd)` of the labelSelector (metal3/a3u16, metal3/a4u12, metal3/a11u16, …)
+                4 not matching `!hardware.example.com/gpu` of the labelSelector (metal3/a3u14, metal3/a4u16, metal3/a11u10, …)
                 1 being deleted (metal3/a11u12)
                 1 in an error (metal3/a4u10)
                 1 without a network `oam-ipv4` in the network data (metal3/a3u10)

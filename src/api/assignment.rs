@@ -53,6 +53,9 @@ impl GivenBack {
     }
 }
 
+/// Annotation on a SIPCluster: a whole number, 0 by default; clusters with a higher one choose their hosts first.
+pub const PRIORITY: &str = "sip.airshipit.org/priority";
+
 /// What a set of labels says about whose the host is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {

@@ -20,6 +20,9 @@ pub const DETACHED: &str = "baremetalhost.metal3.io/detached";
 /// Annotations by which Cluster API's Metal3 provider marks a host that must not be taken.
 pub const UNHEALTHY: [&str; 2] = ["capm3.metal3.io/unhealthy", "capi.metal3.io/unhealthy"];
 
+/// The errorType of a host whose BMC does not answer at the moment; Metal3 tries again and clears it.
+pub const PASSING_ERROR: &str = "power management error";
+
 /// Annotation: how Argo CD syncs an object, as a list with commas.
 pub const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 /// Annotation: `disabled` keeps Flux from deleting an object that leaves its build.

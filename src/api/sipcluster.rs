@@ -45,6 +45,9 @@ pub struct NodeSet {
     /// The label whose value is a host's topology domain: at most one host of a domain is taken.
     #[serde(default)]
     pub topology_key: Option<String>,
+    /// More such labels: at most one host of any domain of each of them is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology_keys: Option<Vec<String>>,
     /// How many hosts are wanted.
     #[serde(default)]
     pub count: Option<Count>,

@@ -1,12 +1,11 @@
 //! `sipgen generate`: the main job.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use sipgen::api::names::ClusterKey;
-use sipgen::source::Worktree;
 use sipgen::{Options, report};
 
 use super::progress::Progress;
-use super::{Failure, Outcome, print, say};
+use super::{Failure, Outcome, print, repo, say};
 
 /// Generate the overlays of a repo
 ///
@@ -47,19 +46,24 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NS/NAME")]
     only: Vec<ClusterKey>,
 
+    /// Move hosts that no longer match their labelSelector, or share a topology domain
+    ///
+    /// Without it such hosts stay, with a warning. A host that a Machine consumes stays in any case. Use it with
+    /// --check --diff first: the summary says what would be moved.
+    #[arg(long)]
+    rebalance: bool,
+
     /// Accept a repo without SIPClusters, and give all hosts back
     #[arg(long)]
     allow_empty: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let worktree = match &arguments.repo {
-        Some(directory) => named(directory)?,
-        None => around_working_directory()?,
-    };
+    let worktree = repo::find(arguments.repo.as_deref())?;
     let options = Options {
         keep_going: arguments.keep_going,
         only: arguments.only.iter().cloned().collect(),
+        rebalance: arguments.rebalance,
         allow_empty: arguments.allow_empty,
     };
     let progress = Progress::start();
@@ -79,21 +83,4 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let changed = generated.changes.is_some_and(|changes| !changes.files.is_empty());
     let refused = failed || changed && (arguments.check || arguments.exit_code);
     Ok(if refused { Outcome::No } else { Outcome::Yes })
-}
-
-fn named(directory: &Utf8Path) -> Result<Worktree, Failure> {
-    if !directory.is_dir() {
-        return Err(Failure(format!("--repo {directory} is no directory")));
-    }
-    Ok(Worktree::new(directory))
-}
-
-fn around_working_directory() -> Result<Worktree, Failure> {
-    let none = || Failure("there is no git repo around the working directory; name a directory by --repo".to_owned());
-    let repo = git2::Repository::discover(".").map_err(|error| match error.code() {
-        git2::ErrorCode::NotFound => none(),
-        _ => Failure(format!("cannot open the git repo around the working directory: {}", error.message())),
-    })?;
-    let root = repo.workdir().and_then(Utf8Path::from_path).ok_or_else(none)?;
-    Ok(Worktree::new(root))
 }

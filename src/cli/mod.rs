@@ -1,7 +1,9 @@
 //! Arguments, exit codes and printing: results go to stdout, words for people to stderr.
 
+mod explain;
 mod generate;
 mod progress;
+mod repo;
 
 use std::fmt;
 use std::io::Write;
@@ -23,6 +25,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Generate(generate::Arguments),
+    Explain(explain::Arguments),
 }
 
 /// How a command ended.
@@ -46,6 +49,7 @@ impl<E: std::error::Error> From<E> for Failure {
 pub(crate) fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
     };
     match outcome {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,

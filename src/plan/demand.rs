@@ -1,13 +1,14 @@
-//! What a node set still wants, for the strategy that fills it.
+//! What a node set still wants after the hosts that it keeps.
 
 use std::collections::BTreeSet;
 
 use super::Assigned;
-use super::eligibility::{self, Needs};
+use super::eligibility::{self, Needs, Refusal};
 use crate::api::names::Role;
-use crate::site::{Cluster, NodeSet, Site};
+use crate::finding::Finding;
+use crate::site::{Cluster, Host, NodeSet, Site};
 
-/// What a node set still wants after the hosts that stay.
+/// What a node set still wants.
 pub(super) struct Demand<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) role: Role,
@@ -18,27 +19,62 @@ pub(super) struct Demand<'a> {
     pub(super) missing: usize,
     /// The hosts that stay.
     pub(super) kept: BTreeSet<usize>,
+    /// Those of them that give way when a spare host exists.
+    pub(super) replaceable: Vec<usize>,
     /// The topology domains of the hosts that stay.
-    pub(super) domains: BTreeSet<&'a str>,
+    domains: BTreeSet<(&'a str, &'a str)>,
 }
 
 impl<'a> Demand<'a> {
-    /// The demand of a node set that keeps some hosts.
+    /// The demand of a node set that keeps some hosts, of which some are to be replaced where that is possible.
     pub(super) fn new(
         site: &'a Site,
         cluster: &'a Cluster,
         role: Role,
         node_set: &'a NodeSet,
         kept: &[Assigned],
+        is_replaceable: impl Fn(usize) -> bool,
     ) -> Self {
-        let topology_key = node_set.topology_key.as_deref();
+        let topology_keys: Vec<&str> = node_set.topology_keys.iter().map(String::as_str).collect();
         let domains = kept
             .iter()
-            .filter_map(|assigned| eligibility::domain(&site.inventory.hosts[assigned.host], topology_key?))
+            .flat_map(|assigned| eligibility::domains(&site.inventory.hosts[assigned.host], &topology_keys))
             .collect();
-        let needs = Needs { selector: &node_set.selector, interfaces: cluster.interfaces(role), topology_key };
+        let needs = Needs { selector: &node_set.selector, interfaces: cluster.interfaces(role), topology_keys };
         let wanted = node_set.wanted();
         let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
-        Self { cluster, role, needs, wanted, missing: wanted.saturating_sub(kept.len()), kept, domains }
+        let replaceable = kept.iter().copied().filter(|host| is_replaceable(*host)).collect();
+        Self { cluster, role, needs, wanted, missing: wanted.saturating_sub(kept.len()), kept, replaceable, domains }
+    }
+
+    /// Whether there is anything to choose for it.
+    pub(super) fn is_open(&self) -> bool {
+        self.missing > 0 || !self.replaceable.is_empty()
+    }
+
+    /// Whether a host that stays is in the topology domain of this one already.
+    pub(super) fn domain_taken(&self, host: &Host) -> Option<Refusal> {
+        let taken = |domain: &(&str, &str)| self.domains.contains(domain);
+        let (key, domain) = eligibility::domains(host, &self.needs.topology_keys).into_iter().find(taken)?;
+        Some(Refusal::DomainTaken { key: key.to_owned(), domain: domain.to_owned() })
+    }
+
+    /// The chosen hosts that lack the topology label, so that nobody knows their domain.
+    pub(super) fn unlabelled(&self, site: &Site, chosen: &[usize]) -> Vec<Finding> {
+        let hosts = chosen.iter().map(|host| &site.inventory.hosts[*host]);
+        let unlabelled = hosts.filter_map(|host| {
+            let key = self.needs.topology_keys.iter().find(|key| eligibility::domain(host, key).is_none())?;
+            Some((host, key))
+        });
+        let describe = |(host, key): (&Host, &&str)| {
+            Finding::warning(format!(
+                "host {} is taken as {} of {}, although it has no label {key}",
+                host.key, self.role, self.cluster.key
+            ))
+            .at(host.origin.at(["metadata", "labels"]))
+            .help("no other host was left; label it, or nobody can say what it shares with the others")
+            .of(&self.cluster.key)
+        };
+        unlabelled.map(describe).collect()
     }
 }

@@ -5,7 +5,6 @@ use std::fmt;
 
 use kube::core::{Selector, SelectorExt};
 
-use super::holdings::Holdings;
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::site::networks::Unaddressed;
@@ -21,20 +20,22 @@ pub(super) struct Needs<'a> {
     pub(super) selector: &'a Selector,
     /// The interfaces on which the cluster's services use its address.
     pub(super) interfaces: BTreeSet<&'a str>,
-    pub(super) topology_key: Option<&'a str>,
+    /// No two hosts of the node set share a value of any of these labels.
+    pub(super) topology_keys: Vec<&'a str>,
 }
 
 impl<'a> Needs<'a> {
     /// The same for needs that are the same.
-    pub(super) fn key(&self) -> (String, BTreeSet<&'a str>, Option<&'a str>) {
-        (self.selector.to_string(), self.interfaces.clone(), self.topology_key)
+    pub(super) fn key(&self) -> (String, BTreeSet<&'a str>, Vec<&'a str>) {
+        (self.selector.to_string(), self.interfaces.clone(), self.topology_keys.clone())
     }
 }
 
 /// Why a host is refused. The display completes the sentence "the host …".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
-    NotSelected,
+    /// With the first requirement of the labelSelector that it does not meet.
+    NotSelected(String),
     Assigned(ClusterKey),
     Claimed(String),
     GivenBack(String),
@@ -44,14 +45,16 @@ pub(super) enum Refusal {
     NotFree(String),
     Reserved(&'static str),
     Unaddressed(Unaddressed),
-    NoDomain(String),
-    DomainTaken { key: String, domain: String },
+    DomainTaken {
+        key: String,
+        domain: String,
+    },
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::NotSelected => write!(f, "is not what the labelSelector asks for"),
+            Refusal::NotSelected(requirement) => write!(f, "does not match `{requirement}` of the labelSelector"),
             Refusal::Assigned(cluster) => write!(f, "is assigned to {cluster}"),
             Refusal::Claimed(claim) => write!(f, "bears the labels {claim}"),
             Refusal::GivenBack(by) => write!(f, "is being given back by {by} and not yet seen free"),
@@ -61,7 +64,6 @@ impl fmt::Display for Refusal {
             Refusal::NotFree(state) => write!(f, "is in the state `{state}`, neither `available` nor `ready`"),
             Refusal::Reserved(annotation) => write!(f, "bears the annotation {annotation}"),
             Refusal::Unaddressed(reason) => reason.fmt(f),
-            Refusal::NoDomain(key) => write!(f, "has no label {key}, which is the topologyKey"),
             Refusal::DomainTaken { key, domain } => {
                 write!(f, "is in {key}={domain}, where the cluster has a host of this role already")
             }
@@ -73,7 +75,7 @@ impl Refusal {
     /// The rule that refuses, for any number of hosts: "5 assigned to a cluster already".
     pub(super) fn rule(&self) -> String {
         match self {
-            Refusal::NotSelected => "not what the labelSelector asks for".to_owned(),
+            Refusal::NotSelected(requirement) => format!("not matching `{requirement}` of the labelSelector"),
             Refusal::Assigned(_) => "assigned to a cluster already".to_owned(),
             Refusal::Claimed(_) => "with the labels of somebody else".to_owned(),
             Refusal::GivenBack(_) => "being given back, and not yet seen free in the snapshot".to_owned(),
@@ -93,7 +95,6 @@ impl Refusal {
                 "with network data in a Secret that is not in the repo".to_owned()
             }
             Refusal::Unaddressed(Unaddressed::Unreadable(..)) => "with network data that cannot be read".to_owned(),
-            Refusal::NoDomain(key) => format!("without the label {key} (topologyKey)"),
             Refusal::DomainTaken { key, .. } => {
                 format!("in a domain of {key} where the cluster has a host of this role already")
             }
@@ -103,14 +104,17 @@ impl Refusal {
 
 /// Why a host does not meet a node set's needs, whoever has it. `None` when it does.
 pub(super) fn unfit(host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
-    not_selected(host, needs.selector)
-        .or_else(|| in_use(host))
+    not_selected(host, needs.selector).or_else(|| unusable(host)).or_else(|| unaddressed(host, &needs.interfaces))
+}
+
+/// Why a host is of no use to anybody. These are the eyes of Cluster API's Metal3 provider: what it would not
+/// take, nobody gets.
+pub(super) fn unusable(host: &Host) -> Option<Refusal> {
+    in_use(host)
         .or_else(|| deleting(host))
         .or_else(|| in_error(host))
         .or_else(|| not_free(host))
         .or_else(|| reserved(host))
-        .or_else(|| unaddressed(host, &needs.interfaces))
-        .or_else(|| no_domain(host, needs.topology_key))
 }
 
 /// The topology domain of a host. ViNO copies a label that its node lacks as `""`: that is none.
@@ -118,11 +122,18 @@ pub(super) fn domain<'a>(host: &'a Host, topology_key: &str) -> Option<&'a str> 
     host.labels.get(topology_key).map(String::as_str).filter(|domain| !domain.is_empty())
 }
 
-fn not_selected(host: &Host, selector: &Selector) -> Option<Refusal> {
-    (!selector.matches(&host.labels)).then_some(Refusal::NotSelected)
+pub(super) fn not_selected(host: &Host, selector: &Selector) -> Option<Refusal> {
+    if selector.matches(&host.labels) {
+        return None;
+    }
+    let requirement = selector.clone().into_iter().find(|requirement| !requirement.matches(&host.labels));
+    Some(Refusal::NotSelected(requirement.map(|requirement| requirement.to_string()).unwrap_or_default()))
 }
 
-// The next five are the eyes of Cluster API's Metal3 provider: a host that it would not take is of no use.
+/// The topology domains of a host that has them, each with its key.
+pub(super) fn domains<'k, 'h>(host: &'h Host, keys: &[&'k str]) -> Vec<(&'k str, &'h str)> {
+    keys.iter().filter_map(|key| Some((*key, domain(host, key)?))).collect()
+}
 
 fn in_use(host: &Host) -> Option<Refusal> {
     host.consumer.clone().map(Refusal::InUse)
@@ -145,13 +156,8 @@ fn reserved(host: &Host) -> Option<Refusal> {
     host.reserved_by.map(Refusal::Reserved)
 }
 
-fn unaddressed(host: &Host, interfaces: &BTreeSet<&str>) -> Option<Refusal> {
+pub(super) fn unaddressed(host: &Host, interfaces: &BTreeSet<&str>) -> Option<Refusal> {
     interfaces.iter().find_map(|interface| host.address(interface).err()).map(Refusal::Unaddressed)
-}
-
-fn no_domain(host: &Host, topology_key: Option<&str>) -> Option<Refusal> {
-    let key = topology_key?;
-    domain(host, key).is_none().then(|| Refusal::NoDomain(key.to_owned()))
 }
 
 /// Who may take a host at all.
@@ -166,20 +172,22 @@ pub(super) enum Availability {
 }
 
 impl Availability {
-    /// The availability of every host, by its index.
+    /// The availability of every host, by its index; `assigned` says whose hosts are.
     pub(super) fn of_all(
         site: &Site,
-        holdings: &Holdings<'_>,
+        assigned: &BTreeMap<usize, &ClusterKey>,
         released: &BTreeMap<HostKey, Release>,
     ) -> Vec<Availability> {
-        let of = |(index, host): (usize, &Host)| {
-            let keeper = holdings.kept.get(&index).and_then(|keepers| keepers.first());
-            match keeper {
-                Some((cluster, ..)) => Availability::Refused(Refusal::Assigned((*cluster).clone())),
-                None => Self::of_unassigned(host, released.get(&host.key)),
-            }
-        };
-        site.inventory.hosts.iter().enumerate().map(of).collect()
+        let hosts = site.inventory.hosts.iter().enumerate();
+        hosts.map(|(index, host)| Self::of(host, assigned.get(&index).copied(), released.get(&host.key))).collect()
+    }
+
+    /// The availability of a host that may be assigned, or released.
+    pub(super) fn of(host: &Host, assigned: Option<&ClusterKey>, release: Option<&Release>) -> Availability {
+        match assigned {
+            Some(cluster) => Availability::Refused(Refusal::Assigned(cluster.clone())),
+            None => Self::of_unassigned(host, release),
+        }
     }
 
     fn of_unassigned(host: &Host, release: Option<&Release>) -> Availability {

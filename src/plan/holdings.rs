@@ -12,13 +12,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kube::core::SelectorExt;
+
+use super::eligibility;
 use super::{Assigned, How, Placement};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::finding::Finding;
 use crate::layout;
 use crate::site::state::Held;
-use crate::site::{Cluster, Host, Site, Standing};
+use crate::site::{Cluster, Host, NodeSet, Site, Standing};
 use crate::source::Origin;
 
 /// Who has which host.
@@ -27,6 +30,8 @@ pub(super) struct Holdings<'a> {
     by_cluster: BTreeMap<&'a ClusterKey, Vec<Holding<'a>>>,
     /// Who keeps each host that somebody keeps.
     pub(super) kept: BTreeMap<usize, Vec<(&'a ClusterKey, Role, &'a Origin)>>,
+    /// What speaks against hosts that stay.
+    pub(super) flaws: BTreeMap<usize, Flaw>,
     /// The hosts that clusters have and are not to keep, with how they had them.
     pub(super) given_back: Vec<(&'a ClusterKey, usize, How)>,
 }
@@ -42,7 +47,8 @@ struct Holding<'a> {
 /// Reads who has which host. Clusters that the repo no longer asks for give all back, unless they are frozen.
 pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdings<'a>, Vec<Finding>) {
     let mut findings = Vec::new();
-    let mut holdings = Holdings { by_cluster: BTreeMap::new(), kept: BTreeMap::new(), given_back: Vec::new() };
+    let mut holdings =
+        Holdings { by_cluster: BTreeMap::new(), kept: BTreeMap::new(), flaws: BTreeMap::new(), given_back: Vec::new() };
     for (key, entries) in &site.state.held {
         let Some(host) = site.inventory.index(key) else {
             findings.extend(entries.iter().filter_map(|held| vanished(key, held, site, frozen)));
@@ -83,28 +89,63 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
 }
 
 impl<'a> Holdings<'a> {
-    /// Decides which of its hosts a cluster keeps: as many as it wants, first those in use, then those that
-    /// are well, then those that the output has. The rest is given back.
-    pub(super) fn keep(&mut self, cluster: &'a Cluster, site: &'a Site) -> Placement {
+    /// Decides which of its hosts a cluster keeps: as many as it wants. The rest is given back, a host that a
+    /// Machine consumes last of all, and of the others those with the worst [`Flaw`] first, then those that only
+    /// labels gave it, then by name from the end.
+    pub(super) fn keep(&mut self, cluster: &'a Cluster, site: &'a Site) -> (Placement, Vec<Finding>) {
         let mut placement = Placement::new();
-        let mut holdings = self.by_cluster.remove(&cluster.key).unwrap_or_default();
-        holdings.sort_by_key(|holding| {
-            let host = &site.inventory.hosts[holding.host];
-            (host.consumer.is_none(), host.deleting || host.error.is_some(), holding.how, holding.host)
-        });
-        for holding in holdings {
-            let wanted = cluster.node_sets.get(&holding.role).map_or(0, |node_set| node_set.wanted());
-            let kept = placement.entry(holding.role).or_default();
-            if kept.len() < wanted {
-                kept.push(Assigned { host: holding.host, how: holding.how });
-                self.kept.entry(holding.host).or_default().push((&cluster.key, holding.role, holding.origin));
-            } else {
-                self.given_back.push((&cluster.key, holding.host, holding.how));
+        let mut findings = Vec::new();
+        let holdings = self.by_cluster.remove(&cluster.key).unwrap_or_default();
+        for role in Role::ALL {
+            let of_role = holdings.iter().filter(|holding| holding.role == role).copied();
+            let node_set = cluster.node_sets.get(&role);
+            let wanted = node_set.map_or(0, NodeSet::wanted);
+            for (index, (flaw, holding)) in by_worth(of_role.collect(), node_set, site).into_iter().enumerate() {
+                let host = &site.inventory.hosts[holding.host];
+                if index < wanted {
+                    placement.entry(role).or_default().push(Assigned { host: holding.host, how: holding.how });
+                    self.kept.entry(holding.host).or_default().push((&cluster.key, role, holding.origin));
+                    self.flaws.extend(flaw.map(|flaw| (holding.host, flaw)));
+                } else {
+                    self.given_back.push((&cluster.key, holding.host, holding.how));
+                    findings.extend(consumed(host, cluster));
+                }
             }
         }
         placement.values_mut().for_each(|assigned| assigned.sort());
-        placement.retain(|_, assigned| !assigned.is_empty());
-        placement
+        (placement, findings)
+    }
+
+    /// Gives a host back after all: another one takes its place.
+    pub(super) fn give_back(&mut self, cluster: &'a ClusterKey, host: usize, how: How) {
+        self.kept.remove(&host);
+        self.flaws.remove(&host);
+        self.given_back.push((cluster, host, how));
+    }
+
+    /// Who keeps each host.
+    pub(super) fn kept_by(&self) -> BTreeMap<usize, &'a ClusterKey> {
+        let first =
+            |(host, keepers): (&usize, &Vec<(&'a ClusterKey, Role, &Origin)>)| Some((*host, keepers.first()?.0));
+        self.kept.iter().filter_map(first).collect()
+    }
+
+    /// The hosts that stay although something speaks against them.
+    pub(super) fn flawed(&self, site: &Site, rebalance: bool) -> Vec<Finding> {
+        let describe = |(host, flaw): (&usize, &Flaw)| {
+            let (cluster, role, _) = self.kept.get(host)?.first()?;
+            let host = &site.inventory.hosts[*host];
+            let help = match (flaw, &host.consumer) {
+                (Flaw::Failed | Flaw::NotSelected | Flaw::SharesDomain, Some(_)) => "it stays: a Machine consumes it",
+                (Flaw::NotSelected | Flaw::SharesDomain, None) if !rebalance => {
+                    "it stays; `--rebalance` moves such hosts where that is possible"
+                }
+                _ => "it stays: no other host can take its place",
+            };
+            let finding = Finding::warning(format!("host {} ({role} of {cluster}) {}", host.key, flaw.words()));
+            Some(finding.at(host.origin.start()).help(help).of(cluster))
+        };
+        self.flaws.iter().filter_map(describe).collect()
     }
 
     /// The hosts that more than one node set keeps. A run that was killed between two files leaves such, but
@@ -121,6 +162,76 @@ impl<'a> Holdings<'a> {
         };
         contested.map(describe).collect()
     }
+}
+
+/// What speaks against a host that stays; the worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Flaw {
+    /// Another host of the node set is in its topology domain.
+    SharesDomain,
+    /// The node set's labelSelector no longer matches it.
+    NotSelected,
+    /// It has an error that does not pass by itself.
+    Failed,
+    /// Its deletion was asked for.
+    Deleting,
+}
+
+impl Flaw {
+    /// The flaw, in words that complete the sentence "the host …".
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Flaw::SharesDomain => "shares its topology domain with another one of the node set",
+            Flaw::NotSelected => "is no longer what the labelSelector asks for",
+            Flaw::Failed => "has failed",
+            Flaw::Deleting => "is being deleted",
+        }
+    }
+}
+
+/// The hosts of a node set with their flaws, those first that are kept longest.
+fn by_worth<'a>(
+    mut holdings: Vec<Holding<'a>>,
+    node_set: Option<&NodeSet>,
+    site: &Site,
+) -> Vec<(Option<Flaw>, Holding<'a>)> {
+    let hosts = &site.inventory.hosts;
+    let own_flaw = |host: &Host| {
+        if host.deleting {
+            Some(Flaw::Deleting)
+        } else if host.failed {
+            Some(Flaw::Failed)
+        } else {
+            let selected = node_set.is_none_or(|node_set| node_set.selector.matches(&host.labels));
+            (!selected).then_some(Flaw::NotSelected)
+        }
+    };
+    let worth = |flaw: Option<Flaw>, holding: &Holding<'_>| {
+        (hosts[holding.host].consumer.is_none(), flaw, holding.how, holding.host)
+    };
+    holdings.sort_by_key(|holding| worth(own_flaw(&hosts[holding.host]), holding));
+    let mut domains = BTreeSet::new();
+    let mut flawed: Vec<(Option<Flaw>, Holding<'_>)> = Vec::with_capacity(holdings.len());
+    for holding in holdings {
+        let host = &hosts[holding.host];
+        let keys = node_set.iter().flat_map(|node_set| &node_set.topology_keys);
+        let own = keys.filter_map(|key| Some((key, eligibility::domain(host, key)?)));
+        let shares = own.filter(|domain| !domains.insert(*domain)).count() > 0;
+        flawed.push((own_flaw(host).or(shares.then_some(Flaw::SharesDomain)), holding));
+    }
+    flawed.sort_by_key(|(flaw, holding)| worth(*flaw, holding));
+    flawed
+}
+
+/// A host that is given back although a Machine consumes it.
+fn consumed(host: &Host, cluster: &Cluster) -> Option<Finding> {
+    let consumer = host.consumer.as_ref()?;
+    Some(
+        Finding::warning(format!("{} gives host {} back, which {consumer} consumes", cluster.key, host.key))
+            .at(host.origin.at(["spec", "consumerRef"]))
+            .help("it has no other host to give back; scale the tenant's machines down before, or want more hosts")
+            .of(&cluster.key),
+    )
 }
 
 /// Without repetitions of one cluster and role, which a host has that moved from one file to another.

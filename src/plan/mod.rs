@@ -3,34 +3,51 @@
 //! * `holdings`: who has which host before anything is chosen, by the tree and by labels.
 //! * `eligibility`: one rule after the other, why a host may not be taken.
 //! * `demand`: what a node set still wants after the hosts that it keeps.
-//! * `greedy`: chooses among the hosts that may be; the one part that another strategy would replace.
-//! * `shortage`: tells why a node set could not be filled.
+//! * `choose`: chooses hosts for all demands at once, so that a placement is found whenever there is one.
+//!   `kinds` and `classes` make its problem small, `matching` solves it, and `crossing` where hosts are to be apart
+//!   by labels that cross each other.
+//! * `shortage`: the proof that a node set cannot be filled.
 //! * `giving_back`: what becomes of the hosts that clusters give back.
+//! * `explain`: why each host is where it is, for people.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
+mod choose;
+mod classes;
+mod crossing;
 mod demand;
 mod eligibility;
+pub mod explain;
 mod giving_back;
-mod greedy;
 mod holdings;
+mod kinds;
+mod matching;
 mod shortage;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
 
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::finding::Finding;
 use crate::site::state::Release;
 use crate::site::{Cluster, Site};
 
+use choose::{Chosen, choose};
 use demand::Demand;
 use eligibility::Availability;
+use holdings::{Flaw, Holdings};
+
+pub use shortage::{Reason, Refused, Rival, Shortage, Topology};
 
 /// What is to become of every cluster's hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The hosts of every cluster that is planned.
     pub clusters: BTreeMap<ClusterKey, Placement>,
+    /// The node sets that cannot be filled.
+    pub shortages: BTreeMap<(ClusterKey, Role), Shortage>,
     /// The clusters whose files stay as they are.
     pub frozen: BTreeSet<ClusterKey>,
     /// The observed hosts that are being given back, those of earlier runs included.
@@ -54,7 +71,8 @@ pub struct Assigned {
 }
 
 /// How a cluster came by a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum How {
     /// The last run's output has it there.
     Stays,
@@ -66,59 +84,108 @@ pub enum How {
 
 /// Plans every cluster of the site that is valid and not `frozen`.
 ///
-/// A frozen cluster keeps the hosts that the last run's output gives it. A cluster that cannot be planned has
-/// an error among the findings; the rest of the plan is only good for what to report, and a new one, with that
-/// cluster frozen, good for writing.
-pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>) -> (Plan, Vec<Finding>) {
+/// A frozen cluster keeps the hosts that the last run's output gives it. With `rebalance`, hosts that stay but
+/// would not be chosen again are moved where that is possible.
+///
+/// A cluster that cannot be planned has an error among the findings; the rest of the plan is only good for what
+/// to report, and a new one, with that cluster frozen, good for writing.
+pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Plan, Vec<Finding>) {
+    let clusters = in_order(site, frozen);
     let (mut holdings, mut findings) = holdings::read(site, frozen);
     let mut placements: BTreeMap<ClusterKey, Placement> = BTreeMap::new();
-    for cluster in planned(site, frozen) {
-        placements.insert(cluster.key.clone(), holdings.keep(cluster, site));
+    for cluster in &clusters {
+        let (placement, found) = holdings.keep(cluster, site);
+        placements.insert(cluster.key.clone(), placement);
+        findings.extend(found);
     }
     findings.extend(holdings.contested(site));
 
     let mut released = giving_back::still_released(site);
     released.extend(giving_back::newly_released(site, &holdings));
-    let availability = Availability::of_all(site, &holdings, &released);
-
-    let demands: Vec<Demand<'_>> = planned(site, frozen)
-        .flat_map(|cluster| cluster.node_sets.iter().map(move |(role, node_set)| (cluster, *role, node_set)))
-        .map(|(cluster, role, node_set)| {
-            let kept = placements[&cluster.key].get(&role).map_or(&[][..], Vec::as_slice);
-            Demand::new(site, cluster, role, node_set, kept)
-        })
-        .collect();
-    for (demand, chosen) in demands.iter().zip(greedy::choose(site, &availability, &demands)) {
+    let availability = Availability::of_all(site, &holdings.kept_by(), &released);
+    let demands = demands(site, &clusters, &placements, &holdings, rebalance);
+    let mut shortages = BTreeMap::new();
+    for (demand, chosen) in demands.iter().zip(choose(site, &availability, &demands)) {
+        let key = &demand.cluster.key;
         match chosen {
-            Ok(hosts) => {
-                let added = hosts.into_iter().map(|host| Assigned { host, how: How::Added });
-                let placement = placements.entry(demand.cluster.key.clone()).or_default();
-                let assigned = placement.entry(demand.role).or_default();
-                assigned.extend(added);
-                assigned.sort();
+            Ok(chosen) => {
+                findings.extend(demand.unlabelled(site, &chosen.added));
+                let placement = placements.entry(key.clone()).or_default().entry(demand.role).or_default();
+                replace(placement, &chosen, key, &mut holdings);
             }
-            Err(shortage) => findings.push(shortage.explain(site, demand)),
+            Err(shortage) => {
+                findings.push(shortage.finding(site, demand));
+                shortages.insert((key.clone(), demand.role), *shortage);
+            }
         }
     }
+    findings.extend(holdings.flawed(site, rebalance));
 
-    let of_frozen =
-        holdings.kept.iter().flat_map(|(host, keepers)| keepers.iter().map(|(cluster, ..)| (*host, *cluster)));
-    let of_planned = placements
-        .iter()
-        .flat_map(|(cluster, placement)| placement.values().flatten().map(move |assigned| (assigned.host, cluster)));
-    let assigned: BTreeMap<usize, &ClusterKey> = of_frozen.chain(of_planned).collect();
+    let assigned = assigned(&placements, &holdings);
+    released.extend(giving_back::newly_released(site, &holdings));
     released.retain(|host, _| site.inventory.index(host).is_some_and(|index| !assigned.contains_key(&index)));
     findings.extend(giving_back::stuck(site, &released));
     findings.extend(giving_back::surplus(site, &holdings));
     let unlabelled = giving_back::unlabelled(site, &holdings, &assigned);
     let given_back = giving_back::by_cluster(site, &holdings, &assigned);
-    (Plan { clusters: placements, frozen: frozen.clone(), released, unlabelled, given_back }, findings)
+    placements.values_mut().for_each(|placement| placement.retain(|_, assigned| !assigned.is_empty()));
+    let plan = Plan { clusters: placements, shortages, frozen: frozen.clone(), released, unlabelled, given_back };
+    (plan, findings)
 }
 
-/// The clusters to plan, in the order in which they choose: by namespace and name.
-fn planned<'a>(site: &'a Site, frozen: &'a BTreeSet<ClusterKey>) -> impl Iterator<Item = &'a Cluster> {
-    site.clusters
-        .values()
-        .filter_map(|request| request.cluster.as_ref())
-        .filter(|cluster| !frozen.contains(&cluster.key))
+/// The clusters to plan, in the order in which they are served: by priority, namespace and name.
+fn in_order<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> Vec<&'a Cluster> {
+    let valid = site.clusters.values().filter_map(|request| request.cluster.as_ref());
+    let mut clusters: Vec<&Cluster> = valid.filter(|cluster| !frozen.contains(&cluster.key)).collect();
+    clusters.sort_by_key(|cluster| (Reverse(cluster.priority), &cluster.key));
+    clusters
+}
+
+/// What every node set wants. A host that is lost, or with `rebalance` not what its node set wants, gives way to a
+/// spare one; not while a Machine consumes it.
+fn demands<'a>(
+    site: &'a Site,
+    clusters: &[&'a Cluster],
+    placements: &BTreeMap<ClusterKey, Placement>,
+    holdings: &Holdings<'_>,
+    rebalance: bool,
+) -> Vec<Demand<'a>> {
+    let gives_way = |host: usize| {
+        let in_use = site.inventory.hosts[host].consumer.is_some();
+        match holdings.flaws.get(&host) {
+            Some(Flaw::Deleting) => true,
+            Some(Flaw::Failed) => !in_use,
+            Some(Flaw::NotSelected | Flaw::SharesDomain) => rebalance && !in_use,
+            None => false,
+        }
+    };
+    let node_sets = clusters.iter().flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
+    let demand = |(cluster, (role, node_set)): (&'a Cluster, (&Role, &'a _))| {
+        let kept = placements.get(&cluster.key).and_then(|placement| placement.get(role));
+        Demand::new(site, cluster, *role, node_set, kept.map_or(&[], Vec::as_slice), gives_way)
+    };
+    node_sets.map(demand).collect()
+}
+
+/// Puts the chosen hosts into a placement, and takes those out in whose place they come.
+fn replace<'a>(placement: &mut Vec<Assigned>, chosen: &Chosen, cluster: &'a ClusterKey, holdings: &mut Holdings<'a>) {
+    for host in &chosen.replaced {
+        if let Some(at) = placement.iter().position(|assigned| assigned.host == *host) {
+            let assigned = placement.remove(at);
+            holdings.give_back(cluster, assigned.host, assigned.how);
+        }
+    }
+    placement.extend(chosen.added.iter().map(|host| Assigned { host: *host, how: How::Added }));
+    placement.sort();
+}
+
+/// Whose each assigned host is, those of frozen clusters included.
+fn assigned<'a>(
+    placements: &'a BTreeMap<ClusterKey, Placement>,
+    holdings: &Holdings<'a>,
+) -> BTreeMap<usize, &'a ClusterKey> {
+    let planned = placements
+        .iter()
+        .flat_map(|(cluster, placement)| placement.values().flatten().map(move |assigned| (assigned.host, cluster)));
+    holdings.kept_by().into_iter().chain(planned).collect()
 }

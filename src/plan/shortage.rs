@@ -1,98 +1,273 @@
-//! Tells why a node set could not be filled.
+//! Why a node set cannot be filled: a proof that a person can check by counting.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::Expression;
+use serde::Serialize;
 
 use super::demand::Demand;
-use super::eligibility::Refusal;
+use super::eligibility::{self, Refusal};
+use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::finding::Finding;
 use crate::site::{Host, Site};
 
-/// How many rules and how many hosts of each a message names.
-const RULES_SHOWN: usize = 5;
+/// How many rules, hosts of each, rivals and domains a message names.
+const RULES_SHOWN: usize = 8;
 const HOSTS_SHOWN: usize = 3;
+const RIVALS_SHOWN: usize = 4;
+const DOMAINS_SHOWN: usize = 8;
 
-/// There are not enough hosts for a node set.
-pub(super) struct Shortage {
-    /// How many of the missing hosts were found.
-    pub(super) found: usize,
-    /// Why each other host was refused, in the inventory's order.
-    pub(super) refusals: Vec<(usize, Refusal)>,
+/// A node set that cannot be filled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shortage {
+    /// How many hosts the node set wants in all.
+    pub wanted: usize,
+    /// How many it has, which stay.
+    pub kept: usize,
+    /// How many more could be found for it.
+    pub found: usize,
+    /// How many hosts its labelSelector matches besides those that it has.
+    pub matching: usize,
+    /// Where those are, for each topology key.
+    pub topology: Vec<Topology>,
+    /// Why there are not more.
+    pub reason: Reason,
+    /// Why hosts are refused, the commonest reason first.
+    pub refused: Vec<Refused>,
+    /// A label that it asks for and that no host has, with one of the same name that hosts do have.
+    pub unknown_label: Option<(String, Option<String>)>,
+}
+
+/// Why a node set cannot have all the hosts that it wants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reason {
+    /// There are too few hosts.
+    #[serde(rename_all = "camelCase")]
+    Counted {
+        /// The node sets that want the same hosts, itself included: in the order in which they choose.
+        rivals: Vec<Rival>,
+        /// How many more hosts all of these can have together, at most; fewer than they miss.
+        can_be_had: usize,
+        /// Whether there would be more if hosts could share a topology domain.
+        limited_by_topology: bool,
+    },
+    /// There are enough hosts for each of its topology keys, but not for all at once.
+    Crossing,
+    /// There may be enough hosts for all of its topology keys at once, but it takes too long to tell.
+    Undecided,
+}
+
+impl Reason {
+    pub(super) fn counted<'a>(
+        rivals: impl Iterator<Item = &'a Demand<'a>>,
+        can_be_had: usize,
+        limited_by_topology: bool,
+    ) -> Self {
+        let rivals =
+            rivals.map(|rival| Rival { cluster: rival.cluster.key.clone(), role: rival.role, missing: rival.missing });
+        Reason::Counted { rivals: rivals.collect(), can_be_had, limited_by_topology }
+    }
+
+    fn rivals(&self) -> &[Rival] {
+        match self {
+            Reason::Counted { rivals, .. } => rivals,
+            Reason::Crossing | Reason::Undecided => &[],
+        }
+    }
+}
+
+/// The topology domains of the hosts that a labelSelector matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Topology {
+    /// The topologyKey.
+    pub key: String,
+    /// Whether it would be filled, or fuller, if hosts could share a domain.
+    pub limits: bool,
+    /// The domains of matching hosts.
+    pub domains: BTreeSet<String>,
+    /// Those of them in which the node set has a host.
+    pub used: BTreeSet<String>,
+}
+
+/// A node set that wants hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Rival {
+    /// Of this cluster.
+    pub cluster: ClusterKey,
+    /// For this role.
+    pub role: Role,
+    /// So many more than it has.
+    pub missing: usize,
+}
+
+/// The hosts that one rule refuses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// The rule, as in "5 in use".
+    pub rule: String,
+    /// The hosts.
+    pub hosts: Vec<HostKey>,
 }
 
 impl Shortage {
-    /// The finding: how many hosts are missing, by which constraint, and why the others were refused.
-    pub(super) fn explain(&self, site: &Site, demand: &Demand<'_>) -> Finding {
-        let Demand { cluster, role, wanted, missing, .. } = demand;
-        let short = missing - self.found;
-        let has = wanted - missing;
-        let message = format!(
-            "{short} of the {wanted} {role} hosts of {} cannot be found: {}",
-            cluster.key,
-            self.constraint(site, demand)
-        );
-        let free = if self.found == 1 { "1 more is free".to_owned() } else { format!("{} more are free", self.found) };
-        let mut help = vec![format!("the cluster has {has}, and {free}")];
-        if !self.refusals.is_empty() {
-            help[0] += &format!("; of the other {} hosts", self.refusals.len());
+    /// `refusals` has every host that the node set does not have, and why it is refused, if it is.
+    pub(super) fn new(
+        site: &Site,
+        demand: &Demand<'_>,
+        found: usize,
+        refusals: BTreeMap<usize, Option<Refusal>>,
+        reason: Reason,
+    ) -> Self {
+        let limited_by_topology = matches!(reason, Reason::Counted { limited_by_topology: true, .. });
+        let hosts = &site.inventory.hosts;
+        let matching: Vec<&Host> = refusals
+            .iter()
+            .filter(|(_, refusal)| !matches!(refusal, Some(Refusal::NotSelected(_))))
+            .map(|(host, _)| &hosts[*host])
+            .collect();
+        let topology = demand.needs.topology_keys.iter().map(|key| {
+            let domains = |hosts: &mut dyn Iterator<Item = &Host>| -> BTreeSet<String> {
+                hosts.filter_map(|host| eligibility::domain(host, key)).map(str::to_owned).collect()
+            };
+            let used = domains(&mut demand.kept.iter().map(|host| &hosts[*host]));
+            let domain_taken = |refusal: &Refusal| matches!(refusal, Refusal::DomainTaken { key: of, .. } if of == key);
+            let limits = limited_by_topology || refusals.values().flatten().any(domain_taken);
+            Topology { key: (*key).to_owned(), limits, domains: domains(&mut matching.iter().copied()), used }
+        });
+        let topology = topology.collect();
+        Self {
+            wanted: demand.wanted,
+            kept: demand.kept.len(),
+            found,
+            matching: matching.len(),
+            topology,
+            reason,
+            unknown_label: if matching.is_empty() { unknown_label(hosts, demand) } else { None },
+            refused: by_rule(site, &refusals),
         }
-        let rules = self.by_rule();
-        for (rule, hosts) in rules.iter().take(RULES_SHOWN) {
-            let names: Vec<String> =
-                hosts.iter().take(HOSTS_SHOWN).map(|host| site.inventory.hosts[*host].key.to_string()).collect();
-            let more = if hosts.len() > HOSTS_SHOWN { ", …" } else { "" };
-            help.push(format!("{:>5} {rule} ({}{more})", hosts.len(), names.join(", ")));
-        }
-        if rules.len() > RULES_SHOWN {
-            let others: usize = rules[RULES_SHOWN..].iter().map(|(_, hosts)| hosts.len()).sum();
-            help.push(format!("{others:>5} are refused for other reasons"));
-        }
-        Finding::error(message)
-            .at(cluster.origin.at(["spec", "nodes", role.as_str(), "count"]))
-            .help(help.join("\n"))
-            .of(&cluster.key)
     }
 
-    /// The refused hosts by the rule that refuses them, the commonest first.
-    fn by_rule(&self) -> Vec<(String, Vec<usize>)> {
-        let mut by_rule: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (host, refusal) in &self.refusals {
-            by_rule.entry(refusal.rule()).or_default().push(*host);
-        }
-        let mut rules: Vec<(String, Vec<usize>)> = by_rule.into_iter().collect();
-        rules.sort_by_key(|(_, hosts)| std::cmp::Reverse(hosts.len()));
-        rules
+    /// The finding about the node set of this role.
+    pub(super) fn finding(&self, site: &Site, demand: &Demand<'_>) -> Finding {
+        let Demand { cluster, role, .. } = demand;
+        let short = self.wanted - self.kept - self.found;
+        Finding::error(format!(
+            "{short} of the {} {role} hosts of {} cannot be found: {}",
+            self.wanted,
+            cluster.key,
+            self.constraint(site.inventory.hosts.len())
+        ))
+        .at(cluster.origin.at(["spec", "nodes", role.as_str(), "count"]))
+        .help(self.proof().join("\n"))
+        .of(&cluster.key)
     }
 
     /// The constraint that decides: what has to change for the node set to be filled.
-    fn constraint(&self, site: &Site, demand: &Demand<'_>) -> String {
-        let hosts = &site.inventory.hosts;
-        if hosts.is_empty() {
+    pub fn constraint(&self, hosts: usize) -> String {
+        if hosts == 0 {
             return "the repo has no BareMetalHost".to_owned();
         }
-        let refused_by = |is: fn(&Refusal) -> bool| self.refusals.iter().filter(|(_, refusal)| is(refusal)).count();
-        let others = self.refusals.len() - refused_by(|refusal| *refusal == Refusal::NotSelected) + self.found;
-        if others == 0 {
-            let hint = unknown_label(hosts, demand).unwrap_or_default();
-            let besides = if demand.kept.is_empty() { "" } else { " besides those that it has" };
+        if self.matching == 0 && !self.refused.is_empty() {
+            let besides = if self.kept == 0 { "" } else { " besides those that it has" };
+            let hint = match &self.unknown_label {
+                Some((wanted, Some(alike))) => format!(" (none has a label {wanted}; did you mean {alike}?)"),
+                Some((wanted, None)) => format!(" (none has a label {wanted})"),
+                None => String::new(),
+            };
             return format!("its labelSelector matches no host{besides}{hint}");
         }
-        let selected = others + demand.kept.len();
-        if selected < demand.wanted {
+        match &self.reason {
+            Reason::Counted { rivals, can_be_had, .. } if rivals.len() > 1 => {
+                let missing: usize = rivals.iter().map(|rival| rival.missing).sum();
+                return format!(
+                    "{} node sets compete for the same hosts, want {missing} more together and can have {can_be_had} \
+                     at most",
+                    rivals.len(),
+                );
+            }
+            Reason::Counted { .. } => {}
+            Reason::Crossing => return "no choice of hosts is apart by all of its topologyKeys at once".to_owned(),
+            Reason::Undecided => {
+                return "it takes too long to tell whether a choice of hosts is apart by all of its topologyKeys"
+                    .to_owned();
+            }
+        }
+        let selected = self.matching + self.kept;
+        if !self.refused.is_empty() && selected < self.wanted {
             return format!("its labelSelector matches only {selected} of all hosts");
         }
-        match demand.needs.topology_key {
-            Some(key) if refused_by(|refusal| matches!(refusal, Refusal::DomainTaken { .. })) > 0 => {
-                format!("its topologyKey wants every host in another domain of {key}")
-            }
-            _ => format!("too few of the {selected} hosts that its labelSelector matches can be taken"),
+        let limits: Vec<&str> =
+            self.topology.iter().filter(|topology| topology.limits).map(|topology| topology.key.as_str()).collect();
+        if limits.is_empty() {
+            return format!("too few of the {selected} hosts that its labelSelector matches can be taken");
         }
+        format!("its topologyKey wants every host in another domain of {}", limits.join(", and in another one of "))
+    }
+
+    /// What can be checked by counting, line by line.
+    pub fn proof(&self) -> Vec<String> {
+        let free = if self.found == 1 { "1 more is free".to_owned() } else { format!("{} more are free", self.found) };
+        let mut lines = vec![format!("the node set has {} of {}, and {free}", self.kept, self.wanted)];
+        for Topology { key, domains, used, .. } in self.topology.iter().filter(|_| self.matching > 0) {
+            let used = domains.intersection(used).count();
+            let (named, of_key) = (some_of(domains.iter(), DOMAINS_SHOWN), counted(domains.len(), "domain"));
+            let used = if used == 0 { String::new() } else { format!(", {used} of which it uses already") };
+            let matching = match self.matching {
+                1 => "1 other host matches".to_owned(),
+                count => format!("{count} other hosts match"),
+            };
+            lines.push(format!("{matching}, in {of_key} of {key} ({named}){used}"));
+        }
+        if self.reason.rivals().len() > 1 {
+            let rivals = self
+                .reason
+                .rivals()
+                .iter()
+                .map(|Rival { cluster, role, missing }| format!("{cluster} {role} ({missing})"));
+            lines
+                .push(format!("competing node sets, with the hosts that they miss: {}", some_of(rivals, RIVALS_SHOWN)));
+        }
+        let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
+        if total > 0 {
+            lines.push(format!("{} cannot serve it:", counted(total, "other host")));
+        }
+        for Refused { rule, hosts } in self.refused.iter().take(RULES_SHOWN) {
+            lines.push(format!("{:>5} {rule} ({})", hosts.len(), some_of(hosts.iter(), HOSTS_SHOWN)));
+        }
+        if self.refused.len() > RULES_SHOWN {
+            let others: usize = self.refused[RULES_SHOWN..].iter().map(|refused| refused.hosts.len()).sum();
+            lines.push(format!("{others:>5} for other reasons"));
+        }
+        lines
     }
 }
 
-/// A label that the selector asks for and that no host has, with one of the same name that hosts do have.
-fn unknown_label(hosts: &[Host], demand: &Demand<'_>) -> Option<String> {
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The first of some things, and an ellipsis if there are more.
+fn some_of<T: ToString>(things: impl ExactSizeIterator<Item = T>, shown: usize) -> String {
+    let more = if things.len() > shown { ", …" } else { "" };
+    let first: Vec<String> = things.take(shown).map(|thing| thing.to_string()).collect();
+    format!("{}{more}", first.join(", "))
+}
+
+fn by_rule(site: &Site, refusals: &BTreeMap<usize, Option<Refusal>>) -> Vec<Refused> {
+    let mut by_rule: BTreeMap<String, Vec<HostKey>> = BTreeMap::new();
+    for (host, refusal) in refusals {
+        if let Some(refusal) = refusal {
+            by_rule.entry(refusal.rule()).or_default().push(site.inventory.hosts[*host].key.clone());
+        }
+    }
+    let mut rules: Vec<Refused> = by_rule.into_iter().map(|(rule, hosts)| Refused { rule, hosts }).collect();
+    rules.sort_by_key(|refused| std::cmp::Reverse(refused.hosts.len()));
+    rules
+}
+
+fn unknown_label(hosts: &[Host], demand: &Demand<'_>) -> Option<(String, Option<String>)> {
     let wanted = demand.needs.selector.clone().into_iter().find_map(|expression| match expression {
         Expression::In(key, _) | Expression::Equal(key, _) | Expression::Exists(key) => {
             hosts.iter().all(|host| !host.labels.contains_key(&key)).then_some(key)
@@ -101,8 +276,6 @@ fn unknown_label(hosts: &[Host], demand: &Demand<'_>) -> Option<String> {
     })?;
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
     let alike = hosts.iter().flat_map(|host| host.labels.keys()).find(|key| name(key) == name(&wanted));
-    Some(match alike {
-        Some(alike) => format!(" (none has a label {wanted}; did you mean {alike}?)"),
-        None => format!(" (none has a label {wanted})"),
-    })
+    let alike = alike.cloned();
+    Some((wanted, alike))
 }

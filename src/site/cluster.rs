@@ -17,6 +17,8 @@ pub struct Cluster {
     pub key: ClusterKey,
     /// Where the SIPCluster stands.
     pub origin: Origin,
+    /// Clusters with a higher one choose their hosts first.
+    pub priority: i64,
     /// What it asks for each role; a role that is not there gets no hosts.
     pub node_sets: BTreeMap<Role, NodeSet>,
     /// Its services, in the order in which they are applied and named.
@@ -28,8 +30,8 @@ pub struct Cluster {
 pub struct NodeSet {
     /// Which hosts may be taken.
     pub selector: Selector,
-    /// The label whose value is a host's topology domain.
-    pub topology_key: Option<String>,
+    /// The labels whose values are a host's topology domains: no two hosts share a value of any of them.
+    pub topology_keys: Vec<String>,
     /// Hosts wanted to run on.
     pub active: usize,
     /// Hosts wanted as slack for upgrades.

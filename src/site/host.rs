@@ -7,7 +7,7 @@ use super::builds::Builds;
 use super::networks::{Network, Networks, Unaddressed};
 use super::settings::{self, Mode};
 use crate::api::assignment::{self, Claim, GivenBack};
-use crate::api::host::{BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
+use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
 use crate::api::names::HostKey;
 use crate::api::network_data::NoAddress;
 use crate::finding::Finding;
@@ -42,6 +42,8 @@ pub struct Host {
     pub deleting: bool,
     /// The error that it is in.
     pub error: Option<String>,
+    /// Whether that is an error that does not pass by itself.
+    pub failed: bool,
     /// Its provisioning state, where a snapshot knows one.
     pub state: Option<String>,
     /// The annotation that keeps it from being taken.
@@ -246,6 +248,8 @@ impl Descriptions {
             bmc: spec.and_then(|spec| spec.bmc.clone()),
             consumer,
             deleting,
+            failed: error.is_some()
+                && status.and_then(|status| status.error_type.as_deref()) != Some(host::PASSING_ERROR),
             error,
             state,
             reserved_by,

@@ -78,7 +78,7 @@ impl Site {
 
         let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
         for document in objects.clusters {
-            let objects::ClusterDocument { key, origin, spec } = document;
+            let objects::ClusterDocument { key, origin, priority, spec } = document;
             if let Some(other) = clusters.get(&key) {
                 findings.push(
                     Finding::error(format!("there are two SIPClusters {key}"))
@@ -90,7 +90,7 @@ impl Site {
                 continue;
             }
             let cluster = spec.and_then(|spec| {
-                let (cluster, found) = request::check(key.clone(), origin.clone(), &spec);
+                let (cluster, found) = request::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
                 findings.extend(found);
                 cluster
             });

@@ -10,6 +10,7 @@ use super::builds::Builds;
 use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::networks::NetworkSecret;
+use crate::api::assignment::PRIORITY;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, SecretKey};
@@ -33,6 +34,8 @@ pub(super) struct Objects {
 pub(super) struct ClusterDocument {
     pub(super) key: ClusterKey,
     pub(super) origin: Origin,
+    /// The annotation that says how it comes before others.
+    pub(super) priority: Option<String>,
     /// What it asks for; nothing when it cannot be read, which a finding says.
     pub(super) spec: Option<Box<SIPClusterSpec>>,
 }
@@ -109,7 +112,8 @@ pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, V
         let spec = spec.and_then(|spec| {
             spec.map_err(|error| names.findings.push(unreadable(&origin, &error, sipcluster::KIND).of(&key))).ok()
         });
-        objects.clusters.push(ClusterDocument { key, origin, spec });
+        let priority = metadata.annotations.and_then(|annotations| annotations.get(PRIORITY).cloned());
+        objects.clusters.push(ClusterDocument { key, origin, priority, spec });
     }
     for (origin, host) in hosts {
         let Some((namespace, name)) = names.of(host::KIND, &origin, &host.metadata) else { continue };

@@ -8,13 +8,19 @@ use kube::core::Selector;
 
 use super::cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
 use super::selector;
+use crate::api::assignment::PRIORITY;
 use crate::api::names::{ClusterKey, NodePort, ObjectName, Role, is_label_key, is_label_value};
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::Finding;
 use crate::source::{Origin, Step};
 
 /// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not returned.
-pub(super) fn check(key: ClusterKey, origin: Origin, spec: &SIPClusterSpec) -> (Option<Cluster>, Vec<Finding>) {
+pub(super) fn check(
+    key: ClusterKey,
+    origin: Origin,
+    priority: Option<&str>,
+    spec: &SIPClusterSpec,
+) -> (Option<Cluster>, Vec<Finding>) {
     let mut check = Check { key: &key, origin: &origin, findings: Vec::new() };
     if !is_label_value(key.name.as_str()) {
         check.error(
@@ -23,11 +29,12 @@ pub(super) fn check(key: ClusterKey, origin: Origin, spec: &SIPClusterSpec) -> (
             "choose a shorter name",
         );
     }
+    let priority = check.priority(priority);
     let node_sets = check.node_sets(spec);
     let services = check.services(&spec.services);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
-    (valid.then_some(Cluster { key, origin, node_sets, services }), findings)
+    (valid.then_some(Cluster { key, origin, priority, node_sets, services }), findings)
 }
 
 /// Checks one SIPCluster and collects what is wrong with it.
@@ -51,6 +58,18 @@ impl Check<'_> {
 
     fn warn(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
         self.findings.push(Finding::warning(message).at(self.origin.at(route)).help(help).of(self.key));
+    }
+
+    fn priority(&mut self, annotation: Option<&str>) -> i64 {
+        let Some(text) = annotation else { return 0 };
+        text.trim().parse().unwrap_or_else(|_| {
+            self.error(
+                vec!["metadata".into(), "annotations".into(), PRIORITY.into()],
+                format!("the priority `{text}` is no whole number"),
+                "write a number in quotes, such as \"10\"; clusters with a higher one choose first",
+            );
+            0
+        })
     }
 
     fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Role, NodeSet> {
@@ -97,14 +116,7 @@ impl Check<'_> {
                 Selector::default()
             }),
         };
-        let topology_key = node_set.topology_key.clone().filter(|key| !key.is_empty());
-        if let Some(key) = topology_key.as_ref().filter(|key| !is_label_key(key)) {
-            self.error(
-                below(route, ["topologyKey".into()]),
-                format!("`{key}` is not the key of a label"),
-                "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
-            );
-        }
+        let topology_keys = self.topology_keys(node_set, route);
         let count_route = below(route, ["count".into()]);
         let count = node_set.count.clone().unwrap_or_default();
         if count.active.is_none() {
@@ -128,7 +140,26 @@ impl Check<'_> {
         };
         let active = number("active", count.active);
         let standby = number("standby", count.standby);
-        NodeSet { selector, topology_key, active, standby }
+        NodeSet { selector, topology_keys, active, standby }
+    }
+
+    fn topology_keys(&mut self, node_set: &sipcluster::NodeSet, route: &Route) -> Vec<String> {
+        let first = node_set.topology_key.iter().map(|key| (vec!["topologyKey".into()], key));
+        let more = node_set.topology_keys.iter().flatten().enumerate();
+        let more = more.map(|(index, key)| (vec!["topologyKeys".into(), index.into()], key));
+        let mut keys: Vec<String> = Vec::new();
+        for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
+            if !is_label_key(key) {
+                self.error(
+                    below(route, at),
+                    format!("`{key}` is not the key of a label"),
+                    "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
+                );
+            } else if !keys.contains(key) {
+                keys.push(key.clone());
+            }
+        }
+        keys
     }
 
     fn services(&mut self, services: &sipcluster::Services) -> Vec<Service> {

@@ -247,9 +247,6 @@ impl Host {
                 _ => return Some("has no address"),
             }
         }
-        if node_set.topology_key.is_some_and(|key| !key.is_empty() && self.domain(key).is_none()) {
-            return Some("has no topology domain");
-        }
         let own = |claim: &Claim| matches!(claim, Claim::Cluster(key, _) if *key == cluster.key);
         if self.claims().any(|claim| !own(claim)) {
             return Some("bears labels of somebody else");

@@ -1,0 +1,183 @@
+//! Chooses hosts for all demands at once.
+//!
+//! Clusters are accepted one by one, in the order of their demands; each exactly when it can be served together
+//! with all before it, which may then get other new hosts than without it. So no order of hosts or of node sets
+//! can be in the way of a placement that exists. Hosts that stay never move.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::classes::Instance;
+use super::crossing::{self, Unsatisfied};
+use super::demand::Demand;
+use super::eligibility::{self, Availability, Refusal};
+use super::matching::{Cut, Matching, Pick};
+use super::shortage::{Reason, Shortage};
+use crate::site::{Cluster, Host, Site};
+
+/// How many shortages are told host by host. Nobody reads more, and each takes a look at every host.
+const TOLD_IN_FULL: usize = 100;
+
+/// The hosts for one demand.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chosen {
+    pub(super) added: Vec<usize>,
+    /// Hosts of the node set in whose place some of those come.
+    pub(super) replaced: Vec<usize>,
+}
+
+/// Chooses for all demands, which come cluster by cluster. For each, as many hosts as are missing, or why there
+/// are not so many.
+pub(super) fn choose(
+    site: &Site,
+    availability: &[Availability],
+    demands: &[Demand<'_>],
+) -> Vec<Result<Chosen, Box<Shortage>>> {
+    let mut results: Vec<Result<Chosen, Box<Shortage>>> = demands.iter().map(|_| Ok(Chosen::default())).collect();
+    let open: Vec<usize> = (0..demands.len()).filter(|demand| demands[*demand].is_open()).collect();
+    if open.is_empty() {
+        return results;
+    }
+    let hosts = &site.inventory.hosts;
+    let instance = Instance::new(hosts, availability, demands, &open);
+    let all: Vec<usize> = (0..open.len()).collect();
+    let clusters = all.chunk_by(|a, b| demands[open[*a]].cluster.key == demands[open[*b]].cluster.key);
+    let crosses = instance.crossing.iter().any(|keys| !keys.is_empty());
+    let served = if crosses {
+        serve_crossing(&instance, clusters)
+    } else {
+        serve(&instance, clusters, |index| {
+            let replaceable = demands[open[index]].replaceable.iter();
+            replaceable.map(|host| (*host, instance.domain_of(hosts, index, *host))).collect()
+        })
+    };
+
+    let mut next: Vec<_> = instance.hosts.iter().map(|hosts| hosts.iter()).collect();
+    let mut takers: HashMap<usize, &Cluster> = HashMap::new();
+    for (index, (picks, replaced)) in served.picks.iter().zip(served.replaced).enumerate() {
+        let added: Vec<usize> = picks.iter().filter_map(|pick| next[pick.class].next().copied()).collect();
+        takers.extend(added.iter().map(|host| (*host, demands[open[index]].cluster)));
+        results[open[index]] = Ok(Chosen { added, replaced });
+    }
+    for (told, Unserved { index, found, why }) in served.unserved.into_iter().enumerate() {
+        let demand = &demands[open[index]];
+        let refusals = (told < TOLD_IN_FULL).then(|| refusals(hosts, availability, demand, &takers));
+        let why = match why {
+            Why::Cut(cut) => {
+                let rivals = cut.demands.iter().map(|rival| &demands[open[*rival]]);
+                let capacity: usize = cut.classes.iter().map(|class| instance.problem.capacities[*class]).sum();
+                Reason::counted(rivals, capacity + cut.domains.len(), !cut.domains.is_empty())
+            }
+            Why::Crossing => Reason::Crossing,
+            Why::Undecided => Reason::Undecided,
+        };
+        let shortage = Shortage::new(site, demand, found, refusals.unwrap_or_default(), why);
+        results[open[index]] = Err(Box::new(shortage));
+    }
+    results
+}
+
+/// What came of serving the demands of a problem.
+struct Served {
+    /// The picks of each demand.
+    picks: Vec<Vec<Pick>>,
+    /// The hosts of each demand in whose place some of the picks come.
+    replaced: Vec<Vec<usize>>,
+    unserved: Vec<Unserved>,
+}
+
+/// A demand that could not be served.
+struct Unserved {
+    index: usize,
+    found: usize,
+    why: Why,
+}
+
+/// Why a demand could not be served.
+enum Why {
+    Cut(Cut),
+    Crossing,
+    Undecided,
+}
+
+/// Serves clusters one by one, and then replaces hosts where spare ones are left: `replaceable` has those of a
+/// demand, with their domains in its pool.
+fn serve<'i>(
+    instance: &Instance<'_>,
+    clusters: impl Iterator<Item = &'i [usize]>,
+    replaceable: impl Fn(usize) -> Vec<(usize, Option<usize>)>,
+) -> Served {
+    let mut matching = Matching::new(&instance.problem);
+    let mut unserved = Vec::new();
+    let mut accepted: Vec<usize> = Vec::new();
+    for cluster in clusters {
+        match matching.accept(cluster) {
+            Ok(()) => accepted.extend(cluster),
+            Err(cuts) => unserved.extend(cuts.into_iter().map(of_cut)),
+        }
+    }
+    let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
+    for index in accepted {
+        for (host, domain) in replaceable(index) {
+            if matching.accept_one_more(index, domain) {
+                replaced[index].push(host);
+            }
+        }
+    }
+    Served { picks: matching.picks, replaced, unserved }
+}
+
+/// Serves clusters one by one where topology keys cross each other. Nothing is replaced then.
+fn serve_crossing<'i>(instance: &Instance<'_>, clusters: impl Iterator<Item = &'i [usize]>) -> Served {
+    let count = instance.problem.demands.len();
+    let mut served = Served { picks: vec![Vec::new(); count], replaced: vec![Vec::new(); count], unserved: Vec::new() };
+    let mut accepted: Vec<usize> = Vec::new();
+    for cluster in clusters {
+        let together: Vec<usize> = accepted.iter().chain(cluster).copied().collect();
+        let whole =
+            |why: fn() -> Why| cluster.iter().map(move |index| Unserved { index: *index, found: 0, why: why() });
+        match crossing::satisfy(instance, &together) {
+            Ok(picks) => {
+                served.picks = picks;
+                accepted = together;
+            }
+            Err(Unsatisfied::ByOneKey(cuts)) => served.unserved.extend(cuts.into_iter().map(of_cut)),
+            Err(Unsatisfied::Crossing) => served.unserved.extend(whole(|| Why::Crossing)),
+            Err(Unsatisfied::Undecided) => served.unserved.extend(whole(|| Why::Undecided)),
+        }
+    }
+    served
+}
+
+fn of_cut((index, found, cut): (usize, usize, Cut)) -> Unserved {
+    Unserved { index, found, why: Why::Cut(cut) }
+}
+
+/// Why each host is not for a demand, but for those that could serve it if fewer were missing.
+fn refusals(
+    hosts: &[Host],
+    availability: &[Availability],
+    demand: &Demand<'_>,
+    takers: &HashMap<usize, &Cluster>,
+) -> BTreeMap<usize, Option<Refusal>> {
+    let others = hosts.iter().enumerate().filter(|(index, _)| !demand.kept.contains(index));
+    others
+        .map(|(index, host)| {
+            let taken = takers.get(&index).map(|cluster| Refusal::Assigned(cluster.key.clone()));
+            (index, taken_or_refused(host, demand, &availability[index], taken))
+        })
+        .collect()
+}
+
+/// Why a host is not for a demand: what the labelSelector says comes first, for it says most.
+pub(super) fn taken_or_refused(
+    host: &Host,
+    demand: &Demand<'_>,
+    availability: &Availability,
+    taken: Option<Refusal>,
+) -> Option<Refusal> {
+    eligibility::not_selected(host, demand.needs.selector)
+        .or_else(|| availability.refuses(&demand.cluster.key).cloned())
+        .or(taken)
+        .or_else(|| eligibility::unfit(host, &demand.needs))
+        .or_else(|| demand.domain_taken(host))
+}

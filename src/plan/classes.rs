@@ -1,0 +1,246 @@
+//! From hosts and demands to a matching problem: hosts that are alike in all that matters form a class, so that
+//! the problem is small however many hosts there are.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::demand::Demand;
+use super::eligibility::{self, Availability, Needs};
+use super::kinds::Kinds;
+use super::matching::{self, Choice, Domain, Pool, Problem};
+use crate::api::names::ClusterKey;
+use crate::site::Host;
+
+/// A matching problem, and what its indices stand for. Its demands are those that it was made from.
+pub(super) struct Instance<'a> {
+    pub(super) problem: Problem,
+    /// The hosts of each class, in the inventory's order.
+    pub(super) hosts: Vec<Vec<usize>>,
+    /// The values of all topology keys, for each class.
+    pub(super) values: Vec<Vec<Option<&'a str>>>,
+    /// For each pool the places, in those values, of keys that cross each other: none of them keeps hosts apart for
+    /// the others as well.
+    pub(super) crossing: Vec<Vec<usize>>,
+    /// The topology key of each pool's domains.
+    keys: Vec<Option<&'a str>>,
+    /// The domains of each pool, by the value of the topology key; none for hosts without the label.
+    domains: Vec<HashMap<Option<&'a str>, usize>>,
+}
+
+/// All in which two hosts of a class are alike: their kind, the cluster that alone may take them, their domains.
+/// Where there are several topology keys, a host that lacks one of them is a class by itself.
+type Alike<'a> = (usize, Option<&'a ClusterKey>, Vec<Option<&'a str>>, Option<usize>);
+
+/// Hosts that are alike.
+struct Class<'a> {
+    /// The cluster that alone may take them, where it is so.
+    only: Option<&'a ClusterKey>,
+    /// The values of all topology keys.
+    domains: Vec<Option<&'a str>>,
+    hosts: Vec<usize>,
+}
+
+impl<'a> Instance<'a> {
+    /// The problem of serving the `open` ones of all demands, which come cluster by cluster, with hosts that
+    /// nobody has.
+    pub(super) fn new(hosts: &'a [Host], availability: &'a [Availability], all: &[Demand<'a>], open: &[usize]) -> Self {
+        let demands: Vec<&Demand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
+        let mut needs: Vec<&Needs<'a>> = Vec::new();
+        let mut index = HashMap::new();
+        let pool_of: Vec<usize> = demands
+            .iter()
+            .map(|demand| {
+                *index.entry(demand.needs.key()).or_insert_with(|| {
+                    needs.push(&demand.needs);
+                    needs.len() - 1
+                })
+            })
+            .collect();
+        let spread_by = commonest_key(all);
+        let topology: BTreeSet<&str> =
+            needs.iter().flat_map(|needs| &needs.topology_keys).copied().chain(spread_by).collect();
+        let topology: Vec<&str> = topology.into_iter().collect();
+        let kinds = Kinds::new(hosts, &needs);
+        let (classes, of_kind) = classify(hosts, availability, &kinds, &topology);
+
+        let members: Vec<Vec<usize>> = needs
+            .iter()
+            .map(|needs| {
+                let kinds = kinds.meeting(hosts, needs);
+                let mut members: Vec<usize> = kinds.into_iter().flat_map(|kind| &of_kind[kind]).copied().collect();
+                members.sort_unstable_by_key(|class| classes[*class].hosts.first());
+                members
+            })
+            .collect();
+        let groups = number(demands.iter().map(|demand| &demand.cluster.key));
+        let contention = contention(&demands, &pool_of, &members, &classes);
+        let mut keys = Vec::with_capacity(needs.len());
+        let mut domains = Vec::with_capacity(needs.len());
+        let mut pools = Vec::with_capacity(needs.len());
+        let mut crossing = Vec::with_capacity(needs.len());
+        for (needs, members) in needs.iter().zip(&members) {
+            let place = |key: &str| topology.iter().position(|other| *other == key);
+            let own: Vec<usize> = needs.topology_keys.iter().filter_map(|key| place(key)).collect();
+            let binding = binding(&own, members, &classes);
+            let at = binding.or(own.first().copied()).or(spread_by.and_then(place));
+            let (pool, numbers) = pool(members, &classes, at, !own.is_empty(), &contention);
+            crossing.push(if binding.is_none() { own } else { Vec::new() });
+            let key = at.map(|at| topology[at]);
+            pools.push(pool);
+            domains.push(numbers);
+            keys.push(key);
+        }
+        let wanted = demands.iter().zip(&pool_of).map(|(demand, pool)| {
+            let mut load: BTreeMap<usize, usize> = BTreeMap::new();
+            for domain in demand.kept.iter().filter_map(|host| domain(&hosts[*host], keys[*pool], &domains[*pool])) {
+                *load.entry(domain).or_default() += 1;
+            }
+            // Of several keys, the pool's domains are those of one only.
+            let of_others = |class: &&usize| {
+                let class = &classes[**class];
+                demand.needs.topology_keys.len() > 1 && demand.domain_taken(&hosts[class.hosts[0]]).is_some()
+            };
+            let barred = members[*pool].iter().filter(of_others).copied().collect();
+            let group = groups[&demand.cluster.key];
+            matching::Demand { group, pool: *pool, missing: demand.missing, load, barred }
+        });
+        let problem = Problem {
+            capacities: classes.iter().map(|class| class.hosts.len()).collect(),
+            // A cluster without demands takes nothing, so that nobody does.
+            reserved: classes
+                .iter()
+                .map(|class| class.only.map(|only| groups.get(only).copied().unwrap_or(usize::MAX)))
+                .collect(),
+            demands: wanted.collect(),
+            pools,
+        };
+        let (hosts, values) = classes.into_iter().map(|class| (class.hosts, class.domains)).unzip();
+        Self { hosts, values, crossing, keys, domains, problem }
+    }
+
+    /// The domain of a host among those of a demand's pool.
+    pub(super) fn domain_of(&self, hosts: &[Host], demand: usize, host: usize) -> Option<usize> {
+        let pool = self.problem.demands[demand].pool;
+        domain(&hosts[host], self.keys[pool], &self.domains[pool])
+    }
+}
+
+/// The number of a host's domain.
+fn domain(host: &Host, key: Option<&str>, numbers: &HashMap<Option<&str>, usize>) -> Option<usize> {
+    numbers.get(&Some(eligibility::domain(host, key?)?)).copied()
+}
+
+/// Of several topology keys, the one that keeps hosts apart for all: hosts that share a value of another key share
+/// its value too, as the hosts of one server are in one rack.
+fn binding(keys: &[usize], members: &[usize], classes: &[Class<'_>]) -> Option<usize> {
+    let binds = |key: &usize| {
+        keys.iter().filter(|other| *other != key).all(|other| {
+            let mut value_of: HashMap<&str, Option<&str>> = HashMap::new();
+            members.iter().all(|class| {
+                let domains = &classes[*class].domains;
+                let Some(value) = domains[*other] else { return true };
+                domains[*key].is_some() && *value_of.entry(value).or_insert(domains[*key]) == domains[*key]
+            })
+        })
+    };
+    keys.iter().copied().find(binds)
+}
+
+/// Numbers things in the order in which they first come.
+fn number<T: Ord>(things: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
+    let mut numbers = BTreeMap::new();
+    for thing in things {
+        let next = numbers.len();
+        numbers.entry(thing).or_insert(next);
+    }
+    numbers
+}
+
+/// The classes of the hosts that somebody may take, and those of each kind.
+fn classify<'a>(
+    hosts: &'a [Host],
+    availability: &'a [Availability],
+    kinds: &Kinds,
+    topology: &[&str],
+) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
+    let mut classes: Vec<Class<'a>> = Vec::new();
+    let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
+    let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
+    for (index, host) in hosts.iter().enumerate() {
+        let only = match &availability[index] {
+            Availability::Free => None,
+            Availability::Only(cluster, _) => Some(cluster),
+            Availability::Refused(_) => continue,
+        };
+        let Some(kind) = kinds.of(index) else { continue };
+        let domains: Vec<Option<&str>> = topology.iter().map(|key| eligibility::domain(host, key)).collect();
+        let by_itself = (topology.len() > 1 && domains.contains(&None)).then_some(index);
+        let class = *known.entry((kind, only, domains.clone(), by_itself)).or_insert_with(|| {
+            of_kind[kind].push(classes.len());
+            classes.push(Class { only, domains, hosts: Vec::new() });
+            classes.len() - 1
+        });
+        classes[class].hosts.push(index);
+    }
+    (classes, of_kind)
+}
+
+/// How many demands could use a host of each class.
+fn contention(demands: &[&Demand<'_>], pool_of: &[usize], members: &[Vec<usize>], classes: &[Class<'_>]) -> Vec<usize> {
+    let mut of_pool = vec![0; members.len()];
+    let mut of_cluster: HashMap<(usize, &ClusterKey), usize> = HashMap::new();
+    for (demand, pool) in demands.iter().zip(pool_of).filter(|(demand, _)| demand.missing > 0) {
+        of_pool[*pool] += 1;
+        *of_cluster.entry((*pool, &demand.cluster.key)).or_default() += 1;
+    }
+    let mut contention = vec![0; classes.len()];
+    for (pool, members) in members.iter().enumerate() {
+        for class in members {
+            contention[*class] += match classes[*class].only {
+                Some(only) => of_cluster.get(&(pool, only)).copied().unwrap_or_default(),
+                None => of_pool[pool],
+            };
+        }
+    }
+    contention
+}
+
+/// The topology key that most node sets have. Those without one are spread by it.
+fn commonest_key<'a>(demands: &[Demand<'a>]) -> Option<&'a str> {
+    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+    for key in demands.iter().flat_map(|demand| &demand.needs.topology_keys).copied() {
+        *count.entry(key).or_default() += 1;
+    }
+    let most = count.values().copied().max()?;
+    count.into_iter().find(|(_, count)| *count == most).map(|(key, _)| key)
+}
+
+/// Classes by topology domain and by how good they are. `key` is the place of the topology key in the classes'
+/// values. Best are the hosts that fewest demands can use; hosts without the label come last.
+fn pool<'a>(
+    members: &[usize],
+    classes: &[Class<'a>],
+    key: Option<usize>,
+    limited: bool,
+    contention: &[usize],
+) -> (Pool, HashMap<Option<&'a str>, usize>) {
+    let mut numbers: HashMap<Option<&str>, usize> = HashMap::new();
+    let mut domains: Vec<Domain> = Vec::new();
+    let mut tiers: BTreeMap<(bool, usize), Vec<Choice>> = BTreeMap::new();
+    let mut choice_of: HashMap<((bool, usize), usize), usize> = HashMap::new();
+    for &class in members {
+        let name = key.and_then(|key| classes[class].domains[key]);
+        let domain = *numbers.entry(name).or_insert_with(|| {
+            domains.push(Domain { limited: limited && name.is_some(), classes: Vec::new() });
+            domains.len() - 1
+        });
+        domains[domain].classes.push(class);
+        let tier = (limited && name.is_none(), contention[class]);
+        let choices = tiers.entry(tier).or_default();
+        let choice = *choice_of.entry((tier, domain)).or_insert_with(|| {
+            choices.push(Choice { domain, classes: Vec::new() });
+            choices.len() - 1
+        });
+        choices[choice].classes.push(class);
+    }
+    (Pool { domains, tiers: tiers.into_values().collect() }, numbers)
+}

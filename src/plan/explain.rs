@@ -1,0 +1,203 @@
+//! Why each host is where it is, for people.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::choose::taken_or_refused;
+use super::demand::Demand;
+use super::eligibility::{self, Availability, Refusal};
+use super::{How, Plan, Shortage};
+use crate::api::assignment::Claim;
+use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::site::{Host, Site, Standing};
+
+/// Why a cluster has the hosts that it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterExplanation {
+    /// The cluster.
+    pub cluster: ClusterKey,
+    /// Clusters with a higher one choose first.
+    pub priority: i64,
+    /// Whether it has errors, so that its files stay as they are.
+    pub left_as_it_is: bool,
+    /// Its node sets, in the order in which they are filled.
+    pub node_sets: Vec<NodeSetExplanation>,
+    /// The hosts that it gives back.
+    pub gives_back: Vec<HostKey>,
+}
+
+/// Why a node set has the hosts that it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeSetExplanation {
+    /// What its hosts are for.
+    pub role: Role,
+    /// How many it wants.
+    pub wanted: usize,
+    /// Its hosts.
+    pub hosts: Vec<AssignedHost>,
+    /// Why there are not more.
+    pub shortage: Option<Shortage>,
+}
+
+/// A host of a node set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AssignedHost {
+    /// The host.
+    pub host: HostKey,
+    /// How the cluster came by it.
+    pub how: How,
+    /// The values of the topology keys on the host.
+    pub domains: BTreeMap<String, String>,
+}
+
+/// Whose a host is, or why it is nobody's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostExplanation {
+    /// The host.
+    pub host: HostKey,
+    /// Whether the repo's manifests make it.
+    pub declared: bool,
+    /// Whose it is, and what for.
+    pub assigned: Option<Assignment>,
+    /// What is true of it for every cluster: how it stands, and who claims it.
+    pub facts: Vec<String>,
+    /// For each node set that does not have it, why not; none where it would do and is not needed.
+    pub refused: Vec<RefusedBy>,
+}
+
+/// Whose a host is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Assignment {
+    /// The cluster.
+    pub cluster: ClusterKey,
+    /// What for.
+    pub role: Role,
+    /// How the cluster came by it; nothing for a cluster with errors, which keeps what it has.
+    pub how: Option<How>,
+}
+
+/// A node set that does not have a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusedBy {
+    /// Of this cluster.
+    pub cluster: ClusterKey,
+    /// For this role.
+    pub role: Role,
+    /// Why not, completing the sentence "the host …".
+    pub why: Option<String>,
+}
+
+/// Explains a cluster; nothing when the repo does not ask for it.
+pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExplanation> {
+    let request = site.clusters.get(key)?;
+    let held = || site.state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
+    let mut node_sets = Vec::new();
+    for role in Role::ALL {
+        let node_set = request.cluster.as_ref().and_then(|cluster| cluster.node_sets.get(&role));
+        let keys: Vec<&str> = node_set.iter().flat_map(|set| &set.topology_keys).map(String::as_str).collect();
+        let domains = |host: &Host| -> BTreeMap<String, String> {
+            let domains = eligibility::domains(host, &keys).into_iter();
+            domains.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+        };
+        let hosts: Vec<AssignedHost> = match plan.clusters.get(key) {
+            Some(placement) => {
+                let assigned = placement.get(&role).into_iter().flatten();
+                let describe = |assigned: &super::Assigned| {
+                    let host = &site.inventory.hosts[assigned.host];
+                    AssignedHost { host: host.key.clone(), how: assigned.how, domains: domains(host) }
+                };
+                assigned.map(describe).collect()
+            }
+            None => {
+                let own = held().filter(|(_, held)| held.cluster == *key && held.role == role);
+                let describe = |host: &HostKey| AssignedHost {
+                    host: host.clone(),
+                    how: How::Stays,
+                    domains: site.inventory.host(host).map(domains).unwrap_or_default(),
+                };
+                own.map(|(host, _)| describe(host)).collect()
+            }
+        };
+        if node_set.is_some() || !hosts.is_empty() {
+            let shortage = plan.shortages.get(&(key.clone(), role)).cloned();
+            let wanted = node_set.map_or(0, |node_set| node_set.wanted());
+            node_sets.push(NodeSetExplanation { role, wanted, hosts, shortage });
+        }
+    }
+    Some(ClusterExplanation {
+        cluster: key.clone(),
+        priority: request.cluster.as_ref().map_or(0, |cluster| cluster.priority),
+        left_as_it_is: !plan.clusters.contains_key(key),
+        node_sets,
+        gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
+    })
+}
+
+/// Explains a host; nothing when the repo does not have it.
+pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> {
+    let index = site.inventory.index(key)?;
+    let host = &site.inventory.hosts[index];
+    let assigned = assignment(site, plan, index);
+    let owner = assigned.as_ref().map(|assignment| &assignment.cluster);
+    let availability = Availability::of(host, owner, plan.released.get(key));
+    let mut refused = Vec::new();
+    let clusters = super::in_order(site, &plan.frozen);
+    for cluster in clusters {
+        for (role, node_set) in &cluster.node_sets {
+            let own = |assignment: &Assignment| assignment.cluster == cluster.key && assignment.role == *role;
+            if assigned.as_ref().is_some_and(own) {
+                continue;
+            }
+            let kept = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(role));
+            let demand = Demand::new(site, cluster, *role, node_set, kept.map_or(&[], Vec::as_slice), |_| false);
+            let why = taken_or_refused(host, &demand, &availability, None).as_ref().map(Refusal::to_string);
+            refused.push(RefusedBy { cluster: cluster.key.clone(), role: *role, why });
+        }
+    }
+    let declared = matches!(host.standing, Standing::Declared { .. });
+    Some(HostExplanation { host: key.clone(), declared, facts: facts(host, plan), assigned, refused })
+}
+
+fn assignment(site: &Site, plan: &Plan, index: usize) -> Option<Assignment> {
+    for (cluster, placement) in &plan.clusters {
+        for (role, hosts) in placement {
+            if let Some(assigned) = hosts.iter().find(|assigned| assigned.host == index) {
+                return Some(Assignment { cluster: cluster.clone(), role: *role, how: Some(assigned.how) });
+            }
+        }
+    }
+    let held = site.state.held.get(&site.inventory.hosts[index].key)?;
+    let held = held.iter().find(|held| plan.frozen.contains(&held.cluster))?;
+    Some(Assignment { cluster: held.cluster.clone(), role: held.role, how: None })
+}
+
+fn facts(host: &Host, plan: &Plan) -> Vec<String> {
+    let mut facts = Vec::new();
+    match host.standing {
+        Standing::Declared { .. } => facts.push("is declared by a manifest of this repo".to_owned()),
+        Standing::Observed => facts.push("is observed in a snapshot; somebody else makes it".to_owned()),
+    }
+    facts.extend(host.state.as_ref().map(|state| format!("is in the state `{state}`")));
+    facts.extend(host.consumer.as_ref().map(|consumer| format!("is consumed by {consumer}")));
+    facts.extend(host.deleting.then(|| "is being deleted".to_owned()));
+    facts.extend(host.error.as_ref().map(|error| format!("is in an error: {error}")));
+    facts.extend(host.reserved_by.map(|annotation| format!("bears the annotation {annotation}")));
+    for (claim, _) in &host.claims {
+        facts.push(match claim {
+            Claim::Cluster(cluster, role) => format!("bears the labels of {cluster}, {role}"),
+            Claim::Unclear(labels) => format!("bears the labels {labels}"),
+        });
+    }
+    if let Some(release) = plan.released.get(&host.key) {
+        let by = release.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
+        facts.push(format!("is being given back by {by}, and not yet seen free in the snapshot"));
+    }
+    facts
+}

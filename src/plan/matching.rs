@@ -1,0 +1,555 @@
+//! A complete assignment of hosts to demands: a flow that is augmented demand by demand.
+//!
+//! Every demand sends its missing hosts as units of flow through one of its topology domains (one unit a domain,
+//! where the domain is limited) into a class of hosts that are alike, which takes as many units as it has hosts.
+//! A group of demands is accepted when all of its units find a way, if need be by sending units of others
+//! another way; units once accepted never get lost. When a unit finds no way, the nodes that the search has
+//! reached prove why: see [`Cut`].
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+/// What is to be matched. Classes, domains and demands are known by their indices.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Problem {
+    /// How many hosts each class has.
+    pub(super) capacities: Vec<usize>,
+    /// Which group alone may take the hosts of a class, where it is not everybody's.
+    pub(super) reserved: Vec<Option<usize>>,
+    /// What demands choose from. Demands with the same needs share one pool.
+    pub(super) pools: Vec<Pool>,
+    /// Who wants hosts.
+    pub(super) demands: Vec<Demand>,
+}
+
+/// The hosts that meet certain needs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pool {
+    pub(super) domains: Vec<Domain>,
+    /// The domains with their classes, in the order in which they are to be used up: each tier before the next.
+    pub(super) tiers: Vec<Vec<Choice>>,
+}
+
+/// A topology domain.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Domain {
+    /// Whether a demand may have one host of it only.
+    pub(super) limited: bool,
+    /// The classes whose hosts are in it.
+    pub(super) classes: Vec<usize>,
+}
+
+/// Classes of one domain that are equally good.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Choice {
+    pub(super) domain: usize,
+    pub(super) classes: Vec<usize>,
+}
+
+/// Wanted hosts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Demand {
+    /// The group that is accepted as a whole: a cluster.
+    pub(super) group: usize,
+    pub(super) pool: usize,
+    pub(super) missing: usize,
+    /// How many hosts it has already in domains of its pool.
+    pub(super) load: BTreeMap<usize, usize>,
+    /// The classes that it may not use, although they are in its pool.
+    pub(super) barred: BTreeSet<usize>,
+}
+
+/// Why a demand cannot be satisfied, as a proof that can be checked by counting.
+///
+/// Every host that may serve one of `demands` is in one of `classes`, or in a domain that `domains` names for that
+/// demand; of such a domain a demand takes one host at most. So together they can have no more hosts than the
+/// classes have, and one for each of `domains`; and that is less than they want.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub(super) demands: BTreeSet<usize>,
+    pub(super) classes: BTreeSet<usize>,
+    /// Demands with domains.
+    pub(super) domains: BTreeSet<(usize, usize)>,
+}
+
+/// One unit of flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pick {
+    pub(super) domain: usize,
+    pub(super) class: usize,
+}
+
+/// The flow.
+pub(super) struct Matching<'a> {
+    problem: &'a Problem,
+    /// How many hosts of each class are not picked.
+    free: Vec<usize>,
+    /// The demands that picked hosts of each class; as often as they did.
+    users: Vec<Vec<usize>>,
+    /// The picks of each demand.
+    pub(super) picks: Vec<Vec<Pick>>,
+    /// How many hosts each demand is to pick.
+    wanted: Vec<usize>,
+    /// How many hosts each demand has in domains of its pool: picks, and those that it had before.
+    load: Vec<BTreeMap<usize, usize>>,
+    /// For each pool and tier, the choices that may have a free host.
+    live: Vec<Vec<Vec<usize>>>,
+}
+
+/// How many exhausted choices at the beginning of a tier are put up with.
+const EXHAUSTED_AT_FIRST: usize = 8;
+
+fn all_choices(problem: &Problem) -> Vec<Vec<Vec<usize>>> {
+    let of_pool = |pool: &Pool| pool.tiers.iter().map(|choices| (0..choices.len()).collect()).collect();
+    problem.pools.iter().map(of_pool).collect()
+}
+
+impl<'a> Matching<'a> {
+    /// A flow without a unit.
+    pub(super) fn new(problem: &'a Problem) -> Self {
+        Self {
+            problem,
+            free: problem.capacities.clone(),
+            users: vec![Vec::new(); problem.capacities.len()],
+            picks: vec![Vec::new(); problem.demands.len()],
+            wanted: problem.demands.iter().map(|demand| demand.missing).collect(),
+            load: problem.demands.iter().map(|demand| demand.load.clone()).collect(),
+            live: all_choices(problem),
+        }
+    }
+
+    /// Satisfies all of some demands or none; all those accepted before stay satisfied.
+    ///
+    /// # Errors
+    ///
+    /// The demands that found no hosts, each with how many it found and why there are no more.
+    pub(super) fn accept(&mut self, demands: &[usize]) -> Result<(), Vec<(usize, usize, Cut)>> {
+        let mut failed = Vec::new();
+        for &demand in demands {
+            if let Err(cut) = self.fill(demand) {
+                failed.push((demand, self.picks[demand].len(), cut));
+            }
+        }
+        if failed.is_empty() {
+            return Ok(());
+        }
+        for &demand in demands {
+            self.release(demand);
+        }
+        Err(failed)
+    }
+
+    /// Gives a demand that was accepted one host more, in the place of one that it has in a domain; if there is one.
+    pub(super) fn accept_one_more(&mut self, demand: usize, in_place_of: Option<usize>) -> bool {
+        in_place_of.into_iter().for_each(|domain| self.unload(demand, domain));
+        self.wanted[demand] += 1;
+        let found = self.fill(demand).is_ok();
+        if !found {
+            self.wanted[demand] -= 1;
+            in_place_of.into_iter().for_each(|domain| *self.load[demand].entry(domain).or_default() += 1);
+        }
+        found
+    }
+
+    /// Picks until a demand has what it wants.
+    fn fill(&mut self, demand: usize) -> Result<(), Cut> {
+        self.take_free(demand);
+        while self.picks[demand].len() < self.wanted[demand] {
+            self.augment(demand)?;
+        }
+        Ok(())
+    }
+
+    fn may_use(&self, demand: usize, class: usize) -> bool {
+        let Demand { group, barred, .. } = &self.problem.demands[demand];
+        self.problem.reserved[class].is_none_or(|reserved| reserved == *group) && !barred.contains(&class)
+    }
+
+    /// Whether a demand has no host yet in a domain where it may have one only.
+    fn is_open(&self, demand: usize, domain: usize) -> bool {
+        let pool = &self.problem.demands[demand].pool;
+        !self.problem.pools[*pool].domains[domain].limited || !self.load[demand].contains_key(&domain)
+    }
+
+    /// Takes free hosts, the best ones first: tier by tier, and within one, where the demand has fewest so far.
+    fn take_free(&mut self, demand: usize) {
+        let problem = self.problem;
+        let pool = &problem.demands[demand].pool;
+        for (tier, choices) in problem.pools[*pool].tiers.iter().enumerate() {
+            self.forget_exhausted(*pool, tier);
+            // Rounds: every domain gets its next host only after all others have as many.
+            let mut level = 0;
+            loop {
+                let mut more = None;
+                for at in 0..self.live[*pool][tier].len() {
+                    if self.picks[demand].len() == self.wanted[demand] {
+                        return;
+                    }
+                    let choice = &choices[self.live[*pool][tier][at]];
+                    let free = |class: &&usize| self.free[**class] > 0 && self.may_use(demand, **class);
+                    let Some(&class) = choice.classes.iter().find(free) else { continue };
+                    if !self.is_open(demand, choice.domain) {
+                        continue;
+                    }
+                    let mut in_domain = self.load[demand].get(&choice.domain).copied().unwrap_or_default();
+                    if in_domain <= level {
+                        in_domain += 1;
+                        self.free[class] -= 1;
+                        self.put(demand, Pick { domain: choice.domain, class });
+                    }
+                    more = Some(more.map_or(in_domain, |more: usize| more.min(in_domain)));
+                }
+                match more {
+                    Some(next) => level = next,
+                    None => break,
+                }
+            }
+        }
+    }
+
+    /// Drops the choices without a free host once they are many, so that each is passed over a few times only.
+    fn forget_exhausted(&mut self, pool: usize, tier: usize) {
+        let Self { problem, free, live, .. } = self;
+        let choices = &problem.pools[pool].tiers[tier];
+        let is_exhausted = |at: &usize| choices[*at].classes.iter().all(|class| free[*class] == 0);
+        let live = &mut live[pool][tier];
+        // The best ones go first: when they are gone, many of those behind them are, too.
+        if live.iter().take(EXHAUSTED_AT_FIRST).all(is_exhausted) {
+            live.retain(|at| !is_exhausted(at));
+        }
+    }
+
+    fn put(&mut self, demand: usize, pick: Pick) {
+        self.users[pick.class].push(demand);
+        self.picks[demand].push(pick);
+        *self.load[demand].entry(pick.domain).or_default() += 1;
+    }
+
+    /// Takes one pick back, without giving the host free.
+    fn lift(&mut self, demand: usize, pick: Pick) {
+        let users = &mut self.users[pick.class];
+        if let Some(at) = users.iter().position(|user| *user == demand) {
+            users.swap_remove(at);
+        }
+        if let Some(at) = self.picks[demand].iter().position(|other| *other == pick) {
+            self.picks[demand].remove(at);
+        }
+        self.unload(demand, pick.domain);
+    }
+
+    fn unload(&mut self, demand: usize, domain: usize) {
+        if let Some(load) = self.load[demand].get_mut(&domain) {
+            *load -= 1;
+            if *load == 0 {
+                self.load[demand].remove(&domain);
+            }
+        }
+    }
+
+    /// Takes all picks of a demand back.
+    fn release(&mut self, demand: usize) {
+        for pick in std::mem::take(&mut self.picks[demand]) {
+            self.free[pick.class] += 1;
+            self.users[pick.class].retain(|user| *user != demand);
+            self.unload(demand, pick.domain);
+        }
+        self.live = all_choices(self.problem);
+    }
+
+    /// Finds one more host for a demand, the shortest way.
+    fn augment(&mut self, demand: usize) -> Result<(), Cut> {
+        let mut search = Search::new(self, demand);
+        let Some(class) = search.run() else { return Err(search.cut()) };
+        let steps = search.steps_to(class);
+        for step in &steps {
+            if let Some(pick) = step.instead_of {
+                self.lift(step.demand, pick);
+            }
+        }
+        for step in &steps {
+            self.put(step.demand, step.pick);
+        }
+        // Along the way, every class gets one unit for the one that it loses; only the last one gets one more.
+        self.free[class] -= 1;
+        Ok(())
+    }
+}
+
+/// A demand takes a host of a class, and may leave one of another class for it.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    demand: usize,
+    pick: Pick,
+    instead_of: Option<Pick>,
+    /// The class over which the search came to the demand; the demand leaves it.
+    from: Option<usize>,
+}
+
+/// A search for a way from one demand to a free host, over hosts that others could leave.
+struct Search<'a, 'm> {
+    matching: &'m Matching<'a>,
+    start: usize,
+    /// How each class was reached.
+    reached: HashMap<usize, Step>,
+    queue: VecDeque<usize>,
+    /// The demands all of whose open domains were tried, and those domains.
+    expanded: BTreeSet<usize>,
+    /// Limited domains of demands that were tried although the demand has a host there.
+    slots: BTreeSet<(usize, usize)>,
+    /// The domains of each pool that still have classes to be reached.
+    untried: HashMap<usize, Vec<usize>>,
+}
+
+impl<'a, 'm> Search<'a, 'm> {
+    fn new(matching: &'m Matching<'a>, start: usize) -> Self {
+        Self {
+            matching,
+            start,
+            reached: HashMap::new(),
+            queue: VecDeque::new(),
+            expanded: BTreeSet::new(),
+            slots: BTreeSet::new(),
+            untried: HashMap::new(),
+        }
+    }
+
+    /// The class with a free host that was reached first.
+    fn run(&mut self) -> Option<usize> {
+        if let Some(class) = self.expand(self.start, None) {
+            return Some(class);
+        }
+        while let Some(class) = self.queue.pop_front() {
+            let users: BTreeSet<usize> = self.matching.users[class].iter().copied().collect();
+            for user in users {
+                for pick in self.matching.picks[user].clone() {
+                    if pick.class != class {
+                        continue;
+                    }
+                    // The user may take another host of the same domain, or of any open one.
+                    let found = self.try_slot(user, pick, class).or_else(|| self.expand(user, Some((class, pick))));
+                    if found.is_some() {
+                        return found;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn try_slot(&mut self, user: usize, pick: Pick, from: usize) -> Option<usize> {
+        let problem = self.matching.problem;
+        if !self.slots.insert((user, pick.domain)) {
+            return None;
+        }
+        let domain = &problem.pools[problem.demands[user].pool].domains[pick.domain];
+        let instead_of = Some((from, pick));
+        domain.classes.iter().find_map(|class| self.reach(user, pick.domain, *class, instead_of))
+    }
+
+    /// Reaches the classes in all open domains of a demand.
+    fn expand(&mut self, demand: usize, left: Option<(usize, Pick)>) -> Option<usize> {
+        if !self.expanded.insert(demand) {
+            return None;
+        }
+        let problem = self.matching.problem;
+        let pool = problem.demands[demand].pool;
+        let domains = &problem.pools[pool].domains;
+        let untried = self.untried.remove(&pool).unwrap_or_else(|| (0..domains.len()).collect());
+        let mut kept = Vec::new();
+        let mut found = None;
+        for domain in untried {
+            if found.is_some() || !self.matching.is_open(demand, domain) {
+                kept.push(domain);
+                continue;
+            }
+            let mut complete = true;
+            for class in &domains[domain].classes {
+                if found.is_none() {
+                    found = self.reach(demand, domain, *class, left);
+                }
+                complete &= self.reached.contains_key(class);
+            }
+            // A class that is reserved for another group may yet be reached by that one.
+            if !complete {
+                kept.push(domain);
+            }
+        }
+        self.untried.insert(pool, kept);
+        found
+    }
+
+    fn reach(&mut self, demand: usize, domain: usize, class: usize, left: Option<(usize, Pick)>) -> Option<usize> {
+        if self.reached.contains_key(&class) || !self.matching.may_use(demand, class) {
+            return None;
+        }
+        let (from, instead_of) = left.unzip();
+        self.reached.insert(class, Step { demand, pick: Pick { domain, class }, instead_of, from });
+        self.queue.push_back(class);
+        (self.matching.free[class] > 0).then_some(class)
+    }
+
+    /// The steps from a class back to the start.
+    fn steps_to(&self, class: usize) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut next = Some(class);
+        while let Some(step) = next.and_then(|class| self.reached.get(&class)) {
+            steps.push(*step);
+            next = step.from;
+        }
+        steps
+    }
+
+    fn cut(&self) -> Cut {
+        let problem = self.matching.problem;
+        let closed = self.expanded.iter().flat_map(|demand| {
+            let picked = self.matching.picks[*demand].iter().map(|pick| pick.domain);
+            let pool = &problem.pools[problem.demands[*demand].pool];
+            let limited = picked.filter(|domain| pool.domains[*domain].limited);
+            limited.filter(|domain| !self.slots.contains(&(*demand, *domain))).map(|domain| (*demand, domain))
+        });
+        Cut {
+            domains: closed.collect(),
+            classes: self.reached.keys().copied().collect(),
+            demands: self.expanded.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Whether demands can all be satisfied together, by trying every way.
+    fn satisfiable(problem: &Problem, demands: &[usize]) -> bool {
+        fn place(problem: &Problem, units: &[usize], free: &mut [usize], used: &mut BTreeSet<(usize, usize)>) -> bool {
+            let Some((demand, rest)) = units.split_first() else { return true };
+            let Demand { group, pool, load, barred, .. } = &problem.demands[*demand];
+            for (domain, Domain { limited, classes }) in problem.pools[*pool].domains.iter().enumerate() {
+                if *limited && (load.contains_key(&domain) || used.contains(&(*demand, domain))) {
+                    continue;
+                }
+                for class in classes {
+                    let reserved = problem.reserved[*class].is_some_and(|reserved| reserved != *group);
+                    if free[*class] == 0 || reserved || barred.contains(class) {
+                        continue;
+                    }
+                    free[*class] -= 1;
+                    let added = *limited && used.insert((*demand, domain));
+                    if place(problem, rest, free, used) {
+                        return true;
+                    }
+                    if added {
+                        used.remove(&(*demand, domain));
+                    }
+                    free[*class] += 1;
+                }
+            }
+            false
+        }
+        let units: Vec<usize> =
+            demands.iter().flat_map(|demand| vec![*demand; problem.demands[*demand].missing]).collect();
+        place(problem, &units, &mut problem.capacities.clone(), &mut BTreeSet::new())
+    }
+
+    /// Checks a cut by counting, without trust in the search.
+    fn proves(problem: &Problem, cut: &Cut) -> bool {
+        let mut most = cut.domains.len() + cut.classes.iter().map(|class| problem.capacities[*class]).sum::<usize>();
+        let mut wanted = 0;
+        for demand in &cut.demands {
+            let Demand { group, pool, missing, load, barred } = &problem.demands[*demand];
+            wanted += missing;
+            for (domain, Domain { limited, classes }) in problem.pools[*pool].domains.iter().enumerate() {
+                let closed = *limited && load.contains_key(&domain);
+                let counted = *limited && cut.domains.contains(&(*demand, domain));
+                let leaks = classes.iter().any(|class| {
+                    let may_use = problem.reserved[*class].is_none_or(|reserved| reserved == *group);
+                    may_use && !barred.contains(class) && !cut.classes.contains(class)
+                });
+                if !closed && !counted && leaks {
+                    most = usize::MAX;
+                }
+            }
+        }
+        most < wanted
+    }
+
+    /// A small problem: classes in domains, pools over some of the classes, groups of one or two demands.
+    fn problems() -> impl Strategy<Value = Problem> {
+        let class = (1..=2_usize, prop::option::weighted(0.15, 0..3_usize), 0..3_usize);
+        let pool = (any::<bool>(), prop::collection::vec(any::<bool>(), 5), prop::collection::vec(0..2_usize, 5));
+        let barred = prop::collection::btree_set(0..5_usize, 0..2);
+        let demand = (0..3_usize, 0..3_usize, prop::collection::btree_map(0..3_usize, 1..=1_usize, 0..2), barred);
+        let all = (
+            prop::collection::vec(class, 1..=5),
+            prop::collection::vec(pool, 3),
+            prop::collection::vec(prop::collection::vec(demand, 1..=2), 1..=3),
+        );
+        all.prop_map(|(classes, pools, groups)| {
+            let pools = pools.into_iter().map(|(limited, members, tiers)| {
+                let mut domains = vec![Domain { limited, classes: Vec::new() }; 3];
+                let mut by_tier = vec![Vec::new(); 2];
+                for (class, (_, _, domain)) in classes.iter().enumerate().filter(|(class, _)| members[*class]) {
+                    domains[*domain].classes.push(class);
+                    by_tier[tiers[class]].push(Choice { domain: *domain, classes: vec![class] });
+                }
+                Pool { domains, tiers: by_tier }
+            });
+            let demands = groups.into_iter().enumerate().flat_map(|(group, demands)| {
+                let demand = move |(pool, missing, load, barred)| Demand { group, pool, missing, load, barred };
+                demands.into_iter().map(demand)
+            });
+            Problem {
+                capacities: classes.iter().map(|(capacity, ..)| *capacity).collect(),
+                reserved: classes.iter().map(|(_, reserved, _)| *reserved).collect(),
+                pools: pools.collect(),
+                demands: demands.collect(),
+            }
+        })
+    }
+
+    fn assert_valid(problem: &Problem, matching: &Matching<'_>, accepted: &[usize]) {
+        let mut used = vec![0; problem.capacities.len()];
+        for (demand, picks) in matching.picks.iter().enumerate() {
+            let Demand { group, pool, missing, load, barred } = &problem.demands[demand];
+            assert!(picks.iter().all(|pick| !barred.contains(&pick.class)));
+            assert_eq!(picks.len(), if accepted.contains(&demand) { *missing } else { 0 });
+            for (at, Pick { domain, class }) in picks.iter().enumerate() {
+                let in_domain = &problem.pools[*pool].domains[*domain];
+                assert!(in_domain.classes.contains(class));
+                assert!(problem.reserved[*class].is_none_or(|reserved| reserved == *group));
+                let again = picks[..at].iter().any(|other| other.domain == *domain);
+                assert!(!(in_domain.limited && (again || load.contains_key(domain))));
+                used[*class] += 1;
+            }
+        }
+        assert!(used.iter().zip(&problem.capacities).all(|(used, capacity)| used <= capacity));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn a_group_is_accepted_exactly_when_it_can_be_satisfied_with_those_before(problem in problems()) {
+            let mut matching = Matching::new(&problem);
+            let mut accepted: Vec<usize> = Vec::new();
+            let all: Vec<usize> = (0..problem.demands.len()).collect();
+            for demands in all.chunk_by(|a, b| problem.demands[*a].group == problem.demands[*b].group) {
+                let together: Vec<usize> = accepted.iter().chain(demands).copied().collect();
+                match matching.accept(demands) {
+                    Ok(()) => {
+                        prop_assert!(satisfiable(&problem, &together));
+                        accepted = together;
+                    }
+                    Err(failed) => {
+                        prop_assert!(!satisfiable(&problem, &together));
+                        for (_, _, cut) in failed {
+                            prop_assert!(proves(&problem, &cut), "{cut:?}");
+                        }
+                    }
+                }
+                assert_valid(&problem, &matching, &accepted);
+            }
+        }
+    }
+}

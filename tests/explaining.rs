@@ -1,0 +1,123 @@
+//! `sipgen explain`: why a host is where it is.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use support::{Repo, Run, assert_says, run};
+
+fn explain(repo: &Repo, arguments: &[&str]) -> Run {
+    let all: Vec<&str> = ["explain"].into_iter().chain(arguments.iter().copied()).collect();
+    run(&mut repo.sipgen(&all))
+}
+
+#[test]
+fn a_cluster_is_told_host_by_host() {
+    let repo = Repo::generated("declared-and-snapshot");
+
+    insta::assert_snapshot!(explain(&repo, &["metal/lab"]).expect(0).stdout, @"
+    cluster metal/lab
+      ControlPlane: has 1 host of 1
+        metal/bay3-left  stays    topology.example.com/bay=bay3
+      Worker: has 2 hosts of 2
+        metal/bay1-right  stays    topology.example.com/bay=bay1
+        metal/bay3-right  stays    topology.example.com/bay=bay3
+    ");
+}
+
+#[test]
+fn a_cluster_that_cannot_be_served_is_told_the_proof() {
+    let repo = Repo::generated("multi-cluster");
+    repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
+
+    insta::assert_snapshot!(explain(&repo, &["tenant-a/core"]).expect(1).stdout, @"
+    cluster tenant-a/core
+      ControlPlane: has 3 hosts of 3
+        metal3/a3u6   stays    topology.example.com/rack=a3
+        metal3/a4u8   stays    topology.example.com/rack=a4
+        metal3/a11u6  stays    topology.example.com/rack=a11
+      Worker: has 4 hosts of 10
+        metal3/a3u12   stays    topology.example.com/rack=a3
+        metal3/a4u14   stays    topology.example.com/rack=a4
+        metal3/a11u14  stays    topology.example.com/rack=a11
+        metal3/a12u14  stays    topology.example.com/rack=a12
+        the node set has 4 of 10, and 0 more are free
+        3 other hosts match, in 3 domains of topology.example.com/rack (a11, a3, a4), 3 of which it uses already
+        20 other hosts cannot serve it:
+            8 not matching `hardware.example.com/flavor=worker` of the labelSelector (metal3/a3u6, metal3/a3u8, metal3/a4u6, …)
+            5 not matching `hardware.example.com/disk notin (hdd)` of the labelSelector (metal3/a3u16, metal3/a4u12, metal3/a11u16, …)
+            4 not matching `!hardware.example.com/gpu` of the labelSelector (metal3/a3u14, metal3/a4u16, metal3/a11u10, …)
+            1 being deleted (metal3/a11u12)
+            1 in an error (metal3/a4u10)
+            1 without a network `oam-ipv4` in the network data (metal3/a3u10)
+    ");
+}
+
+#[test]
+fn a_host_is_told_whose_it_is_and_why_not_the_others() {
+    let repo = Repo::generated("multi-cluster");
+
+    insta::assert_snapshot!(explain(&repo, &["metal3/a3u6"]).expect(0).stdout, @"
+    host metal3/a3u6: ControlPlane of tenant-a/core (stays)
+      is declared by a manifest of this repo
+      is in the state `available`
+      why others do not have it
+        tenant-a/core Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
+        tenant-a/edge ControlPlane  is assigned to tenant-a/core
+        tenant-a/edge Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
+        tenant-b/lab ControlPlane   does not match `example.com/lab` of the labelSelector
+        tenant-b/lab Worker         does not match `hardware.example.com/flavor=worker` of the labelSelector
+    ");
+}
+
+#[test]
+fn a_host_that_nobody_has_is_told_why() {
+    let repo = Repo::generated("multi-cluster");
+
+    insta::assert_snapshot!(explain(&repo, &["metal3/a3u8"]).expect(0).stdout, @"
+    host metal3/a3u8: nobody's
+      is declared by a manifest of this repo
+      is in the state `available`
+      is consumed by Metal3Machine metal3/mgmt-controlplane-7k2vd
+      why others do not have it
+        tenant-a/core ControlPlane  is in use by Metal3Machine metal3/mgmt-controlplane-7k2vd
+        tenant-a/core Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
+        tenant-a/edge ControlPlane  is in use by Metal3Machine metal3/mgmt-controlplane-7k2vd
+        tenant-a/edge Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
+        tenant-b/lab ControlPlane   does not match `example.com/lab` of the labelSelector
+        tenant-b/lab Worker         does not match `hardware.example.com/flavor=worker` of the labelSelector
+    ");
+}
+
+#[test]
+fn programs_get_json() {
+    let repo = Repo::generated("multi-cluster");
+    repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
+
+    let run = explain(&repo, &["tenant-a/core", "--format", "json"]).expect(1);
+    let said: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+
+    let node_sets = said["cluster"]["nodeSets"].as_array().unwrap();
+    let short = node_sets.iter().find(|node_set| !node_set["shortage"].is_null()).unwrap();
+    assert_eq!(short["hosts"][0]["how"], "stays");
+    assert_eq!(short["shortage"]["topology"][0]["key"], "topology.example.com/rack");
+    assert!(short["shortage"]["refused"][0]["hosts"].as_array().is_some_and(|hosts| !hosts.is_empty()));
+}
+
+#[test]
+fn a_name_that_nothing_has_is_a_usage_error() {
+    let repo = Repo::generated("quickstart");
+
+    let run = explain(&repo, &["tenant-a/nowhere"]).expect(2);
+
+    assert_says(&run.stderr, &["neither a SIPCluster nor a BareMetalHost tenant-a/nowhere"]);
+}
+
+#[test]
+fn nothing_is_written() {
+    let repo = Repo::of_fixture("quickstart");
+
+    explain(&repo, &["tenant-a/edge"]).expect(0);
+
+    assert!(!repo.exists("overlays"));
+}

@@ -1,0 +1,319 @@
+//! Placements that a strategy without foresight misses, and what becomes of hosts that no longer fit.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use support::{Repo, assert_says};
+
+/// A repo with one of the fixtures whose placement takes foresight, generated.
+fn placed(story: &str) -> Repo {
+    Repo::generated(&format!("placement-{story}"))
+}
+
+/// A status that is not that of a free host, in the place of the one of a host.
+fn set_state(repo: &Repo, host: &str, status: &str) {
+    let behind = format!("      name: {host}\n");
+    repo.replace_behind("hosts.yaml", &behind, "      operationalStatus: OK\n", status);
+}
+
+#[test]
+fn a_broad_cluster_leaves_the_narrow_worker_pool_to_the_one_that_needs_it() {
+    let repo = placed("narrow-pool");
+
+    assert_eq!(repo.hosts_of("tenant-a", "web"), ["Worker metal3/w3", "Worker metal3/w4"]);
+    assert_eq!(repo.hosts_of("tenant-b", "render"), ["Worker metal3/w1", "Worker metal3/w2"]);
+}
+
+#[test]
+fn the_only_host_of_a_rack_is_left_to_the_cluster_that_needs_two_racks() {
+    let repo = placed("crowded-rack");
+
+    assert_eq!(repo.hosts_of("tenant-a", "batch").len(), 1);
+    let core = repo.hosts_of("tenant-b", "core");
+    assert_eq!(core[0], "ControlPlane metal3/m1");
+    assert_eq!(core.len(), 2);
+}
+
+#[test]
+fn two_tenants_make_room_for_a_third() {
+    let repo = placed("two-tenants");
+
+    assert_eq!(repo.hosts_of("tenant-a", "edge"), ["Worker metal3/n2"]);
+    assert_eq!(repo.hosts_of("tenant-b", "edge"), ["Worker metal3/n3"]);
+    assert_eq!(repo.hosts_of("tenant-c", "edge"), ["Worker metal3/n1"]);
+}
+
+#[test]
+fn an_upgrade_that_needs_a_standby_gets_its_fourth_rack() {
+    let repo = placed("standby");
+
+    let core = repo.hosts_of("tenant-b", "core");
+    assert_eq!(core.len(), 4);
+    assert!(core.contains(&"ControlPlane metal3/a-r4".to_owned()), "{core:?}");
+}
+
+#[test]
+fn an_adopted_cluster_keeps_its_hosts_and_gets_the_third_rack() {
+    let repo = placed("adopted");
+
+    assert_eq!(
+        repo.hosts_of("tenant-b", "legacy"),
+        ["ControlPlane metal3/a-r3", "ControlPlane metal3/b-r1", "ControlPlane metal3/c-r2"]
+    );
+    assert_eq!(repo.hosts_of("tenant-a", "batch"), ["Worker metal3/d-r2"]);
+}
+
+#[test]
+fn a_host_that_is_given_back_goes_to_the_tenant_that_waits_for_it_once_it_is_seen_free() {
+    let repo = placed("handed-on");
+    let labels = "        sip.airshipit.org/cluster-name: old\n        sip.airshipit.org/cluster-namespace: tenant-a\n        \
+                  sip.airshipit.org/node-type: Worker\n";
+    repo.replace("hosts.yaml", "      labels:\n", &format!("      labels:\n{labels}"));
+    repo.replace("tenant-a-old.yaml", "active: 2", "active: 1");
+    repo.replace("tenant-b-new.yaml", "active: 0", "active: 1");
+
+    assert_says(&repo.generate(&["--keep-going"]).expect(1).stderr, &["1 of the 1 Worker hosts of tenant-b/new"]);
+    assert_eq!(repo.hosts_of("tenant-a", "old"), ["Worker metal3/h1"]);
+
+    repo.replace_behind("hosts.yaml", "      name: h2\n", labels, "");
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("tenant-b", "new"), ["Worker metal3/h2"]);
+}
+
+#[test]
+fn the_cluster_of_higher_priority_is_served_first() {
+    let repo = Repo::of_fixture("placement-handed-on");
+    repo.replace("tenant-b-new.yaml", "active: 0", "active: 1");
+    repo.replace(
+        "tenant-b-new.yaml",
+        "metadata:\n",
+        "metadata:\n  annotations:\n    sip.airshipit.org/priority: \"10\"\n",
+    );
+
+    repo.generate(&["--keep-going"]).expect(1);
+
+    assert_eq!(repo.hosts_of("tenant-b", "new"), ["Worker metal3/h1"]);
+    assert!(repo.hosts_of("tenant-a", "old").is_empty());
+}
+
+#[test]
+fn a_priority_that_is_no_number_is_refused() {
+    let repo = placed("handed-on");
+    repo.replace(
+        "tenant-b-new.yaml",
+        "metadata:\n",
+        "metadata:\n  annotations:\n    sip.airshipit.org/priority: high\n",
+    );
+
+    assert_says(&repo.refused(), &["the priority `high` is no whole number", "tenant-b-new.yaml:6:5"]);
+}
+
+#[test]
+fn a_shortage_among_rivals_names_them_and_counts() {
+    let repo = placed("handed-on");
+    repo.remove("overlays/hosts/observed/tenant-a.old/hosts.yaml");
+    repo.replace("tenant-b-new.yaml", "active: 0", "active: 1");
+
+    insta::assert_snapshot!(repo.refused(), @"
+    error: 1 of the 1 Worker hosts of tenant-b/new cannot be found: 2 node sets compete for the same hosts, want 3 more together and can have 2 at most
+      --> tenant-b-new.yaml:13:7
+      help: the node set has 0 of 1, and 0 more are free
+            competing node sets, with the hosts that they miss: tenant-a/old Worker (2), tenant-b/new Worker (1)
+            2 other hosts cannot serve it:
+                2 assigned to a cluster already (metal3/h1, metal3/h2)
+
+    1 error in tenant-b/new: no file was changed
+    ");
+}
+
+mod scaling_down {
+    use super::*;
+
+    /// Four hosts for one cluster, of which it is to keep fewer.
+    fn standby_core() -> Repo {
+        placed("standby")
+    }
+
+    fn core(repo: &Repo) -> Vec<String> {
+        repo.hosts_of("tenant-b", "core")
+    }
+
+    #[test]
+    fn gives_back_by_name_from_the_end_where_hosts_are_equally_good() {
+        let repo = standby_core();
+        let before = core(&repo);
+
+        repo.replace("tenant-b-core.yaml", "standby: 1", "standby: 0");
+        repo.generate(&[]).expect(0);
+
+        assert_eq!(core(&repo), before[..3]);
+    }
+
+    #[test]
+    fn gives_back_a_failed_host_first() {
+        let repo = standby_core();
+        set_state(&repo, "b-r1", "      errorType: provisioning error\n      errorMessage: no luck\n");
+
+        repo.replace("tenant-b-core.yaml", "standby: 1", "standby: 0");
+        repo.generate(&[]).expect(0);
+
+        assert!(!core(&repo).contains(&"ControlPlane metal3/b-r1".to_owned()));
+    }
+
+    #[test]
+    fn gives_back_a_host_that_no_longer_matches_before_others() {
+        let repo = standby_core();
+        repo.replace_behind("hosts.yaml", "      name: b-r1\n", "flavor: any", "flavor: other");
+
+        repo.replace("tenant-b-core.yaml", "standby: 1", "standby: 0");
+        repo.generate(&[]).expect(0);
+
+        assert!(!core(&repo).contains(&"ControlPlane metal3/b-r1".to_owned()));
+    }
+
+    #[test]
+    fn gives_back_a_host_that_doubles_a_domain_before_others() {
+        let repo = standby_core();
+        repo.replace_behind("hosts.yaml", "      name: c-r2\n", "rack: r2", "rack: r1");
+
+        repo.replace("tenant-b-core.yaml", "standby: 1", "standby: 0");
+        repo.generate(&[]).expect(0);
+
+        assert!(!core(&repo).contains(&"ControlPlane metal3/c-r2".to_owned()));
+    }
+
+    #[test]
+    fn gives_back_a_host_that_a_machine_consumes_last_and_with_a_word() {
+        let repo = standby_core();
+        let last = core(&repo)[3].rsplit('/').next().unwrap().to_owned();
+        let consumed = "    spec:\n      consumerRef: {kind: Metal3Machine, name: core-9, namespace: metal3}\n";
+        repo.replace_behind("hosts.yaml", &format!("      name: {last}\n"), "    spec:\n", consumed);
+
+        repo.replace("tenant-b-core.yaml", "standby: 1", "standby: 0");
+        repo.generate(&[]).expect(0);
+        assert!(core(&repo).contains(&format!("ControlPlane metal3/{last}")), "{:?}", core(&repo));
+
+        repo.replace("tenant-b-core.yaml", "active: 3", "active: 0");
+        let run = repo.generate(&[]).expect(0);
+        assert_says(
+            &run.stderr,
+            &[&format!("gives host metal3/{last} back, which Metal3Machine metal3/core-9 consumes")],
+        );
+    }
+}
+
+mod a_host_that_is_lost {
+    use super::*;
+
+    /// One cluster with two hosts, and two that nobody has.
+    fn with_spare_hosts() -> Repo {
+        let repo = Repo::of_fixture("placement-narrow-pool");
+        repo.remove("tenant-a-web.yaml");
+        repo.generate(&[]).expect(0);
+        repo
+    }
+
+    #[test]
+    fn is_replaced_by_a_spare_one() {
+        let repo = with_spare_hosts();
+        repo.replace(
+            "tenant-b-render.yaml",
+            "hardware.example.com/gpu: \"yes\"",
+            "hardware.example.com/flavor: worker",
+        );
+        set_state(&repo, "w1", "      errorType: inspection error\n      errorMessage: no luck\n");
+
+        repo.generate(&[]).expect(0);
+
+        let hosts = repo.hosts_of("tenant-b", "render");
+        assert_eq!(hosts.len(), 2);
+        assert!(!hosts.contains(&"Worker metal3/w1".to_owned()), "{hosts:?}");
+    }
+
+    #[test]
+    fn stays_with_a_warning_when_there_is_no_spare_one() {
+        let repo = placed("narrow-pool");
+        set_state(&repo, "w1", "      errorType: inspection error\n      errorMessage: no luck\n");
+
+        let run = repo.generate(&[]).expect(0);
+
+        assert_says(&run.stderr, &["host metal3/w1 (Worker of tenant-b/render) has failed", "no other host can take"]);
+        assert_eq!(repo.hosts_of("tenant-b", "render"), ["Worker metal3/w1", "Worker metal3/w2"]);
+    }
+
+    #[test]
+    fn stays_when_its_error_passes_by_itself() {
+        let repo = with_spare_hosts();
+        repo.replace(
+            "tenant-b-render.yaml",
+            "hardware.example.com/gpu: \"yes\"",
+            "hardware.example.com/flavor: worker",
+        );
+        set_state(&repo, "w1", "      errorType: power management error\n      errorMessage: no answer\n");
+
+        repo.generate(&[]).expect(0);
+
+        assert_eq!(repo.hosts_of("tenant-b", "render"), ["Worker metal3/w1", "Worker metal3/w2"]);
+    }
+}
+
+mod rebalancing {
+    use super::*;
+
+    /// A host of the cluster no longer matches, and there is another one that does.
+    fn unbalanced() -> Repo {
+        let repo = Repo::of_fixture("placement-crowded-rack");
+        repo.remove("tenant-a-batch.yaml");
+        repo.generate(&[]).expect(0);
+        repo.replace_behind("hosts.yaml", "      name: m2\n", "flavor: any", "flavor: other");
+        repo
+    }
+
+    #[test]
+    fn is_not_done_unasked_but_advised() {
+        let repo = unbalanced();
+
+        let run = repo.generate(&[]).expect(0);
+
+        assert_says(&run.stderr, &["is no longer what the labelSelector asks for", "--rebalance"]);
+        assert_eq!(repo.hosts_of("tenant-b", "core"), ["ControlPlane metal3/m1", "ControlPlane metal3/m2"]);
+    }
+
+    #[test]
+    fn shows_what_it_would_move_and_moves_it() {
+        let repo = unbalanced();
+
+        let run = repo.generate(&["--rebalance", "--check"]).expect(1);
+        assert_says(&run.stderr, &["tenant-b/core adds metal3/m3; gives back metal3/m2"]);
+
+        repo.generate(&["--rebalance"]).expect(0);
+        assert_eq!(repo.hosts_of("tenant-b", "core"), ["ControlPlane metal3/m1", "ControlPlane metal3/m3"]);
+    }
+
+    #[test]
+    fn leaves_a_host_that_a_machine_consumes() {
+        let repo = unbalanced();
+        let consumed = "    spec:\n      consumerRef: {kind: Metal3Machine, name: core-9, namespace: metal3}\n";
+        repo.replace_behind("hosts.yaml", "      name: m2\n", "    spec:\n", consumed);
+
+        repo.generate(&["--rebalance"]).expect(0);
+
+        assert_eq!(repo.hosts_of("tenant-b", "core"), ["ControlPlane metal3/m1", "ControlPlane metal3/m2"]);
+    }
+}
+
+#[test]
+fn hosts_are_spread_over_racks_where_nobody_asks_for_it() {
+    let repo = Repo::of_fixture("placement-standby");
+    repo.replace("tenant-a-batch.yaml", "active: 1", "active: 4");
+    repo.replace("tenant-b-core.yaml", "active: 3", "active: 0");
+    repo.replace("tenant-b-core.yaml", "standby: 1", "standby: 0");
+
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(
+        repo.hosts_of("tenant-a", "batch"),
+        ["Worker metal3/a-r4", "Worker metal3/b-r1", "Worker metal3/c-r2", "Worker metal3/d-r3"]
+    );
+}
