@@ -1,0 +1,199 @@
+//! How long planning alone takes, without parsing and writing, held against the parsing of the inventory.
+//!
+//! `cargo bench --bench planning` prints a table; `benches/README.md` says what is in it.
+
+// The table is this program's result, and there is no other way to hand it over.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+#[path = "../site/objects.rs"]
+#[allow(dead_code, reason = "shared with the benchmark of whole sites, which uses more of it")]
+mod objects;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::hint::black_box;
+use std::io;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use camino::Utf8Path;
+use serde::Deserialize;
+use sipgen::api::host::BareMetalHost;
+use sipgen::plan::plan;
+use sipgen::site::{Settings, Site};
+use sipgen::source::Worktree;
+
+const HOSTS_PER_RACK: usize = 20;
+const ROUNDS: usize = 5;
+
+fn main() -> ExitCode {
+    // Without `--bench` these are the arguments of `cargo test`, which only wants to know that this compiles.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return ExitCode::SUCCESS;
+    }
+    match measure() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure() -> io::Result<()> {
+    println!("{:<34} {:>10} {:>18} {:>10}", "site", "parsing", "planning", "10 x size");
+    let mut smaller: Option<Duration> = None;
+    for (hosts, clusters) in [(10_000, 200), (100_000, 2_000)] {
+        let parsing = parsing(hosts)?;
+        let planning = planning(&competing_hosts(hosts), &competing_clusters(clusters, hosts), 0)?;
+        let ratio = planning.as_secs_f64() / parsing.as_secs_f64();
+        let growth =
+            smaller.map_or("-".to_owned(), |smaller| format!("{:.1}x", planning.as_secs_f64() / smaller.as_secs_f64()));
+        let name = format!("{hosts} hosts, {clusters} clusters");
+        println!(
+            "{name:<34} {:>8.2} s {:>8.3} s ({ratio:.2}x) {growth:>9}",
+            parsing.as_secs_f64(),
+            planning.as_secs_f64()
+        );
+        smaller = Some(planning);
+    }
+    println!("{:<34} {:>10} {:>18} {:>10}", "target", "", "<= 0.25x", "<= 15x");
+    let length = 2_000;
+    let planning_of_chain = planning(&chain_hosts(length), &chain_clusters(length), 0)?;
+    println!("{:<34} {:>10} {:>8.3} s", format!("a chain of {length} clusters"), "", planning_of_chain.as_secs_f64());
+    let starved = planning(&competing_hosts(10_000), &starved_clusters(500), 1_000)?;
+    println!("{:<34} {:>10} {:>8.3} s", "10000 hosts, 500 starved clusters", "", starved.as_secs_f64());
+    Ok(())
+}
+
+/// Merely deserialising hosts with a full status, on one thread.
+fn parsing(hosts: usize) -> io::Result<Duration> {
+    #[derive(Deserialize)]
+    struct List {
+        items: Vec<BareMetalHost>,
+    }
+    let mut total = Duration::ZERO;
+    for rack in 0..hosts / HOSTS_PER_RACK {
+        let mut text = b"items:\n".to_vec();
+        for host in 0..HOSTS_PER_RACK {
+            objects::Host::new(rack * HOSTS_PER_RACK + host).write_manifest(&mut text)?;
+        }
+        let text = String::from_utf8(text).map_err(io::Error::other)?;
+        let start = Instant::now();
+        let list: List = yaml_serde::from_str(&text).map_err(io::Error::other)?;
+        total += start.elapsed();
+        black_box(list.items);
+    }
+    Ok(total)
+}
+
+/// Plans a site of these documents; the median of several rounds.
+fn planning(hosts: &str, clusters: &str, errors: usize) -> io::Result<Duration> {
+    let directory = tempfile::tempdir()?;
+    let root = Utf8Path::from_path(directory.path()).ok_or_else(|| io::Error::other("not UTF-8"))?;
+    fs::write(root.join("hosts.yaml"), hosts)?;
+    fs::write(root.join("clusters.yaml"), clusters)?;
+    let (site, found) = Site::read(&Worktree::new(root), Settings::default()).map_err(io::Error::other)?;
+    if let Some(finding) = found.iter().find(|finding| finding.is_error()) {
+        return Err(io::Error::other(finding.message.clone()));
+    }
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let (plan, found) = plan(&site, &BTreeSet::new(), false);
+        times.push(start.elapsed());
+        if found.iter().filter(|finding| finding.is_error()).count() != errors {
+            return Err(io::Error::other("the plan is not what it should be"));
+        }
+        black_box(plan);
+    }
+    times.sort();
+    Ok(times[ROUNDS / 2])
+}
+
+fn push_host(text: &mut String, name: &str, labels: &str) {
+    let _ = write!(
+        text,
+        "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n  namespace: metal\n  \
+         labels: {{{labels}}}\nspec: {{}}\n"
+    );
+}
+
+fn push_cluster(text: &mut String, name: &str, nodes: &str) {
+    let _ = write!(
+        text,
+        "---\napiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: {name}, namespace: tenants}}\n\
+         spec:\n  nodes:\n{nodes}"
+    );
+}
+
+fn node_set(role: &str, selector: &str, topology: &str, count: usize) -> String {
+    format!("    {role}: {{labelSelector: {selector}{topology}, count: {{active: {count}, standby: 1}}}}\n")
+}
+
+/// Hosts of two flavors, half of them with fast disks, every tenth with a GPU, fifty racks a zone.
+fn competing_hosts(hosts: usize) -> String {
+    let mut text = String::new();
+    for host in 0..hosts {
+        let (rack, slot) = (host / HOSTS_PER_RACK, host % HOSTS_PER_RACK);
+        let flavor = if slot < 4 { "control-plane" } else { "worker" };
+        let disk = if slot.is_multiple_of(2) { "ssd" } else { "hdd" };
+        let gpu = if slot % 10 == 7 { ", gpu: a" } else { "" };
+        let labels = format!("flavor: {flavor}, disk: {disk}, rack: r{rack}, zone: z{}{gpu}", rack / 50);
+        push_host(&mut text, &format!("r{rack}s{slot}"), &labels);
+    }
+    text
+}
+
+/// Clusters of twenty hosts whose selectors overlap: what a broad one takes, a narrow one may need.
+fn competing_clusters(clusters: usize, hosts: usize) -> String {
+    let zones = hosts.div_ceil(50 * HOSTS_PER_RACK);
+    let mut text = String::new();
+    for cluster in 0..clusters {
+        let zone = cluster % zones;
+        let workers = match cluster % 5 {
+            0 => "{matchExpressions: [{key: flavor, operator: Exists}]}".to_owned(),
+            1 => "{matchLabels: {flavor: worker}}".to_owned(),
+            2 => "{matchLabels: {flavor: worker, disk: ssd}}".to_owned(),
+            3 => "{matchLabels: {flavor: worker}, matchExpressions: [{key: gpu, operator: DoesNotExist}]}".to_owned(),
+            _ => format!("{{matchLabels: {{zone: z{zone}}}, matchExpressions: [{{key: gpu, operator: Exists}}]}}"),
+        };
+        let count = if cluster % 5 == 4 { 3 } else { 16 };
+        let nodes = node_set("ControlPlane", "{matchLabels: {flavor: control-plane}}", ", topologyKey: rack", 2)
+            + &node_set("Worker", &workers, "", count);
+        push_cluster(&mut text, &format!("c{cluster:05}"), &nodes);
+    }
+    text
+}
+
+/// Clusters that ask for more than there is, every one of them.
+fn starved_clusters(clusters: usize) -> String {
+    let mut text = String::new();
+    for cluster in 0..clusters {
+        let nodes = node_set("ControlPlane", "{matchLabels: {flavor: control-plane}}", ", topologyKey: rack", 5_000)
+            + &node_set("Worker", "{matchLabels: {flavor: worker}}", "", 20_000);
+        push_cluster(&mut text, &format!("c{cluster:05}"), &nodes);
+    }
+    text
+}
+
+/// One host for each link of a chain.
+fn chain_hosts(length: usize) -> String {
+    let mut text = String::new();
+    (0..length).for_each(|link| push_host(&mut text, &format!("h{link}"), &format!("link: l{link}")));
+    text
+}
+
+/// Every cluster can use the host of its link and the next one, and takes the first; the last cluster can use the
+/// first host only, so that all others have to move on by one.
+fn chain_clusters(length: usize) -> String {
+    let mut text = String::new();
+    for link in 0..length {
+        let links = if link + 1 == length { "l0".to_owned() } else { format!("l{link}, l{}", link + 1) };
+        let selector = format!("{{matchExpressions: [{{key: link, operator: In, values: [{links}]}}]}}");
+        let nodes = format!("    Worker: {{labelSelector: {selector}, count: {{active: 1, standby: 0}}}}\n");
+        push_cluster(&mut text, &format!("c{link:05}"), &nodes);
+    }
+    text
+}
