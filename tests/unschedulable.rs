@@ -318,7 +318,7 @@ fn many_reasons_at_once_are_counted_the_commonest_first() {
     error: 6 of the 10 Worker hosts of tenant-a/core cannot be found: its labelSelector matches only 7 of all hosts
       --> tenants/tenant-a/core.yaml:29:7
       help: the node set has 4 of 10, and 0 more are free
-            3 other hosts match, in 3 domains of topology.example.com/rack (a11, a3, a4), 3 of which it uses already
+            3 other hosts match, in 3 domains of topology.example.com/rack (a3, a4, a11), 3 of which it uses already
             20 other hosts cannot serve it:
                 8 not matching `hardware.example.com/flavor=worker` of the labelSelector (metal3/a3u6, metal3/a3u8, metal3/a4u6, …)
                 5 not matching `hardware.example.com/disk notin (hdd)` of the labelSelector (metal3/a3u16, metal3/a4u12, metal3/a11u16, …)

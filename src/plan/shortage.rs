@@ -9,6 +9,7 @@ use super::demand::Demand;
 use super::eligibility::{self, Refusal};
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::finding::Finding;
+use crate::site::inventory::natural;
 use crate::site::{Host, Site};
 
 /// How many rules, hosts of each, rivals and domains a message names.
@@ -212,7 +213,9 @@ impl Shortage {
         let mut lines = vec![format!("the node set has {} of {}, and {free}", self.kept, self.wanted)];
         for Topology { key, domains, used, .. } in self.topology.iter().filter(|_| self.matching > 0) {
             let used = domains.intersection(used).count();
-            let (named, of_key) = (some_of(domains.iter(), DOMAINS_SHOWN), counted(domains.len(), "domain"));
+            let mut sorted: Vec<&String> = domains.iter().collect();
+            sorted.sort_by(|a, b| natural(a, b));
+            let (named, of_key) = (some_of(sorted.iter(), DOMAINS_SHOWN), counted(domains.len(), "domain"));
             let used = if used == 0 { String::new() } else { format!(", {used} of which it uses already") };
             let matching = match self.matching {
                 1 => "1 other host matches".to_owned(),

@@ -37,6 +37,9 @@ pub(super) fn check(
     (valid.then_some(Cluster { key, origin, priority, node_sets, services }), findings)
 }
 
+/// More hosts than any site has; what goes beyond is a slip of the finger.
+const MOST_HOSTS: usize = 1_000_000;
+
 /// Checks one SIPCluster and collects what is wrong with it.
 struct Check<'a> {
     key: &'a ClusterKey,
@@ -129,11 +132,12 @@ impl Check<'_> {
         }
         let mut number = |field: &str, value: Option<i64>| {
             let value = value.unwrap_or_default();
-            usize::try_from(value).unwrap_or_else(|_| {
+            let valid = usize::try_from(value).ok().filter(|count| *count <= MOST_HOSTS);
+            valid.unwrap_or_else(|| {
                 self.error(
                     below(&count_route, [field.into()]),
                     format!("`{field}: {value}` is no number of hosts"),
-                    "write 0 or more",
+                    format!("write 0 to {MOST_HOSTS}"),
                 );
                 0
             })

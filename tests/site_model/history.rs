@@ -194,7 +194,10 @@ impl Site {
             match (before.holder(&host.key), after.holder(&host.key)) {
                 (_, Some(_)) => host.release = None,
                 (Some((by, _)), None) if !host.is_declared() => {
-                    host.release = Some(Release { by, applied: false, seen_free: false });
+                    // A live host that still shows an earlier release never got the labels in between: an agent
+                    // applies the newest state only.
+                    let applied = host.live.claim.is_none() && !host.live.given_back.is_empty();
+                    host.release = Some(Release { by, applied, seen_free: false });
                 }
                 _ => {}
             }
