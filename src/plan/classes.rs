@@ -59,8 +59,8 @@ impl<'a> Instance<'a> {
         let topology: BTreeSet<&str> =
             needs.iter().flat_map(|needs| &needs.topology_keys).copied().chain(spread_by).collect();
         let topology: Vec<&str> = topology.into_iter().collect();
-        let kinds = Kinds::new(hosts, &needs);
-        let (classes, of_kind) = classify(hosts, availability, &kinds, &topology);
+        let kinds = Kinds::new(hosts, &needs, &topology);
+        let (classes, of_kind) = classify(availability, &kinds);
 
         let members: Vec<Vec<usize>> = needs
             .iter()
@@ -156,24 +156,19 @@ fn number<T: Ord>(things: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
 }
 
 /// The classes of the hosts that somebody may take, and those of each kind.
-fn classify<'a>(
-    hosts: &'a [Host],
-    availability: &'a [Availability],
-    kinds: &Kinds,
-    topology: &[&str],
-) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
+fn classify<'a>(availability: &'a [Availability], kinds: &Kinds<'a>) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
     let mut classes: Vec<Class<'a>> = Vec::new();
     let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
     let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
-    for (index, host) in hosts.iter().enumerate() {
-        let only = match &availability[index] {
+    for (index, availability) in availability.iter().enumerate() {
+        let only = match availability {
             Availability::Free => None,
             Availability::Only(cluster, _) => Some(cluster),
             Availability::Refused(_) => continue,
         };
         let Some(kind) = kinds.of(index) else { continue };
-        let domains: Vec<Option<&str>> = topology.iter().map(|key| eligibility::domain(host, key)).collect();
-        let by_itself = (topology.len() > 1 && domains.contains(&None)).then_some(index);
+        let domains = kinds.domains(index).to_vec();
+        let by_itself = (domains.len() > 1 && domains.contains(&None)).then_some(index);
         let class = *known.entry((kind, only, domains.clone(), by_itself)).or_insert_with(|| {
             of_kind[kind].push(classes.len());
             classes.push(Class { only, domains, hosts: Vec::new() });

@@ -8,8 +8,12 @@ use super::eligibility::{self, Needs};
 use crate::site::Host;
 
 /// The kinds of the hosts that can be taken at all.
-pub(super) struct Kinds {
+pub(super) struct Kinds<'h> {
     of_host: Vec<Option<usize>>,
+    /// The topology domains of each host, one after the other.
+    domains: Vec<Option<&'h str>>,
+    /// How many topology keys there are.
+    keys: usize,
     /// One host of each kind.
     samples: Vec<usize>,
     /// The kinds with a value of a label that some selector names.
@@ -32,25 +36,37 @@ struct Asked {
     values: BTreeSet<String>,
 }
 
-impl Kinds {
-    /// The kinds that the needs tell apart.
-    pub(super) fn new(hosts: &[Host], needs: &[&Needs<'_>]) -> Self {
+impl<'h> Kinds<'h> {
+    /// The kinds that the needs tell apart, and the topology domains of their hosts: both in one pass, because the
+    /// labels lie all over the memory.
+    pub(super) fn new(hosts: &'h [Host], needs: &[&Needs<'_>], topology: &[&str]) -> Self {
         let asked = asked(needs);
         let interfaces: BTreeSet<&str> = needs.iter().flat_map(|needs| &needs.interfaces).copied().collect();
-        let mut kinds =
-            Self { of_host: Vec::with_capacity(hosts.len()), samples: Vec::new(), by_label: HashMap::new() };
+        let mut kinds = Self {
+            of_host: Vec::with_capacity(hosts.len()),
+            domains: vec![None; hosts.len() * topology.len()],
+            keys: topology.len(),
+            samples: Vec::new(),
+            by_label: HashMap::new(),
+        };
         let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
         for (index, host) in hosts.iter().enumerate() {
             if eligibility::unusable(host).is_some() {
                 kinds.of_host.push(None);
                 continue;
             }
-            let labels = host.labels.iter().filter_map(|(key, value)| {
-                let asked = asked.get(key)?;
-                Some((asked.number, asked.values.contains(value).then_some(value.as_str())))
-            });
+            let mut labels = Vec::new();
+            for (key, value) in &host.labels {
+                if let Some(asked) = asked.get(key) {
+                    labels.push((asked.number, asked.values.contains(value).then_some(value.as_str())));
+                }
+                // As in `eligibility::domain`, an empty value is none.
+                if let Some(at) = topology.iter().position(|other| other == key).filter(|_| !value.is_empty()) {
+                    kinds.domains[index * topology.len() + at] = Some(value);
+                }
+            }
             let addressed = interfaces.iter().map(|interface| host.address(interface).is_ok());
-            let alike = Alike { labels: labels.collect(), addressed: addressed.collect() };
+            let alike = Alike { labels, addressed: addressed.collect() };
             let next = kinds.samples.len();
             let kind = *known.entry(alike).or_insert(next);
             if kind == next {
@@ -74,6 +90,11 @@ impl Kinds {
     /// The kind of a host; none when nobody can take it.
     pub(super) fn of(&self, host: usize) -> Option<usize> {
         self.of_host[host]
+    }
+
+    /// The topology domains of a host that can be taken, key by key.
+    pub(super) fn domains(&self, host: usize) -> &[Option<&'h str>] {
+        &self.domains[host * self.keys..(host + 1) * self.keys]
     }
 
     /// The kinds that meet needs, in order.
