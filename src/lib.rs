@@ -161,8 +161,7 @@ fn left_out(site: &Site, options: &Options) -> Result<BTreeSet<ClusterKey>, Erro
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         return Err(Error::NoSuchCluster(unknown.clone(), known));
     }
-    let held = site.state.held.values().flatten().map(|held| &held.cluster);
-    let all = site.clusters.keys().chain(site.state.files.keys()).chain(held);
+    let all = site.clusters.keys().chain(site.state.clusters());
     Ok(all.filter(|cluster| !options.only.contains(cluster)).cloned().collect())
 }
 

@@ -10,7 +10,7 @@ use similar::{ChangeTag, TextDiff};
 use crate::Generated;
 use crate::api::names::ClusterKey;
 use crate::compare::{Change, Changes};
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, Severity, counted};
 use crate::plan::explain::{
     AssignedHost, Assignment, ClusterExplanation, HostExplanation, NodeSetExplanation, RefusedBy,
 };
@@ -296,8 +296,4 @@ fn how_in_words(how: How) -> &'static str {
         How::Adopted => "adopted",
         How::Added => "picked",
     }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -5,27 +5,10 @@
 mod support;
 
 use insta::assert_snapshot;
-use support::{Repo, assert_says};
+use support::{EDGE, Repo, assert_says, edge_with, edge_with_behind};
 
-const EDGE: &str = "sites/lab/clusters/edge.yaml";
 /// Where a second cluster is written; no kustomization lists it.
 const MORE: &str = "sites/lab/clusters/more.yaml";
-
-/// The quickstart after its first run, with a text of its cluster replaced.
-#[track_caller]
-fn edge_with(from: &str, to: &str) -> Repo {
-    let repo = Repo::generated("quickstart");
-    repo.replace(EDGE, from, to);
-    repo
-}
-
-/// The same, with a text replaced that stands behind another one.
-#[track_caller]
-fn edge_with_behind(behind: &str, from: &str, to: &str) -> Repo {
-    let repo = Repo::generated("quickstart");
-    repo.replace_behind(EDGE, behind, from, to);
-    repo
-}
 
 /// The quickstart after its first run, with a second cluster that asks for nothing.
 fn with_a_second_cluster(namespace: &str, name: &str) -> Repo {

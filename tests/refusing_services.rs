@@ -5,25 +5,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use support::{Repo, assert_says};
-
-const EDGE: &str = "sites/lab/clusters/edge.yaml";
-
-/// The quickstart after its first run, with a text of its cluster replaced.
-#[track_caller]
-fn edge_with(from: &str, to: &str) -> Repo {
-    let repo = Repo::generated("quickstart");
-    repo.replace(EDGE, from, to);
-    repo
-}
-
-/// The same, with a text replaced that stands behind another one.
-#[track_caller]
-fn edge_with_behind(behind: &str, from: &str, to: &str) -> Repo {
-    let repo = Repo::generated("quickstart");
-    repo.replace_behind(EDGE, behind, from, to);
-    repo
-}
+use support::{Repo, assert_says, edge_with, edge_with_behind};
 
 /// The quickstart after its first run, with a second cluster that has services only.
 fn with_a_second_cluster(services: &str) -> Repo {

@@ -116,43 +116,35 @@ fn mac_addresses_without_quotes() {
     });
 }
 
+/// Whether hosts with an unquoted label are found by a selector that has its value like this.
+fn selected_by_label(label: &str, in_selector: &str) {
+    let repo = Repo::generated("quickstart");
+    rewrite_hosts(&repo, |text| {
+        text.replace(
+            "    topology.example.com/rack:",
+            &format!("    example.com/x: {label}\n    topology.example.com/rack:"),
+        )
+    });
+    let selector = "          hardware.example.com/flavor: control-plane\n";
+    repo.replace(EDGE, selector, &format!("{selector}          example.com/x: {in_selector}\n"));
+    repo.replace(EDGE, "active: 2", "active: 3");
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert_says(&run.stderr, &["tenant-a/edge adds tenant-a/lab-c1"]);
+}
+
 #[test]
 fn labels_that_look_like_other_types() {
     for value in ["yes", "on", "008", "8", "1e3", "0x1f", "true", "1.0"] {
-        let repo = Repo::generated("quickstart");
-        rewrite_hosts(&repo, |text| {
-            text.replace(
-                "    topology.example.com/rack:",
-                &format!("    example.com/x: {value}\n    topology.example.com/rack:"),
-            )
-        });
-        let selector = "          hardware.example.com/flavor: control-plane\n";
-        repo.replace(EDGE, selector, &format!("{selector}          example.com/x: \"{value}\"\n"));
-        repo.replace(EDGE, "active: 2", "active: 3");
-
-        let run = repo.generate(&[]).expect(0);
-
-        assert_says(&run.stderr, &["tenant-a/edge adds tenant-a/lab-c1"]);
+        selected_by_label(value, &format!("\"{value}\""));
     }
 }
 
 #[test]
 fn a_selector_whose_values_look_like_other_types() {
     for value in ["yes", "008", "8", "1e3", "true"] {
-        let repo = Repo::generated("quickstart");
-        rewrite_hosts(&repo, |text| {
-            text.replace(
-                "    topology.example.com/rack:",
-                &format!("    example.com/x: {value}\n    topology.example.com/rack:"),
-            )
-        });
-        let selector = "          hardware.example.com/flavor: control-plane\n";
-        repo.replace(EDGE, selector, &format!("{selector}          example.com/x: {value}\n"));
-        repo.replace(EDGE, "active: 2", "active: 3");
-
-        let run = repo.generate(&[]).expect(0);
-
-        assert_says(&run.stderr, &["tenant-a/edge adds tenant-a/lab-c1"]);
+        selected_by_label(value, value);
     }
 }
 

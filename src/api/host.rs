@@ -111,17 +111,13 @@ pub struct Bmc {
     pub disable_certificate_verification: bool,
 }
 
-impl Bmc {
-    /// The address without the user name and password that it may have: for messages and comparisons.
-    pub fn public_address(&self) -> String {
-        let (scheme, rest) = self
-            .address
-            .split_once("://")
-            .map_or(("", self.address.as_str()), |(scheme, rest)| (&self.address[..scheme.len() + "://".len()], rest));
-        let (authority, path) = rest.find(['/', '?', '#']).map_or((rest, ""), |at| rest.split_at(at));
-        let host = authority.rsplit('@').next().unwrap_or_default();
-        format!("{scheme}{host}{path}")
-    }
+/// A BMC's address without the user name and password that it may have.
+pub fn without_user(address: &str) -> String {
+    let start = address.find("://").map_or(0, |at| at + "://".len());
+    let (scheme, rest) = address.split_at(start);
+    let (authority, path) = rest.find(['/', '?', '#']).map_or((rest, ""), |at| rest.split_at(at));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}{host}{path}")
 }
 
 /// A reference to an object by name.

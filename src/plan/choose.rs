@@ -178,6 +178,7 @@ pub(super) fn taken_or_refused(
     eligibility::not_selected(host, demand.needs.selector)
         .or_else(|| availability.refuses(&demand.cluster.key).cloned())
         .or(taken)
-        .or_else(|| eligibility::unfit(host, &demand.needs))
+        .or_else(|| eligibility::unusable(host))
+        .or_else(|| eligibility::unaddressed(host, &demand.needs.interfaces))
         .or_else(|| demand.domain_taken(host))
 }

@@ -102,11 +102,6 @@ impl Refusal {
     }
 }
 
-/// Why a host does not meet a node set's needs, whoever has it. `None` when it does.
-pub(super) fn unfit(host: &Host, needs: &Needs<'_>) -> Option<Refusal> {
-    not_selected(host, needs.selector).or_else(|| unusable(host)).or_else(|| unaddressed(host, &needs.interfaces))
-}
-
 /// Why a host is of no use to anybody. These are the eyes of Cluster API's Metal3 provider: what it would not
 /// take, nobody gets.
 pub(super) fn unusable(host: &Host) -> Option<Refusal> {

@@ -282,7 +282,6 @@ fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Findin
 
 /// The output has the host with one cluster, labels say another.
 fn conflict(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
-    // Labels that the output patches away are no claim.
     let (other, origin) = host.claims.iter().find_map(|(claim, origin)| match claim {
         Claim::Cluster(cluster, _) if *cluster != held.cluster => Some((cluster, origin)),
         _ => None,

@@ -141,8 +141,8 @@ fn in_order<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> Vec<&'a Cluste
     clusters
 }
 
-/// What every node set wants. A host that is lost, or with `rebalance` not what its node set wants, gives way to a
-/// spare one; not while a Machine consumes it.
+/// What every node set wants. A host that is being deleted gives way to a spare one; so does one that has failed, or
+/// with `rebalance` is not what its node set wants, but not while a Machine consumes it.
 fn demands<'a>(
     site: &'a Site,
     clusters: &[&'a Cluster],

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::demand::Demand;
 use super::eligibility::{self, Refusal};
 use crate::api::names::{ClusterKey, HostKey, Role};
-use crate::finding::Finding;
+use crate::finding::{Finding, counted};
 use crate::site::inventory::natural;
 use crate::site::{Host, Site};
 
@@ -245,10 +245,6 @@ impl Shortage {
         }
         lines
     }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The first of some things, and an ellipsis if there are more.

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::api::host::without_user;
+
 /// How the jump host's tool reaches a host's BMC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Bmc {
@@ -30,12 +32,12 @@ impl Bmc {
     /// Takes `driver[+http|+https]://host[:port][/path]` apart, or a bare `host[:port]`, which means IPMI. User
     /// names and passwords in the address are dropped. `None` when the text is no such address.
     pub(super) fn parse(address: &str, insecure: bool) -> Option<Self> {
-        let (scheme, rest) = address.split_once("://").unwrap_or(("ipmi", address));
-        let (authority, path) = match rest.find(['/', '?', '#']) {
+        let address = without_user(address);
+        let (scheme, rest) = address.split_once("://").unwrap_or(("ipmi", &address));
+        let (host, path) = match rest.find(['/', '?', '#']) {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
-        let host = authority.rsplit('@').next().unwrap_or_default();
         let (driver, transport) = scheme.split_once('+').unwrap_or((scheme, "https"));
         let is_plain = |text: &str, also: &str| {
             !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || also.contains(c))

@@ -123,7 +123,11 @@ impl Descriptions {
                     )),
                 );
             }
-            return Self::set(&mut self.snapshot, document, |document| document, "is in the snapshot twice", findings);
+            match &self.snapshot {
+                None => self.snapshot = Some(document),
+                Some(other) => findings.push(twice(&document, &other.origin, "is in the snapshot twice")),
+            }
+            return;
         };
         if let Some(field) = live {
             findings.push(
@@ -153,23 +157,9 @@ impl Descriptions {
             );
         }
         let root = first.root;
-        let into_document = |(document, _): &(HostDocument, usize)| document.origin.clone();
         match &self.manifest {
             None => self.manifest = Some((document, root)),
-            Some(other) => findings.push(twice(&document, into_document(other), "is declared twice")),
-        }
-    }
-
-    fn set(
-        slot: &mut Option<HostDocument>,
-        document: HostDocument,
-        keep: impl Fn(HostDocument) -> HostDocument,
-        message: &str,
-        findings: &mut Vec<Finding>,
-    ) {
-        match slot {
-            None => *slot = Some(keep(document)),
-            Some(other) => findings.push(twice(&document, other.origin.clone(), message)),
+            Some((other, _)) => findings.push(twice(&document, &other.origin, "is declared twice")),
         }
     }
 
@@ -220,8 +210,7 @@ impl Descriptions {
             let annotations = document.host.metadata.annotations.as_ref()?;
             annotations.get(assignment::GIVEN_BACK).map(|value| GivenBack::from_value(value))
         });
-        let status = live.as_ref().or(manifest.as_ref()).and_then(|document| document.host.status.as_ref());
-        let status = status.or_else(|| manifest.as_ref().and_then(|document| document.host.status.as_ref()));
+        let status = [&live, &manifest].into_iter().flatten().find_map(|document| document.host.status.as_ref());
         let text = |value: Option<&String>| value.filter(|text| !text.is_empty()).cloned();
         let error = status.and_then(|status| {
             text(status.error_message.as_ref())
@@ -257,7 +246,7 @@ impl Descriptions {
     }
 }
 
-fn twice(document: &HostDocument, other: Origin, message: &str) -> Finding {
+fn twice(document: &HostDocument, other: &Origin, message: &str) -> Finding {
     Finding::error(format!("host {} {message}", document.key))
         .at(document.origin.start())
         .see(other.start(), "the other one")

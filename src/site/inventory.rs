@@ -9,6 +9,7 @@ use super::builds::{Builds, Root};
 use super::host::{Descriptions, Host, HostDocument, Standing};
 use super::networks::{NetworkSecret, Networks};
 use super::settings::{self, Mode};
+use crate::api::host;
 use crate::api::names::HostKey;
 use crate::finding::Finding;
 use crate::source::Place;
@@ -117,7 +118,7 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
         if let Some(bmc) = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty()) {
-            by_address.entry(bmc.public_address()).or_default().push(host);
+            by_address.entry(host::without_user(&bmc.address)).or_default().push(host);
         }
     }
     let shared = by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1);

@@ -25,7 +25,7 @@ mod selector;
 pub mod settings;
 pub mod state;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::api::names::ClusterKey;
 use crate::finding::Finding;
@@ -115,11 +115,8 @@ fn mistaken_for_templates(
     clusters: &BTreeMap<ClusterKey, Request>,
     templates: &[Origin],
 ) -> Vec<Finding> {
-    let held = state.held.values().flatten().map(|held| &held.cluster);
-    let gone: BTreeSet<&ClusterKey> =
-        held.chain(state.files.keys()).filter(|cluster| !clusters.contains_key(cluster)).collect();
     let mut findings = Vec::new();
-    for cluster in gone {
+    for cluster in state.clusters().into_iter().filter(|cluster| !clusters.contains_key(cluster)) {
         let mentions =
             |origin: &&Origin| worktree.text(&origin.file).is_some_and(|text| text.contains(cluster.name.as_str()));
         findings.extend(templates.iter().find(mentions).map(|origin| {

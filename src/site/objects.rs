@@ -1,7 +1,7 @@
 //! From documents to typed objects, with the names that their builds give them.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::Finding;
 use crate::layout;
-use crate::source::{Document, Origin, ParseError, Place, ReadError, Worktree, mentions};
+use crate::source::{Document, FirstLook, Origin, ParseError, Place, ReadError, Worktree, mentions};
 
 /// What concerns us in a repo.
 pub(super) struct Objects {
@@ -47,6 +47,8 @@ enum Object {
     Secret(Origin, NetworkDataSecret),
     Kustomization(Origin, Box<Kustomization>),
     ClusterTemplate(Origin),
+    /// A file of sipgen's own.
+    GeneratedHosts(Utf8PathBuf),
     Unreadable(Finding),
 }
 
@@ -73,22 +75,17 @@ pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, V
     let files = worktree.files(output)?;
     let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret"]);
     let hosts = mentions(&[host::KIND]);
-    let generated_hosts: Mutex<BTreeSet<Utf8PathBuf>> = Mutex::default();
-    let wanted = |file: &Utf8Path, content: &[u8]| {
+    let look = |file: &Utf8Path, content: &[u8]| {
         if !layout::is_ours(content) {
-            return is_kustomization(file) || ours(content);
+            return FirstLook::from(is_kustomization(file) || ours(content));
         }
-        if hosts(content) {
-            generated_hosts.lock().unwrap_or_else(PoisonError::into_inner).insert(file.to_owned());
-        }
-        false
+        FirstLook { says: hosts(content).then(|| Object::GeneratedHosts(file.to_owned())), read: false }
     };
-    let read = worktree.scan(&files, wanted, interpret)?;
-    let generated_hosts = generated_hosts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let read = worktree.scan(&files, look, interpret)?;
 
     let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut templates = Vec::new();
-    let mut findings: Vec<Finding> = misplaced(&generated_hosts, output).into_iter().collect();
+    let (mut generated_hosts, mut findings) = (Vec::new(), Vec::new());
     for object in read {
         match object {
             Object::Cluster(origin, metadata, misfit, spec) => clusters.push((origin, metadata, misfit, spec)),
@@ -96,9 +93,11 @@ pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, V
             Object::Secret(origin, secret) => secrets.push((origin, secret)),
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
             Object::ClusterTemplate(origin) => templates.push(origin),
+            Object::GeneratedHosts(file) => generated_hosts.push(file),
             Object::Unreadable(finding) => findings.push(finding),
         }
     }
+    findings.extend(misplaced(&generated_hosts, output));
     let (builds, found) = Builds::new(kustomizations);
     findings.extend(found);
 
@@ -128,7 +127,7 @@ pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, V
 }
 
 /// Generated hosts outside the output directory are no inventory, and may be the memory of who has which host.
-fn misplaced(generated_hosts: &BTreeSet<Utf8PathBuf>, output: &Utf8Path) -> Option<Finding> {
+fn misplaced(generated_hosts: &[Utf8PathBuf], output: &Utf8Path) -> Option<Finding> {
     let first = generated_hosts.first()?;
     Some(
         Finding::error(format!(

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::api::assignment::{self, Claim, GivenBack};
@@ -13,7 +12,7 @@ use crate::api::host;
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::finding::Finding;
 use crate::layout;
-use crate::source::{Document, Origin, Place, ReadError, Worktree};
+use crate::source::{Document, FirstLook, Origin, Place, ReadError, Worktree};
 
 /// The assignments in the generated tree.
 #[derive(Debug, Default)]
@@ -65,8 +64,10 @@ struct Metadata {
     annotations: BTreeMap<String, String>,
 }
 
-/// What one generated document says.
+/// What one file or one generated document says.
 enum Entry {
+    /// Path relative to the output directory, fingerprint, and whether it should have hosts and is empty.
+    File(Utf8PathBuf, u64, bool),
     Held(HostKey, Held),
     Released(HostKey, Release),
     Unlabelled(HostKey),
@@ -80,40 +81,33 @@ impl State {
     ///
     /// When a file or directory cannot be read.
     pub fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Self, Vec<Finding>), ReadError> {
-        let mut state = State::default();
-        let mut with_hosts = Vec::new();
         let files = worktree.files_below(output)?;
-        let contents = files.par_iter().map(|file| Ok(fingerprint(&worktree.read(file)?)));
-        let fingerprints = contents.collect::<Result<Vec<u64>, ReadError>>()?;
-        for (file, fingerprint) in files.into_iter().zip(fingerprints) {
-            let Ok(below) = file.strip_prefix(output) else { continue };
-            state.fingerprints.insert(below.to_owned(), fingerprint);
-            if let Some(cluster) = layout::cluster_of(below) {
-                state.files.entry(cluster).or_default().push(below.to_owned());
-            }
-            if below.starts_with(layout::HOSTS)
+        let look = |file: &Utf8Path, content: &[u8]| {
+            let below = file.strip_prefix(output).unwrap_or(file);
+            let has_hosts = below.starts_with(layout::HOSTS)
                 && below.extension() == Some("yaml")
-                && below.file_name() != Some(layout::KUSTOMIZATION)
-            {
-                with_hosts.push(file);
+                && below.file_name() != Some(layout::KUSTOMIZATION);
+            FirstLook {
+                says: Some(Entry::File(below.to_owned(), fingerprint(content), has_hosts && content.is_empty())),
+                read: has_hosts && layout::is_ours(content),
             }
-        }
-        let emptied: Mutex<BTreeSet<Utf8PathBuf>> = Mutex::default();
-        let is_ours = |file: &Utf8Path, content: &[u8]| {
-            if content.is_empty() {
-                emptied.lock().unwrap_or_else(PoisonError::into_inner).insert(file.to_owned());
-            }
-            layout::is_ours(content)
         };
-        let entries = worktree.scan(&with_hosts, is_ours, |document| Some(read_entry(&document)))?;
-        // What a crash of the machine may leave, and as a memory worse than none.
-        let emptied = emptied.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut findings: Vec<Finding> = emptied
-            .into_iter()
-            .map(|file| unreadable("it is empty", &file, Place::File(Arc::from(file.as_path()))))
-            .collect();
+        let entries = worktree.scan(&files, look, |document| Some(read_entry(&document)))?;
+        let mut state = State::default();
+        let mut findings = Vec::new();
         for entry in entries {
             match entry {
+                Entry::File(below, fingerprint, emptied) => {
+                    if emptied {
+                        // What a crash of the machine may leave, and as a memory worse than none.
+                        let file = output.join(&below);
+                        findings.push(unreadable("it is empty", &file, Place::File(Arc::from(file.as_path()))));
+                    }
+                    if let Some(cluster) = layout::cluster_of(&below) {
+                        state.files.entry(cluster).or_default().push(below.clone());
+                    }
+                    state.fingerprints.insert(below, fingerprint);
+                }
                 Entry::Held(host, held) => state.held.entry(host).or_default().push(held),
                 Entry::Released(host, release) => {
                     state.released.insert(host, release);
@@ -125,6 +119,11 @@ impl State {
             }
         }
         Ok((state, findings))
+    }
+
+    /// The clusters of which the output directory has anything.
+    pub fn clusters(&self) -> BTreeSet<&ClusterKey> {
+        self.held.values().flatten().map(|held| &held.cluster).chain(self.files.keys()).collect()
     }
 
     /// Whether a file, by its path relative to the output directory, already has this text.

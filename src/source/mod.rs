@@ -15,5 +15,5 @@ pub mod texts;
 
 pub use document::{Document, ParseError};
 pub use position::{Origin, Place, Position, Step};
-pub use scan::{ReadError, Worktree, mentions};
+pub use scan::{FirstLook, ReadError, Worktree, mentions};
 pub use texts::Texts;

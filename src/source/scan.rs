@@ -34,6 +34,21 @@ impl ReadError {
     }
 }
 
+/// What is made of a file at first sight, by its path and content.
+pub struct FirstLook<T> {
+    /// What the file says as a whole.
+    pub says: Option<T>,
+    /// Whether its documents are to be read.
+    pub read: bool,
+}
+
+impl<T> From<bool> for FirstLook<T> {
+    /// A file that says nothing as a whole.
+    fn from(read: bool) -> Self {
+        Self { says: None, read }
+    }
+}
+
 /// The endings of files that can hold resources.
 const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
@@ -154,23 +169,26 @@ impl Worktree {
         Ok(files)
     }
 
-    /// Reads those of `files` whose path and content are `wanted`, cuts them into documents, and hands each to
-    /// `interpret`, on all cores. The results keep the order of the files and documents.
-    pub fn scan<T: Send>(
+    /// Takes a look at each of `files`, cuts those that are to be read into documents, and hands each to
+    /// `interpret`, on all cores. The results keep the order of the files and documents; what a file says as a
+    /// whole comes before its documents.
+    pub fn scan<T: Send, L: Into<FirstLook<T>>>(
         &self,
         files: &[Utf8PathBuf],
-        wanted: impl Fn(&Utf8Path, &[u8]) -> bool + Sync,
+        look: impl Fn(&Utf8Path, &[u8]) -> L + Sync,
         interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
     ) -> Result<Vec<T>, ReadError> {
         let read = |file: &Utf8PathBuf| -> Result<Vec<T>, ReadError> {
             let bytes = in_utf8(self.read(file)?);
-            if !wanted(file, &bytes) {
-                return Ok(Vec::new());
+            let FirstLook { says, read } = look(file, &bytes).into();
+            if !read {
+                return Ok(says.into_iter().collect());
             }
             // Not text: what is left of it meets the parser, which says where it fails.
             let text = decode(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             let file: Arc<Utf8Path> = Arc::from(file.as_path());
-            Ok(document::objects(&file, &text).into_par_iter().filter_map(&interpret).collect())
+            let documents = document::objects(&file, &text).into_par_iter().filter_map(&interpret);
+            Ok(says.into_par_iter().chain(documents).collect())
         };
         let found = files.par_iter().map(read).collect::<Result<Vec<Vec<T>>, _>>()?;
         Ok(found.into_iter().flatten().collect())

@@ -249,6 +249,25 @@ pub fn labels_of(cluster: &str) -> String {
     )
 }
 
+/// The SIPCluster of the quickstart.
+pub const EDGE: &str = "sites/lab/clusters/edge.yaml";
+
+/// The quickstart after its first run, with a text of its cluster replaced.
+#[track_caller]
+pub fn edge_with(from: &str, to: &str) -> Repo {
+    let repo = Repo::generated("quickstart");
+    repo.replace(EDGE, from, to);
+    repo
+}
+
+/// The same, with a text replaced that stands behind another one.
+#[track_caller]
+pub fn edge_with_behind(behind: &str, from: &str, to: &str) -> Repo {
+    let repo = Repo::generated("quickstart");
+    repo.replace_behind(EDGE, behind, from, to);
+    repo
+}
+
 /// The directory of the fixtures.
 pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
