@@ -54,7 +54,7 @@ fn settings_that_are_no_text() {
 fn an_unknown_value_of_a_setting() {
     for (text, part) in [
         ("inventory: {mode: live}\n", "unknown variant `live`, expected one of `auto`, `declared`, `observed`"),
-        ("credentials: all\n", "unknown variant `all`, expected `mount` or `none`"),
+        ("credentials: all\n", "unknown variant `all`, expected `reference` or `none`"),
     ] {
         assert_says(&with_settings(text).refused(), &["the settings cannot be read: ", part, "--> sipgen.yaml:1:"]);
     }

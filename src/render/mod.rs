@@ -7,7 +7,6 @@
 //!
 //! The disk is not known here.
 
-mod bmc;
 mod hosts;
 mod services;
 pub mod templates;

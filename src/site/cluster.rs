@@ -76,25 +76,33 @@ pub enum Detail {
         node_ports: Vec<NodePort>,
     },
     /// An SSH server with access to the cluster's hosts.
-    JumpHost {
-        /// The port of the SSH server on the base cluster's nodes.
-        node_port: NodePort,
-        /// Whether BMCs are reached through the environment's proxy.
-        bmc_proxy: bool,
-        /// OpenSSH public keys.
-        authorized_keys: Vec<String>,
-        /// The Secret with the nodes' private keys, in the cluster's namespace.
-        node_private_keys: Option<ObjectName>,
-    },
+    JumpHost(JumpHost),
     /// Dex.
-    Auth {
-        /// The port of Dex on the base cluster's nodes.
-        node_port: NodePort,
-        /// The Secret with the certificate authority, in the cluster's namespace.
-        ca_secret: ObjectName,
-        /// The address in the issuer's URL.
-        address: IpAddr,
-    },
+    Auth(Auth),
+}
+
+/// What only jump hosts have.
+#[derive(Debug, Clone)]
+pub struct JumpHost {
+    /// The port of the SSH server on the base cluster's nodes.
+    pub node_port: NodePort,
+    /// Whether BMCs are reached through the environment's proxy.
+    pub bmc_proxy: bool,
+    /// OpenSSH public keys.
+    pub authorized_keys: Vec<String>,
+    /// The Secret with the nodes' private keys, in the cluster's namespace.
+    pub node_private_keys: Option<ObjectName>,
+}
+
+/// What only Dex has.
+#[derive(Debug, Clone)]
+pub struct Auth {
+    /// The port of Dex on the base cluster's nodes.
+    pub node_port: NodePort,
+    /// The Secret with the certificate authority, in the cluster's namespace.
+    pub ca_secret: ObjectName,
+    /// The address in the issuer's URL.
+    pub address: IpAddr,
 }
 
 /// The kinds of services.
@@ -138,8 +146,8 @@ impl Service {
         match self.detail {
             Detail::ControlPlaneLoadBalancer { .. } => ServiceKind::ControlPlaneLoadBalancer,
             Detail::WorkerLoadBalancer { .. } => ServiceKind::WorkerLoadBalancer,
-            Detail::JumpHost { .. } => ServiceKind::JumpHost,
-            Detail::Auth { .. } => ServiceKind::Auth,
+            Detail::JumpHost(_) => ServiceKind::JumpHost,
+            Detail::Auth(_) => ServiceKind::Auth,
         }
     }
 
@@ -184,8 +192,8 @@ impl Service {
         match &self.detail {
             Detail::WorkerLoadBalancer { node_ports } => node_ports,
             Detail::ControlPlaneLoadBalancer { node_port }
-            | Detail::JumpHost { node_port, .. }
-            | Detail::Auth { node_port, .. } => std::slice::from_ref(node_port),
+            | Detail::JumpHost(JumpHost { node_port, .. })
+            | Detail::Auth(Auth { node_port, .. }) => std::slice::from_ref(node_port),
         }
     }
 

@@ -58,9 +58,9 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Credentials {
-    /// By mounting the hosts' own Secrets, which must be in the cluster's namespace.
+    /// By reference to the hosts' own Secrets, which must be in the cluster's namespace.
     #[default]
-    Mount,
+    Reference,
     /// Not at all: the jump host has no power control.
     None,
 }

@@ -3,6 +3,8 @@
 // Every test program compiles this, and none uses all of it.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
+pub mod programs;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;

@@ -1,8 +1,12 @@
-//! From a SIPCluster to a [`Cluster`]: every rule that a request has to keep.
+//! From a SIPCluster to a [`Cluster`]: every rule that a request has to keep. What only one kind of service has is
+//! checked in a module of its own.
+
+mod auth;
+mod jump_host;
+mod load_balancer;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::ops::RangeInclusive;
 
 use kube::core::Selector;
 
@@ -183,12 +187,12 @@ impl Check<'_> {
         }
         for (index, entry) in services.jump_host.iter().flatten().enumerate() {
             let route = self.route(ServiceKind::JumpHost, index);
-            let detail = self.jump_host(entry, &route);
+            let detail = self.jump_host(entry, &route).map(Detail::JumpHost);
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
         for (index, entry) in services.auth.iter().flatten().enumerate() {
             let route = self.route(ServiceKind::Auth, index);
-            let detail = self.auth(entry, &route);
+            let detail = self.auth(entry, &route).map(Detail::Auth);
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
         checked
@@ -268,86 +272,6 @@ impl Check<'_> {
         }
     }
 
-    fn node_port_range(&mut self, range: Option<&sipcluster::PortRange>, route: &Route) -> Option<Vec<NodePort>> {
-        let Some(range) = range else {
-            let help = "write `nodePortRange: {start: N, end: N}` with ports of 30000 to 32767";
-            self.error(route.clone(), "the service has no nodePortRange", help);
-            return None;
-        };
-        let range_route = below(route, ["nodePortRange".into()]);
-        if range.start > range.end {
-            let message = format!("the nodePortRange ends at {} before it starts at {}", range.end, range.start);
-            self.error(range_route, message, "write the lower port as `start`");
-            return None;
-        }
-        let ends: RangeInclusive<i64> = range.start..=range.end;
-        for (field, number) in [("start", range.start), ("end", range.end)] {
-            if let Err(error) = NodePort::try_from(number) {
-                let route = below(&range_route, [field.into()]);
-                self.error(route, format!("NodePort {number} {error}"), "choose ports of 30000 to 32767");
-                return None;
-            }
-        }
-        ends.map(|number| NodePort::try_from(number).ok()).collect()
-    }
-
-    fn jump_host(&mut self, entry: &sipcluster::JumpHost, route: &Route) -> Option<Detail> {
-        let keys_route = below(route, ["sshAuthorizedKeys".into()]);
-        let authorized_keys: Vec<String> =
-            entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
-        if authorized_keys.is_empty() {
-            self.warn(
-                route.clone(),
-                "the jump host has no sshAuthorizedKeys, so nobody can log in",
-                "list the OpenSSH public keys of its operators",
-            );
-        }
-        for (index, key) in authorized_keys.iter().enumerate() {
-            if let Err(error) = check_authorized_key(key) {
-                // Not even a part of the key is shown: it may be a private one, pasted by mistake.
-                self.error(
-                    below(&keys_route, [index.into()]),
-                    format!("the SSH key is not an OpenSSH public key: {error}"),
-                    "paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`",
-                );
-            }
-        }
-        let node_private_keys = match entry.node_ssh_private_keys.as_deref().filter(|name| !name.is_empty()) {
-            None => None,
-            Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
-        };
-        Some(Detail::JumpHost {
-            node_port: self.node_port(entry.node_port, route)?,
-            bmc_proxy: entry.bmc.as_ref().is_some_and(|bmc| bmc.proxy),
-            authorized_keys,
-            node_private_keys,
-        })
-    }
-
-    fn auth(&mut self, entry: &sipcluster::Auth, route: &Route) -> Option<Detail> {
-        let node_port = self.node_port(entry.node_port, route);
-        let ca_secret = match entry.ca_secret.as_deref().filter(|name| !name.is_empty()) {
-            Some(name) => self.secret_name(name, "caSecret", route),
-            None => {
-                self.error(
-                    route.clone(),
-                    "the auth service has no caSecret, so nobody issues its certificate",
-                    "name the Secret with the certificate authority's `tls.crt` and `tls.key`",
-                );
-                None
-            }
-        };
-        let text = entry.service.cluster_ip.as_deref().unwrap_or_default();
-        if text.is_empty() {
-            self.error(
-                route.clone(),
-                "the auth service has no clusterIP, so its issuer has no address",
-                "write the base cluster's address under which its NodePorts are reached",
-            );
-        }
-        Some(Detail::Auth { node_port: node_port?, ca_secret: ca_secret?, address: text.parse().ok()? })
-    }
-
     fn secret_name(&mut self, name: &str, field: &str, route: &Route) -> Option<ObjectName> {
         match name.parse() {
             Ok(name) => Some(name),
@@ -358,12 +282,4 @@ impl Check<'_> {
             }
         }
     }
-}
-
-/// One line of an `authorized_keys` file: a public key, options before it allowed.
-fn check_authorized_key(key: &str) -> Result<(), String> {
-    if key.contains(['\n', '\r']) {
-        return Err("it has more than one line".to_owned());
-    }
-    key.parse::<ssh_key::authorized_keys::Entry>().map(|_| ()).map_err(|error| error.to_string())
 }

@@ -1,4 +1,9 @@
-//! The services of a cluster, from templates.
+//! The services of a cluster, from templates: a module for each kind of service says what its templates are given.
+
+mod auth;
+mod bmc;
+mod jump_host;
+mod load_balancer;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,26 +13,25 @@ use minijinja::Value;
 use minijinja::value::Serde;
 use serde::Serialize;
 
-use super::bmc::Bmc;
 use super::{Templates, Tree, verify};
-use crate::api::names::{ClusterKey, NodePort, ObjectName, Role};
+use crate::api::names::{ClusterKey, Role};
 use crate::finding::Finding;
 use crate::layout::{self, header};
 use crate::plan::Placement;
-use crate::site::settings::{self, Credentials};
-use crate::site::{Cluster, Detail, Host, Service, ServiceKind, Site};
+use crate::site::{Cluster, Detail, Host, Service, Site};
 
 /// What every template is given.
 #[derive(Serialize)]
-struct Context<'a> {
+struct Context<'a, T> {
     cluster: &'a ClusterKey,
     /// The name of the service's objects.
     name: String,
     component: &'static str,
     image: &'a str,
     node_labels: &'a BTreeMap<String, String>,
+    /// What only the templates of its kind are given.
     #[serde(flatten)]
-    own: Own<'a>,
+    own: T,
 }
 
 /// What the template of a cluster's kustomization is given.
@@ -38,61 +42,6 @@ struct ClusterContext<'a> {
     services: Vec<String>,
 }
 
-/// What only the templates of one kind of service are given.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Own<'a> {
-    LoadBalancer {
-        ports: Vec<Port>,
-        /// How HAProxy sees that a server is well: `kube-apiserver` or `tcp`.
-        check: &'static str,
-        servers: Vec<Server>,
-    },
-    JumpHost {
-        node_port: NodePort,
-        bmc_proxy: bool,
-        authorized_keys: &'a [String],
-        node_private_keys: Option<&'a ObjectName>,
-        /// Whether the jump host gets the BMCs' credentials.
-        power_control: bool,
-        hosts: Vec<ReachableHost<'a>>,
-    },
-    Auth {
-        node_port: NodePort,
-        ca_secret: &'a ObjectName,
-        issuer: String,
-        address: IpAddr,
-    },
-}
-
-#[derive(Serialize)]
-struct Port {
-    name: String,
-    /// Of the Service, of HAProxy and of the servers.
-    port: u16,
-    node_port: NodePort,
-}
-
-#[derive(Serialize)]
-struct Server {
-    name: String,
-    /// IPv6 in brackets.
-    address: String,
-}
-
-#[derive(Serialize)]
-struct ReachableHost<'a> {
-    name: String,
-    namespace: &'a str,
-    host: &'a str,
-    role: &'static str,
-    /// IPv6 without brackets.
-    address: IpAddr,
-    bmc: Option<Bmc>,
-    /// The Secret with the BMC's credentials.
-    credentials: Option<&'a str>,
-}
-
 /// The files of a cluster's services, and what is wrong with them.
 pub(super) fn render(
     cluster: &Cluster,
@@ -101,7 +50,6 @@ pub(super) fn render(
     templates: &Templates,
 ) -> (Tree, Vec<Finding>) {
     let mut renderer = Renderer { cluster, placement, site, templates, tree: Tree::new(), findings: Vec::new() };
-    renderer.check_credentials();
     for service in &cluster.services {
         renderer.service(service);
     }
@@ -120,14 +68,15 @@ pub(super) fn dex_definitions(site: &Site, templates: &Templates) -> Result<Tree
     let mut tree = Tree::new();
     for name in templates.names_below(layout::CRDS) {
         let file = Utf8PathBuf::from(name);
-        let text = rendered(site, templates, name, &file, &"the definitions of Dex", Value::default())?;
-        tree.insert(file, text);
+        if let Some(text) = rendered(site, templates, name, &file, &"the definitions of Dex", Value::default())? {
+            tree.insert(file, text);
+        }
     }
     Ok(tree)
 }
 
-/// A file from a template, with the mark of ownership, read back. What the disk already has was read back when it
-/// was written.
+/// A file from a template, with the mark of ownership, read back; none where the template renders to nothing. What
+/// the disk already has was read back when it was written.
 fn rendered(
     site: &Site,
     templates: &Templates,
@@ -135,15 +84,19 @@ fn rendered(
     file: &Utf8Path,
     made_from: &dyn std::fmt::Display,
     context: Value,
-) -> Result<String, Box<Finding>> {
-    let text = with_header(&templates.render(template, context)?, &made_from.to_string());
+) -> Result<Option<String>, Box<Finding>> {
+    let text = templates.render(template, context)?;
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let text = with_header(&text, &made_from.to_string());
     if file.extension() == Some("yaml") && !is_configuration(template) && !site.state.has(file, &text) {
         verify::manifests(&text).map_err(|unreadable| match templates.own_file(template) {
             Some(own) => unreadable.of_template(own, file),
             None => unreadable.finding(file),
         })?;
     }
-    Ok(text)
+    Ok(Some(text))
 }
 
 /// Files of programs, not of Kubernetes.
@@ -179,40 +132,27 @@ impl<'a> Renderer<'a> {
             .collect()
     }
 
-    /// A pod mounts Secrets of its own namespace only.
-    fn check_credentials(&mut self) {
-        let jump_host = self.cluster.services.iter().find(|service| service.kind() == ServiceKind::JumpHost);
-        let Some(jump_host) = jump_host.filter(|_| self.site.settings.credentials == Credentials::Mount) else {
-            return;
-        };
-        let own = &self.cluster.key.namespace;
-        let elsewhere: Vec<&Host> = self
-            .hosts(|_| true)
-            .into_iter()
-            .map(|(host, _)| host)
-            .filter(|host| host.key.namespace != *own && credentials(host).is_some())
-            .collect();
-        let Some(first) = elsewhere.first() else { return };
-        self.findings.push(
-            Finding::error(format!(
-                "the jump host of {} cannot mount the BMC credentials of {} of its hosts, which are in other \
-                 namespaces, such as {}",
-                self.cluster.key,
-                elsewhere.len(),
-                first.key
-            ))
-            .at(self.cluster.origin.at(jump_host.route()))
-            .see(first.origin.at(["spec", "bmc", "credentialsName"]), "the Secret that is in the host's namespace")
-            .help(format!(
-                "pods mount Secrets of their own namespace only: write `credentials: none` into {} for jump hosts \
-                 without power control, or put the SIPCluster into the namespace of its hosts",
-                settings::FILE
-            )),
-        );
+    fn service(&mut self, service: &'a Service) {
+        match &service.detail {
+            Detail::ControlPlaneLoadBalancer { node_port } => {
+                let values = load_balancer::before_control_plane(self, service, *node_port);
+                self.files("loadbalancer", service, values);
+            }
+            Detail::WorkerLoadBalancer { node_ports } => {
+                let values = load_balancer::before_workers(self, service, node_ports);
+                self.files("loadbalancer", service, values);
+            }
+            Detail::JumpHost(jump_host) => {
+                let values = jump_host::values(self, service, jump_host);
+                self.files("jumphost", service, values);
+            }
+            Detail::Auth(auth) => self.files("auth", service, Some(auth::values(auth))),
+        }
     }
 
-    fn service(&mut self, service: &'a Service) {
-        let Some(own) = self.own(service) else { return };
+    /// Renders a service's templates, those below `templates`. Without values for them a finding says why.
+    fn files<T: Serialize>(&mut self, templates: &'static str, service: &Service, own: Option<T>) {
+        let Some(own) = own else { return };
         let context = Context {
             cluster: &self.cluster.key,
             name: service.object_name(&self.cluster.key),
@@ -220,11 +160,6 @@ impl<'a> Renderer<'a> {
             image: &service.image,
             node_labels: &service.node_labels,
             own,
-        };
-        let templates = match service.kind() {
-            ServiceKind::ControlPlaneLoadBalancer | ServiceKind::WorkerLoadBalancer => "loadbalancer",
-            ServiceKind::JumpHost => "jumphost",
-            ServiceKind::Auth => "auth",
         };
         let directory = layout::cluster_directory(&self.cluster.key).join(service.directory());
         // One conversion for all of the service's files.
@@ -237,47 +172,9 @@ impl<'a> Renderer<'a> {
 
     fn file(&mut self, template: &str, file: Utf8PathBuf, context: &Value) {
         match rendered(self.site, self.templates, template, &file, &self.cluster.origin.file, context.clone()) {
-            Ok(text) => {
-                self.tree.insert(file, text);
-            }
+            Ok(text) => self.tree.extend(text.map(|text| (file, text))),
             Err(finding) => self.findings.push(*finding),
         }
-    }
-
-    fn own(&mut self, service: &'a Service) -> Option<Own<'a>> {
-        Some(match &service.detail {
-            Detail::ControlPlaneLoadBalancer { node_port } => Own::LoadBalancer {
-                ports: vec![Port { name: "kube-apiserver".to_owned(), port: 6443, node_port: *node_port }],
-                check: "kube-apiserver",
-                servers: self.servers(service)?,
-            },
-            Detail::WorkerLoadBalancer { node_ports } => {
-                let port = |node_port: &NodePort| Port {
-                    name: format!("port-{node_port}"),
-                    port: node_port.number(),
-                    node_port: *node_port,
-                };
-                Own::LoadBalancer {
-                    ports: node_ports.iter().map(port).collect(),
-                    check: "tcp",
-                    servers: self.servers(service)?,
-                }
-            }
-            Detail::JumpHost { node_port, bmc_proxy, authorized_keys, node_private_keys } => Own::JumpHost {
-                node_port: *node_port,
-                bmc_proxy: *bmc_proxy,
-                authorized_keys,
-                node_private_keys: node_private_keys.as_ref(),
-                power_control: self.site.settings.credentials == Credentials::Mount,
-                hosts: self.reachable_hosts(service)?,
-            },
-            Detail::Auth { node_port, ca_secret, address } => Own::Auth {
-                node_port: *node_port,
-                ca_secret,
-                issuer: format!("https://{}:{node_port}/dex", bracketed(*address)),
-                address: *address,
-            },
-        })
     }
 
     /// The hosts that a service uses, with their addresses; `None` when one has none, which a finding says.
@@ -327,49 +224,6 @@ impl<'a> Renderer<'a> {
             self.findings.push(hosts.into_iter().fold(finding, add));
         }
     }
-
-    fn servers(&mut self, service: &Service) -> Option<Vec<Server>> {
-        let cluster = self.cluster;
-        let server = |(host, _, address): (&Host, Role, IpAddr)| Server {
-            name: name_in(cluster, host, ':'),
-            address: bracketed(address),
-        };
-        Some(self.addressed(service)?.into_iter().map(server).collect())
-    }
-
-    fn reachable_hosts(&mut self, service: &Service) -> Option<Vec<ReachableHost<'a>>> {
-        let addressed = self.addressed(service)?;
-        let mut hosts = Vec::with_capacity(addressed.len());
-        for (host, role, address) in addressed {
-            hosts.push(ReachableHost {
-                name: name_in(self.cluster, host, '.'),
-                namespace: host.key.namespace.as_str(),
-                host: host.key.name.as_str(),
-                role: role.as_str(),
-                address,
-                bmc: self.bmc(host),
-                credentials: credentials(host),
-            });
-        }
-        Some(hosts)
-    }
-
-    /// How a host's BMC is reached. One whose address cannot be read is left out: the host itself works.
-    fn bmc(&mut self, host: &Host) -> Option<Bmc> {
-        let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
-        let parsed = Bmc::parse(&bmc.address, bmc.disable_certificate_verification);
-        if parsed.is_none() {
-            self.findings.push(
-                Finding::warning(format!("the BMC address of host {} cannot be understood", host.key))
-                    .at(host.origin.at(["spec", "bmc", "address"]))
-                    .help(
-                        "write it as Metal3 does, such as `redfish://192.0.2.1/redfish/v1/Systems/1`; until then the \
-                         jump host has no power control over the host",
-                    ),
-            );
-        }
-        parsed
-    }
 }
 
 /// The name by which a service knows a host; with its namespace if that is not the cluster's, as two hosts of
@@ -380,11 +234,6 @@ fn name_in(cluster: &Cluster, host: &Host, separator: char) -> String {
     } else {
         format!("{}{separator}{}", host.key.namespace, host.key.name)
     }
-}
-
-/// The Secret with the credentials of a host's BMC.
-fn credentials(host: &Host) -> Option<&str> {
-    host.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str()).filter(|name| !name.is_empty())
 }
 
 fn bracketed(address: IpAddr) -> String {

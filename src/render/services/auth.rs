@@ -1,0 +1,23 @@
+//! What the templates of Dex are given.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use super::bracketed;
+use crate::api::names::{NodePort, ObjectName};
+use crate::site::cluster::Auth;
+
+#[derive(Serialize)]
+pub(super) struct Values<'a> {
+    node_port: NodePort,
+    ca_secret: &'a ObjectName,
+    issuer: String,
+    address: IpAddr,
+}
+
+pub(super) fn values(auth: &Auth) -> Values<'_> {
+    let Auth { node_port, ca_secret, address } = auth;
+    let issuer = format!("https://{}:{node_port}/dex", bracketed(*address));
+    Values { node_port: *node_port, ca_secret, issuer, address: *address }
+}

@@ -1,0 +1,48 @@
+//! The rules of jump hosts.
+
+use super::{Check, Route, below};
+use crate::api::sipcluster;
+use crate::site::cluster::JumpHost;
+
+impl Check<'_> {
+    pub(super) fn jump_host(&mut self, entry: &sipcluster::JumpHost, route: &Route) -> Option<JumpHost> {
+        let keys_route = below(route, ["sshAuthorizedKeys".into()]);
+        let authorized_keys: Vec<String> =
+            entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
+        if authorized_keys.is_empty() {
+            self.warn(
+                route.clone(),
+                "the jump host has no sshAuthorizedKeys, so nobody can log in",
+                "list the OpenSSH public keys of its operators",
+            );
+        }
+        for (index, key) in authorized_keys.iter().enumerate() {
+            if let Err(error) = check_authorized_key(key) {
+                // Not even a part of the key is shown: it may be a private one, pasted by mistake.
+                self.error(
+                    below(&keys_route, [index.into()]),
+                    format!("the SSH key is not an OpenSSH public key: {error}"),
+                    "paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`",
+                );
+            }
+        }
+        let node_private_keys = match entry.node_ssh_private_keys.as_deref().filter(|name| !name.is_empty()) {
+            None => None,
+            Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
+        };
+        Some(JumpHost {
+            node_port: self.node_port(entry.node_port, route)?,
+            bmc_proxy: entry.bmc.as_ref().is_some_and(|bmc| bmc.proxy),
+            authorized_keys,
+            node_private_keys,
+        })
+    }
+}
+
+/// One line of an `authorized_keys` file: a public key, options before it allowed.
+fn check_authorized_key(key: &str) -> Result<(), String> {
+    if key.contains(['\n', '\r']) {
+        return Err("it has more than one line".to_owned());
+    }
+    key.parse::<ssh_key::authorized_keys::Entry>().map(|_| ()).map_err(|error| error.to_string())
+}
