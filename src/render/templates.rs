@@ -32,6 +32,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "crds/dex/kustomization.yaml",
     "jumphost/authorized_keys",
     "jumphost/deployment.yaml",
+    "jumphost/externalsecrets.yaml",
     "jumphost/host",
     "jumphost/hosts",
     "jumphost/kustomization.yaml",
@@ -65,6 +66,8 @@ impl Templates {
     pub fn new(directory: &Utf8Path, own: Vec<(Utf8PathBuf, String)>) -> (Self, Vec<Finding>) {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // Without it an error does not know its column.
+        environment.set_debug(true);
         let mut syntax = SyntaxConfig::builder();
         syntax.keep_trailing_newline(true).trim_blocks(true).lstrip_blocks(true);
         if let Ok(syntax) = syntax.build() {
@@ -101,7 +104,7 @@ impl Templates {
 
     fn add(&mut self, name: &str, text: Cow<'static, str>) -> Option<Finding> {
         let error = self.environment.add_template_owned(name.to_owned(), text).err()?;
-        Some(self.finding(name, &error))
+        Some(self.finding(name, &error, None))
     }
 
     /// The names of the templates in a directory and below it, in order.
@@ -111,8 +114,8 @@ impl Templates {
 
     /// Renders a template. The finding says which template failed at which line; its cluster is not known here.
     pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
-        let rendered = self.environment.get_template(name).and_then(|template| template.render(context));
-        rendered.map_err(|error| Box::new(self.finding(name, &error)))
+        let rendered = self.environment.get_template(name).and_then(|template| template.render(&context));
+        rendered.map_err(|error| Box::new(self.finding(name, &error, Some(&context))))
     }
 
     /// The file of a template, where the repo has one of its own.
@@ -120,19 +123,41 @@ impl Templates {
         self.replaced.get(name)
     }
 
-    fn finding(&self, name: &str, error: &minijinja::Error) -> Finding {
+    fn finding(&self, name: &str, error: &minijinja::Error, context: Option<&Value>) -> Finding {
         // An error in an included template names that one.
         let name = error.name().unwrap_or(name);
         let detail = error.detail().map_or(String::new(), |detail| format!(": {detail}"));
         let finding = Finding::error(format!("the template {name} cannot be rendered: {}{detail}", error.kind()));
-        match (self.replaced.get(name), error.line()) {
-            (Some(file), Some(line)) => finding.at(Place::Spot(file.clone(), line, None)),
-            (Some(file), None) => finding.at(Place::File(file.clone())),
+        let Some(file) = self.replaced.get(name) else {
             // A template of ours fails on what a replaced one hands to it, or by our mistake.
-            (None, _) => finding,
-        }
-        .help(format!("what a template is given is described in sipgen's README; yours are in {}", self.directory))
+            return finding.help(format!("the repo's templates are in {}", self.directory));
+        };
+        let place = match error.line() {
+            Some(line) => Place::Spot(file.clone(), line, column(error)),
+            None => Place::File(file.clone()),
+        };
+        let values = context.map_or(String::new(), |context| format!(", here:\n{}", at_hand(context)));
+        finding.at(place).help(format!("`sipgen template values {name}` says what it is given{values}"))
     }
+}
+
+/// The column of an error in its line, from 1 and in characters.
+fn column(error: &minijinja::Error) -> Option<usize> {
+    let before = error.template_source()?.get(..error.range()?.start)?;
+    Some(before.rsplit('\n').next()?.chars().count() + 1)
+}
+
+/// The values that a template was given: a line for each, long ones cut.
+fn at_hand(context: &Value) -> String {
+    const LONGEST: usize = 80;
+    let line = |key: Value| {
+        let text = serde_json::to_string(&context.get_item(&key).ok()?).ok()?;
+        let cut: String = text.chars().take(LONGEST).collect();
+        let dots = if cut.len() < text.len() { "…" } else { "" };
+        Some(format!("{key} = {cut}{dots}"))
+    };
+    let lines: Vec<String> = context.try_iter().into_iter().flatten().filter_map(line).collect();
+    lines.join("\n")
 }
 
 /// The embedded name that has most characters at its end, or else at its start, in common with another.
