@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -124,7 +125,7 @@ impl Templates {
     }
 
     fn finding(&self, name: &str, error: &minijinja::Error, context: Option<&Value>) -> Finding {
-        // An error in an included template names that one.
+        let error = innermost(error);
         let name = error.name().unwrap_or(name);
         let detail = error.detail().map_or(String::new(), |detail| format!(": {detail}"));
         let finding = Finding::error(format!("the template {name} cannot be rendered: {}{detail}", error.kind()));
@@ -139,6 +140,11 @@ impl Templates {
         let values = context.map_or(String::new(), |context| format!(", here:\n{}", at_hand(context)));
         finding.at(place).help(format!("`sipgen template values {name}` says what it is given{values}"))
     }
+}
+
+/// The error of a template that includes another is about the include; behind it is what is wrong in the other.
+fn innermost(error: &minijinja::Error) -> &minijinja::Error {
+    error.source().and_then(|source| source.downcast_ref()).map_or(error, innermost)
 }
 
 /// The column of an error in its line, from 1 and in characters.
