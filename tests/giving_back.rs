@@ -351,7 +351,7 @@ mod deleted {
         repo.want_no_more("vino/one");
         repo.generate(&[]).expect(0);
 
-        assert!(!repo.exists("overlays"));
+        assert!(!repo.exists("overlays/hosts"));
     }
 
     /// Two clusters with a host each, the first of which has become a template of another tool.

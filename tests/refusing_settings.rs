@@ -149,6 +149,19 @@ fn a_template_included_by_one_of_ours_that_uses_what_it_is_not_given() {
 }
 
 #[test]
+fn a_template_with_a_variable_for_flux() {
+    let repo = with_template("loadbalancer/haproxy.cfg", "global\n  log ${SYSLOG}\n");
+
+    assert_says(
+        &repo.refused(),
+        &[
+            "what would be clusters/tenant-a/edge/loadbalancer-controlplane/haproxy.cfg has `${` in line 3",
+            "write it without `${`",
+        ],
+    );
+}
+
+#[test]
 fn a_template_whose_output_is_no_deployment() {
     let repo = with_template(
         "jumphost/deployment.yaml",

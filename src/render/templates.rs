@@ -46,6 +46,9 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "loadbalancer/kustomization.yaml",
     "loadbalancer/service.yaml",
     "partials/placement.yaml",
+    "tenant/cluster-api/kustomization.yaml",
+    "tenant/endpoints/endpoints.yaml",
+    "tenant/endpoints/kustomization.yaml",
 ];
 
 /// Where a repo's own templates may lie that only other templates include.

@@ -105,6 +105,26 @@ pub struct Auth {
     pub address: IpAddr,
 }
 
+impl Auth {
+    /// The URL by which tokens name this Dex.
+    pub fn issuer(&self) -> String {
+        format!("https://{}:{}/dex", bracketed(self.address), self.node_port)
+    }
+
+    /// The client for which the tenant's API server takes tokens.
+    pub fn client_id(&self) -> &str {
+        "kubernetes"
+    }
+}
+
+/// An address as it stands before a port.
+pub fn bracketed(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
 /// The kinds of services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum ServiceKind {
