@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Why a text is not the name or number that it should be. Its display completes the sentence "`x` …".
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Invalid(String);
 
 /// A namespace: a DNS label (RFC 1123) of at most 63 characters, so without dots and fit for a path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 pub struct Namespace(String);
 
@@ -43,7 +44,7 @@ impl FromStr for Namespace {
 }
 
 /// An object's name: a DNS subdomain (RFC 1123) of at most 253 characters; it may have dots.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 pub struct ObjectName(String);
 
@@ -88,7 +89,7 @@ fn check_dns(text: &str) -> Result<(), Invalid> {
 macro_rules! object_key {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
         pub struct $name {
             /// The object's namespace, as `kustomize build` gives it.
             pub namespace: Namespace,
@@ -132,7 +133,7 @@ object_key! {
 }
 
 /// What a host is for in its cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub enum Role {
     /// Runs the tenant's control plane.
     ControlPlane,
@@ -165,7 +166,7 @@ impl FromStr for Role {
 }
 
 /// A port that every node of the base cluster opens for a Service; the default range of Kubernetes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct NodePort(u16);
 
 impl NodePort {

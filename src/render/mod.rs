@@ -3,6 +3,7 @@
 //! * `hosts`: the labels, as patches over manifests or as guarded partial objects.
 //! * `services`: each cluster's load balancers, jump hosts and Dex, from templates.
 //! * `templates`: the templates themselves, ours and those by which a repo replaces them.
+//! * `values`: what templates are given, for those who write their own.
 //! * `verify`: what was rendered is read back before anybody writes it.
 //!
 //! The disk is not known here.
@@ -10,6 +11,7 @@
 mod hosts;
 mod services;
 pub mod templates;
+pub mod values;
 mod verify;
 
 use std::collections::BTreeMap;

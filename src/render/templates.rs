@@ -51,8 +51,18 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "tenant/endpoints/kustomization.yaml",
 ];
 
+/// The names of the built-in templates: their paths below `templates/`, in order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    EMBEDDED.iter().map(|(name, _)| *name)
+}
+
+/// The text of a built-in template.
+pub fn embedded(name: &str) -> Option<&'static str> {
+    EMBEDDED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
 /// Where a repo's own templates may lie that only other templates include.
-const PARTIALS: &str = "partials/";
+pub(super) const PARTIALS: &str = "partials/";
 
 /// All templates, by name.
 pub struct Templates {
@@ -91,7 +101,7 @@ impl Templates {
             let Ok(name) = file.strip_prefix(directory) else { continue };
             let name = name.as_str().to_owned();
             let place = Place::File(Arc::from(file.as_path()));
-            if !EMBEDDED.iter().any(|(known, _)| *known == name) && !name.starts_with(PARTIALS) {
+            if embedded(&name).is_none() && !name.starts_with(PARTIALS) {
                 let alike = alike(&name);
                 findings.push(
                     Finding::warning(format!("{file} replaces none of sipgen's templates"))
@@ -113,7 +123,7 @@ impl Templates {
 
     /// The names of the templates in a directory and below it, in order.
     pub(super) fn names_below(&self, directory: &'static str) -> impl Iterator<Item = &'static str> {
-        EMBEDDED.iter().map(|(name, _)| *name).filter(move |name| Utf8Path::new(name).starts_with(directory))
+        names().filter(move |name| Utf8Path::new(name).starts_with(directory))
     }
 
     /// Renders a template. The finding says which template failed at which line; its cluster is not known here.
@@ -169,12 +179,12 @@ fn at_hand(context: &Value) -> String {
     lines.join("\n")
 }
 
-/// The embedded name that has most characters at its end, or else at its start, in common with another.
-fn alike(name: &str) -> &'static str {
+/// The built-in template whose name has most characters at its end and at its start in common with another.
+pub fn alike(name: &str) -> &'static str {
     let common = |known: &str| {
         let tail = name.chars().rev().zip(known.chars().rev()).take_while(|(a, b)| a == b).count();
         let head = name.chars().zip(known.chars()).take_while(|(a, b)| a == b).count();
         tail + head
     };
-    EMBEDDED.iter().map(|(known, _)| *known).max_by_key(|known| common(known)).unwrap_or_default()
+    names().max_by_key(|known| common(known)).unwrap_or_default()
 }

@@ -79,7 +79,6 @@ pub enum Credentials {
 pub struct ExternalSecrets {
     /// The stores, of the Kubernetes provider, by the namespace whose Secrets they read (`remoteNamespace`).
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, SecretStore>")]
     pub stores: BTreeMap<Namespace, SecretStore>,
 }
 
@@ -91,7 +90,6 @@ pub struct SecretStore {
     #[serde(default)]
     pub kind: SecretStoreKind,
     /// Its name.
-    #[schemars(with = "String")]
     pub name: ObjectName,
 }
 

@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::names::{NodePort, ObjectName};
 use crate::site::cluster::Auth;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
     node_port: NodePort,
     ca_secret: &'a ObjectName,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::assignment;
@@ -11,7 +12,7 @@ use crate::site::cluster::{Auth, JumpHost, bracketed};
 use crate::site::{Cluster, Detail, Service};
 
 /// What the templates in `tenant/` are given.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
     cluster: &'a ClusterKey,
     /// Texts for others to take, by name.
@@ -26,7 +27,7 @@ pub(super) struct Values<'a> {
     roles: [Role; 2],
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Endpoint {
     host: IpAddr,
     port: NodePort,

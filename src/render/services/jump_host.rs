@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::bmc::Bmc;
@@ -13,7 +14,7 @@ use crate::site::cluster::JumpHost;
 use crate::site::settings::{self, Credentials, SecretStore};
 use crate::site::{Host, Service};
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
     node_port: NodePort,
     bmc_proxy: bool,
@@ -26,7 +27,7 @@ pub(super) struct Values<'a> {
     secret_copies: Vec<SecretCopy<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ReachableHost<'a> {
     name: String,
     namespace: &'a str,
@@ -40,7 +41,7 @@ struct ReachableHost<'a> {
 }
 
 /// A Secret of another namespace that the External Secrets Operator copies.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SecretCopy<'a> {
     /// The copy's name, in the cluster's namespace.
     name: String,

@@ -12,8 +12,10 @@ use std::net::IpAddr;
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::Value;
 use minijinja::value::Serde;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
+use super::values::schema_of;
 use super::{Templates, Tree, verify};
 use crate::api::names::{ClusterKey, Role};
 use crate::finding::Finding;
@@ -21,14 +23,18 @@ use crate::layout::{self, header};
 use crate::plan::Placement;
 use crate::site::{Cluster, Detail, Host, Service, Site};
 
-/// What every template is given.
-#[derive(Serialize)]
+/// What every template of a service is given.
+#[derive(Serialize, JsonSchema)]
 struct Context<'a, T> {
+    /// The cluster.
     cluster: &'a ClusterKey,
     /// The name of the service's objects.
     name: String,
+    /// The kind of service, as names and labels have it: `loadbalancer-worker`, `jumphost`.
     component: &'static str,
+    /// The container image.
     image: &'a str,
+    /// Labels of the nodes that the pods run on; empty for the base cluster's control-plane nodes.
     node_labels: &'a BTreeMap<String, String>,
     /// What only the templates of its kind are given.
     #[serde(flatten)]
@@ -36,12 +42,31 @@ struct Context<'a, T> {
 }
 
 /// What the template of a cluster's kustomization is given.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ClusterContext<'a> {
+    /// The cluster.
     cluster: &'a ClusterKey,
     /// The directories of its services.
     services: Vec<String>,
 }
+
+/// The schema of what the templates in a directory are given.
+pub(super) fn schema(directory: &str) -> Option<Schema> {
+    Some(match directory {
+        "auth" => schema_of::<Context<'_, auth::Values<'_>>>(),
+        "cluster" => schema_of::<ClusterContext<'_>>(),
+        "crds" => schema_of::<Nothing>(),
+        "jumphost" => schema_of::<Context<'_, jump_host::Values<'_>>>(),
+        "loadbalancer" => schema_of::<Context<'_, load_balancer::Values>>(),
+        "partials" => schema_of::<Context<'_, Nothing>>(),
+        "tenant" => schema_of::<endpoints::Values<'_>>(),
+        _ => return None,
+    })
+}
+
+/// What templates are given that are given nothing.
+#[derive(Serialize, JsonSchema)]
+struct Nothing {}
 
 /// The files of a cluster's services, and what is wrong with them.
 pub(super) fn render(
