@@ -134,12 +134,12 @@ impl<'a> Renderer<'a> {
 
     fn service(&mut self, service: &'a Service) {
         match &service.detail {
-            Detail::ControlPlaneLoadBalancer { node_port } => {
-                let values = load_balancer::before_control_plane(self, service, *node_port);
+            Detail::ControlPlaneLoadBalancer { node_port, replicas } => {
+                let values = load_balancer::before_control_plane(self, service, *node_port, *replicas);
                 self.files("loadbalancer", service, values);
             }
-            Detail::WorkerLoadBalancer { node_ports } => {
-                let values = load_balancer::before_workers(self, service, node_ports);
+            Detail::WorkerLoadBalancer { node_ports, replicas } => {
+                let values = load_balancer::before_workers(self, service, node_ports, *replicas);
                 self.files("loadbalancer", service, values);
             }
             Detail::JumpHost(jump_host) => {
