@@ -36,8 +36,6 @@ impl Connection {
 
     /// To an API server: a request over TLS that is answered by a stream.
     pub fn tls(address: IpAddr, port: u16) -> io::Result<Self> {
-        // A connection that is refused is told from one that fails.
-        drop(TcpStream::connect(SocketAddr::new(address, port))?);
         let mut command = tool("openssl");
         command.args(["s_client", "-quiet", "-connect", &SocketAddr::new(address, port).to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

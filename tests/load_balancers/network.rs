@@ -4,7 +4,7 @@
 use std::any::type_name;
 use std::env;
 use std::fs;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ const BALANCER: &str = "SIPGEN_TEST_BALANCER";
 #[track_caller]
 pub fn everywhere<F: Fn(&Path, &str)>(balancers: &[&str], scenario: F) {
     if let (Some(haproxy), Ok(balancer)) = (env::var_os(HAPROXY), env::var(BALANCER)) {
-        succeed(tool("ip").args(["link", "set", "lo", "up"]));
+        set_up();
         scenario(Path::new(&haproxy), &balancer);
         return;
     }
@@ -69,8 +69,41 @@ fn is_version_3(haproxy: &Path) -> bool {
     is_there && text(&run_tool(tool(haproxy.to_str().unwrap()).arg("-v")).stdout).contains("version 3.")
 }
 
-/// Gives the network an address.
+/// Where the pod is reached.
+pub const POD: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2))];
+
+/// The network that the pod alone is in.
+pub const OF_POD: &str = "--net=/run/netns/pod";
+
+/// Two networks and a cable between: one for hosts and clients, which this process is in, and that of the pod.
+fn set_up() {
+    succeed(Command::new("mount").args(["-t", "tmpfs", "tmpfs", "/run"]));
+    for line in "\
+        netns add pod
+        link add node type veth peer name eth0 netns pod
+        link set lo up
+        link set node up
+        address add 192.0.2.1/24 dev node
+        address add 2001:db8:1::1/64 dev node nodad
+        -n pod link set lo up
+        -n pod link set eth0 up
+        -n pod address add 192.0.2.2/24 dev eth0
+        -n pod address add 2001:db8:1::2/64 dev eth0 nodad
+        -n pod route add default via 192.0.2.1
+        -n pod route add default via 2001:db8:1::1"
+        .lines()
+    {
+        succeed(tool("ip").args(line.split_whitespace()));
+    }
+}
+
+/// Gives the network of the hosts an address.
 pub fn add_address(address: IpAddr) {
-    let length = if address.is_ipv4() { 32 } else { 128 };
-    succeed(Command::new("ip").args(["address", "replace", &format!("{address}/{length}"), "dev", "lo"]));
+    let mut command = tool("ip");
+    match address {
+        IpAddr::V4(_) => command.args(["address", "add", &format!("{address}/32"), "dev", "lo"]),
+        IpAddr::V6(_) => command.args(["address", "add", &format!("{address}/128"), "dev", "lo", "nodad"]),
+    };
+    succeed(&mut command);
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -12,12 +12,11 @@ use tempfile::TempDir;
 use yaml_serde::Value;
 
 use crate::connection::Connection;
+use crate::network::{OF_POD, POD};
 use crate::support::programs::*;
 use crate::support::{kustomize_build, tool};
 
-const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-
-/// HAProxy as process 1 of its own, without any capability, and with the generated configuration where it is mounted.
+/// HAProxy as process 1 in a network of its own, without any capability, and with the generated configuration where it is mounted.
 pub struct Pod {
     /// It waits for HAProxy.
     process: Child,
@@ -39,12 +38,12 @@ impl Pod {
         }
         let directory = tempfile::tempdir().unwrap();
         let log = File::create(directory.path().join("log")).unwrap();
-        let mut command = tool("unshare");
+        let mut command = tool("nsenter");
         if let Some(first) = haproxy.parent().filter(|first| first.is_absolute()) {
             let path = std::env::var("PATH").unwrap();
             command.env("PATH", format!("{}:{path}", first.display()));
         }
-        command.args(["--pid", "--fork", "--kill-child", "--"]).args(UNPRIVILEGED);
+        command.args([OF_POD, "unshare", "--pid", "--fork", "--kill-child", "--"]).args(UNPRIVILEGED);
         command.args(sequence(&container["command"]).iter().map(string));
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         let mut pod = Self { process: command.spawn().unwrap(), deployment, directory };
@@ -79,7 +78,7 @@ impl Pod {
     pub fn connect(&self) -> io::Result<Connection> {
         let name = self.client_ports().swap_remove(0);
         let connect = if name == "kube-apiserver" { Connection::tls } else { Connection::plain };
-        connect(HERE, self.port(&name))
+        connect(POD[0], self.port(&name))
     }
 
     /// The host that a new connection reaches, if any.
@@ -96,7 +95,7 @@ impl Pod {
 
     /// Status and text of a page.
     pub fn get(&self, port: &str, path: &str) -> io::Result<(u16, String)> {
-        let mut stream = TcpStream::connect((HERE, self.port(port)))?;
+        let mut stream = TcpStream::connect((POD[0], self.port(port)))?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
         let mut answer = String::new();
@@ -109,7 +108,7 @@ impl Pod {
     pub fn stop(&self) {
         let inside = format!("--pid=/proc/{}/ns/pid_for_children", self.process.id());
         let mut command = tool("nsenter");
-        command.arg(inside).arg("--").args(UNPRIVILEGED);
+        command.args([OF_POD, &inside]).arg("--").args(UNPRIVILEGED);
         command.args(sequence(&self.container()["lifecycle"]["preStop"]["exec"]["command"]).iter().map(string));
         let mut hook = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         thread::spawn(move || hook.wait());

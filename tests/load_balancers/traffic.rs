@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::connection::Connection;
 use crate::hosts::{ApiServer, Worker, certificate};
-use crate::network::everywhere;
+use crate::network::{POD, everywhere};
 use crate::pod::Pod;
 use crate::support::programs::generated;
 use crate::{CONTROL_PLANE, Site, WORKER, output};
@@ -30,7 +30,7 @@ fn each_port_of_a_range_leads_to_the_same_port_of_every_worker() {
     everywhere(&[WORKER], |haproxy, balancer| {
         let _site = Site::start(haproxy, balancer);
         let answers = |port: u16| -> BTreeSet<String> {
-            let connect = || Connection::plain("127.0.0.1".parse().unwrap(), port).unwrap();
+            let connect = || Connection::plain(POD[0], port).unwrap();
             (0..4).map(|_| connect().ask("hello").unwrap()).collect()
         };
 
@@ -49,14 +49,12 @@ fn workers_with_ipv6_addresses_are_reached_by_clients_of_both_families() {
         let _hosts = [("worker-1", "2001:db8:0:a::21"), ("worker-2", "2001:db8:0:a::22")]
             .map(|(name, address)| Worker::start(name, address, [30180]));
         let _pod = Pod::start(haproxy, &output(&repo, "tenant-a/edge", balancer));
-        let answer = |from: &str| {
-            let here: IpAddr = from.parse().unwrap();
-            Connection::plain(here, 30180).unwrap().ask("hello").unwrap()
-        };
+        let answer = |to: IpAddr| Connection::plain(to, 30180).unwrap().ask("hello").unwrap();
 
-        let reached: BTreeSet<String> = ["::1", "::1", "127.0.0.1", "127.0.0.1"].map(answer).into();
+        let reached: [BTreeSet<String>; 2] = POD.map(|pod| [pod, pod].map(answer).into());
 
-        assert_eq!(reached, BTreeSet::from(["worker-1:30180 hello", "worker-2:30180 hello"].map(str::to_owned)));
+        let both = BTreeSet::from(["worker-1:30180 hello", "worker-2:30180 hello"].map(str::to_owned));
+        assert_eq!(reached, [both.clone(), both]);
     });
 }
 
@@ -68,7 +66,7 @@ fn api_servers_with_ipv6_addresses_are_reached() {
         let _hosts = ["2001:db8:0:a::11", "2001:db8:0:a::21", "2001:db8:0:a::31"]
             .map(|address| ApiServer::start(address, address, &certificate));
         let pod = Pod::start(haproxy, &output(&repo, "v6/edge", balancer));
-        let answer = |_| Connection::tls("::1".parse().unwrap(), pod.port("kube-apiserver")).unwrap().ask("hello");
+        let answer = |_| Connection::tls(POD[1], pod.port("kube-apiserver")).unwrap().ask("hello");
 
         let reached: BTreeSet<String> = (0..6).map(|number| answer(number).unwrap()).collect();
 
@@ -86,6 +84,19 @@ fn a_host_that_refuses_a_connection_does_not_lose_it() {
         let reached: BTreeSet<String> = (0..4).map(|_| site.pod.host().unwrap()).collect();
 
         assert!(!reached.contains(*ill) && reached.len() == 1, "{reached:?}");
+    });
+}
+
+#[test]
+fn a_host_that_is_switched_off_does_not_lose_a_connection_either() {
+    everywhere(&[CONTROL_PLANE], |haproxy, balancer| {
+        let repo = generated("load-balancers");
+        let _host = ApiServer::start("cp-1", "198.51.100.11", &certificate(repo.path()));
+        let pod = Pod::start(haproxy, &output(&repo, "tenant-a/edge", balancer));
+
+        let reached = [pod.host(), pod.host()];
+
+        assert_eq!(reached, [Some("cp-1".to_owned()), Some("cp-1".to_owned())]);
     });
 }
 
