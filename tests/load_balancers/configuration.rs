@@ -113,6 +113,34 @@ fn a_disruption_budget_counts_the_pods_of_its_own_load_balancer() {
 }
 
 #[test]
+fn a_range_of_ports_whose_configuration_fits_no_config_map_is_refused() {
+    let repo = Repo::of_fixture("load-balancers");
+    let hosts = repo.read("site/hosts.yaml");
+    let worker: Vec<&str> =
+        hosts.split("---\n").filter(|document| document.contains("name: worker-1.rack-a")).collect();
+    let more = |number: u16| {
+        let number = number.to_string();
+        worker.iter().map(move |document| {
+            let named = document
+                .replace("worker-1.rack-a", &format!("worker-{number}"))
+                .replace("rack: a", &format!("rack: r{number}"));
+            format!("---\n{}", named.replace("198.51.100.21", &format!("198.51.100.{number}")))
+        })
+    };
+    let all: String = [hosts.clone()].into_iter().chain((101..=106).flat_map(more)).collect();
+    repo.write("site/hosts.yaml", &all);
+    repo.replace_behind("site/edge.yaml", "Worker:", "active: 2", "active: 8");
+    repo.replace("site/edge.yaml", "start: 30080\n          end: 30089", "start: 30700\n          end: 32767");
+
+    let message = repo.refused();
+
+    assert_says(
+        &message,
+        &["the configuration of loadbalancer-worker-edge has ", "--> site/edge.yaml:32:9", "ask for fewer ports"],
+    );
+}
+
+#[test]
 fn replicas_that_are_no_number_of_pods_are_refused() {
     for replicas in ["0", "-1", "101", "9223372036854775807"] {
         let repo = edge_with_behind(

@@ -40,7 +40,8 @@ fn prometheus_sees_every_server_of_every_port() {
 
         assert_eq!(status, 200);
         for port in site.pod.client_ports() {
-            for server in site.hosts.iter().zip(["a", "b"]).map(|((name, _), rack)| format!("metal:{name}.rack-{rack}")) {
+            for server in site.hosts.iter().zip(["a", "b"]).map(|((name, _), rack)| format!("metal:{name}.rack-{rack}"))
+            {
                 let series = format!("haproxy_server_status{{proxy=\"{port}\",server=\"{server}\",state=\"UP\"}} 1");
                 assert!(metrics.contains(&series), "{series} is not in:\n{metrics}");
             }

@@ -168,6 +168,25 @@ impl<'a> Renderer<'a> {
             let Ok(below) = Utf8Path::new(template).strip_prefix(templates) else { continue };
             self.file(template, directory.join(below), &context);
         }
+        self.check_size(service, &directory);
+    }
+
+    /// The files that are no manifests become one ConfigMap.
+    fn check_size(&mut self, service: &Service, directory: &Utf8Path) {
+        const MOST_BYTES: usize = 1024 * 1024;
+        let files = self.tree.iter().filter(|(file, _)| file.starts_with(directory));
+        let configuration = files.filter(|(file, _)| file.extension() != Some("yaml"));
+        let bytes: usize = configuration.map(|(_, text)| text.len()).sum();
+        if bytes > MOST_BYTES {
+            self.findings.push(
+                Finding::error(format!(
+                    "the configuration of {} has {bytes} bytes, and a ConfigMap holds {MOST_BYTES}",
+                    service.object_name(&self.cluster.key)
+                ))
+                .at(self.cluster.origin.at(service.route()))
+                .help("ask for fewer ports, or divide them among several services: each takes a line for each host"),
+            );
+        }
     }
 
     fn file(&mut self, template: &str, file: Utf8PathBuf, context: &Value) {

@@ -43,11 +43,7 @@ impl Check<'_> {
         valid
     }
 
-    fn node_port_range(
-        &mut self,
-        range: Option<&sipcluster::PortRange>,
-        route: &Route,
-    ) -> Option<Vec<NodePort>> {
+    fn node_port_range(&mut self, range: Option<&sipcluster::PortRange>, route: &Route) -> Option<Vec<NodePort>> {
         let Some(range) = range else {
             let help = "write `nodePortRange: {start: N, end: N}` with ports of 30000 to 32767";
             self.error(route.clone(), "the service has no nodePortRange", help);
