@@ -168,6 +168,10 @@ mod tests {
             ),
             ("apiVersion: policy/v1\nkind: PodDisruptionBudget\n", "is not an object of kind PodDisruptionBudget"),
             (
+                "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {selector: all}\n",
+                "is not a PodDisruptionBudget",
+            ),
+            (
                 "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: a, namespace: b, annotations: {}}\n\
                  spec: {online: false}\n",
                 "is not a host's labels",

@@ -1,6 +1,5 @@
 //! Pods that are deleted: by a rolling update, or because their node is drained.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::network::everywhere;
@@ -11,11 +10,13 @@ use crate::{CONTROL_PLANE, SOON, Site, WORKER};
 fn a_pod_that_stops_takes_connections_for_some_seconds_as_nodes_may_still_send_them() {
     everywhere(&[CONTROL_PLANE, WORKER], |haproxy, balancer| {
         let site = Site::start(haproxy, balancer);
+        let start = Instant::now();
         site.pod.stop();
 
-        thread::sleep(Duration::from_secs(3));
+        let refused = wait_until(2 * SOON, || site.pod.host().is_none());
 
-        assert!(site.pod.host().is_some());
+        assert!(refused);
+        assert!(start.elapsed() > Duration::from_secs(4), "refused after {:?}", start.elapsed());
     });
 }
 
