@@ -193,3 +193,15 @@ fn a_secret_whose_name_is_none() {
         );
     }
 }
+
+#[test]
+fn a_value_that_flux_would_replace() {
+    for (from, to, place) in [
+        ("image: docker.io/library/haproxy:3.0", "image: \"haproxy:${VERSION}\"", "edge.yaml:29:9"),
+        ("operator@lab.example.com", "operator@${DOMAIN}", "edge.yaml:48:13"),
+    ] {
+        let repo = edge_with(from, to);
+
+        assert_says(&repo.refused(), &["the text has `${` in it", "Flux", &format!("--> sites/lab/clusters/{place}")]);
+    }
+}

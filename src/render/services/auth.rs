@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::bracketed;
 use crate::api::names::{NodePort, ObjectName};
 use crate::site::cluster::Auth;
 
@@ -18,6 +17,5 @@ pub(super) struct Values<'a> {
 
 pub(super) fn values(auth: &Auth) -> Values<'_> {
     let Auth { node_port, ca_secret, address } = auth;
-    let issuer = format!("https://{}:{node_port}/dex", bracketed(*address));
-    Values { node_port: *node_port, ca_secret, issuer, address: *address }
+    Values { node_port: *node_port, ca_secret, issuer: auth.issuer(), address: *address }
 }

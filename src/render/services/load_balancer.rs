@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use super::{Renderer, bracketed, name_in};
+use super::{Renderer, name_in};
 use crate::api::names::NodePort;
 use crate::site::Service;
+use crate::site::cluster::bracketed;
 
 #[derive(Serialize)]
 pub(super) struct Values {

@@ -2,6 +2,7 @@
 
 mod auth;
 mod bmc;
+mod endpoints;
 mod jump_host;
 mod load_balancer;
 
@@ -59,6 +60,7 @@ pub(super) fn render(
         let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
         renderer.file("cluster/kustomization.yaml", file, &context);
     }
+    renderer.endpoints();
     let findings = renderer.findings.into_iter().map(|finding| finding.of(&cluster.key)).collect();
     (renderer.tree, findings)
 }
@@ -162,12 +164,7 @@ impl<'a> Renderer<'a> {
             own,
         };
         let directory = layout::cluster_directory(&self.cluster.key).join(service.directory());
-        // One conversion for all of the service's files.
-        let context = Value::from(Serde(&context));
-        for template in self.templates.names_below(templates) {
-            let Ok(below) = Utf8Path::new(template).strip_prefix(templates) else { continue };
-            self.file(template, directory.join(below), &context);
-        }
+        self.files_below(templates, &directory, &context);
         self.check_size(service, &directory);
     }
 
@@ -186,6 +183,21 @@ impl<'a> Renderer<'a> {
                 .at(self.cluster.origin.at(service.route()))
                 .help("ask for fewer ports, or divide them among several services: each takes a line for each host"),
             );
+        }
+    }
+
+    /// Renders what other manifests need of the cluster, for those of the tenant to include.
+    fn endpoints(&mut self) {
+        let directory = layout::tenant_directory(&self.cluster.key);
+        self.files_below("tenant", &directory, &endpoints::values(self.cluster));
+    }
+
+    fn files_below(&mut self, templates: &'static str, directory: &Utf8Path, context: &impl Serialize) {
+        // One conversion for all of the files.
+        let context = Value::from(Serde(context));
+        for template in self.templates.names_below(templates) {
+            let Ok(below) = Utf8Path::new(template).strip_prefix(templates) else { continue };
+            self.file(template, directory.join(below), &context);
         }
     }
 
@@ -252,12 +264,5 @@ fn name_in(cluster: &Cluster, host: &Host, separator: char) -> String {
         host.key.name.to_string()
     } else {
         format!("{}{separator}{}", host.key.namespace, host.key.name)
-    }
-}
-
-fn bracketed(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("[{address}]"),
     }
 }
