@@ -54,10 +54,12 @@ fn the_first_run_writes_the_labels_and_the_services_and_nothing_else() {
     overlays/clusters/tenant-a/edge/loadbalancer-controlplane/deployment.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-controlplane/haproxy.cfg
     overlays/clusters/tenant-a/edge/loadbalancer-controlplane/kustomization.yaml
+    overlays/clusters/tenant-a/edge/loadbalancer-controlplane/poddisruptionbudget.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-controlplane/service.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-worker/deployment.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-worker/haproxy.cfg
     overlays/clusters/tenant-a/edge/loadbalancer-worker/kustomization.yaml
+    overlays/clusters/tenant-a/edge/loadbalancer-worker/poddisruptionbudget.yaml
     overlays/clusters/tenant-a/edge/loadbalancer-worker/service.yaml
     overlays/crds/dex/crds.yaml
     overlays/crds/dex/kustomization.yaml

@@ -139,6 +139,9 @@ pub struct LoadBalancerControlPlane {
     /// The NodePort of the tenant's API.
     #[serde(default)]
     pub node_port: Option<i64>,
+    /// How many pods of HAProxy there are; 2 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i64>,
 }
 
 /// A load balancer before the tenant's workers.
@@ -151,6 +154,9 @@ pub struct LoadBalancerWorker {
     /// The NodePorts that are forwarded to the workers, each to the same port.
     #[serde(default)]
     pub node_port_range: Option<PortRange>,
+    /// How many pods of HAProxy there are; 2 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i64>,
     /// Without effect; written beside the range in resources of 2021.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_port: Option<i64>,

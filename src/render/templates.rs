@@ -44,6 +44,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "loadbalancer/deployment.yaml",
     "loadbalancer/haproxy.cfg",
     "loadbalancer/kustomization.yaml",
+    "loadbalancer/poddisruptionbudget.yaml",
     "loadbalancer/service.yaml",
     "partials/placement.yaml",
     "tenant/cluster-api/kustomization.yaml",

@@ -69,11 +69,15 @@ pub enum Detail {
     ControlPlaneLoadBalancer {
         /// The port of the tenant's API on the base cluster's nodes.
         node_port: NodePort,
+        /// How many pods of HAProxy there are, at least one.
+        replicas: u16,
     },
     /// HAProxy before the tenant's workers.
     WorkerLoadBalancer {
         /// The forwarded ports, in ascending order.
         node_ports: Vec<NodePort>,
+        /// How many pods of HAProxy there are, at least one.
+        replicas: u16,
     },
     /// An SSH server with access to the cluster's hosts.
     JumpHost(JumpHost),
@@ -215,8 +219,8 @@ impl Service {
     /// The NodePorts that it takes.
     pub fn node_ports(&self) -> &[NodePort] {
         match &self.detail {
-            Detail::WorkerLoadBalancer { node_ports } => node_ports,
-            Detail::ControlPlaneLoadBalancer { node_port }
+            Detail::WorkerLoadBalancer { node_ports, .. } => node_ports,
+            Detail::ControlPlaneLoadBalancer { node_port, .. }
             | Detail::JumpHost(JumpHost { node_port, .. })
             | Detail::Auth(Auth { node_port, .. }) => std::slice::from_ref(node_port),
         }

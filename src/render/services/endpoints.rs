@@ -69,7 +69,7 @@ fn of_service(service: &Service) -> Vec<(String, String)> {
         host.chain([(format!("{name}-port"), port.to_string())]).collect()
     };
     match &service.detail {
-        Detail::ControlPlaneLoadBalancer { node_port } => reached("control-plane", *node_port),
+        Detail::ControlPlaneLoadBalancer { node_port, .. } => reached("control-plane", *node_port),
         Detail::JumpHost(JumpHost { node_port, .. }) => reached("jump-host", *node_port),
         Detail::Auth(auth) => of_auth(auth, &number),
         Detail::WorkerLoadBalancer { .. } => Vec::new(),
@@ -85,7 +85,7 @@ fn of_auth(auth: &Auth, number: &str) -> Vec<(String, String)> {
 
 fn control_plane_endpoint(service: &Service) -> Option<Endpoint> {
     match &service.detail {
-        Detail::ControlPlaneLoadBalancer { node_port } => {
+        Detail::ControlPlaneLoadBalancer { node_port, .. } => {
             Some(Endpoint { host: service.cluster_ip?, port: *node_port })
         }
         _ => None,

@@ -10,6 +10,9 @@ use crate::site::cluster::bracketed;
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values {
+    replicas: u16,
+    /// For probes and Prometheus; no client's.
+    metrics_port: u16,
     ports: Vec<Port>,
     check: Check,
     servers: Vec<Server>,
@@ -38,14 +41,19 @@ struct Server {
     address: String,
 }
 
+/// Neither the API servers' port nor a NodePort, which are the other ports that HAProxy listens on.
+const METRICS_PORT: u16 = 8404;
+
 /// Of a load balancer before the tenant's API servers.
 pub(super) fn before_control_plane(
     renderer: &mut Renderer<'_>,
     service: &Service,
     node_port: NodePort,
+    replicas: u16,
 ) -> Option<Values> {
     let ports = vec![Port { name: "kube-apiserver".to_owned(), port: 6443, node_port }];
-    Some(Values { ports, check: Check::KubeApiserver, servers: servers(renderer, service)? })
+    let servers = servers(renderer, service)?;
+    Some(Values { replicas, metrics_port: METRICS_PORT, ports, check: Check::KubeApiserver, servers })
 }
 
 /// Of a load balancer before the tenant's workers.
@@ -53,6 +61,7 @@ pub(super) fn before_workers(
     renderer: &mut Renderer<'_>,
     service: &Service,
     node_ports: &[NodePort],
+    replicas: u16,
 ) -> Option<Values> {
     let port = |node_port: &NodePort| Port {
         name: format!("port-{node_port}"),
@@ -60,7 +69,8 @@ pub(super) fn before_workers(
         node_port: *node_port,
     };
     let ports = node_ports.iter().map(port).collect();
-    Some(Values { ports, check: Check::Tcp, servers: servers(renderer, service)? })
+    let servers = servers(renderer, service)?;
+    Some(Values { replicas, metrics_port: METRICS_PORT, ports, check: Check::Tcp, servers })
 }
 
 fn servers(renderer: &mut Renderer<'_>, service: &Service) -> Option<Vec<Server>> {

@@ -161,12 +161,12 @@ impl<'a> Renderer<'a> {
 
     fn service(&mut self, service: &'a Service) {
         match &service.detail {
-            Detail::ControlPlaneLoadBalancer { node_port } => {
-                let values = load_balancer::before_control_plane(self, service, *node_port);
+            Detail::ControlPlaneLoadBalancer { node_port, replicas } => {
+                let values = load_balancer::before_control_plane(self, service, *node_port, *replicas);
                 self.files("loadbalancer", service, values);
             }
-            Detail::WorkerLoadBalancer { node_ports } => {
-                let values = load_balancer::before_workers(self, service, node_ports);
+            Detail::WorkerLoadBalancer { node_ports, replicas } => {
+                let values = load_balancer::before_workers(self, service, node_ports, *replicas);
                 self.files("loadbalancer", service, values);
             }
             Detail::JumpHost(jump_host) => {
@@ -190,6 +190,25 @@ impl<'a> Renderer<'a> {
         };
         let directory = layout::cluster_directory(&self.cluster.key).join(service.directory());
         self.files_below(templates, &directory, &context);
+        self.check_size(service, &directory);
+    }
+
+    /// The files that are no manifests become one ConfigMap.
+    fn check_size(&mut self, service: &Service, directory: &Utf8Path) {
+        const MOST_BYTES: usize = 1024 * 1024;
+        let files = self.tree.iter().filter(|(file, _)| file.starts_with(directory));
+        let configuration = files.filter(|(file, _)| file.extension() != Some("yaml"));
+        let bytes: usize = configuration.map(|(_, text)| text.len()).sum();
+        if bytes > MOST_BYTES {
+            self.findings.push(
+                Finding::error(format!(
+                    "the configuration of {} has {bytes} bytes, and a ConfigMap holds {MOST_BYTES}",
+                    service.object_name(&self.cluster.key)
+                ))
+                .at(self.cluster.origin.at(service.route()))
+                .help("ask for fewer ports, or divide them among several services: each takes a line for each host"),
+            );
+        }
     }
 
     /// Renders what other manifests need of the cluster, for those of the tenant to include.

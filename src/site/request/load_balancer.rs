@@ -4,14 +4,46 @@ use std::ops::RangeInclusive;
 
 use super::{Check, Route, below};
 use crate::api::names::NodePort;
-use crate::api::sipcluster;
+use crate::api::sipcluster::{self, LoadBalancerControlPlane, LoadBalancerWorker};
+use crate::site::cluster::Detail;
+
+/// Two, so that a lost node does not take the cluster's endpoint with it.
+const DEFAULT_REPLICAS: u16 = 2;
+
+/// More than any base cluster has use for; what goes beyond is a slip of the finger.
+const MOST_REPLICAS: u16 = 100;
 
 impl Check<'_> {
-    pub(super) fn node_port_range(
+    pub(super) fn load_balancer_control_plane(
         &mut self,
-        range: Option<&sipcluster::PortRange>,
+        entry: &LoadBalancerControlPlane,
         route: &Route,
-    ) -> Option<Vec<NodePort>> {
+    ) -> Option<Detail> {
+        let node_port = self.node_port(entry.node_port, route);
+        let replicas = self.replicas(entry.replicas, route);
+        Some(Detail::ControlPlaneLoadBalancer { node_port: node_port?, replicas: replicas? })
+    }
+
+    pub(super) fn load_balancer_worker(&mut self, entry: &LoadBalancerWorker, route: &Route) -> Option<Detail> {
+        let node_ports = self.node_port_range(entry.node_port_range.as_ref(), route);
+        let replicas = self.replicas(entry.replicas, route);
+        Some(Detail::WorkerLoadBalancer { node_ports: node_ports?, replicas: replicas? })
+    }
+
+    fn replicas(&mut self, number: Option<i64>, route: &Route) -> Option<u16> {
+        let Some(number) = number else { return Some(DEFAULT_REPLICAS) };
+        let valid = u16::try_from(number).ok().filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
+        if valid.is_none() {
+            self.error(
+                below(route, ["replicas".into()]),
+                format!("`replicas: {number}` is no number of load balancers"),
+                format!("write 1 to {MOST_REPLICAS}, or leave it out for {DEFAULT_REPLICAS}"),
+            );
+        }
+        valid
+    }
+
+    fn node_port_range(&mut self, range: Option<&sipcluster::PortRange>, route: &Route) -> Option<Vec<NodePort>> {
         let Some(range) = range else {
             let help = "write `nodePortRange: {start: N, end: N}` with ports of 30000 to 32767";
             self.error(route.clone(), "the service has no nodePortRange", help);

@@ -174,15 +174,12 @@ impl Check<'_> {
         let mut checked = Vec::new();
         for (index, entry) in services.load_balancer_control_plane.iter().flatten().enumerate() {
             let route = self.route(ServiceKind::ControlPlaneLoadBalancer, index);
-            let detail =
-                self.node_port(entry.node_port, &route).map(|node_port| Detail::ControlPlaneLoadBalancer { node_port });
+            let detail = self.load_balancer_control_plane(entry, &route);
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
         for (index, entry) in services.load_balancer_worker.iter().flatten().enumerate() {
             let route = self.route(ServiceKind::WorkerLoadBalancer, index);
-            let detail = self
-                .node_port_range(entry.node_port_range.as_ref(), &route)
-                .map(|node_ports| Detail::WorkerLoadBalancer { node_ports });
+            let detail = self.load_balancer_worker(entry, &route);
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
         for (index, entry) in services.jump_host.iter().flatten().enumerate() {
