@@ -8,7 +8,7 @@ use super::bmc::Bmc;
 use super::{Renderer, name_in};
 use crate::api::names::{NodePort, ObjectName};
 use crate::finding::Finding;
-use crate::site::cluster::JumpHost;
+use crate::site::cluster::{HostKeys, JumpHost};
 use crate::site::settings::{self, Credentials};
 use crate::site::{Host, Service};
 
@@ -18,9 +18,22 @@ pub(super) struct Values<'a> {
     bmc_proxy: bool,
     authorized_keys: &'a [String],
     node_private_keys: Option<&'a ObjectName>,
+    host_keys: KeptHostKeys<'a>,
     /// Whether the jump host gets the BMCs' credentials.
     power_control: bool,
     hosts: Vec<ReachableHost<'a>>,
+}
+
+/// Where host keys are kept: one of both; in neither, every pod makes its own.
+#[derive(Default, Serialize)]
+struct KeptHostKeys<'a> {
+    secret_name: Option<&'a ObjectName>,
+    volume_claim: Option<VolumeClaim<'a>>,
+}
+
+#[derive(Serialize)]
+struct VolumeClaim<'a> {
+    storage_class_name: Option<&'a ObjectName>,
 }
 
 #[derive(Serialize)]
@@ -48,9 +61,23 @@ pub(super) fn values<'a>(
         bmc_proxy: jump_host.bmc_proxy,
         authorized_keys: &jump_host.authorized_keys,
         node_private_keys: jump_host.node_private_keys.as_ref(),
+        host_keys: KeptHostKeys::from(&jump_host.host_keys),
         power_control: renderer.site.settings.credentials == Credentials::Reference,
         hosts: reachable_hosts(renderer, service)?,
     })
+}
+
+impl<'a> From<&'a HostKeys> for KeptHostKeys<'a> {
+    fn from(host_keys: &'a HostKeys) -> Self {
+        match host_keys {
+            HostKeys::Secret(name) => Self { secret_name: Some(name), ..Self::default() },
+            HostKeys::Volume { storage_class } => Self {
+                volume_claim: Some(VolumeClaim { storage_class_name: storage_class.as_ref() }),
+                ..Self::default()
+            },
+            HostKeys::Ephemeral => Self::default(),
+        }
+    }
 }
 
 /// A pod mounts Secrets of its own namespace only.

@@ -1,8 +1,9 @@
 //! The rules of jump hosts.
 
 use super::{Check, Route, below};
+use crate::api::names::ObjectName;
 use crate::api::sipcluster;
-use crate::site::cluster::JumpHost;
+use crate::site::cluster::{HostKeys, JumpHost};
 
 impl Check<'_> {
     pub(super) fn jump_host(&mut self, entry: &sipcluster::JumpHost, route: &Route) -> Option<JumpHost> {
@@ -30,12 +31,50 @@ impl Check<'_> {
             None => None,
             Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
         };
+        let host_keys = self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys".into()]));
         Some(JumpHost {
             node_port: self.node_port(entry.node_port, route)?,
             bmc_proxy: entry.bmc.as_ref().is_some_and(|bmc| bmc.proxy),
             authorized_keys,
             node_private_keys,
+            host_keys: host_keys?,
         })
+    }
+
+    fn host_keys(&mut self, entry: Option<&sipcluster::HostKeys>, route: &Route) -> Option<HostKeys> {
+        let entry = entry.cloned().unwrap_or_default();
+        let is_ephemeral = entry.ephemeral.unwrap_or_default();
+        match (entry.secret_name, entry.volume_claim, is_ephemeral) {
+            (Some(name), None, false) => self.secret_name(&name, "secretName", route).map(HostKeys::Secret),
+            (None, None, true) => Some(HostKeys::Ephemeral),
+            (None, claim, false) => {
+                let storage_class = match claim.and_then(|claim| claim.storage_class_name) {
+                    Some(name) => Some(self.storage_class(&name, route)?),
+                    None => None,
+                };
+                Some(HostKeys::Volume { storage_class })
+            }
+            _ => {
+                self.error(
+                    route.clone(),
+                    "the jump host cannot have its host keys from several places",
+                    "choose one of secretName, volumeClaim and `ephemeral: true`",
+                );
+                None
+            }
+        }
+    }
+
+    fn storage_class(&mut self, name: &str, route: &Route) -> Option<ObjectName> {
+        let parsed = name.parse();
+        if let Err(error) = &parsed {
+            self.error(
+                below(route, ["volumeClaim".into(), "storageClassName".into()]),
+                format!("`{name}` {error}"),
+                "name a storage class of the base cluster, or leave it out for the default one",
+            );
+        }
+        parsed.ok()
     }
 }
 
