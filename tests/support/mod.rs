@@ -3,7 +3,10 @@
 // Every test program compiles this, and none uses all of it.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
+pub mod network;
+pub mod pod;
 pub mod programs;
+pub mod redfish;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -1,5 +1,7 @@
 //! The rules of jump hosts.
 
+use ssh_key::PublicKey;
+
 use super::{Check, Route, below};
 use crate::api::names::ObjectName;
 use crate::api::sipcluster;
@@ -79,9 +81,59 @@ impl Check<'_> {
 }
 
 /// One line of an `authorized_keys` file: a public key, options before it allowed.
-fn check_authorized_key(key: &str) -> Result<(), String> {
-    if key.contains(['\n', '\r']) {
+fn check_authorized_key(line: &str) -> Result<(), String> {
+    if line.contains(['\n', '\r']) {
         return Err("it has more than one line".to_owned());
     }
-    key.parse::<ssh_key::authorized_keys::Entry>().map(|_| ()).map_err(|error| error.to_string())
+    // Flux would replace it.
+    if line.contains("${") {
+        return Err("it has a `${`".to_owned());
+    }
+    let parse = |key: &str| key.parse::<PublicKey>().map(|_| ()).map_err(|error| error.to_string());
+    parse(line).or_else(|error| match behind_options(line) {
+        Some(key) if !key.is_empty() => parse(key),
+        _ => Err(error),
+    })
+}
+
+/// What follows on the options, which may have spaces in quotes. `None` when a quote is not closed.
+fn behind_options(line: &str) -> Option<&str> {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (index, character) in line.char_indices() {
+        match character {
+            '"' if !escaped => quoted = !quoted,
+            ' ' | '\t' if !quoted => return Some(line[index..].trim_start()),
+            _ => {}
+        }
+        escaped = character == '\\';
+    }
+    (!quoted).then_some("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L";
+
+    #[test]
+    fn a_key_may_have_options_before_it_and_a_comment_of_several_words_behind_it() {
+        for options in ["", "restrict ", "no-pty,from=\"192.0.2.0/24\" ", r#"command="echo \"a b\", c",no-pty "#] {
+            for comment in ["", " operator", " an operator of the lab"] {
+                let line = format!("{options}{KEY}{comment}");
+                assert_eq!(check_authorized_key(&line), Ok(()), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        let unclosed = format!("command=\"echo {KEY}");
+        let expanded = format!("command=\"echo ${{HOME}}\" {KEY}");
+        let lines = format!("{KEY}\n{KEY}");
+        for line in ["", "restrict", "restrict ", "ssh-ed25519 AAAA", "\"", &unclosed, &expanded, &lines] {
+            assert!(check_authorized_key(line).is_err(), "{line}");
+        }
+    }
 }
