@@ -3,6 +3,7 @@
 // Every test program compiles this, and none uses all of it.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
+pub mod jump_host;
 pub mod network;
 pub mod pod;
 pub mod programs;

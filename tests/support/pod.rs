@@ -157,18 +157,19 @@ impl<'a> Pod<'a> {
         let mut add = |arguments: &[&str]| {
             sandbox.args(arguments);
         };
-        // The tests' machine has the image's programs.
+        let image = image();
+        let in_image = |path: &str| format!("{}{path}", image.trim_end_matches('/'));
         add(&["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--cap-add", "ALL", "--clearenv"]);
-        add(&["--ro-bind", "/usr", "/usr", "--tmpfs", "/usr/local", "--proc", "/proc", "--dev", "/dev"]);
+        add(&["--ro-bind", &in_image("/usr"), "/usr", "--proc", "/proc", "--dev", "/dev"]);
         for name in ["bin", "sbin", "lib", "lib64"] {
             add(&["--symlink", &format!("usr/{name}"), &format!("/{name}")]);
         }
         // What is above a mount would be root's alone.
-        for path in ["/etc", "/etc/opt", "/etc/ssh", "/run", "/run/sipgen", "/usr/local/bin", "/usr/local/lib"] {
+        for path in ["/etc", "/etc/opt", "/etc/ssh", "/run", "/run/sipgen"] {
             add(&["--perms", "0755", "--dir", path]);
         }
         for path in ["/etc/ssl", "/etc/alternatives", "/etc/ld.so.cache", "/etc/nsswitch.conf", "/etc/skel"] {
-            add(&["--ro-bind-try", path, path]);
+            add(&["--ro-bind-try", &in_image(path), path]);
         }
         let aliases: String = sequence(&self.pod["hostAliases"])
             .iter()
@@ -180,9 +181,15 @@ impl<'a> Pod<'a> {
         for (name, text) in [("passwd", PASSWD), ("group", "root:x:0:\njump:x:1000:\n"), ("hosts", &aliases)] {
             add(&["--ro-bind", self.etc(name, text).to_str().unwrap(), &format!("/etc/{name}")]);
         }
-        let (packages, mounted) = redfishtool();
-        add(&["--perms", "0755", "--dir", Path::new(&mounted).parent().unwrap().to_str().unwrap()]);
-        add(&["--ro-bind", &packages, &mounted]);
+        if image == "/" {
+            let (packages, mounted) = redfishtool();
+            let above = Path::new(&mounted).parent().unwrap().to_str().unwrap();
+            add(&["--tmpfs", "/usr/local"]);
+            for path in ["/usr/local/bin", "/usr/local/lib", above] {
+                add(&["--perms", "0755", "--dir", path]);
+            }
+            add(&["--ro-bind", &packages, &mounted]);
+        }
         for mount in sequence(&container["volumeMounts"]) {
             let path = string(&mount["mountPath"]);
             let is_read_only = mount.get("readOnly").and_then(Value::as_bool) == Some(true);
@@ -194,7 +201,10 @@ impl<'a> Pod<'a> {
                 }
             }
         }
-        add(&["--remount-ro", "/", "--remount-ro", "/usr/local"]);
+        if image == "/" {
+            add(&["--remount-ro", "/usr/local"]);
+        }
+        add(&["--remount-ro", "/"]);
         add(&["--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]);
         for variable in sequence(&container["env"]) {
             add(&["--setenv", &string(&variable["name"]), &string(&variable["value"])]);
@@ -231,6 +241,12 @@ impl Running {
     pub fn log(&self) -> String {
         self.server.log()
     }
+}
+
+/// The root of the image: where `SIPGEN_JUMP_HOST_IMAGE` says that one is unpacked, or else this machine, which has
+/// the same programs.
+fn image() -> String {
+    std::env::var("SIPGEN_JUMP_HOST_IMAGE").unwrap_or_else(|_| "/".to_owned())
 }
 
 /// Where the tests' redfishtool is, and where the Python of the container looks for it.

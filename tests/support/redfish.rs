@@ -11,8 +11,8 @@ use super::tool;
 
 /// A BMC with systems that are on.
 pub struct Emulator {
-    directory: TempDir,
     server: Server,
+    _directory: TempDir,
 }
 
 /// A certificate and its key, for one address.
@@ -31,8 +31,13 @@ impl Certificate {
         certificate
     }
 
-    pub fn path(&self, name: &str) -> String {
+    fn path(&self, name: &str) -> String {
         self.directory.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// The certificate, by which it vouches for itself.
+    pub fn text(&self) -> String {
+        fs::read_to_string(self.path("certificate")).unwrap()
     }
 }
 
@@ -68,7 +73,7 @@ impl Emulator {
         let mut command = network.tool(program.to_str().unwrap());
         command.arg("--fake").arg("--config").arg(path("settings.py"));
         let server = Server::start(&mut command, &directory.path().join("log"), "Running on http");
-        Self { directory, server }
+        Self { server, _directory: directory }
     }
 
     /// What was asked of its systems, each as `SYSTEM RESET-TYPE`.
@@ -82,9 +87,5 @@ impl Emulator {
     /// Everything that it was asked for, by anybody.
     pub fn requests(&self) -> usize {
         self.server.log().lines().filter(|line| line.contains("HTTP/1.1")).count()
-    }
-
-    pub fn path(&self) -> &Path {
-        self.directory.path()
     }
 }
