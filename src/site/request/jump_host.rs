@@ -85,9 +85,8 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
     if line.contains(['\n', '\r']) {
         return Err("it has more than one line".to_owned());
     }
-    // Flux would replace it.
     if line.contains("${") {
-        return Err("it has a `${`".to_owned());
+        return Err("it has a `${`, which Flux would replace".to_owned());
     }
     let parse = |key: &str| key.parse::<PublicKey>().map(|_| ()).map_err(|error| error.to_string());
     parse(line).or_else(|error| match behind_options(line) {
