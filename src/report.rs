@@ -15,6 +15,7 @@ use crate::plan::explain::{
     AssignedHost, Assignment, ClusterExplanation, HostExplanation, NodeSetExplanation, RefusedBy,
 };
 use crate::plan::{How, Plan, Shortage};
+use crate::render::values::Given;
 use crate::site::Site;
 use crate::source::{Texts, Worktree};
 
@@ -83,6 +84,14 @@ fn write_finding(out: &mut String, finding: &Finding, texts: &mut Texts<'_>) -> 
 fn one_line(text: &str) -> String {
     let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(escape).collect()
+}
+
+/// What a template is given, as a table.
+pub fn given(values: &[Given]) -> String {
+    let width = |of: fn(&Given) -> &str| values.iter().map(|value| of(value).chars().count()).max().unwrap_or_default();
+    let (name, kind) = (width(|value| &value.name), width(|value| &value.kind));
+    let row = |value: &Given| format!("{:name$}  {:kind$}  {}\n", value.name, value.kind, value.meaning);
+    values.iter().map(row).collect()
 }
 
 /// Changes as a unified diff, as `git apply` takes it.

@@ -351,7 +351,40 @@ mod deleted {
         repo.want_no_more("vino/one");
         repo.generate(&[]).expect(0);
 
-        assert!(!repo.exists("overlays"));
+        assert!(!repo.exists("overlays/hosts"));
+    }
+
+    /// Two clusters with a host each, the first of which has become a template of another tool.
+    fn with_a_template_instead_of_a_cluster(template: &str) -> Repo {
+        let repo = Repo::of_hosts(2);
+        repo.want("tenant/lab", 1);
+        repo.want("tenant/two", 1);
+        repo.generate(&[]).expect(0);
+        repo.want_no_more("tenant/lab");
+        repo.write("clusters/template.yaml", template);
+        repo
+    }
+
+    #[test]
+    fn a_cluster_that_has_become_a_template_is_not_taken_for_deleted() {
+        for metadata in ["name: lab", "\"name\": \"lab\"", "labels: {a: b}, name: 'lab'"] {
+            let template = format!(
+                "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{{metadata}}}\nspec: {{{{ .spec }}}}\n"
+            );
+            let repo = with_a_template_instead_of_a_cluster(&template);
+
+            assert_says(&repo.refused(), &["tenant/lab seems to be gone", "--> clusters/template.yaml"]);
+        }
+    }
+
+    #[test]
+    fn a_cluster_is_deleted_beside_a_template_that_merely_has_its_name_in_a_word() {
+        let template = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata:\n  name: {{ name }}\n  labels: {a: lab}\n";
+        let repo = with_a_template_instead_of_a_cluster(template);
+
+        repo.generate(&[]).expect(0);
+
+        assert_eq!(repo.hosts_of("tenant", "lab"), Vec::<String>::new());
     }
 
     #[test]

@@ -39,7 +39,7 @@ mod check {
 
         let run = repo.generate(&["--check"]).expect(1);
 
-        assert_says(&run.stderr, &["4 files would be written: 1 created, 2 changed, 1 deleted"]);
+        assert_says(&run.stderr, &["10 files would be written: 4 created, 2 changed, 4 deleted"]);
         assert!(repo.on_disk("") == before, "files have changed");
     }
 
@@ -400,11 +400,8 @@ mod repo_directory {
         repo.generate(&["--repo", "sites/lab"]).expect(0);
 
         assert!(!repo.exists("overlays"));
-        let written: Vec<String> = repo.files("sites/lab/overlays").into_keys().collect();
-        assert_eq!(
-            written,
-            ["hosts/declared/inventory/kustomization.yaml", "hosts/declared/inventory/tenant.inside.yaml"]
-        );
+        let written: Vec<String> = repo.files("sites/lab/overlays/hosts").into_keys().collect();
+        assert_eq!(written, ["declared/inventory/kustomization.yaml", "declared/inventory/tenant.inside.yaml"]);
         let built = support::kustomize_build(repo.path().join("sites/lab").join(PATCHES));
         assert_eq!(documents(&built).len(), 2);
     }

@@ -394,7 +394,7 @@ fn credentials_in_another_namespace_than_the_cluster() {
             "error: the jump host of tenant-a/core cannot mount the BMC credentials of 7 of its hosts",
             "--> tenants/tenant-a/core.yaml:46:",
             "(the Secret that is in the host's namespace)",
-            "write `credentials: none` into sipgen.yaml",
+            "write `credentials: external-secrets` into sipgen.yaml",
         ],
     );
 }

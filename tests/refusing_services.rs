@@ -224,8 +224,13 @@ fn host_keys_in_what_cannot_be_named_so() {
 }
 
 #[test]
-fn an_ssh_key_that_flux_would_change() {
-    let repo = edge_with("- ssh-ed25519", "- command=\"echo ${HOME}\" ssh-ed25519");
+fn a_value_that_flux_would_replace() {
+    for (from, to, place) in [
+        ("image: docker.io/library/haproxy:3.0", "image: \"haproxy:${VERSION}\"", "edge.yaml:29:9"),
+        ("operator@lab.example.com", "operator@${DOMAIN}", "edge.yaml:48:13"),
+    ] {
+        let repo = edge_with(from, to);
 
-    assert_says(&repo.refused(), &["the SSH key is not an OpenSSH public key: it has a `${`", "edge.yaml:48:13"]);
+        assert_says(&repo.refused(), &["the text has `${` in it", "Flux", &format!("--> sites/lab/clusters/{place}")]);
+    }
 }

@@ -30,7 +30,7 @@ fn an_unknown_setting() {
     let repo = with_settings("outptu: deploy\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `inventory`, `credentials`
+    error: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `inventory`, `credentials`, `externalSecrets`
       --> sipgen.yaml:1:1
 
     1 error: no file was changed
@@ -54,7 +54,7 @@ fn settings_that_are_no_text() {
 fn an_unknown_value_of_a_setting() {
     for (text, part) in [
         ("inventory: {mode: live}\n", "unknown variant `live`, expected one of `auto`, `declared`, `observed`"),
-        ("credentials: all\n", "unknown variant `all`, expected `reference` or `none`"),
+        ("credentials: all\n", "unknown variant `all`, expected one of `reference`, `external-secrets`, `none`"),
     ] {
         assert_says(&with_settings(text).refused(), &["the settings cannot be read: ", part, "--> sipgen.yaml:1:"]);
     }
@@ -111,26 +111,54 @@ fn a_file_of_somebody_else_where_one_of_ours_is_to_be() {
 fn a_template_with_a_syntax_error() {
     let repo = with_template("loadbalancer/haproxy.cfg", "defaults\n{% for server in servers %}\nserver\n");
 
-    assert_snapshot!(repo.refused(), @"
-    error: the template loadbalancer/haproxy.cfg cannot be rendered: syntax error: unexpected end of input, expected end of block
-      --> own/loadbalancer/haproxy.cfg:3
-      help: what a template is given is described in sipgen's README; yours are in own
-
-    1 error: no file was changed
-    ");
+    assert_says(
+        &repo.refused(),
+        &[
+            "the template loadbalancer/haproxy.cfg cannot be rendered: syntax error: unexpected end of input, expected \
+             end of block",
+            "--> own/loadbalancer/haproxy.cfg:3",
+            "help: `sipgen template values loadbalancer/haproxy.cfg` says what it is given\n",
+        ],
+    );
 }
 
 #[test]
 fn a_template_that_uses_what_it_is_not_given() {
-    let repo = with_template("loadbalancer/haproxy.cfg", "defaults\n  mode {{ mode }}\n");
+    let repo = with_template("loadbalancer/haproxy.cfg", "defaults\n  mode é {{ mode }}\n");
 
-    assert_snapshot!(repo.refused(), @"
-    error: the template loadbalancer/haproxy.cfg cannot be rendered: undefined value: `mode` is undefined
-      --> own/loadbalancer/haproxy.cfg:2
-      help: what a template is given is described in sipgen's README; yours are in own
+    assert_says(
+        &repo.refused(),
+        &[
+            "the template loadbalancer/haproxy.cfg cannot be rendered: undefined value: `mode` is undefined",
+            "--> own/loadbalancer/haproxy.cfg:2:13\n",
+            "help: `sipgen template values loadbalancer/haproxy.cfg` says what it is given, here:\n",
+            "        cluster = {\"namespace\":\"tenant-a\",\"name\":\"edge\"}\n",
+            "        name = \"loadbalancer-controlplane-edge\"\n",
+        ],
+    );
+}
 
-    1 error in tenant-a/edge: no file was changed
-    ");
+#[test]
+fn a_template_included_by_one_of_ours_that_uses_what_it_is_not_given() {
+    let repo = with_template("partials/placement.yaml", "      nodeSelector: {{ nodes }}\n");
+
+    assert_says(
+        &repo.refused(),
+        &["the template partials/placement.yaml cannot be rendered", "--> own/partials/placement.yaml:1:24\n"],
+    );
+}
+
+#[test]
+fn a_template_with_a_variable_for_flux() {
+    let repo = with_template("loadbalancer/haproxy.cfg", "global\n  log ${SYSLOG}\n");
+
+    assert_says(
+        &repo.refused(),
+        &[
+            "what would be clusters/tenant-a/edge/loadbalancer-controlplane/haproxy.cfg has `${` in line 3",
+            "write it without `${`",
+        ],
+    );
 }
 
 #[test]

@@ -63,6 +63,9 @@ fn the_first_run_writes_the_labels_and_the_services_and_nothing_else() {
     overlays/crds/dex/kustomization.yaml
     overlays/hosts/declared/sites/lab/kustomization.yaml
     overlays/hosts/declared/sites/lab/tenant-a.edge.yaml
+    overlays/tenants/tenant-a/edge/cluster-api/kustomization.yaml
+    overlays/tenants/tenant-a/edge/endpoints/endpoints.yaml
+    overlays/tenants/tenant-a/edge/endpoints/kustomization.yaml
     ");
 }
 

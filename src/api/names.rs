@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Why a text is not the name or number that it should be. Its display completes the sentence "`x` …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -11,7 +12,8 @@ use serde::Serialize;
 pub struct Invalid(String);
 
 /// A namespace: a DNS label (RFC 1123) of at most 63 characters, so without dots and fit for a path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
 pub struct Namespace(String);
 
 impl Namespace {
@@ -42,7 +44,8 @@ impl FromStr for Namespace {
 }
 
 /// An object's name: a DNS subdomain (RFC 1123) of at most 253 characters; it may have dots.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
 pub struct ObjectName(String);
 
 impl ObjectName {
@@ -86,7 +89,7 @@ fn check_dns(text: &str) -> Result<(), Invalid> {
 macro_rules! object_key {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
         pub struct $name {
             /// The object's namespace, as `kustomize build` gives it.
             pub namespace: Namespace,
@@ -130,7 +133,7 @@ object_key! {
 }
 
 /// What a host is for in its cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub enum Role {
     /// Runs the tenant's control plane.
     ControlPlane,
@@ -163,7 +166,7 @@ impl FromStr for Role {
 }
 
 /// A port that every node of the base cluster opens for a Service; the default range of Kubernetes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct NodePort(u16);
 
 impl NodePort {
@@ -222,6 +225,20 @@ macro_rules! display_as_str {
     )*};
 }
 display_as_str!(Namespace, ObjectName, Role);
+
+macro_rules! try_from_string {
+    ($($name:ty),*) => {$(
+        /// For serde, whose errors do not name the text that they are about.
+        impl TryFrom<String> for $name {
+            type Error = Invalid;
+
+            fn try_from(text: String) -> Result<Self, Invalid> {
+                text.parse().map_err(|Invalid(reason)| Invalid(format!("`{text}` {reason}")))
+            }
+        }
+    )*};
+}
+try_from_string!(Namespace, ObjectName);
 
 impl fmt::Display for NodePort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,6 +4,7 @@ mod explain;
 mod generate;
 mod progress;
 mod repo;
+mod template;
 
 use std::fmt;
 use std::io::Write;
@@ -26,6 +27,7 @@ struct Arguments {
 enum Command {
     Generate(generate::Arguments),
     Explain(explain::Arguments),
+    Template(template::Arguments),
 }
 
 /// How a command ended.
@@ -50,6 +52,7 @@ pub(crate) fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Template(arguments) => template::run(&arguments),
     };
     match outcome {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,

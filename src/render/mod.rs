@@ -3,6 +3,7 @@
 //! * `hosts`: the labels, as patches over manifests or as guarded partial objects.
 //! * `services`: each cluster's load balancers, jump hosts and Dex, from templates.
 //! * `templates`: the templates themselves, ours and those by which a repo replaces them.
+//! * `values`: what templates are given, for those who write their own.
 //! * `verify`: what was rendered is read back before anybody writes it.
 //!
 //! The disk is not known here.
@@ -10,6 +11,7 @@
 mod hosts;
 mod services;
 pub mod templates;
+pub mod values;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -49,12 +51,26 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
             Err(finding) => findings.push(*finding),
         }
     }
-    let unreadable = tree
-        .par_iter()
-        .filter(|(path, text)| path.starts_with(layout::HOSTS) && !site.state.has(path, text))
-        .filter_map(|(path, text)| Some(verify::manifests(text).err()?.finding(path)));
-    findings.par_extend(unreadable);
+    // What the disk already has was looked at when it was written.
+    let is_new = |(path, text): &(&Utf8PathBuf, &String)| !site.state.has(path, text);
+    let unfit = tree.par_iter().filter(is_new).flat_map_iter(|(path, text)| {
+        let unreadable = if path.starts_with(layout::HOSTS) { verify::manifests(text).err() } else { None };
+        unreadable.map(|unreadable| unreadable.finding(path)).into_iter().chain(variable(path, text))
+    });
+    findings.par_extend(unfit);
     (tree, findings)
+}
+
+/// A variable in a file, which Flux would replace.
+fn variable(path: &Utf8Path, text: &str) -> Option<Finding> {
+    let line = text.lines().position(|line| line.contains(layout::VARIABLE))? + 1;
+    let finding =
+        Finding::error(format!("what would be {path} has `${{` in line {line}, which Flux takes for a variable"))
+            .help("it comes from a template of the repo, or from an annotation of a host: write it without `${`");
+    Some(match layout::cluster_of(path) {
+        Some(cluster) => finding.of(&cluster),
+        None => finding,
+    })
 }
 
 fn has_auth(cluster: &Cluster) -> bool {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -32,6 +33,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "crds/dex/kustomization.yaml",
     "jumphost/authorized_keys",
     "jumphost/deployment.yaml",
+    "jumphost/externalsecrets.yaml",
     "jumphost/host",
     "jumphost/hosts",
     "jumphost/kustomization.yaml",
@@ -45,10 +47,23 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "loadbalancer/kustomization.yaml",
     "loadbalancer/service.yaml",
     "partials/placement.yaml",
+    "tenant/cluster-api/kustomization.yaml",
+    "tenant/endpoints/endpoints.yaml",
+    "tenant/endpoints/kustomization.yaml",
 ];
 
+/// The names of the built-in templates: their paths below `templates/`, in order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    EMBEDDED.iter().map(|(name, _)| *name)
+}
+
+/// The text of a built-in template.
+pub fn embedded(name: &str) -> Option<&'static str> {
+    EMBEDDED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
 /// Where a repo's own templates may lie that only other templates include.
-const PARTIALS: &str = "partials/";
+pub(super) const PARTIALS: &str = "partials/";
 
 /// All templates, by name.
 pub struct Templates {
@@ -66,6 +81,8 @@ impl Templates {
     pub fn new(directory: &Utf8Path, own: Vec<(Utf8PathBuf, String)>) -> (Self, Vec<Finding>) {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // Without it an error does not know its column.
+        environment.set_debug(true);
         let mut syntax = SyntaxConfig::builder();
         syntax.keep_trailing_newline(true).trim_blocks(true).lstrip_blocks(true);
         if let Ok(syntax) = syntax.build() {
@@ -85,7 +102,7 @@ impl Templates {
             let Ok(name) = file.strip_prefix(directory) else { continue };
             let name = name.as_str().to_owned();
             let place = Place::File(Arc::from(file.as_path()));
-            if !EMBEDDED.iter().any(|(known, _)| *known == name) && !name.starts_with(PARTIALS) {
+            if embedded(&name).is_none() && !name.starts_with(PARTIALS) {
                 let alike = alike(&name);
                 findings.push(
                     Finding::warning(format!("{file} replaces none of sipgen's templates"))
@@ -102,18 +119,18 @@ impl Templates {
 
     fn add(&mut self, name: &str, text: Cow<'static, str>) -> Option<Finding> {
         let error = self.environment.add_template_owned(name.to_owned(), text).err()?;
-        Some(self.finding(name, &error))
+        Some(self.finding(name, &error, None))
     }
 
     /// The names of the templates in a directory and below it, in order.
     pub(super) fn names_below(&self, directory: &'static str) -> impl Iterator<Item = &'static str> {
-        EMBEDDED.iter().map(|(name, _)| *name).filter(move |name| Utf8Path::new(name).starts_with(directory))
+        names().filter(move |name| Utf8Path::new(name).starts_with(directory))
     }
 
     /// Renders a template. The finding says which template failed at which line; its cluster is not known here.
     pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
-        let rendered = self.environment.get_template(name).and_then(|template| template.render(context));
-        rendered.map_err(|error| Box::new(self.finding(name, &error)))
+        let rendered = self.environment.get_template(name).and_then(|template| template.render(&context));
+        rendered.map_err(|error| Box::new(self.finding(name, &error, Some(&context))))
     }
 
     /// The file of a template, where the repo has one of its own.
@@ -121,27 +138,54 @@ impl Templates {
         self.replaced.get(name)
     }
 
-    fn finding(&self, name: &str, error: &minijinja::Error) -> Finding {
-        // An error in an included template names that one.
+    fn finding(&self, name: &str, error: &minijinja::Error, context: Option<&Value>) -> Finding {
+        let error = innermost(error);
         let name = error.name().unwrap_or(name);
         let detail = error.detail().map_or(String::new(), |detail| format!(": {detail}"));
         let finding = Finding::error(format!("the template {name} cannot be rendered: {}{detail}", error.kind()));
-        match (self.replaced.get(name), error.line()) {
-            (Some(file), Some(line)) => finding.at(Place::Spot(file.clone(), line, None)),
-            (Some(file), None) => finding.at(Place::File(file.clone())),
+        let Some(file) = self.replaced.get(name) else {
             // A template of ours fails on what a replaced one hands to it, or by our mistake.
-            (None, _) => finding,
-        }
-        .help(format!("what a template is given is described in sipgen's README; yours are in {}", self.directory))
+            return finding.help(format!("the repo's templates are in {}", self.directory));
+        };
+        let place = match error.line() {
+            Some(line) => Place::Spot(file.clone(), line, column(error)),
+            None => Place::File(file.clone()),
+        };
+        let values = context.map_or(String::new(), |context| format!(", here:\n{}", at_hand(context)));
+        finding.at(place).help(format!("`sipgen template values {name}` says what it is given{values}"))
     }
 }
 
-/// The embedded name that has most characters at its end, or else at its start, in common with another.
-fn alike(name: &str) -> &'static str {
+/// The error of a template that includes another is about the include; behind it is what is wrong in the other.
+fn innermost(error: &minijinja::Error) -> &minijinja::Error {
+    error.source().and_then(|source| source.downcast_ref()).map_or(error, innermost)
+}
+
+/// The column of an error in its line, from 1 and in characters.
+fn column(error: &minijinja::Error) -> Option<usize> {
+    let before = error.template_source()?.get(..error.range()?.start)?;
+    Some(before.rsplit('\n').next()?.chars().count() + 1)
+}
+
+/// The values that a template was given: a line for each, long ones cut.
+fn at_hand(context: &Value) -> String {
+    const LONGEST: usize = 80;
+    let line = |key: Value| {
+        let text = serde_json::to_string(&context.get_item(&key).ok()?).ok()?;
+        let cut: String = text.chars().take(LONGEST).collect();
+        let dots = if cut.len() < text.len() { "…" } else { "" };
+        Some(format!("{key} = {cut}{dots}"))
+    };
+    let lines: Vec<String> = context.try_iter().into_iter().flatten().filter_map(line).collect();
+    lines.join("\n")
+}
+
+/// The built-in template whose name has most characters at its end and at its start in common with another.
+pub fn alike(name: &str) -> &'static str {
     let common = |known: &str| {
         let tail = name.chars().rev().zip(known.chars().rev()).take_while(|(a, b)| a == b).count();
         let head = name.chars().zip(known.chars()).take_while(|(a, b)| a == b).count();
         tail + head
     };
-    EMBEDDED.iter().map(|(known, _)| *known).max_by_key(|known| common(known)).unwrap_or_default()
+    names().max_by_key(|known| common(known)).unwrap_or_default()
 }

@@ -75,6 +75,7 @@ struct Named {
 struct Kustomization {
     api_version: String,
     kind: String,
+    #[serde(default)]
     resources: Vec<String>,
     #[serde(default)]
     namespace: String,
@@ -124,6 +125,10 @@ fn object(value: Value) -> Result<(), Unreadable> {
         read_as::<AnyObject>(value.clone(), &what)?;
     }
     match (api_version.as_str(), kind.as_str()) {
+        // An agent that prunes takes a build of nothing for the wish to delete everything.
+        ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(&value) => {
+            Err(Unreadable { what: "a kustomization".to_owned(), reason: "it has no resources".to_owned() })
+        }
         ("kustomize.config.k8s.io/v1beta1", "Kustomization") | ("kustomize.config.k8s.io/v1alpha1", "Component") => {
             read_as::<Kustomization>(value, "a kustomization")
         }
@@ -141,6 +146,10 @@ fn object(value: Value) -> Result<(), Unreadable> {
         // More is not known of kinds that a repo's own templates add.
         _ => Ok(()),
     }
+}
+
+fn has_resources(kustomization: &Value) -> bool {
+    kustomization.get("resources").and_then(Value::as_sequence).is_some_and(|resources| !resources.is_empty())
 }
 
 fn read_as<T: DeserializeOwned>(value: Value, what: &str) -> Result<(), Unreadable> {
@@ -164,6 +173,10 @@ mod tests {
             (
                 "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nbases: [a]\n",
                 "is not a kustomization",
+            ),
+            (
+                "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []\n",
+                "it has no resources",
             ),
             ("apiVersion: policy/v1\nkind: PodDisruptionBudget\n", "is not an object of kind PodDisruptionBudget"),
             (

@@ -7,7 +7,7 @@ use kube::core::Selector;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::api::names::{ClusterKey, NodePort, ObjectName, Role};
+use crate::api::names::{ClusterKey, NodePort, ObjectName, Role, SecretKey};
 use crate::source::{Origin, Step};
 
 /// A valid request.
@@ -121,6 +121,26 @@ pub struct Auth {
     pub address: IpAddr,
 }
 
+impl Auth {
+    /// The URL by which tokens name this Dex.
+    pub fn issuer(&self) -> String {
+        format!("https://{}:{}/dex", bracketed(self.address), self.node_port)
+    }
+
+    /// The client for which the tenant's API server takes tokens.
+    pub fn client_id(&self) -> &str {
+        "kubernetes"
+    }
+}
+
+/// An address as it stands before a port.
+pub fn bracketed(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
 /// The kinds of services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum ServiceKind {
@@ -186,11 +206,16 @@ impl Service {
         if plain.len() <= LONGEST && !name.contains('.') {
             return plain;
         }
-        let digest = Sha256::digest(name.as_bytes());
-        let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        let room = LONGEST - prefix.len() - hash.len() - 2;
-        let short: String = name.replace('.', "-").chars().take(room).collect();
-        format!("{prefix}-{}-{hash}", short.trim_end_matches('-'))
+        shortened(&format!("{prefix}-{}", name.replace('.', "-")), name, LONGEST)
+    }
+
+    /// The name of the copy that a jump host gets of a Secret in another namespace. With dots between its parts,
+    /// because only the last may have some: with dashes, `a-b` and `c` would be `a` and `b-c`.
+    pub fn copy_name(&self, cluster: &ClusterKey, secret: &SecretKey) -> String {
+        const LONGEST: usize = 253;
+        let SecretKey { namespace, name } = secret;
+        let plain = format!("{}.bmc.{namespace}.{name}", self.object_name(cluster));
+        if plain.len() <= LONGEST { plain } else { shortened(&plain, &plain, LONGEST) }
     }
 
     /// Whether it uses the addresses of the hosts of a role.
@@ -219,6 +244,14 @@ impl Service {
     }
 }
 
+/// A text cut so that it fits together with a hash of a whole, by which it stays the only one of its name.
+fn shortened(text: &str, whole: &str, longest: usize) -> String {
+    let digest = Sha256::digest(whole.as_bytes());
+    let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let short: String = text.chars().take(longest - hash.len() - 1).collect();
+    format!("{}-{hash}", short.trim_end_matches(['-', '.']))
+}
+
 impl Cluster {
     /// The interfaces on which a host needs an address to serve in a role.
     pub fn interfaces(&self, role: Role) -> BTreeSet<&str> {
@@ -227,5 +260,33 @@ impl Cluster {
             .filter(|service| service.uses(role))
             .filter_map(|service| service.interface.as_deref())
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jump_host() -> Service {
+        let detail = Detail::JumpHost(JumpHost {
+            node_port: NodePort::try_from(30022).unwrap(),
+            bmc_proxy: false,
+            authorized_keys: Vec::new(),
+            node_private_keys: None,
+            host_keys: HostKeys::Ephemeral,
+        });
+        let (image, node_labels) = (String::new(), BTreeMap::new());
+        Service { ordinal: 1, image, node_labels, interface: None, cluster_ip: None, detail }
+    }
+
+    #[test]
+    fn two_secrets_never_have_copies_of_one_name() {
+        let cluster: ClusterKey = "tenant/edge".parse().unwrap();
+        let copy = |secret: &str| jump_host().copy_name(&cluster, &secret.parse().unwrap());
+        let long = vec!["x".repeat(60); 4].join(".");
+
+        assert_ne!(copy("a-b/c"), copy("a/b-c"));
+        assert_ne!(copy(&format!("a/{long}y")), copy(&format!("a/{long}z")));
+        assert!(copy(&format!("a/{long}")).parse::<ObjectName>().is_ok());
     }
 }

@@ -1,7 +1,8 @@
-//! Fields of a SIPCluster that its current generation does not have.
+//! Fields of a SIPCluster that its current generation does not have, and values that would not reach the cluster.
 //!
-//! The API server drops them silently, and so would parsing. But a field that is dropped is a wish that is not
-//! met, such as one for different racks, and the resource may be of an older generation altogether.
+//! The API server drops such fields silently, and so would parsing. But a field that is dropped is a wish that is
+//! not met, such as one for different racks, and the resource may be of an older generation altogether. Values
+//! with `${` are what Flux replaces in all that it applies.
 
 use schemars::schema_for;
 use serde_json::Value as Schema;
@@ -9,6 +10,7 @@ use yaml_serde::Value;
 
 use crate::api::sipcluster::SIPClusterSpec;
 use crate::finding::Finding;
+use crate::layout;
 use crate::source::{Origin, Step};
 
 /// What is wrong with the fields of a SIPCluster's spec.
@@ -44,7 +46,7 @@ pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
             .help(format!("only the generation of mid-2021 and later can be read: {today}"));
         return Misfit { findings: vec![finding], is_older: true };
     }
-    let describe = |route: Vec<Step>| {
+    let unknown_field = |route: Vec<Step>| {
         let name = match route.last() {
             Some(Step::Key(name)) => name.clone(),
             _ => String::new(),
@@ -53,7 +55,41 @@ pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
             .at(origin.at(route))
             .help("correct its name, or remove it: the API server would drop it")
     };
-    Misfit { findings: unknown.into_iter().map(describe).collect(), is_older: false }
+    let mut variables = Vec::new();
+    collect_variables(spec, &mut vec!["spec".into()], &mut variables);
+    let variable = |route: Vec<Step>| {
+        Finding::error("the text has `${` in it, and Flux would put a variable there")
+            .at(origin.at(route))
+            .help("sipgen knows no variables: write the value itself")
+    };
+    let findings = unknown.into_iter().map(unknown_field).chain(variables.into_iter().map(variable)).collect();
+    Misfit { findings, is_older: false }
+}
+
+/// The routes to all texts, keys included, that have a variable for Flux.
+fn collect_variables(value: &Value, route: &mut Vec<Step>, variables: &mut Vec<Vec<Step>>) {
+    match value {
+        Value::String(text) if text.contains(layout::VARIABLE) => variables.push(route.clone()),
+        Value::Mapping(map) => {
+            for (key, value) in map {
+                let Some(key) = key.as_str() else { continue };
+                route.push(key.into());
+                if key.contains(layout::VARIABLE) {
+                    variables.push(route.clone());
+                }
+                collect_variables(value, route, variables);
+                route.pop();
+            }
+        }
+        Value::Sequence(items) => {
+            for (index, item) in items.iter().enumerate() {
+                route.push(index.into());
+                collect_variables(item, route, variables);
+                route.pop();
+            }
+        }
+        _ => {}
+    }
 }
 
 fn collect_unknown(value: &Value, schema: &Schema, root: &Schema, route: &mut Vec<Step>, unknown: &mut Vec<Vec<Step>>) {

@@ -27,7 +27,7 @@ pub mod state;
 
 use std::collections::BTreeMap;
 
-use crate::api::names::ClusterKey;
+use crate::api::names::{ClusterKey, ObjectName};
 use crate::finding::Finding;
 use crate::source::{Origin, ReadError, Worktree};
 
@@ -117,9 +117,8 @@ fn mistaken_for_templates(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in state.clusters().into_iter().filter(|cluster| !clusters.contains_key(cluster)) {
-        let mentions =
-            |origin: &&Origin| worktree.text(&origin.file).is_some_and(|text| text.contains(cluster.name.as_str()));
-        findings.extend(templates.iter().find(mentions).map(|origin| {
+        let may_be = |origin: &&Origin| worktree.text(&origin.file).is_some_and(|text| names(&text, &cluster.name));
+        findings.extend(templates.iter().find(may_be).map(|origin| {
             Finding::error(format!("{cluster} seems to be gone, but a SIPCluster that cannot be read may be it"))
                 .at(origin.start())
                 .help(
@@ -128,4 +127,14 @@ fn mistaken_for_templates(
         }));
     }
     findings
+}
+
+/// Whether a text that cannot be parsed has something of this name.
+fn names(text: &str, name: &ObjectName) -> bool {
+    let is_name = |(at, name): (usize, &str)| {
+        let key = text[..at].trim_end_matches([' ', '"', '\'', ':']);
+        let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+        key.ends_with("name") && !text[at + name.len()..].starts_with(longer)
+    };
+    text.match_indices(name.as_str()).any(is_name)
 }

@@ -1,11 +1,13 @@
 //! `sipgen.yaml`: the settings at a repo's root. Everything has a default that works.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use crate::api::names::{Namespace, ObjectName};
 use crate::finding::Finding;
 use crate::source::{Place, Worktree};
 
@@ -30,6 +32,9 @@ pub struct Settings {
     /// Whether jump hosts get the BMC credentials of their hosts.
     #[serde(default)]
     pub credentials: Credentials,
+    /// Where the External Secrets Operator finds BMC credentials.
+    #[serde(default)]
+    pub external_secrets: ExternalSecrets,
 }
 
 /// How the inventory is understood.
@@ -56,13 +61,46 @@ pub enum Mode {
 
 /// How a jump host gets at the BMC credentials of its hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Credentials {
     /// By reference to the hosts' own Secrets, which must be in the cluster's namespace.
     #[default]
     Reference,
+    /// By reference to the hosts' own Secrets; for those in other namespaces, to copies that the External Secrets
+    /// Operator makes in the cluster's namespace.
+    ExternalSecrets,
     /// Not at all: the jump host has no power control.
     None,
+}
+
+/// Where the External Secrets Operator finds BMC credentials.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExternalSecrets {
+    /// The stores, of the Kubernetes provider, by the namespace whose Secrets they read (`remoteNamespace`).
+    #[serde(default)]
+    pub stores: BTreeMap<Namespace, SecretStore>,
+}
+
+/// A reference to a store of the External Secrets Operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SecretStore {
+    /// Whether it is one for all namespaces or one in the cluster's own.
+    #[serde(default)]
+    pub kind: SecretStoreKind,
+    /// Its name.
+    pub name: ObjectName,
+}
+
+/// The kinds of stores.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SecretStoreKind {
+    /// One for all namespaces.
+    #[default]
+    ClusterSecretStore,
+    /// One in the namespace of the cluster.
+    SecretStore,
 }
 
 fn default_output() -> Utf8PathBuf {
@@ -76,6 +114,7 @@ impl Default for Settings {
             templates: None,
             inventory: Inventory::default(),
             credentials: Credentials::default(),
+            external_secrets: ExternalSecrets::default(),
         }
     }
 }

@@ -28,16 +28,21 @@ pub struct Build {
     pub output: String,
 }
 
-/// Every kustomization below the overlays of every fixture, built. Components work only inside other builds.
+/// Every kustomization below the overlays of every fixture, built; and those of tenants that include some of it.
 pub static BUILDS: LazyLock<Vec<Build>> = LazyLock::new(|| {
     let mut builds = Vec::new();
     for (fixture, repo) in &*GENERATED {
         for (file, text) in repo.files("overlays") {
-            if file.ends_with("kustomization.yaml") && documents(&text)[0]["kind"].as_str() != Some("Component") {
+            let is_component = || documents(&text)[0]["kind"].as_str() == Some("Component");
+            if file.ends_with("kustomization.yaml") && !file.starts_with("tenants/") && !is_component() {
                 let directory = repo.path().join("overlays").join(&file).parent().unwrap().to_owned();
                 let output = kustomize_build(&directory);
                 builds.push(Build { name: format!("{fixture}: {file}"), directory, output });
             }
+        }
+        if repo.exists("tenant/kustomization.yaml") {
+            let directory = repo.path().join("tenant");
+            builds.push(Build { name: format!("{fixture}: tenant"), output: kustomize_build(&directory), directory });
         }
     }
     builds

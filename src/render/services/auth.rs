@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::bracketed;
 use crate::api::names::{NodePort, ObjectName};
 use crate::site::cluster::Auth;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
     node_port: NodePort,
     ca_secret: &'a ObjectName,
@@ -18,6 +18,5 @@ pub(super) struct Values<'a> {
 
 pub(super) fn values(auth: &Auth) -> Values<'_> {
     let Auth { node_port, ca_secret, address } = auth;
-    let issuer = format!("https://{}:{node_port}/dex", bracketed(*address));
-    Values { node_port: *node_port, ca_secret, issuer, address: *address }
+    Values { node_port: *node_port, ca_secret, issuer: auth.issuer(), address: *address }
 }

@@ -1,11 +1,12 @@
 //! A BMC's address, as Metal3 writes it, taken apart for whoever talks to the BMC.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::host::without_user;
 
 /// How the jump host's tool reaches a host's BMC.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Bmc {
     /// Scheme, host and port. The port stays: one address may have a BMC per port.
     url: String,

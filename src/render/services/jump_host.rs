@@ -1,18 +1,20 @@
 //! What the templates of jump hosts are given.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::bmc::Bmc;
 use super::{Renderer, name_in};
-use crate::api::names::{NodePort, ObjectName};
+use crate::api::names::{NodePort, ObjectName, SecretKey};
 use crate::finding::Finding;
 use crate::site::cluster::{HostKeys, JumpHost};
-use crate::site::settings::{self, Credentials};
+use crate::site::settings::{self, Credentials, SecretStore};
 use crate::site::{Host, Service};
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
     node_port: NodePort,
     bmc_proxy: bool,
@@ -22,21 +24,23 @@ pub(super) struct Values<'a> {
     /// Whether the jump host gets the BMCs' credentials.
     power_control: bool,
     hosts: Vec<ReachableHost<'a>>,
+    /// The BMC Secrets of other namespaces that have to be copied.
+    secret_copies: Vec<SecretCopy<'a>>,
 }
 
 /// Where host keys are kept: one of both; in neither, every pod makes its own.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, JsonSchema)]
 struct KeptHostKeys<'a> {
     secret_name: Option<&'a ObjectName>,
     volume_claim: Option<VolumeClaim<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct VolumeClaim<'a> {
     storage_class_name: Option<&'a ObjectName>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ReachableHost<'a> {
     name: String,
     namespace: &'a str,
@@ -46,7 +50,18 @@ struct ReachableHost<'a> {
     address: IpAddr,
     bmc: Option<Bmc>,
     /// The Secret with the BMC's credentials.
-    credentials: Option<&'a str>,
+    credentials: Option<String>,
+}
+
+/// A Secret of another namespace that the External Secrets Operator copies.
+#[derive(Serialize, JsonSchema)]
+struct SecretCopy<'a> {
+    /// The copy's name, in the cluster's namespace.
+    name: String,
+    /// The store that reads the namespace of the Secret.
+    store: &'a SecretStore,
+    /// The Secret's own name.
+    secret: ObjectName,
 }
 
 /// `None` when a host cannot be reached, which a finding says.
@@ -55,14 +70,14 @@ pub(super) fn values<'a>(
     service: &'a Service,
     jump_host: &'a JumpHost,
 ) -> Option<Values<'a>> {
-    check_credentials(renderer, service);
     Some(Values {
         node_port: jump_host.node_port,
         bmc_proxy: jump_host.bmc_proxy,
         authorized_keys: &jump_host.authorized_keys,
         node_private_keys: jump_host.node_private_keys.as_ref(),
         host_keys: KeptHostKeys::from(&jump_host.host_keys),
-        power_control: renderer.site.settings.credentials == Credentials::Reference,
+        power_control: renderer.site.settings.credentials != Credentials::None,
+        secret_copies: copies(renderer, service),
         hosts: reachable_hosts(renderer, service)?,
     })
 }
@@ -80,32 +95,74 @@ impl<'a> From<&'a HostKeys> for KeptHostKeys<'a> {
     }
 }
 
-/// A pod mounts Secrets of its own namespace only.
-fn check_credentials(renderer: &mut Renderer<'_>, jump_host: &Service) {
-    if renderer.site.settings.credentials != Credentials::Reference {
-        return;
+/// The Secret with the credentials of a host's BMC, as a jump host mounts it: the host's own, or a copy.
+fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Option<String> {
+    let secret = bmc_secret(host)?;
+    let cluster = &renderer.cluster.key;
+    Some(if secret.namespace == cluster.namespace {
+        secret.name.to_string()
+    } else {
+        service.copy_name(cluster, &secret)
+    })
+}
+
+/// The Secret with the credentials of a host's BMC.
+fn bmc_secret(host: &Host) -> Option<SecretKey> {
+    let name = host.bmc.as_ref()?.credentials_name.parse().ok()?;
+    Some(SecretKey { namespace: host.key.namespace.clone(), name })
+}
+
+/// The copies of BMC Secrets of other namespaces. A pod mounts Secrets of its own namespace only.
+///
+/// What cannot be had is an error: with `reference` every such Secret, with `external-secrets` one without a store.
+fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<'a>> {
+    let (cluster, settings) = (renderer.cluster, &renderer.site.settings);
+    if settings.credentials == Credentials::None {
+        return Vec::new();
     }
-    let cluster = renderer.cluster;
+    let stores =
+        Some(&settings.external_secrets.stores).filter(|_| settings.credentials == Credentials::ExternalSecrets);
     let hosts = renderer.hosts(|_| true).into_iter().map(|(host, _)| host);
-    let elsewhere: Vec<&Host> =
-        hosts.filter(|host| host.key.namespace != cluster.key.namespace && credentials(host).is_some()).collect();
-    let Some(first) = elsewhere.first() else { return };
-    renderer.findings.push(
-        Finding::error(format!(
+    let elsewhere = hosts.filter(|host| host.key.namespace != cluster.key.namespace);
+    let mut copies: BTreeMap<String, SecretCopy<'a>> = BTreeMap::new();
+    let mut without_store: Vec<&Host> = Vec::new();
+    for (host, secret) in elsewhere.filter_map(|host| Some((host, bmc_secret(host)?))) {
+        let Some(store) = stores.and_then(|stores| stores.get(&secret.namespace)) else {
+            without_store.push(host);
+            continue;
+        };
+        let name = service.copy_name(&cluster.key, &secret);
+        copies.insert(name.clone(), SecretCopy { name, store, secret: secret.name });
+    }
+    if let Some(first) = without_store.first() {
+        let help = match settings.credentials {
+            Credentials::ExternalSecrets => format!(
+                "name the store that reads {} under `externalSecrets.stores` in {}",
+                first.key.namespace,
+                settings::FILE
+            ),
+            _ => format!(
+                "pods mount Secrets of their own namespace only: write `credentials: external-secrets` into {} to have \
+                 them copied, or `credentials: none` for jump hosts without power control, or put the SIPCluster into \
+                 the namespace of its hosts",
+                settings::FILE
+            ),
+        };
+        let message = format!(
             "the jump host of {} cannot mount the BMC credentials of {} of its hosts, which are in other namespaces, \
              such as {}",
             cluster.key,
-            elsewhere.len(),
+            without_store.len(),
             first.key
-        ))
-        .at(cluster.origin.at(jump_host.route()))
-        .see(first.origin.at(["spec", "bmc", "credentialsName"]), "the Secret that is in the host's namespace")
-        .help(format!(
-            "pods mount Secrets of their own namespace only: write `credentials: none` into {} for jump hosts without \
-             power control, or put the SIPCluster into the namespace of its hosts",
-            settings::FILE
-        )),
-    );
+        );
+        renderer.findings.push(
+            Finding::error(message)
+                .at(cluster.origin.at(service.route()))
+                .see(first.origin.at(["spec", "bmc", "credentialsName"]), "the Secret that is in the host's namespace")
+                .help(help),
+        );
+    }
+    copies.into_values().collect()
 }
 
 fn reachable_hosts<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Option<Vec<ReachableHost<'a>>> {
@@ -119,7 +176,7 @@ fn reachable_hosts<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Option
             role: role.as_str(),
             address,
             bmc: bmc(renderer, host),
-            credentials: credentials(host),
+            credentials: credentials(renderer, service, host),
         });
     }
     Some(hosts)
@@ -140,9 +197,4 @@ fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
         );
     }
     parsed
-}
-
-/// The Secret with the credentials of a host's BMC.
-fn credentials(host: &Host) -> Option<&str> {
-    host.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str()).filter(|name| !name.is_empty())
 }

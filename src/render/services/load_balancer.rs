@@ -1,19 +1,21 @@
 //! What the templates of load balancers are given.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Renderer, bracketed, name_in};
+use super::{Renderer, name_in};
 use crate::api::names::NodePort;
 use crate::site::Service;
+use crate::site::cluster::bracketed;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Values {
     ports: Vec<Port>,
     check: Check,
     servers: Vec<Server>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Port {
     name: String,
     /// Of the Service, of HAProxy and of the servers.
@@ -22,14 +24,14 @@ struct Port {
 }
 
 /// How HAProxy sees that a server is well.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Check {
     KubeApiserver,
     Tcp,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Server {
     name: String,
     /// IPv6 in brackets.

@@ -2,6 +2,7 @@
 
 mod auth;
 mod bmc;
+mod endpoints;
 mod jump_host;
 mod load_balancer;
 
@@ -11,8 +12,10 @@ use std::net::IpAddr;
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::Value;
 use minijinja::value::Serde;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
+use super::values::schema_of;
 use super::{Templates, Tree, verify};
 use crate::api::names::{ClusterKey, Role};
 use crate::finding::Finding;
@@ -20,14 +23,18 @@ use crate::layout::{self, header};
 use crate::plan::Placement;
 use crate::site::{Cluster, Detail, Host, Service, Site};
 
-/// What every template is given.
-#[derive(Serialize)]
+/// What every template of a service is given.
+#[derive(Serialize, JsonSchema)]
 struct Context<'a, T> {
+    /// The cluster.
     cluster: &'a ClusterKey,
     /// The name of the service's objects.
     name: String,
+    /// The kind of service, as names and labels have it: `loadbalancer-worker`, `jumphost`.
     component: &'static str,
+    /// The container image.
     image: &'a str,
+    /// Labels of the nodes that the pods run on; empty for the base cluster's control-plane nodes.
     node_labels: &'a BTreeMap<String, String>,
     /// What only the templates of its kind are given.
     #[serde(flatten)]
@@ -35,12 +42,31 @@ struct Context<'a, T> {
 }
 
 /// What the template of a cluster's kustomization is given.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ClusterContext<'a> {
+    /// The cluster.
     cluster: &'a ClusterKey,
     /// The directories of its services.
     services: Vec<String>,
 }
+
+/// The schema of what the templates in a directory are given.
+pub(super) fn schema(directory: &str) -> Option<Schema> {
+    Some(match directory {
+        "auth" => schema_of::<Context<'_, auth::Values<'_>>>(),
+        "cluster" => schema_of::<ClusterContext<'_>>(),
+        "crds" => schema_of::<Nothing>(),
+        "jumphost" => schema_of::<Context<'_, jump_host::Values<'_>>>(),
+        "loadbalancer" => schema_of::<Context<'_, load_balancer::Values>>(),
+        "partials" => schema_of::<Context<'_, Nothing>>(),
+        "tenant" => schema_of::<endpoints::Values<'_>>(),
+        _ => return None,
+    })
+}
+
+/// What templates are given that are given nothing.
+#[derive(Serialize, JsonSchema)]
+struct Nothing {}
 
 /// The files of a cluster's services, and what is wrong with them.
 pub(super) fn render(
@@ -59,6 +85,7 @@ pub(super) fn render(
         let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
         renderer.file("cluster/kustomization.yaml", file, &context);
     }
+    renderer.endpoints();
     let findings = renderer.findings.into_iter().map(|finding| finding.of(&cluster.key)).collect();
     (renderer.tree, findings)
 }
@@ -162,8 +189,18 @@ impl<'a> Renderer<'a> {
             own,
         };
         let directory = layout::cluster_directory(&self.cluster.key).join(service.directory());
-        // One conversion for all of the service's files.
-        let context = Value::from(Serde(&context));
+        self.files_below(templates, &directory, &context);
+    }
+
+    /// Renders what other manifests need of the cluster, for those of the tenant to include.
+    fn endpoints(&mut self) {
+        let directory = layout::tenant_directory(&self.cluster.key);
+        self.files_below("tenant", &directory, &endpoints::values(self.cluster));
+    }
+
+    fn files_below(&mut self, templates: &'static str, directory: &Utf8Path, context: &impl Serialize) {
+        // One conversion for all of the files.
+        let context = Value::from(Serde(context));
         for template in self.templates.names_below(templates) {
             let Ok(below) = Utf8Path::new(template).strip_prefix(templates) else { continue };
             self.file(template, directory.join(below), &context);
@@ -233,12 +270,5 @@ fn name_in(cluster: &Cluster, host: &Host, separator: char) -> String {
         host.key.name.to_string()
     } else {
         format!("{}{separator}{}", host.key.namespace, host.key.name)
-    }
-}
-
-fn bracketed(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("[{address}]"),
     }
 }
