@@ -20,6 +20,7 @@ pub(super) struct Values<'a> {
     bmc_proxy: bool,
     authorized_keys: &'a [String],
     node_private_keys: Option<&'a ObjectName>,
+    /// Where the SSH server has its host keys from.
     host_keys: KeptHostKeys<'a>,
     /// Whether the jump host gets the BMCs' credentials.
     power_control: bool,
@@ -31,12 +32,15 @@ pub(super) struct Values<'a> {
 /// Where host keys are kept: one of both; in neither, every pod makes its own.
 #[derive(Default, Serialize, JsonSchema)]
 struct KeptHostKeys<'a> {
+    /// The Secret that has them.
     secret_name: Option<&'a ObjectName>,
+    /// The volume in which they are made once.
     volume_claim: Option<VolumeClaim<'a>>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct VolumeClaim<'a> {
+    /// Absent for the base cluster's default one.
     storage_class_name: Option<&'a ObjectName>,
 }
 
