@@ -392,7 +392,7 @@ fn a_secret_without_a_usable_host_key_ends_the_pod_with_a_message() {
     let mut scene = Scene::of("far");
     let start = |scene: &Scene| {
         let pod = scene.pod();
-        let output = run_tool(&mut pod.tool(&["/bin/sh", "/etc/opt/sip/start"], &[]));
+        let output = run_tool(&mut pod.tool(&["timeout", "120", "/bin/sh", "/etc/opt/sip/start"], &[]));
         assert_eq!(output.status.code(), Some(1));
         text(&output.stderr)
     };
@@ -401,7 +401,7 @@ fn a_secret_without_a_usable_host_key_ends_the_pod_with_a_message() {
     assert_says(&start(&scene), &["ssh_host_ed25519_key is no private key, or one with a passphrase"]);
 
     scene.secrets.insert("far-jumphost-keys".to_owned(), [("id_rsa".to_owned(), "x".to_owned())].into());
-    assert_says(&start(&scene), &["There is no host key in the Secret: its entries are called ssh_host_ed25519_key"]);
+    assert_says(&start(&scene), &["There is no host key. In a Secret its entry is called ssh_host_ed25519_key"]);
 }
 
 #[test]

@@ -16,14 +16,19 @@ use crate::site::{Host, Service};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
+    /// The port of the SSH server on the base cluster's nodes.
     node_port: NodePort,
+    /// Whether BMCs are reached through the environment's proxy.
     bmc_proxy: bool,
+    /// The lines of `authorized_keys`.
     authorized_keys: &'a [String],
+    /// The Secret with the keys that the nodes admit.
     node_private_keys: Option<&'a ObjectName>,
     /// Where the SSH server has its host keys from.
     host_keys: KeptHostKeys<'a>,
     /// Whether the jump host gets the BMCs' credentials.
     power_control: bool,
+    /// The cluster's hosts.
     hosts: Vec<ReachableHost<'a>>,
     /// The BMC Secrets of other namespaces that have to be copied.
     secret_copies: Vec<SecretCopy<'a>>,
@@ -46,12 +51,17 @@ struct VolumeClaim<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct ReachableHost<'a> {
+    /// What operators call it: the host's name, with its namespace before it if that is not the cluster's.
     name: String,
+    /// The host's namespace.
     namespace: &'a str,
+    /// The host's own name.
     host: &'a str,
+    /// `ControlPlane` or `Worker`.
     role: &'static str,
     /// IPv6 without brackets.
     address: IpAddr,
+    /// How its BMC is reached, if its address can be understood.
     bmc: Option<Bmc>,
     /// The Secret with the BMC's credentials.
     credentials: Option<String>,

@@ -86,25 +86,59 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
         return Err("it has more than one line".to_owned());
     }
     let parse = |key: &str| key.parse::<PublicKey>().map(|_| ()).map_err(|error| error.to_string());
-    parse(line).or_else(|error| match behind_options(line) {
-        Some(key) if !key.is_empty() => parse(key),
-        _ => Err(error),
-    })
+    let Err(error) = parse(line) else { return Ok(()) };
+    let Some((mut options, key)) = split_outside_quotes(line, &[' ', '\t']) else { return Err(error) };
+    parse(key.trim_start())?;
+    while !options.is_empty() {
+        let (option, rest) = split_outside_quotes(options, &[',']).unwrap_or((options, ""));
+        let name = option.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        if !OPTIONS.contains(&name.as_str()) {
+            return Err("before it is an option that sshd does not know, so it would ignore the key".to_owned());
+        }
+        options = rest;
+    }
+    Ok(())
 }
 
-/// What follows on the options, which may have spaces in quotes. `None` when a quote is not closed.
-fn behind_options(line: &str) -> Option<&str> {
+/// What sshd knows before a key.
+const OPTIONS: [&str; 22] = [
+    "agent-forwarding",
+    "cert-authority",
+    "command",
+    "environment",
+    "expiry-time",
+    "from",
+    "no-agent-forwarding",
+    "no-port-forwarding",
+    "no-pty",
+    "no-touch-required",
+    "no-user-rc",
+    "no-x11-forwarding",
+    "permitlisten",
+    "permitopen",
+    "port-forwarding",
+    "principals",
+    "pty",
+    "restrict",
+    "tunnel",
+    "user-rc",
+    "verify-required",
+    "x11-forwarding",
+];
+
+/// What is before and behind the first of some characters that is not within quotes.
+fn split_outside_quotes<'a>(text: &'a str, separators: &[char]) -> Option<(&'a str, &'a str)> {
     let mut quoted = false;
     let mut escaped = false;
-    for (index, character) in line.char_indices() {
-        match character {
-            '"' if !escaped => quoted = !quoted,
-            ' ' | '\t' if !quoted => return Some(line[index..].trim_start()),
-            _ => {}
+    for (index, character) in text.char_indices() {
+        if character == '"' && !escaped {
+            quoted = !quoted;
+        } else if !quoted && separators.contains(&character) {
+            return Some((&text[..index], &text[index + character.len_utf8()..]));
         }
         escaped = character == '\\';
     }
-    (!quoted).then_some("")
+    None
 }
 
 #[cfg(test)]
@@ -127,7 +161,8 @@ mod tests {
     fn what_is_no_key_is_refused() {
         let unclosed = format!("command=\"echo {KEY}");
         let lines = format!("{KEY}\n{KEY}");
-        for line in ["", "restrict", "restrict ", "ssh-ed25519 AAAA", "\"", &unclosed, &lines] {
+        let unknown = format!("no-tty,restrict {KEY}");
+        for line in ["", "restrict", "restrict ", "ssh-ed25519 AAAA", "\"", &unclosed, &lines, &unknown] {
             assert!(check_authorized_key(line).is_err(), "{line}");
         }
     }
