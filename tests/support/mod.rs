@@ -8,6 +8,7 @@ pub mod network;
 pub mod pod;
 pub mod programs;
 pub mod redfish;
+pub mod ssh;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
