@@ -195,6 +195,35 @@ fn a_secret_whose_name_is_none() {
 }
 
 #[test]
+fn host_keys_from_several_places() {
+    for both in
+        ["secretName: keys, ephemeral: true", "secretName: keys, volumeClaim: {}", "volumeClaim: {}, ephemeral: true"]
+    {
+        let repo = edge_with("nodeSSHPrivateKeys: edge-node-ssh", &format!("hostKeys: {{{both}}}"));
+
+        assert_says(
+            &repo.refused(),
+            &[
+                "error: the jump host cannot have its host keys from several places",
+                "--> sites/lab/clusters/edge.yaml:49:9",
+                "choose one of secretName, volumeClaim and `ephemeral: true`",
+            ],
+        );
+    }
+}
+
+#[test]
+fn host_keys_in_what_cannot_be_named_so() {
+    for (place, route) in
+        [("secretName: A_b", "A_b"), ("secretName: ''", ""), ("volumeClaim: {storageClassName: a/b}", "a/b")]
+    {
+        let repo = edge_with("nodeSSHPrivateKeys: edge-node-ssh", &format!("hostKeys: {{{place}}}"));
+
+        assert_says(&repo.refused(), &[&format!("error: `{route}` is not a DNS name"), "edge.yaml:49:"]);
+    }
+}
+
+#[test]
 fn a_value_that_flux_would_replace() {
     for (from, to, place) in [
         ("image: docker.io/library/haproxy:3.0", "image: \"haproxy:${VERSION}\"", "edge.yaml:29:9"),

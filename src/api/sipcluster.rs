@@ -190,6 +190,34 @@ pub struct JumpHost {
     /// The Secret with the private keys for the cluster's nodes.
     #[serde(rename = "nodeSSHPrivateKeys", default, skip_serializing_if = "Option::is_none")]
     pub node_ssh_private_keys: Option<String>,
+    /// Where its SSH server has its host keys from: one of the ways. Without any they are kept in a volume of the
+    /// default storage class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_keys: Option<HostKeys>,
+}
+
+/// Where the host keys of an SSH server come from.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostKeys {
+    /// The Secret with the host keys, in entries such as `ssh_host_ed25519_key`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_name: Option<String>,
+    /// A volume in which they are made once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume_claim: Option<VolumeClaim>,
+    /// Whether every pod makes its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ephemeral: Option<bool>,
+}
+
+/// The volume that a service asks for.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VolumeClaim {
+    /// The storage class of the base cluster; its default one where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_class_name: Option<String>,
 }
 
 /// How a jump host reaches BMCs.

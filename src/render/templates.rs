@@ -37,6 +37,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "jumphost/host",
     "jumphost/hosts",
     "jumphost/kustomization.yaml",
+    "jumphost/persistentvolumeclaim.yaml",
     "jumphost/service.yaml",
     "jumphost/ssh_config",
     "jumphost/sshd_config",

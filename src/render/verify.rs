@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -137,6 +137,7 @@ fn object(value: Value) -> Result<(), Unreadable> {
         ("apps/v1", "Deployment") => read_as::<Deployment>(value, "a Deployment"),
         ("v1", "Service") => read_as::<Service>(value, "a Service"),
         ("v1", "ServiceAccount") => read_as::<ServiceAccount>(value, "a ServiceAccount"),
+        ("v1", "PersistentVolumeClaim") => read_as::<PersistentVolumeClaim>(value, "a PersistentVolumeClaim"),
         ("v1", "ConfigMap") => read_as::<ConfigMap>(value, "a ConfigMap"),
         ("policy/v1", "PodDisruptionBudget") => read_as::<PodDisruptionBudget>(value, "a PodDisruptionBudget"),
         ("rbac.authorization.k8s.io/v1", "Role") => read_as::<Role>(value, "a Role"),

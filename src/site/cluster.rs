@@ -96,6 +96,22 @@ pub struct JumpHost {
     pub authorized_keys: Vec<String>,
     /// The Secret with the nodes' private keys, in the cluster's namespace.
     pub node_private_keys: Option<ObjectName>,
+    /// Where the SSH server has its host keys from.
+    pub host_keys: HostKeys,
+}
+
+/// Where host keys come from.
+#[derive(Debug, Clone)]
+pub enum HostKeys {
+    /// A Secret in the cluster's namespace.
+    Secret(ObjectName),
+    /// A volume in which they are made once.
+    Volume {
+        /// Its storage class; the default one where absent.
+        storage_class: Option<ObjectName>,
+    },
+    /// Every pod makes its own.
+    Ephemeral,
 }
 
 /// What only Dex has.
@@ -261,6 +277,7 @@ mod tests {
             bmc_proxy: false,
             authorized_keys: Vec::new(),
             node_private_keys: None,
+            host_keys: HostKeys::Ephemeral,
         });
         let (image, node_labels) = (String::new(), BTreeMap::new());
         Service { ordinal: 1, image, node_labels, interface: None, cluster_ip: None, detail }

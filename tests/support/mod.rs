@@ -3,7 +3,12 @@
 // Every test program compiles this, and none uses all of it.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
+pub mod jump_host;
+pub mod network;
+pub mod pod;
 pub mod programs;
+pub mod redfish;
+pub mod ssh;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -39,7 +39,8 @@ impl Bmc {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
-        let (driver, transport) = scheme.split_once('+').unwrap_or((scheme, "https"));
+        let scheme = scheme.to_ascii_lowercase();
+        let (driver, transport) = scheme.split_once('+').unwrap_or((&scheme, "https"));
         let is_plain = |text: &str, also: &str| {
             !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || also.contains(c))
         };
@@ -49,7 +50,10 @@ impl Bmc {
         }
         let redfish = REDFISH.contains(&driver);
         let scheme = if redfish { transport } else { driver };
-        Some(Self { url: format!("{scheme}://{host}"), system: path.to_owned(), insecure, redfish })
+        // The root of the service is no system.
+        let system = path.trim_end_matches('/');
+        let system = if matches!(system, "/redfish" | "/redfish/v1") { "" } else { system };
+        Some(Self { url: format!("{scheme}://{host}"), system: system.to_owned(), insecure, redfish })
     }
 }
 
@@ -90,6 +94,9 @@ mod tests {
             ("redfish-virtualmedia://[fd00::1]:8443", "https://[fd00::1]:8443 - true"),
             ("idrac-virtualmedia+https://bmc.example.com/x", "https://bmc.example.com /x true"),
             ("redfish://admin:hunter2@192.0.2.1/x", "https://192.0.2.1 /x true"),
+            ("Redfish+HTTP://192.0.2.1/redfish/v1/Systems/1/", "http://192.0.2.1 /redfish/v1/Systems/1 true"),
+            ("redfish://192.0.2.1/", "https://192.0.2.1 - true"),
+            ("redfish://192.0.2.1/redfish/v1/", "https://192.0.2.1 - true"),
             ("ilo5://192.0.2.1", "ilo5://192.0.2.1 - false"),
             ("ipmi://192.168.111.1:6230", "ipmi://192.168.111.1:6230 - false"),
             ("192.168.111.1", "ipmi://192.168.111.1 - false"),

@@ -14,6 +14,7 @@ use crate::site::{Cluster, Detail, Service};
 /// What the templates in `tenant/` are given.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
+    /// The cluster.
     cluster: &'a ClusterKey,
     /// Texts for others to take, by name.
     endpoints: BTreeMap<String, String>,
@@ -29,7 +30,9 @@ pub(super) struct Values<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct Endpoint {
+    /// IPv6 without brackets.
     host: IpAddr,
+    /// The NodePort.
     port: NodePort,
 }
 

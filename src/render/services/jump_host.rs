@@ -10,31 +10,57 @@ use super::bmc::Bmc;
 use super::{Renderer, name_in};
 use crate::api::names::{NodePort, ObjectName, SecretKey};
 use crate::finding::Finding;
-use crate::site::cluster::JumpHost;
+use crate::site::cluster::{HostKeys, JumpHost};
 use crate::site::settings::{self, Credentials, SecretStore};
 use crate::site::{Host, Service};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
+    /// The port of the SSH server on the base cluster's nodes.
     node_port: NodePort,
+    /// Whether BMCs are reached through the environment's proxy.
     bmc_proxy: bool,
+    /// The lines of `authorized_keys`.
     authorized_keys: &'a [String],
+    /// The Secret with the keys that the nodes admit.
     node_private_keys: Option<&'a ObjectName>,
+    /// Where the SSH server's host keys are kept: one of both; in neither, every pod makes its own.
+    host_keys: KeptHostKeys<'a>,
     /// Whether the jump host gets the BMCs' credentials.
     power_control: bool,
+    /// The cluster's hosts.
     hosts: Vec<ReachableHost<'a>>,
     /// The BMC Secrets of other namespaces that have to be copied.
     secret_copies: Vec<SecretCopy<'a>>,
 }
 
+#[derive(Default, Serialize, JsonSchema)]
+struct KeptHostKeys<'a> {
+    /// The Secret that has them.
+    secret_name: Option<&'a ObjectName>,
+    /// The volume in which they are made once.
+    volume_claim: Option<VolumeClaim<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct VolumeClaim<'a> {
+    /// Absent for the base cluster's default one.
+    storage_class_name: Option<&'a ObjectName>,
+}
+
 #[derive(Serialize, JsonSchema)]
 struct ReachableHost<'a> {
+    /// What operators call it: the host's name, with its namespace before it if that is not the cluster's.
     name: String,
+    /// The host's namespace.
     namespace: &'a str,
+    /// The host's own name.
     host: &'a str,
+    /// `ControlPlane` or `Worker`.
     role: &'static str,
     /// IPv6 without brackets.
     address: IpAddr,
+    /// How its BMC is reached, if its address can be understood.
     bmc: Option<Bmc>,
     /// The Secret with the BMC's credentials.
     credentials: Option<String>,
@@ -62,10 +88,24 @@ pub(super) fn values<'a>(
         bmc_proxy: jump_host.bmc_proxy,
         authorized_keys: &jump_host.authorized_keys,
         node_private_keys: jump_host.node_private_keys.as_ref(),
+        host_keys: KeptHostKeys::from(&jump_host.host_keys),
         power_control: renderer.site.settings.credentials != Credentials::None,
         secret_copies: copies(renderer, service),
         hosts: reachable_hosts(renderer, service)?,
     })
+}
+
+impl<'a> From<&'a HostKeys> for KeptHostKeys<'a> {
+    fn from(host_keys: &'a HostKeys) -> Self {
+        match host_keys {
+            HostKeys::Secret(name) => Self { secret_name: Some(name), ..Self::default() },
+            HostKeys::Volume { storage_class } => Self {
+                volume_claim: Some(VolumeClaim { storage_class_name: storage_class.as_ref() }),
+                ..Self::default()
+            },
+            HostKeys::Ephemeral => Self::default(),
+        }
+    }
 }
 
 /// The Secret with the credentials of a host's BMC, as a jump host mounts it: the host's own, or a copy.

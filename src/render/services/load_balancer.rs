@@ -10,23 +10,28 @@ use crate::site::cluster::bracketed;
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values {
+    /// How many pods there are.
     replicas: u16,
     /// For probes and Prometheus; no client's.
     metrics_port: u16,
+    /// The ports for clients.
     ports: Vec<Port>,
+    /// How HAProxy sees that a server is well.
     check: Check,
+    /// The hosts behind the load balancer.
     servers: Vec<Server>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Port {
+    /// Its name in the Service, the pod and HAProxy.
     name: String,
     /// Of the Service, of HAProxy and of the servers.
     port: u16,
+    /// On the base cluster's nodes.
     node_port: NodePort,
 }
 
-/// How HAProxy sees that a server is well.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Check {
@@ -36,6 +41,7 @@ enum Check {
 
 #[derive(Serialize, JsonSchema)]
 struct Server {
+    /// The host's name, with its namespace before it if that is not the cluster's.
     name: String,
     /// IPv6 in brackets.
     address: String,

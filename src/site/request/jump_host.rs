@@ -1,8 +1,11 @@
 //! The rules of jump hosts.
 
+use ssh_key::PublicKey;
+
 use super::{Check, Route, below};
+use crate::api::names::ObjectName;
 use crate::api::sipcluster;
-use crate::site::cluster::JumpHost;
+use crate::site::cluster::{HostKeys, JumpHost};
 
 impl Check<'_> {
     pub(super) fn jump_host(&mut self, entry: &sipcluster::JumpHost, route: &Route) -> Option<JumpHost> {
@@ -30,19 +33,137 @@ impl Check<'_> {
             None => None,
             Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
         };
+        let host_keys = self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys".into()]));
         Some(JumpHost {
             node_port: self.node_port(entry.node_port, route)?,
             bmc_proxy: entry.bmc.as_ref().is_some_and(|bmc| bmc.proxy),
             authorized_keys,
             node_private_keys,
+            host_keys: host_keys?,
         })
+    }
+
+    fn host_keys(&mut self, entry: Option<&sipcluster::HostKeys>, route: &Route) -> Option<HostKeys> {
+        let entry = entry.cloned().unwrap_or_default();
+        let is_ephemeral = entry.ephemeral.unwrap_or_default();
+        match (entry.secret_name, entry.volume_claim, is_ephemeral) {
+            (Some(name), None, false) => self.secret_name(&name, "secretName", route).map(HostKeys::Secret),
+            (None, None, true) => Some(HostKeys::Ephemeral),
+            (None, claim, false) => {
+                let storage_class = match claim.and_then(|claim| claim.storage_class_name) {
+                    Some(name) => Some(self.storage_class(&name, route)?),
+                    None => None,
+                };
+                Some(HostKeys::Volume { storage_class })
+            }
+            _ => {
+                self.error(
+                    route.clone(),
+                    "the jump host cannot have its host keys from several places",
+                    "choose one of secretName, volumeClaim and `ephemeral: true`",
+                );
+                None
+            }
+        }
+    }
+
+    fn storage_class(&mut self, name: &str, route: &Route) -> Option<ObjectName> {
+        let parsed = name.parse();
+        if let Err(error) = &parsed {
+            self.error(
+                below(route, ["volumeClaim".into(), "storageClassName".into()]),
+                format!("`{name}` {error}"),
+                "name a storage class of the base cluster, or leave it out for the default one",
+            );
+        }
+        parsed.ok()
     }
 }
 
 /// One line of an `authorized_keys` file: a public key, options before it allowed.
-fn check_authorized_key(key: &str) -> Result<(), String> {
-    if key.contains(['\n', '\r']) {
+fn check_authorized_key(line: &str) -> Result<(), String> {
+    if line.contains(['\n', '\r']) {
         return Err("it has more than one line".to_owned());
     }
-    key.parse::<ssh_key::authorized_keys::Entry>().map(|_| ()).map_err(|error| error.to_string())
+    let parse = |key: &str| key.parse::<PublicKey>().map(|_| ()).map_err(|error| error.to_string());
+    let Err(error) = parse(line) else { return Ok(()) };
+    let Some((mut options, key)) = split_outside_quotes(line, &[' ', '\t']) else { return Err(error) };
+    parse(key.trim_start())?;
+    while !options.is_empty() {
+        let (option, rest) = split_outside_quotes(options, &[',']).unwrap_or((options, ""));
+        let name = option.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        if !OPTIONS.contains(&name.as_str()) {
+            return Err("before it is an option that sshd does not know, so it would ignore the key".to_owned());
+        }
+        options = rest;
+    }
+    Ok(())
+}
+
+/// What sshd knows before a key.
+const OPTIONS: [&str; 22] = [
+    "agent-forwarding",
+    "cert-authority",
+    "command",
+    "environment",
+    "expiry-time",
+    "from",
+    "no-agent-forwarding",
+    "no-port-forwarding",
+    "no-pty",
+    "no-touch-required",
+    "no-user-rc",
+    "no-x11-forwarding",
+    "permitlisten",
+    "permitopen",
+    "port-forwarding",
+    "principals",
+    "pty",
+    "restrict",
+    "tunnel",
+    "user-rc",
+    "verify-required",
+    "x11-forwarding",
+];
+
+/// What is before and behind the first of some characters that is not within quotes.
+fn split_outside_quotes<'a>(text: &'a str, separators: &[char]) -> Option<(&'a str, &'a str)> {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (index, character) in text.char_indices() {
+        if character == '"' && !escaped {
+            quoted = !quoted;
+        } else if !quoted && separators.contains(&character) {
+            return Some((&text[..index], &text[index + character.len_utf8()..]));
+        }
+        escaped = character == '\\';
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L";
+
+    #[test]
+    fn a_key_may_have_options_before_it_and_a_comment_of_several_words_behind_it() {
+        for options in ["", "restrict ", "no-pty,from=\"192.0.2.0/24\" ", r#"command="echo \"a b\", c",no-pty "#] {
+            for comment in ["", " operator", " an operator of the lab"] {
+                let line = format!("{options}{KEY}{comment}");
+                assert_eq!(check_authorized_key(&line), Ok(()), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        let unclosed = format!("command=\"echo {KEY}");
+        let lines = format!("{KEY}\n{KEY}");
+        let unknown = format!("no-tty,restrict {KEY}");
+        for line in ["", "restrict", "restrict ", "ssh-ed25519 AAAA", "\"", &unclosed, &lines, &unknown] {
+            assert!(check_authorized_key(line).is_err(), "{line}");
+        }
+    }
 }

@@ -1,0 +1,262 @@
+//! A pod as the kubelet would start it: what a rendered Deployment mounts, where it mounts it, with the owners and
+//! modes that Kubernetes gives, as the user and with the rights of its security context, on a read-only root.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use tempfile::TempDir;
+use yaml_serde::Value;
+
+use super::network::{Network, Server};
+use super::programs::{object, sequence, string, succeed};
+use super::{documents, kustomize_build, tool};
+
+/// The entries of Secrets, by name.
+pub type Secrets = BTreeMap<String, BTreeMap<String, String>>;
+
+/// The Secrets of a directory's build.
+pub fn secrets_of(directory: &Path) -> Secrets {
+    let secrets = documents(&kustomize_build(directory)).into_iter().filter(|object| object["kind"] == "Secret");
+    let entries = |secret: &Value, field: &str| -> Vec<(String, String)> {
+        let entries = secret.get(field).and_then(Value::as_mapping).into_iter().flatten();
+        entries.map(|(key, value)| (string(key), string(value))).collect()
+    };
+    let decoded = |text: String| String::from_utf8(STANDARD.decode(text).unwrap()).unwrap();
+    secrets
+        .map(|secret| {
+            let data = entries(&secret, "data").into_iter().map(|(key, value)| (key, decoded(value)));
+            let all = data.chain(entries(&secret, "stringData")).collect();
+            (string(&secret["metadata"]["name"]), all)
+        })
+        .collect()
+}
+
+/// A pod of a Deployment.
+pub struct Pod<'a> {
+    network: &'a Network,
+    pod: Value,
+    /// What is mounted, a directory for each volume.
+    volumes: TempDir,
+    /// What outlives the pod.
+    claims: &'a Path,
+}
+
+/// The user and group of the image, as in `images/jump-host/Containerfile`.
+pub const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\njump:x:1000:1000::/home/jump:/bin/bash\n";
+
+impl<'a> Pod<'a> {
+    /// Mounts the volumes of the Deployment that a directory's build has, with Secrets that are there.
+    pub fn new(network: &'a Network, directory: &Path, secrets: &Secrets, claims: &'a Path) -> Self {
+        let build = kustomize_build(directory);
+        let pod = object(&build, "Deployment")["spec"]["template"]["spec"].clone();
+        let pod = Self { network, pod, volumes: tempfile::tempdir().unwrap(), claims };
+        for volume in sequence(&pod.pod["volumes"]) {
+            pod.fill(volume, &build, secrets);
+        }
+        pod
+    }
+
+    fn fill(&self, volume: &Value, build: &str, secrets: &Secrets) {
+        let directory = self.volumes.path().join(string(&volume["name"]));
+        if let Some(config) = volume.get("configMap") {
+            let map = object(build, "ConfigMap");
+            assert_eq!(config["name"], map["metadata"]["name"]);
+            let data = map["data"].as_mapping().unwrap();
+            let files = data.iter().map(|(name, text)| (string(name), string(text)));
+            self.files(&directory, files, &config["defaultMode"]);
+        } else if let Some(secret) = volume.get("secret") {
+            let entries = secrets.get(&string(&secret["secretName"]));
+            let is_optional = secret.get("optional").and_then(Value::as_bool) == Some(true);
+            assert!(entries.is_some() || is_optional, "the pod waits for ever: there is no {secret:?}");
+            self.files(&directory, entries.cloned().unwrap_or_default(), &secret["defaultMode"]);
+        } else if let Some(projected) = volume.get("projected") {
+            let mut files = Vec::new();
+            for source in sequence(&projected["sources"]) {
+                let source = &source["secret"];
+                let Some(entries) = secrets.get(&string(&source["name"])) else { continue };
+                for item in sequence(&source["items"]) {
+                    files.push((string(&item["path"]), entries[&string(&item["key"])].clone()));
+                }
+            }
+            self.files(&directory, files, &projected["defaultMode"]);
+        } else if volume.get("persistentVolumeClaim").is_some() {
+            // The kubelet makes everything in a volume the group's to read and write.
+            let claim = self.claim(volume);
+            let group = self.group();
+            self.as_root(&format!(
+                "mkdir -p '{claim}'; chgrp -R {group} '{claim}'; chmod -R g+rwX '{claim}'; chmod g+s '{claim}'"
+            ));
+        } else {
+            assert!(volume.get("emptyDir").is_some(), "these tests do not know {volume:?}");
+        }
+    }
+
+    /// Files of a volume, as the kubelet leaves them: root's, and the group's to read; the directory is everybody's.
+    fn files(&self, directory: &Path, files: impl IntoIterator<Item = (String, String)>, mode: &Value) {
+        let mode = mode.as_u64().unwrap() | 0o440;
+        fs::create_dir_all(directory).unwrap();
+        for (name, text) in files {
+            let file = directory.join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode as u32)).unwrap();
+        }
+        let (group, directory) = (self.group(), directory.display());
+        self.as_root(&format!("chown -R 0:{group} '{directory}'; find '{directory}' -type d -exec chmod 2777 {{}} +"));
+    }
+
+    fn as_root(&self, script: &str) {
+        succeed(self.network.tool("sh").arg("-ec").arg(script));
+    }
+
+    fn group(&self) -> u64 {
+        self.pod["securityContext"]["fsGroup"].as_u64().unwrap()
+    }
+
+    fn claim(&self, volume: &Value) -> String {
+        let name = string(&volume["persistentVolumeClaim"]["claimName"]);
+        self.claims.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Where a mount of the container comes from; nothing for an empty volume.
+    fn source(&self, mount: &Value) -> Option<PathBuf> {
+        let name = &mount["name"];
+        let volume = sequence(&self.pod["volumes"]).iter().find(|volume| &volume["name"] == name);
+        let volume = volume.unwrap_or_else(|| panic!("there is no volume {name:?}"));
+        if volume.get("emptyDir").is_some() {
+            return None;
+        }
+        if volume.get("persistentVolumeClaim").is_some() {
+            return Some(PathBuf::from(self.claim(volume)));
+        }
+        let directory = self.volumes.path().join(string(name));
+        Some(mount.get("subPath").map_or(directory.clone(), |path| directory.join(string(path))))
+    }
+
+    /// A file for the container's `/etc`.
+    fn etc(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.volumes.path().join(name);
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// A program in the container.
+    pub fn tool(&self, program: &[&str], environment: &[(&str, &str)]) -> Command {
+        let container = &sequence(&self.pod["containers"])[0];
+        let context = &self.pod["securityContext"];
+        assert_eq!(container["securityContext"]["readOnlyRootFilesystem"].as_bool(), Some(true));
+        fs::set_permissions(self.volumes.path(), fs::Permissions::from_mode(0o755)).unwrap();
+
+        let mut sandbox = self.network.tool("bwrap");
+        let mut add = |arguments: &[&str]| {
+            sandbox.args(arguments);
+        };
+        let image = image();
+        let in_image = |path: &str| format!("{}{path}", image.trim_end_matches('/'));
+        add(&["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--cap-add", "ALL", "--clearenv"]);
+        add(&["--ro-bind", &in_image("/usr"), "/usr", "--proc", "/proc", "--dev", "/dev"]);
+        for name in ["bin", "sbin", "lib", "lib64"] {
+            add(&["--symlink", &format!("usr/{name}"), &format!("/{name}")]);
+        }
+        // What is above a mount would be root's alone.
+        for path in ["/etc", "/etc/opt", "/etc/ssh", "/run", "/run/sipgen"] {
+            add(&["--perms", "0755", "--dir", path]);
+        }
+        for path in ["/etc/ssl", "/etc/alternatives", "/etc/ld.so.cache", "/etc/nsswitch.conf", "/etc/skel"] {
+            add(&["--ro-bind-try", &in_image(path), path]);
+        }
+        let aliases: String = sequence(&self.pod["hostAliases"])
+            .iter()
+            .map(|alias| {
+                let names: Vec<String> = sequence(&alias["hostnames"]).iter().map(string).collect();
+                format!("{}\t{}\n", string(&alias["ip"]), names.join("\t"))
+            })
+            .collect();
+        for (name, text) in [("passwd", PASSWD), ("group", "root:x:0:\njump:x:1000:\n"), ("hosts", &aliases)] {
+            add(&["--ro-bind", self.etc(name, text).to_str().unwrap(), &format!("/etc/{name}")]);
+        }
+        if image == "/" {
+            let (packages, mounted) = redfishtool();
+            let above = Path::new(&mounted).parent().unwrap().to_str().unwrap();
+            add(&["--tmpfs", "/usr/local"]);
+            for path in ["/usr/local/bin", "/usr/local/lib", above] {
+                add(&["--perms", "0755", "--dir", path]);
+            }
+            add(&["--ro-bind", &packages, &mounted]);
+        }
+        for mount in sequence(&container["volumeMounts"]) {
+            let path = string(&mount["mountPath"]);
+            let is_read_only = mount.get("readOnly").and_then(Value::as_bool) == Some(true);
+            match self.source(mount) {
+                None => add(&["--perms", "2777", "--tmpfs", &path]),
+                Some(source) => {
+                    let bind = if is_read_only { "--ro-bind" } else { "--bind" };
+                    add(&[bind, source.to_str().unwrap(), &path]);
+                }
+            }
+        }
+        if image == "/" {
+            add(&["--remount-ro", "/usr/local"]);
+        }
+        add(&["--remount-ro", "/"]);
+        add(&["--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]);
+        for variable in sequence(&container["env"]) {
+            add(&["--setenv", &string(&variable["name"]), &string(&variable["value"])]);
+        }
+        for (name, value) in environment {
+            add(&["--setenv", name, value]);
+        }
+        let id = |value: &Value| value.as_u64().unwrap().to_string();
+        add(&["--", "setpriv", "--reuid", &id(&context["runAsUser"]), "--regid", &id(&context["runAsGroup"])]);
+        add(&["--groups", &id(&context["fsGroup"]), "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"]);
+        add(program);
+        sandbox
+    }
+
+    /// Starts the container, with more in its environment; it runs while the result lives.
+    #[track_caller]
+    pub fn start(self, environment: &[(&str, &str)], ready: &str) -> Running {
+        let container = &sequence(&self.pod["containers"])[0];
+        let command: Vec<String> = sequence(&container["command"]).iter().map(string).collect();
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let log = self.volumes.path().join("log");
+        let server = Server::start(&mut self.tool(&command, environment), &log, ready);
+        Running { server, _volumes: self.volumes }
+    }
+}
+
+/// A pod that runs, and what it has mounted.
+pub struct Running {
+    server: Server,
+    _volumes: TempDir,
+}
+
+impl Running {
+    pub fn log(&self) -> String {
+        self.server.log()
+    }
+}
+
+/// The root of the image: where `SIPGEN_JUMP_HOST_IMAGE` says that one is unpacked, or else this machine, which has
+/// the same programs.
+fn image() -> String {
+    std::env::var("SIPGEN_JUMP_HOST_IMAGE").unwrap_or_else(|_| "/".to_owned())
+}
+
+/// Where the tests' redfishtool is, and where the Python of the container looks for it.
+fn redfishtool() -> (String, String) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/lib");
+    let python = fs::read_dir(&root).unwrap_or_else(|_| panic!("{root:?}: `tests/tools/install` makes it"));
+    let version =
+        python.map(|entry| entry.unwrap().file_name()).find(|name| name.to_string_lossy().starts_with("python"));
+    let packages = root.join(version.unwrap_or(OsString::from("python3"))).join("site-packages");
+    let version = "import sys; print('/usr/local/lib/python%d.%d/dist-packages' % sys.version_info[:2])";
+    let mounted = succeed(tool("/usr/bin/python3").arg("-c").arg(version));
+    (packages.to_str().unwrap().to_owned(), mounted.trim().to_owned())
+}
