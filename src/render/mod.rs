@@ -3,10 +3,12 @@
 //! * `hosts`: the labels, as patches over manifests or as guarded partial objects.
 //! * `services`: each cluster's load balancers, jump hosts and Dex, from templates.
 //! * `templates`: the templates themselves, ours and those by which a repo replaces them.
+//! * `block`: values as YAML, for templates.
 //! * `verify`: what was rendered is read back before anybody writes it.
 //!
 //! The disk is not known here.
 
+mod block;
 mod hosts;
 mod services;
 pub mod templates;

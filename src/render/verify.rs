@@ -6,6 +6,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::Deserialize;
@@ -132,6 +133,7 @@ fn object(value: Value) -> Result<(), Unreadable> {
         ("v1", "Service") => read_as::<Service>(value, "a Service"),
         ("v1", "ServiceAccount") => read_as::<ServiceAccount>(value, "a ServiceAccount"),
         ("v1", "ConfigMap") => read_as::<ConfigMap>(value, "a ConfigMap"),
+        ("policy/v1", "PodDisruptionBudget") => read_as::<PodDisruptionBudget>(value, "a PodDisruptionBudget"),
         ("rbac.authorization.k8s.io/v1", "Role") => read_as::<Role>(value, "a Role"),
         ("rbac.authorization.k8s.io/v1", "RoleBinding") => read_as::<RoleBinding>(value, "a RoleBinding"),
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {

@@ -7,6 +7,7 @@ use kube::core::Selector;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::auth::Auth;
 use crate::api::names::{ClusterKey, NodePort, ObjectName, Role};
 use crate::source::{Origin, Step};
 
@@ -92,17 +93,6 @@ pub struct JumpHost {
     pub authorized_keys: Vec<String>,
     /// The Secret with the nodes' private keys, in the cluster's namespace.
     pub node_private_keys: Option<ObjectName>,
-}
-
-/// What only Dex has.
-#[derive(Debug, Clone)]
-pub struct Auth {
-    /// The port of Dex on the base cluster's nodes.
-    pub node_port: NodePort,
-    /// The Secret with the certificate authority, in the cluster's namespace.
-    pub ca_secret: ObjectName,
-    /// The address in the issuer's URL.
-    pub address: IpAddr,
 }
 
 /// The kinds of services.
