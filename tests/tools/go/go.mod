@@ -1,7 +1,9 @@
+// The Go programs of the tests: the real Dex, and the real code by which an API server checks tokens.
 module sipgen/tests/tools
 
 go 1.26.0
 
+// Dex's releases are v2 without saying so in its path: this is v2.45.1.
 tool github.com/dexidp/dex/cmd/dex
 
 require (
