@@ -59,8 +59,9 @@ fn as_key(key: &Value) -> Result<String, Error> {
 }
 
 fn json(value: &Value) -> Result<String, Error> {
-    serde_json::to_string(value)
-        .map_err(|error| Error::new(ErrorKind::BadSerialization, "a value cannot be written as YAML").with_source(error))
+    serde_json::to_string(value).map_err(|error| {
+        Error::new(ErrorKind::BadSerialization, "a value cannot be written as YAML").with_source(error)
+    })
 }
 
 #[cfg(test)]
@@ -84,7 +85,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_as_what_it_was() {
-        let json = r#"{"on": "yes", "null": null, "1": "1", "a b": [[1, 2], [], {"k": {"l": "m: n # o"}}], "~": "\n\t"}"#;
+        let json =
+            r#"{"on": "yes", "null": null, "1": "1", "a b": [[1, 2], [], {"k": {"l": "m: n # o"}}], "~": "\n\t"}"#;
         let expected: serde_json::Value = serde_json::from_str(json).unwrap();
 
         let read: serde_json::Value = yaml_serde::from_str(&as_block(json)).unwrap();

@@ -76,6 +76,7 @@ struct Named {
 struct Kustomization {
     api_version: String,
     kind: String,
+    #[serde(default)]
     resources: Vec<String>,
     #[serde(default)]
     namespace: String,

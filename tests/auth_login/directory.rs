@@ -5,7 +5,7 @@ use std::fs;
 use crate::place::Place;
 
 /// The password of the connector.
-pub const BIND_PASSWORD: &str = "not-a-secret";
+pub(crate) const BIND_PASSWORD: &str = "not-a-secret";
 
 /// The people: a member of the group, somebody in no group, and somebody who has left.
 const ENTRIES: &str = "\
@@ -58,7 +58,7 @@ member: uid=former,ou=people,dc=example,dc=com
 ";
 
 /// Starts the directory, at `ldaps://ldap.example.com`. Only the connector may search in it.
-pub fn start(place: &Place) {
+pub(crate) fn start(place: &Place) {
     place.certificate("ldap", &["DNS:ldap.example.com".to_owned()]);
     let path = place.path().to_str().unwrap();
     fs::create_dir(place.path().join("database")).unwrap();

@@ -8,7 +8,6 @@ mod place;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::process::Output;
 
@@ -20,25 +19,24 @@ use support::{Repo, assert_says, documents, kustomize_build, text};
 use yaml_serde::Value;
 
 /// Dex as the fixtures' clusters get it, in a place where it is served under its issuer.
-struct Dex {
+struct Dex<'a> {
     place: Place,
     issuer: String,
     /// The directory of its manifests below `overlays`.
     overlay: String,
-    repo: &'static Repo,
+    repo: &'a Repo,
 }
 
-impl Dex {
+impl<'a> Dex<'a> {
     /// Starts the Dex of a cluster, with the variables of its environment.
-    fn start(fixture: &str, cluster: &str, environment: &[(&str, &str)]) -> Self {
-        let dex = Self::prepare(fixture, cluster);
+    fn start(repo: &'a Repo, cluster: &str, environment: &[(&str, &str)]) -> Self {
+        let dex = Self::prepare(repo, cluster);
         dex.run(environment);
         dex
     }
 
     /// Everything but Dex itself.
-    fn prepare(fixture: &str, cluster: &str) -> Self {
-        let repo = &GENERATED[fixture];
+    fn prepare(repo: &'a Repo, cluster: &str) -> Self {
         let overlay = format!("overlays/clusters/{cluster}/auth");
         let configuration: Value = yaml_serde::from_str(&repo.read(&format!("{overlay}/config.yaml"))).unwrap();
         let issuer = string(&configuration["issuer"]);
@@ -76,7 +74,8 @@ impl Dex {
     fn give_certificate(&self, certificate: Option<&Value>) {
         let subjects: Vec<String> = match certificate {
             Some(certificate) => {
-                let names = sequence(&certificate["spec"]["dnsNames"]).iter().map(|name| format!("DNS:{}", string(name)));
+                let names =
+                    sequence(&certificate["spec"]["dnsNames"]).iter().map(|name| format!("DNS:{}", string(name)));
                 let addresses = sequence(&certificate["spec"]["ipAddresses"]).iter();
                 names.chain(addresses.map(|address| format!("IP:{}", string(address)))).collect()
             }
@@ -134,8 +133,7 @@ impl Dex {
             "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlane\nmetadata:\n  name: edge\n\
              spec:\n  kubeadmConfigSpec: {}\n",
         );
-        let lists =
-            format!("resources:\n  - control-plane.yaml\ncomponents:\n  - ../{}/{component}\n", self.overlay);
+        let lists = format!("resources:\n  - control-plane.yaml\ncomponents:\n  - ../{}/{component}\n", self.overlay);
         self.repo.write(&format!("{directory}/kustomization.yaml"), &kustomization("Kustomization", None, &lists));
         object(&kustomize_build(self.repo.path().join(directory)), "KubeadmControlPlane")["spec"]["kubeadmConfigSpec"]
             .clone()
@@ -174,10 +172,7 @@ impl Dex {
             return Err(text(&output.stderr));
         }
         let user: Value = yaml_serde::from_str(&text(&output.stdout)).unwrap();
-        Ok(User {
-            name: string(&user["username"]),
-            groups: sequence(&user["groups"]).iter().map(string).collect(),
-        })
+        Ok(User { name: string(&user["username"]), groups: sequence(&user["groups"]).iter().map(string).collect() })
     }
 }
 
@@ -200,8 +195,8 @@ fn with_storage_in_memory(configuration: &str) -> String {
 }
 
 /// The Dex of the fixture's `edge`, with its directory.
-fn edge() -> Dex {
-    let dex = Dex::prepare("auth", "tenant-a/edge");
+fn edge() -> Dex<'static> {
+    let dex = Dex::prepare(&GENERATED["auth"], "tenant-a/edge");
     directory::start(&dex.place);
     let authority = STANDARD.encode(dex.place.read("ca.crt"));
     dex.run(&[
@@ -225,7 +220,7 @@ fn every_dex_is_served_under_its_issuer() {
         ("auth", "tenant-b/core", &[]),
         ("auth", "tenant-c/web", &[("GITLAB_CLIENT_SECRET", "not-a-secret"), ("KUBECTL_SECRET", "not-a-secret")]),
     ] {
-        let dex = Dex::start(fixture, cluster, environment);
+        let dex = Dex::start(&GENERATED[fixture], cluster, environment);
 
         let discovery = dex.discovery();
 
@@ -298,10 +293,7 @@ fn a_client_without_its_secret_gets_no_token() {
 
     let output = dex.try_login(
         &["dashboard", "directory", "maria"],
-        &[
-            ("PASSWORD", "marias-password"),
-            ("REDIRECT_URI", "https://dashboard.tenant-a.example.com/oauth2/callback"),
-        ],
+        &[("PASSWORD", "marias-password"), ("REDIRECT_URI", "https://dashboard.tenant-a.example.com/oauth2/callback")],
     );
 
     assert_says(&text(&output.stderr), &["401", "invalid_client"]);
@@ -310,7 +302,7 @@ fn a_client_without_its_secret_gets_no_token() {
 #[test]
 fn a_token_of_another_dex_is_refused() {
     let edge = edge();
-    let core = Dex::start("auth", "tenant-b/core", &[]);
+    let core = Dex::start(&GENERATED["auth"], "tenant-b/core", &[]);
     let foreign = core.login(&["kubernetes", "mock"], &[]);
 
     for component in ["kubeadm", "kubeadm-structured"] {
@@ -322,8 +314,51 @@ fn a_token_of_another_dex_is_refused() {
 
 #[test]
 fn a_certificate_for_an_address_serves_as_well() {
-    let dex = Dex::start("auth", "tenant-b/core", &[]);
+    let dex = Dex::start(&GENERATED["auth"], "tenant-b/core", &[]);
     let token = dex.login(&["kubernetes", "mock"], &[]);
+
+    for component in ["kubeadm", "kubeadm-structured"] {
+        let arguments = dex.set_up_machine(component);
+
+        assert_eq!(dex.authenticate(&arguments, &token), user("kilgore@kilgore.trout", &["authors"]), "{component}");
+    }
+}
+
+/// The repo of a fixture with texts of a file replaced, after a run.
+fn generated_with(fixture: &str, file: &str, replacements: &[(&str, &str)]) -> Repo {
+    let repo = Repo::of_fixture(fixture);
+    for (from, to) in replacements {
+        repo.replace(file, from, to);
+    }
+    repo.generate(&[]).expect(0);
+    repo
+}
+
+#[test]
+fn an_issuer_under_an_ipv6_address_serves_as_well() {
+    let connector = "caSecret: edge-oidc-ca\n        connectors: [{type: mockCallback, id: mock}]";
+    let repo = generated_with("ipv6", "site/edge.yaml", &[("caSecret: edge-oidc-ca", connector)]);
+    let dex = Dex::start(&repo, "v6/edge", &[]);
+    let token = dex.login(&["kubernetes", "mock"], &[]);
+
+    for component in ["kubeadm", "kubeadm-structured"] {
+        let arguments = dex.set_up_machine(component);
+
+        assert_eq!(dex.authenticate(&arguments, &token), user("kilgore@kilgore.trout", &["authors"]), "{component}");
+    }
+}
+
+#[test]
+fn a_publicly_trusted_certificate_and_a_client_of_ones_own_serve_as_well() {
+    // Nobody can log in to GitLab here.
+    let file = "clusters/web.yaml";
+    let settings = Repo::of_fixture("auth").read(file);
+    let start = settings.find("            config:").unwrap();
+    let end = settings.find("        staticClients:").unwrap();
+    let repo = generated_with("auth", file, &[(&settings[start..end], ""), ("type: gitlab", "type: mockCallback")]);
+    let secret = "kubectls-secret";
+    let dex = Dex::start(&repo, "tenant-c/web", &[("KUBECTL_SECRET", secret)]);
+    let token = dex.login(&["kubernetes", "gitlab"], &[("CLIENT_SECRET", secret)]);
 
     for component in ["kubeadm", "kubeadm-structured"] {
         let arguments = dex.set_up_machine(component);

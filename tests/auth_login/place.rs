@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::support::{text, tool};
 
 /// Linux namespaces, and the process that holds them; all processes in them end with it.
-pub struct Place {
+pub(crate) struct Place {
     holder: Child,
     /// The process in the namespaces, by its number outside.
     inside: String,
@@ -47,7 +47,7 @@ fn is_root() -> bool {
 
 impl Place {
     /// A place with addresses and with names for the first of them.
-    pub fn new(addresses: &[&str], names: &[&str]) -> Self {
+    pub(crate) fn new(addresses: &[&str], names: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let etc = directory.path().join("etc");
         fs::create_dir(&etc).unwrap();
@@ -66,9 +66,11 @@ impl Place {
         }
         command.args(["--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-c", SET_UP, "sh"]);
         command.arg(directory.path()).arg(dex).args(addresses);
-        let mut holder = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap_or_else(|error| {
-            panic!("unshare cannot be run ({error}); it is part of util-linux")
-        });
+        let mut holder = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("unshare cannot be run ({error}); it is part of util-linux"));
         let mut inside = String::new();
         BufReader::new(holder.stdout.take().unwrap()).read_line(&mut inside).unwrap();
         assert!(!inside.is_empty(), "no namespaces can be made here; the tests need unshare, ip and mount");
@@ -76,12 +78,12 @@ impl Place {
     }
 
     /// A directory that the place and the test share.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
     /// Writes a file to a path in the place's `/etc`.
-    pub fn write(&self, path: &str, content: &str) {
+    pub(crate) fn write(&self, path: &str, content: &str) {
         let below = path.strip_prefix("/etc/").unwrap_or_else(|| panic!("{path} is not below /etc"));
         let file = self.path().join("etc").join(below);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -89,7 +91,7 @@ impl Place {
     }
 
     /// A program in the place.
-    pub fn tool(&self, program: &str) -> Command {
+    pub(crate) fn tool(&self, program: &str) -> Command {
         let mut command = tool("nsenter");
         command.args(["--target", &self.inside, "--mount", "--net", "--pid"]);
         if !is_root() {
@@ -101,13 +103,13 @@ impl Place {
     }
 
     /// Runs a program to its end.
-    pub fn run(&self, command: &mut Command) -> Output {
+    pub(crate) fn run(&self, command: &mut Command) -> Output {
         command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
     }
 
     /// Runs a program that must end well, and returns what it printed.
     #[track_caller]
-    pub fn succeed(&self, command: &mut Command) -> String {
+    pub(crate) fn succeed(&self, command: &mut Command) -> String {
         let output = self.run(command);
         assert!(
             output.status.success(),
@@ -120,22 +122,21 @@ impl Place {
     }
 
     /// Runs a program with a text as its input.
-    pub fn run_with_input(&self, command: &mut Command, input: &str) -> Output {
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    pub(crate) fn run_with_input(&self, command: &mut Command, input: &str) -> Output {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     }
 
     /// Starts a program that runs as long as the place is there. Its output is in the file `NAME.log`.
-    pub fn start(&self, name: &str, command: &mut Command) {
+    pub(crate) fn start(&self, name: &str, command: &mut Command) {
         let log = fs::File::create(self.path().join(format!("{name}.log"))).unwrap();
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     }
 
     /// What the programs that were started have said.
-    pub fn logs(&self) -> String {
+    pub(crate) fn logs(&self) -> String {
         let files = fs::read_dir(self.path()).unwrap().map(|entry| entry.unwrap().path());
         let logs = files.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
         logs.map(|log| format!("-- {}\n{}", log.display(), fs::read_to_string(&log).unwrap())).collect()
@@ -143,7 +144,7 @@ impl Place {
 
     /// Makes an authority, unless it is there, and a certificate of it for DNS names and addresses, in the files
     /// `ca.crt`, `NAME.crt` and `NAME.key`.
-    pub fn certificate(&self, name: &str, subjects: &[String]) {
+    pub(crate) fn certificate(&self, name: &str, subjects: &[String]) {
         let file = |name: &str| self.path().join(name).to_str().unwrap().to_owned();
         let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
         if !self.path().join("ca.crt").exists() {
@@ -166,12 +167,12 @@ impl Place {
     }
 
     /// The text of a file that the place and the test share.
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path().join(name)).unwrap()
     }
 
     /// What the script `login` prints.
-    pub fn login(&self, arguments: &[&str], environment: &BTreeMap<&str, &str>) -> Command {
+    pub(crate) fn login(&self, arguments: &[&str], environment: &BTreeMap<&str, &str>) -> Command {
         let mut command = self.tool("python3");
         command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/auth_login/login")).args(arguments);
         command.env("SSL_CERT_FILE", self.path().join("ca.crt")).envs(environment);

@@ -12,7 +12,8 @@ impl Check<'_> {
         let mut clients: Vec<Client> = Vec::new();
         for (index, client) in entry.static_clients.iter().flatten().enumerate() {
             let route = below(&route, [index.into()]);
-            let is_text = |text: &str| !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control());
+            let is_text =
+                |text: &str| !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control());
             if !is_text(&client.id) {
                 let help = "write the id that the program names itself by, such as `id: dashboard`";
                 self.error(route.clone(), "the client has no id", help);

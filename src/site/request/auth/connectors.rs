@@ -30,11 +30,14 @@ impl Check<'_> {
             let route = below(&route, [index.into()]);
             self.connector_names(connector, &connectors, &route);
             let mut config = connector.config.clone().unwrap_or_default();
-            let config_route = if connector.config.is_some() { below(&route, ["config".into()]) } else { route.clone() };
+            let config_route =
+                if connector.config.is_some() { below(&route, ["config".into()]) } else { route.clone() };
             match connector_types::known(&connector.kind) {
                 Some(Known::Settings(fields)) => {
                     let has_callback = fields.iter().any(|field| matches!(field.shape, Shape::Callback));
-                    if let Some(callback) = callback.as_ref().filter(|_| has_callback && is_empty(config.get("redirectURI"))) {
+                    if let Some(callback) =
+                        callback.as_ref().filter(|_| has_callback && is_empty(config.get("redirectURI")))
+                    {
                         config.insert("redirectURI".to_owned(), callback.as_str().into());
                     }
                     let mut settings = Settings { check: self, callback: callback.as_deref(), has_environment };
@@ -199,10 +202,7 @@ impl Settings<'_, '_> {
                 true
             }
             (Shape::Flag, Value::Bool(_)) => true,
-            (
-                Shape::Text | Shape::Callback | Shape::Base64 | Shape::File | Shape::OneOf(_),
-                Value::String(text),
-            ) => {
+            (Shape::Text | Shape::Callback | Shape::Base64 | Shape::File | Shape::OneOf(_), Value::String(text)) => {
                 self.text(text, &field.shape, route);
                 true
             }
@@ -231,7 +231,11 @@ impl Settings<'_, '_> {
                 };
                 if let Some(callback) = self.callback.filter(|callback| !is_ours(callback)) {
                     let help = format!("remove it for `{callback}`, and register that with the provider");
-                    self.check.warn(route.clone(), "the provider sends users back to something else than this Dex", help);
+                    self.check.warn(
+                        route.clone(),
+                        "the provider sends users back to something else than this Dex",
+                        help,
+                    );
                 }
             }
             Shape::OneOf(words) if !words.contains(&text) => {

@@ -72,16 +72,8 @@ pub(super) fn sounds_secret(name: &str) -> bool {
 
 /// The seconds of a duration as Go writes it: numbers with units, such as `1h30m`.
 pub(super) fn duration(text: &str) -> Option<f64> {
-    const UNITS: [(&str, f64); 8] = [
-        ("ns", 1e-9),
-        ("us", 1e-6),
-        ("µs", 1e-6),
-        ("μs", 1e-6),
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("h", 3600.0),
-    ];
+    const UNITS: [(&str, f64); 8] =
+        [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     /// Go counts nanoseconds in 63 bits.
     const LONGEST: f64 = 9.2e9;
     let mut seconds = 0.0;
@@ -90,7 +82,9 @@ pub(super) fn duration(text: &str) -> Option<f64> {
         let (number, after) = rest.split_at(rest.find(|c: char| c != '.' && !c.is_ascii_digit())?);
         let number: f64 = number.parse().ok()?;
         let (unit, length) = UNITS.iter().find(|(unit, _)| {
-            after.strip_prefix(unit).is_some_and(|rest| rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+            after
+                .strip_prefix(unit)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
         })?;
         seconds += number * length;
         rest = &after[unit.len()..];
