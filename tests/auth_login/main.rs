@@ -12,7 +12,7 @@ use std::fs;
 use std::process::Output;
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use place::Place;
 use support::programs::*;
 use support::{Repo, assert_says, documents, kustomize_build, text};
@@ -112,14 +112,22 @@ impl<'a> Dex<'a> {
     }
 
     fn try_login(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
-        let arguments: Vec<&str> = ["login", &self.issuer].into_iter().chain(arguments.iter().copied()).collect();
+        self.try_to("login", arguments, environment)
+    }
+
+    fn try_to(&self, command: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+        let arguments: Vec<&str> = [command, &self.issuer].into_iter().chain(arguments.iter().copied()).collect();
         self.place.run(&mut self.place.login(&arguments, &environment.iter().copied().collect()))
     }
 
     /// The ID token of somebody who logs in: client, connector and user.
     #[track_caller]
     fn login(&self, arguments: &[&str], environment: &[(&str, &str)]) -> String {
-        let output = self.try_login(arguments, environment);
+        self.id_token(&self.try_login(arguments, environment))
+    }
+
+    #[track_caller]
+    fn id_token(&self, output: &Output) -> String {
         assert!(output.status.success(), "{}\n{}", text(&output.stderr), self.place.logs());
         let answer: Value = yaml_serde::from_str(&text(&output.stdout)).unwrap();
         string(&answer["id_token"])
@@ -332,6 +340,26 @@ fn generated_with(fixture: &str, file: &str, replacements: &[(&str, &str)]) -> R
     }
     repo.generate(&[]).expect(0);
     repo
+}
+
+#[test]
+fn a_machine_without_a_browser_logs_in_by_a_code() {
+    let dex = Dex::start(&GENERATED["auth"], "tenant-b/core", &[]);
+    let token = dex.id_token(&dex.try_to("device", &["kubernetes"], &[]));
+
+    let arguments = dex.set_up_machine("kubeadm");
+
+    assert_eq!(dex.authenticate(&arguments, &token), user("kilgore@kilgore.trout", &["authors"]));
+}
+
+#[test]
+fn a_token_is_valid_for_as_long_as_the_cluster_asks() {
+    let dex = edge();
+    let token = dex.login(&MARIA, &HER_PASSWORD);
+
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
+    let claims: Value = yaml_serde::from_slice(&claims).unwrap();
+    assert_eq!(claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(), 3600);
 }
 
 #[test]
