@@ -44,7 +44,7 @@ fn a_secret_in_a_connectors_settings_is_refused_and_not_shown() {
 
 #[test]
 fn whatever_stands_in_the_place_of_a_secret_is_refused_and_not_shown() {
-    for value in ["\"$hunter2!\"", "\"x$hunter2\"", "[hunter2]", "{a: hunter2}", "\"${hunter2}\"", "4711", "\"\""] {
+    for value in ["\"$hunter2!\"", "\"x$hunter2\"", "[hunter2]", "{a: hunter2}", "\"${hunter2}\"", "4711"] {
         let message = refusal(EDGE, "clientSecret: $GITHUB_CLIENT_SECRET", &format!("clientSecret: {value}"));
 
         assert!(!message.contains("hunter2"), "{value}: {message}");

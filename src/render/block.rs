@@ -66,11 +66,13 @@ fn json(value: &Value) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
+    use minijinja::value::Serde;
+
     use super::*;
 
     fn as_block(json: &str) -> String {
         let value: serde_json::Value = serde_json::from_str(json).unwrap();
-        block(&Value::from_serialize(value), 2).unwrap().to_string()
+        block(&Value::from(Serde(value)), 2).unwrap().to_string()
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub enum Detail {
     /// An SSH server with access to the cluster's hosts.
     JumpHost(JumpHost),
     /// Dex.
-    Auth(Auth),
+    Auth(Box<Auth>),
 }
 
 /// What only jump hosts have.
@@ -181,9 +181,10 @@ impl Service {
     pub fn node_ports(&self) -> &[NodePort] {
         match &self.detail {
             Detail::WorkerLoadBalancer { node_ports } => node_ports,
-            Detail::ControlPlaneLoadBalancer { node_port }
-            | Detail::JumpHost(JumpHost { node_port, .. })
-            | Detail::Auth(Auth { node_port, .. }) => std::slice::from_ref(node_port),
+            Detail::ControlPlaneLoadBalancer { node_port } | Detail::JumpHost(JumpHost { node_port, .. }) => {
+                std::slice::from_ref(node_port)
+            }
+            Detail::Auth(auth) => std::slice::from_ref(&auth.node_port),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::place::Place;
 /// The password of the connector.
 pub(crate) const BIND_PASSWORD: &str = "not-a-secret";
 
-/// The people: a member of the group, somebody in no group, and somebody who has left.
+/// The people: an operator, somebody who has left, and somebody whose group has a name that Kubernetes knows.
 const ENTRIES: &str = "\
 dn: dc=example,dc=com
 objectClass: dcObject
@@ -50,6 +50,19 @@ dn: cn=operators,ou=groups,dc=example,dc=com
 objectClass: groupOfNames
 cn: operators
 member: uid=maria,ou=people,dc=example,dc=com
+
+dn: uid=mallory,ou=people,dc=example,dc=com
+objectClass: inetOrgPerson
+uid: mallory
+cn: Mallory
+sn: M
+mail: mallory@example.com
+userPassword: mallorys-password
+
+dn: cn=system:masters,ou=groups,dc=example,dc=com
+objectClass: groupOfNames
+cn: system:masters
+member: uid=mallory,ou=people,dc=example,dc=com
 
 dn: cn=others,ou=groups,dc=example,dc=com
 objectClass: groupOfNames

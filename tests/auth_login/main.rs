@@ -296,6 +296,16 @@ fn a_token_for_another_client_is_refused() {
 }
 
 #[test]
+fn a_group_of_kubernetes_own_makes_nobody_administrator_by_the_structured_configuration() {
+    let dex = edge();
+    let token = dex.login(&["kubernetes", "directory", "mallory"], &[("PASSWORD", "mallorys-password")]);
+
+    let error = dex.authenticate(&dex.set_up_machine("kubeadm-structured"), &token).unwrap_err();
+
+    assert_says(&error, &["a group's name must not begin with system"]);
+}
+
+#[test]
 fn a_client_without_its_secret_gets_no_token() {
     let dex = edge();
 
@@ -311,12 +321,16 @@ fn a_client_without_its_secret_gets_no_token() {
 fn a_token_of_another_dex_is_refused() {
     let edge = edge();
     let core = Dex::start(&GENERATED["auth"], "tenant-b/core", &[]);
+    let own = edge.login(&MARIA, &HER_PASSWORD);
     let foreign = core.login(&["kubernetes", "mock"], &[]);
 
     for component in ["kubeadm", "kubeadm-structured"] {
         let arguments = edge.set_up_machine(component);
+        assert!(edge.authenticate(&arguments, &own).is_ok(), "{component}");
 
-        assert!(edge.authenticate(&arguments, &foreign).is_err(), "{component}");
+        let error = edge.authenticate(&arguments, &foreign).unwrap_err();
+
+        assert_says(&error, &["invalid bearer token"]);
     }
 }
 

@@ -192,7 +192,7 @@ impl Check<'_> {
         }
         for (index, entry) in services.auth.iter().flatten().enumerate() {
             let route = self.route(ServiceKind::Auth, index);
-            let detail = self.auth(entry, &route).map(Detail::Auth);
+            let detail = self.auth(entry, &route).map(|auth| Detail::Auth(Box::new(auth)));
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
         checked

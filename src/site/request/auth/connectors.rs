@@ -169,7 +169,7 @@ impl Settings<'_, '_> {
     }
 
     fn setting(&mut self, field: &Field, value: &Value, route: &Route) {
-        if value.is_null() {
+        if is_empty(Some(value)) {
             return;
         }
         let fits = match (&field.shape, value) {
