@@ -1,5 +1,6 @@
 //! A network and a file system of one's own, in which addresses, names and paths are those that were rendered.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -16,6 +17,7 @@ pub(crate) struct Place {
     /// The process in the namespaces, by its number outside.
     inside: String,
     directory: TempDir,
+    started: RefCell<Vec<Child>>,
 }
 
 /// Makes `$1/etc` and `$1/bin` the place's `/etc` and `/usr/local/bin`, and the other arguments its addresses.
@@ -74,7 +76,7 @@ impl Place {
         let mut inside = String::new();
         BufReader::new(holder.stdout.take().unwrap()).read_line(&mut inside).unwrap();
         assert!(!inside.is_empty(), "no namespaces can be made here; the tests need unshare, ip and mount");
-        Self { holder, inside: inside.trim().to_owned(), directory }
+        Self { holder, inside: inside.trim().to_owned(), directory, started: RefCell::default() }
     }
 
     /// A directory that the place and the test share.
@@ -132,7 +134,8 @@ impl Place {
     pub(crate) fn start(&self, name: &str, command: &mut Command) {
         let log = fs::File::create(self.path().join(format!("{name}.log"))).unwrap();
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        self.started.borrow_mut().push(child);
     }
 
     /// What the programs that were started have said.
@@ -184,5 +187,8 @@ impl Drop for Place {
     fn drop(&mut self) {
         let _ = self.holder.kill();
         let _ = self.holder.wait();
+        for child in self.started.get_mut() {
+            let _ = child.wait();
+        }
     }
 }
