@@ -52,6 +52,9 @@ impl FromStr for IssuerUrl {
     fn from_str(text: &str) -> Result<Self, InvalidIssuer> {
         let rest = text.strip_prefix("https://").ok_or(InvalidIssuer("does not begin with https://"))?;
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        if authority.contains('@') {
+            return Err(InvalidIssuer("names a user"));
+        }
         let (host, port) = match authority.rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
             Some((host, port)) => (host, Some(port)),
             None => (authority, None),
@@ -151,8 +154,8 @@ mod tests {
             ("https://dex.example.com/dex?x=1", "path"),
             ("https://dex.example.com/dex#x", "path"),
             ("https://dex.example.com?x=1", "host"),
-            ("https://user@dex.example.com", "host"),
-            ("https://user:word@dex.example.com", "host"),
+            ("https://user@dex.example.com", "user"),
+            ("https://user:word@dex.example.com", "user"),
             ("https://DEX.example.com", "host"),
             ("https://dex.example.com:443/dex", "443"),
             ("https://dex.example.com:0/dex", "port"),
