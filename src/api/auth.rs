@@ -99,6 +99,7 @@ pub struct StaticClient {
     pub public: bool,
     /// Refused: a secret does not belong into git. Name it by `secretEnv`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
     pub secret: Option<serde_json::Value>,
     /// The environment variable with its secret, from a Secret of `envFrom`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -36,7 +36,8 @@ mount --bind "$directory/bin" /usr/local/bin
 mount --bind "$directory/etc" /etc
 read -r pid rest < /proc/self/stat
 echo "$pid"
-exec sleep infinity
+# Until the test ends, however it does.
+exec cat
 "#;
 
 /// What programs need of the machine's `/etc`.
@@ -69,7 +70,7 @@ impl Place {
         command.args(["--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-c", SET_UP, "sh"]);
         command.arg(directory.path()).arg(dex).args(addresses);
         let mut holder = command
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("unshare cannot be run ({error}); it is part of util-linux"));
