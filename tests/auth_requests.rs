@@ -34,7 +34,7 @@ fn a_secret_in_a_connectors_settings_is_refused_and_not_shown() {
 
     assert!(!message.contains("hunter2"), "{message}");
     assert_snapshot!(message, @"
-    error: a secret does not belong into git
+    error: `bindPW` is a secret, which does not belong into git
       --> clusters/edge.yaml:27:15
       help: put it into a Secret that envFrom names, and write its key as `$NAME`; change it if it was pushed
 
@@ -60,7 +60,7 @@ fn a_secret_of_a_connector_that_only_dex_knows_is_refused_and_not_shown() {
     let message = refusal(EDGE, "type: github", keystone);
 
     assert!(!message.contains("hunter2"), "{message}");
-    assert_says(&message, &["a secret does not belong into git"]);
+    assert_says(&message, &["`keystonePassword` is a secret, which does not belong into git"]);
 }
 
 #[test]
@@ -132,10 +132,14 @@ fn a_setting_without_which_dex_does_not_start() {
 #[test]
 fn a_setting_of_another_type_than_dex_reads() {
     for (from, to, says) in [
-        ("insecureEnableGroups: true", "insecureEnableGroups: yes please", "this setting is true or false"),
-        ("clientID: \"4711\"", "clientID: 4711", "this setting is a text"),
-        ("- operators", "- [operators]", "this setting is a text"),
-        ("rootCAData: $LDAP_CA", "rootCAData: /etc/ldap/ca.pem", "this setting is no base64"),
+        (
+            "insecureEnableGroups: true",
+            "insecureEnableGroups: yes please",
+            "`insecureEnableGroups` must be true or false",
+        ),
+        ("clientID: \"4711\"", "clientID: 4711", "`clientID` must be a text"),
+        ("- operators", "- [operators]", "an entry of the list must be a text"),
+        ("rootCAData: $LDAP_CA", "rootCAData: /etc/ldap/ca.pem", "`rootCAData` is no base64"),
     ] {
         assert_says(&refusal(EDGE, from, to), &[says]);
     }

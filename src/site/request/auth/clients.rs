@@ -16,7 +16,7 @@ impl Check<'_> {
                 |text: &str| !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control());
             if !is_text(&client.id) {
                 let help = "write the id that the program names itself by, such as `id: dashboard`";
-                self.error(route.clone(), "the client has no id", help);
+                self.error(route.clone(), "the client has no id that is one word", help);
             } else if clients.iter().any(|other| other.id == client.id) {
                 let message = format!("two clients have the id `{}`", client.id);
                 self.error(below(&route, ["id".into()]), message, "choose another id");

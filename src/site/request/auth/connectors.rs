@@ -10,6 +10,7 @@ use super::values::{self, Dollar};
 use crate::api::auth;
 use crate::api::issuer::IssuerUrl;
 use crate::site::auth::Connector;
+use crate::source::Step;
 
 /// The id under which Dex keeps passwords itself.
 const LOCAL: &str = "local";
@@ -215,7 +216,7 @@ impl Settings<'_, '_> {
 
     fn misfit(&mut self, expected: &str, route: &Route) {
         let help = "Dex does not start with anything else; put it into quotes if it is a text";
-        self.check.error(route.clone(), format!("this setting is {expected}"), help);
+        self.check.error(route.clone(), format!("{} must be {expected}", name_of(route)), help);
     }
 
     fn text(&mut self, text: &str, shape: &Shape, route: &Route) {
@@ -244,7 +245,7 @@ impl Settings<'_, '_> {
             }
             Shape::Base64 if STANDARD.decode(text).is_err() => {
                 let help = "write PEM certificates in base64, such as `base64 -w0 ca.pem` prints";
-                self.check.error(route.clone(), "this setting is no base64", help);
+                self.check.error(route.clone(), format!("{} is no base64", name_of(route)), help);
             }
             Shape::File | Shape::Files if text.starts_with('/') => {
                 let help = "give certificates inline, where the connector has a setting for that, or mount the file \
@@ -261,7 +262,7 @@ impl Settings<'_, '_> {
             Some(text) if values::is_variable(text) => self.free_of_secrets(text, route),
             _ => self.check.error(
                 route.clone(),
-                "a secret does not belong into git",
+                format!("{} is a secret, which does not belong into git", name_of(route)),
                 "put it into a Secret that envFrom names, and write its key as `$NAME`; change it if it was pushed",
             ),
         }
@@ -329,6 +330,14 @@ impl Shape {
             Shape::Fields(_) => "a mapping",
             Shape::List(_) => "a list of mappings",
         }
+    }
+}
+
+/// The setting at the end of a route, in words.
+fn name_of(route: &Route) -> String {
+    match route.last() {
+        Some(Step::Key(name)) => format!("`{name}`"),
+        _ => "an entry of the list".to_owned(),
     }
 }
 
