@@ -329,7 +329,7 @@ fn all_errors_of_a_run_are_reported() {
 
     error: the auth service has no caSecret, so nobody issues its certificate
       --> sites/lab/clusters/edge.yaml:51:9
-      help: name the Secret with the certificate authority's `tls.crt` and `tls.key`
+      help: name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of cert-manager as issuerRef; or the Secret with the certificate itself as tlsSecret
 
     error: `x` is not a role: the roles are ControlPlane and Worker
       --> sites/lab/clusters/more.yaml:4:15

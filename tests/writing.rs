@@ -36,9 +36,13 @@ fn the_first_run_writes_the_labels_and_the_services_and_nothing_else() {
     overlays/clusters/tenant-a/edge/auth/certificate.yaml
     overlays/clusters/tenant-a/edge/auth/config.yaml
     overlays/clusters/tenant-a/edge/auth/deployment.yaml
+    overlays/clusters/tenant-a/edge/auth/kubeadm-structured/authentication-configuration.yaml
+    overlays/clusters/tenant-a/edge/auth/kubeadm-structured/kustomization.yaml
+    overlays/clusters/tenant-a/edge/auth/kubeadm-structured/write-authentication-configuration
     overlays/clusters/tenant-a/edge/auth/kubeadm/kustomization.yaml
     overlays/clusters/tenant-a/edge/auth/kubeadm/oidc.yaml
     overlays/clusters/tenant-a/edge/auth/kustomization.yaml
+    overlays/clusters/tenant-a/edge/auth/pod-disruption-budget.yaml
     overlays/clusters/tenant-a/edge/auth/rbac.yaml
     overlays/clusters/tenant-a/edge/auth/service.yaml
     overlays/clusters/tenant-a/edge/jumphost/authorized_keys

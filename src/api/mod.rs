@@ -2,6 +2,8 @@
 //!
 //! * [`names`]: names and numbers that can only be made valid: keys of hosts and clusters, roles, NodePorts.
 //! * [`sipcluster`]: what a tenant asks for.
+//! * [`auth`]: what it says of its auth services.
+//! * [`issuer`]: the URL of an auth service.
 //! * [`host`]: BareMetalHost, the part of it that placement and services need.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
 //! * [`kustomization`]: which file a `kustomize build` reaches, and with which namespace.
@@ -10,7 +12,9 @@
 //! Nothing here knows files, git or what is written.
 
 pub mod assignment;
+pub mod auth;
 pub mod host;
+pub mod issuer;
 pub mod kustomization;
 pub mod names;
 pub mod network_data;

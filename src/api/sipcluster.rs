@@ -9,6 +9,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::auth::Auth;
+
 /// The API group of SIPClusters.
 pub const GROUP: &str = "airship.airshipit.org";
 /// Their kind.
@@ -226,21 +228,6 @@ pub struct BmcAccess {
     /// Whether through the proxy of the environment; without, `NO_PROXY=*` is set.
     #[serde(default)]
     pub proxy: bool,
-}
-
-/// OpenID Connect login by Dex.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Auth {
-    /// What every service has.
-    #[serde(flatten)]
-    pub service: Service,
-    /// The NodePort of Dex.
-    #[serde(default)]
-    pub node_port: Option<i64>,
-    /// The Secret with the certificate authority that issues Dex's certificate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ca_secret: Option<String>,
 }
 
 /// What the SIP operator reported; read by nobody here.

@@ -3,11 +3,13 @@
 //! * `hosts`: the labels, as patches over manifests or as guarded partial objects.
 //! * `services`: each cluster's load balancers, jump hosts and Dex, from templates.
 //! * `templates`: the templates themselves, ours and those by which a repo replaces them.
+//! * `block`: values as YAML, for templates.
 //! * `values`: what templates are given, for those who write their own.
 //! * `verify`: what was rendered is read back before anybody writes it.
 //!
 //! The disk is not known here.
 
+mod block;
 mod hosts;
 mod services;
 pub mod templates;

@@ -9,6 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 
+use super::block::block;
 use crate::finding::Finding;
 use crate::source::Place;
 
@@ -23,9 +24,13 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "auth/certificate.yaml",
     "auth/config.yaml",
     "auth/deployment.yaml",
+    "auth/kubeadm-structured/authentication-configuration.yaml",
+    "auth/kubeadm-structured/kustomization.yaml",
+    "auth/kubeadm-structured/write-authentication-configuration",
     "auth/kubeadm/kustomization.yaml",
     "auth/kubeadm/oidc.yaml",
     "auth/kustomization.yaml",
+    "auth/pod-disruption-budget.yaml",
     "auth/rbac.yaml",
     "auth/service.yaml",
     "cluster/kustomization.yaml",
@@ -94,6 +99,7 @@ impl Templates {
             Some("yaml") => AutoEscape::Json,
             _ => AutoEscape::None,
         });
+        environment.add_filter("block", block);
         let mut templates = Self { environment, directory: directory.to_owned(), replaced: BTreeMap::new() };
         let mut findings = Vec::new();
         for (name, text) in EMBEDDED {

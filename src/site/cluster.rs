@@ -7,6 +7,7 @@ use kube::core::Selector;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::auth::Auth;
 use crate::api::names::{ClusterKey, NodePort, ObjectName, Role, SecretKey};
 use crate::source::{Origin, Step};
 
@@ -82,7 +83,7 @@ pub enum Detail {
     /// An SSH server with access to the cluster's hosts.
     JumpHost(JumpHost),
     /// Dex.
-    Auth(Auth),
+    Auth(Box<Auth>),
 }
 
 /// What only jump hosts have.
@@ -112,29 +113,6 @@ pub enum HostKeys {
     },
     /// Every pod makes its own.
     Ephemeral,
-}
-
-/// What only Dex has.
-#[derive(Debug, Clone)]
-pub struct Auth {
-    /// The port of Dex on the base cluster's nodes.
-    pub node_port: NodePort,
-    /// The Secret with the certificate authority, in the cluster's namespace.
-    pub ca_secret: ObjectName,
-    /// The address in the issuer's URL.
-    pub address: IpAddr,
-}
-
-impl Auth {
-    /// The URL by which tokens name this Dex.
-    pub fn issuer(&self) -> String {
-        format!("https://{}:{}/dex", bracketed(self.address), self.node_port)
-    }
-
-    /// The client for which the tenant's API server takes tokens.
-    pub fn client_id(&self) -> &str {
-        "kubernetes"
-    }
 }
 
 /// An address as it stands before a port.
@@ -236,9 +214,10 @@ impl Service {
     pub fn node_ports(&self) -> &[NodePort] {
         match &self.detail {
             Detail::WorkerLoadBalancer { node_ports, .. } => node_ports,
-            Detail::ControlPlaneLoadBalancer { node_port, .. }
-            | Detail::JumpHost(JumpHost { node_port, .. })
-            | Detail::Auth(Auth { node_port, .. }) => std::slice::from_ref(node_port),
+            Detail::ControlPlaneLoadBalancer { node_port, .. } | Detail::JumpHost(JumpHost { node_port, .. }) => {
+                std::slice::from_ref(node_port)
+            }
+            Detail::Auth(auth) => std::slice::from_ref(&auth.node_port),
         }
     }
 

@@ -3,6 +3,7 @@
 //! * `settings`: what `sipgen.yaml` says.
 //! * `builds`: which kustomization reaches which file, and with which namespace.
 //! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
+//! * `auth`: what of that concerns Dex.
 //! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses.
 //! * `inventory`: every host once.
 //! * `state`: what the last run wrote, which is who has which host.
@@ -12,6 +13,7 @@
 //!
 //! How hosts are chosen is not known here.
 
+pub mod auth;
 pub mod builds;
 mod clashes;
 pub mod cluster;
@@ -31,6 +33,7 @@ use crate::api::names::{ClusterKey, ObjectName};
 use crate::finding::Finding;
 use crate::source::{Origin, ReadError, Worktree};
 
+pub use auth::Auth;
 pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
 pub use host::{Host, Standing};
 pub use inventory::Inventory;

@@ -194,9 +194,10 @@ impl Site {
             match (before.holder(&host.key), after.holder(&host.key)) {
                 (_, Some(_)) => host.release = None,
                 (Some((by, _)), None) if !host.is_declared() => {
-                    // A live host that still shows an earlier release never got the labels in between: an agent
-                    // applies the newest state only.
-                    let applied = host.live.claim.is_none() && !host.live.given_back.is_empty();
+                    // An agent applies the newest state only. So a live host that still shows an earlier release
+                    // never got the labels in between; and one that once showed them has lost them by hand.
+                    let showed = host.snapshot.as_ref().is_some_and(|snapshot| !snapshot.is_unclaimed());
+                    let applied = host.live.is_unclaimed() && (!host.live.given_back.is_empty() || showed);
                     host.release = Some(Release { by, applied, seen_free: false });
                 }
                 _ => {}
@@ -227,8 +228,9 @@ impl Host {
                     self.live.given_back = ours.map(|(key, value)| (key.clone(), value.clone())).collect();
                 }
                 if !self.live.claimed_by_others {
-                    self.lose_labels();
+                    self.live.claim = None;
                 }
+                self.note_applied();
             }
         }
     }
@@ -236,6 +238,10 @@ impl Host {
     fn lose_labels(&mut self) {
         self.live.claim = None;
         self.live.claimed_by_others = false;
+        self.note_applied();
+    }
+
+    fn note_applied(&mut self) {
         if let Some(release) = &mut self.release {
             release.applied = true;
         }
@@ -246,7 +252,7 @@ impl Host {
             self.snapshot = Some(self.live.clone());
         }
         if let Some(release) = &mut self.release {
-            release.seen_free = release.applied && self.live.claim.is_none();
+            release.seen_free = release.applied && self.live.is_unclaimed();
         }
     }
 }

@@ -109,6 +109,13 @@ pub enum Claim {
     Empty,
 }
 
+impl Live {
+    /// Whether no label says whose the host is; one without value says nothing.
+    pub fn is_unclaimed(&self) -> bool {
+        self.claim.as_ref().is_none_or(|claim| *claim == Claim::Empty)
+    }
+}
+
 impl Claim {
     pub fn labels(&self) -> BTreeMap<String, String> {
         let labels = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();

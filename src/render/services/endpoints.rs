@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::api::assignment;
 use crate::api::names::{ClusterKey, NodePort, Role};
-use crate::site::cluster::{Auth, JumpHost, bracketed};
+use crate::site::auth::Auth;
+use crate::site::cluster::{JumpHost, bracketed};
 use crate::site::{Cluster, Detail, Service};
 
 /// What the templates in `tenant/` are given.
@@ -82,7 +83,7 @@ fn of_service(service: &Service) -> Vec<(String, String)> {
 fn of_auth(auth: &Auth, number: &str) -> Vec<(String, String)> {
     vec![
         (format!("oidc{number}-issuer-url"), auth.issuer()),
-        (format!("oidc{number}-client-id"), auth.client_id().to_owned()),
+        (format!("oidc{number}-client-id"), Auth::CLIENT_ID.to_owned()),
     ]
 }
 

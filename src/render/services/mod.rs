@@ -128,7 +128,7 @@ fn rendered(
 
 /// Files of programs, not of Kubernetes.
 fn is_configuration(template: &str) -> bool {
-    template == "auth/config.yaml"
+    matches!(template, "auth/config.yaml" | "auth/kubeadm-structured/authentication-configuration.yaml")
 }
 
 /// Puts the mark of ownership on top; in a script, below the line that names its interpreter.
@@ -173,7 +173,10 @@ impl<'a> Renderer<'a> {
                 let values = jump_host::values(self, service, jump_host);
                 self.files("jumphost", service, values);
             }
-            Detail::Auth(auth) => self.files("auth", service, Some(auth::values(auth))),
+            Detail::Auth(auth) => {
+                let name = service.object_name(&self.cluster.key);
+                self.files("auth", service, Some(auth::values(auth, &name)));
+            }
         }
     }
 

@@ -7,12 +7,6 @@ use crate::api::names::NodePort;
 use crate::api::sipcluster::{self, LoadBalancerControlPlane, LoadBalancerWorker};
 use crate::site::cluster::Detail;
 
-/// Two, so that a lost node does not take the cluster's endpoint with it.
-const DEFAULT_REPLICAS: u16 = 2;
-
-/// More than any base cluster has use for; what goes beyond is a slip of the finger.
-const MOST_REPLICAS: u16 = 100;
-
 impl Check<'_> {
     pub(super) fn load_balancer_control_plane(
         &mut self,
@@ -28,19 +22,6 @@ impl Check<'_> {
         let node_ports = self.node_port_range(entry.node_port_range.as_ref(), route);
         let replicas = self.replicas(entry.replicas, route);
         Some(Detail::WorkerLoadBalancer { node_ports: node_ports?, replicas: replicas? })
-    }
-
-    fn replicas(&mut self, number: Option<i64>, route: &Route) -> Option<u16> {
-        let Some(number) = number else { return Some(DEFAULT_REPLICAS) };
-        let valid = u16::try_from(number).ok().filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
-        if valid.is_none() {
-            self.error(
-                below(route, ["replicas".into()]),
-                format!("`replicas: {number}` is no number of load balancers"),
-                format!("write 1 to {MOST_REPLICAS}, or leave it out for {DEFAULT_REPLICAS}"),
-            );
-        }
-        valid
     }
 
     fn node_port_range(&mut self, range: Option<&sipcluster::PortRange>, route: &Route) -> Option<Vec<NodePort>> {

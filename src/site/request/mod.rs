@@ -44,6 +44,11 @@ pub(super) fn check(
 /// More hosts than any site has; what goes beyond is a slip of the finger.
 const MOST_HOSTS: usize = 1_000_000;
 
+/// Two, so that a lost node does not take a service with it.
+const DEFAULT_REPLICAS: u16 = 2;
+/// More than any base cluster has use for.
+const MOST_REPLICAS: u16 = 100;
+
 /// Checks one SIPCluster and collects what is wrong with it.
 struct Check<'a> {
     key: &'a ClusterKey,
@@ -189,7 +194,7 @@ impl Check<'_> {
         }
         for (index, entry) in services.auth.iter().flatten().enumerate() {
             let route = self.route(ServiceKind::Auth, index);
-            let detail = self.auth(entry, &route).map(Detail::Auth);
+            let detail = self.auth(entry, &route).map(|auth| Detail::Auth(Box::new(auth)));
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
         checked
@@ -267,6 +272,20 @@ impl Check<'_> {
                 None
             }
         }
+    }
+
+    /// How many pods serve.
+    fn replicas(&mut self, number: Option<i64>, route: &Route) -> Option<u16> {
+        let Some(number) = number else { return Some(DEFAULT_REPLICAS) };
+        let valid = u16::try_from(number).ok().filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
+        if valid.is_none() {
+            self.error(
+                below(route, ["replicas".into()]),
+                format!("`replicas: {number}` is no number of pods"),
+                format!("write 1 to {MOST_REPLICAS}, or leave it out for {DEFAULT_REPLICAS}"),
+            );
+        }
+        valid
     }
 
     fn secret_name(&mut self, name: &str, field: &str, route: &Route) -> Option<ObjectName> {

@@ -1,0 +1,176 @@
+//! The URL of an OpenID Connect issuer.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+use super::names::{NodePort, ObjectName};
+
+/// The URL by which everybody knows an issuer: `https://HOST[:PORT][/PATH]`.
+///
+/// Tokens carry it, and who checks them compares it byte by byte. So it has only one spelling: no upper case in the
+/// host, no default port, no slash at the end, nothing that is escaped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssuerUrl {
+    host: IssuerHost,
+    port: Option<u16>,
+    /// Empty, or with a slash at its start.
+    path: String,
+}
+
+/// The host in an issuer's URL, which its certificate must name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IssuerHost {
+    /// A name in the DNS.
+    Name(String),
+    /// An address.
+    Address(IpAddr),
+}
+
+/// Why a text is not an issuer's URL. Its display completes the sentence "`x` …".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidIssuer(&'static str);
+
+impl IssuerUrl {
+    /// The issuer that is reached at a NodePort of the base cluster's address.
+    pub fn at_node_port(address: IpAddr, port: NodePort) -> Self {
+        Self { host: IssuerHost::Address(address), port: Some(port.number()), path: "/dex".to_owned() }
+    }
+
+    /// The host.
+    pub fn host(&self) -> &IssuerHost {
+        &self.host
+    }
+}
+
+impl FromStr for IssuerUrl {
+    type Err = InvalidIssuer;
+
+    fn from_str(text: &str) -> Result<Self, InvalidIssuer> {
+        let rest = text.strip_prefix("https://").ok_or(InvalidIssuer("does not begin with https://"))?;
+        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        if authority.contains('@') {
+            return Err(InvalidIssuer("names a user"));
+        }
+        let (host, port) = match authority.rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        };
+        let port = match port {
+            None => None,
+            Some("443") => return Err(InvalidIssuer("names port 443, which https has anyway")),
+            Some(port) if port.starts_with(['0', '+']) => return Err(InvalidIssuer("has no valid port")),
+            Some(port) => Some(port.parse::<u16>().map_err(|_| InvalidIssuer("has no valid port"))?),
+        };
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+        let is_segment = |part: &str| !part.is_empty() && part.chars().all(is_plain) && !matches!(part, "." | "..");
+        if path.ends_with('/') {
+            return Err(InvalidIssuer("ends with a slash"));
+        }
+        if !path.is_empty() && !path.split('/').skip(1).all(is_segment) {
+            return Err(InvalidIssuer("has a path with more than letters, digits, `-`, `.`, `_`, `~` between slashes"));
+        }
+        Ok(Self { host: host.parse()?, port, path: path.to_owned() })
+    }
+}
+
+impl FromStr for IssuerHost {
+    type Err = InvalidIssuer;
+
+    fn from_str(text: &str) -> Result<Self, InvalidIssuer> {
+        const INVALID: InvalidIssuer = InvalidIssuer("has no valid host: a DNS name in lower case, or an IP address");
+        if let Some(address) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+            let parsed: Ipv6Addr = address.parse().map_err(|_| INVALID)?;
+            return if parsed.to_string() == address {
+                Ok(Self::Address(parsed.into()))
+            } else {
+                Err(InvalidIssuer("has an IPv6 address that is not in its shortest form"))
+            };
+        }
+        if let Ok(address) = text.parse() {
+            return Ok(Self::Address(IpAddr::V4(address)));
+        }
+        // What ends with a number is an address to browsers, and this is none.
+        let ends_with_number = text.rsplit('.').next().is_some_and(|part| part.chars().all(|c| c.is_ascii_digit()));
+        if ends_with_number {
+            return Err(INVALID);
+        }
+        let name: ObjectName = text.parse().map_err(|_| INVALID)?;
+        Ok(Self::Name(name.as_str().to_owned()))
+    }
+}
+
+impl fmt::Display for IssuerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            IssuerHost::Name(name) => write!(f, "https://{name}")?,
+            IssuerHost::Address(IpAddr::V4(address)) => write!(f, "https://{address}")?,
+            IssuerHost::Address(IpAddr::V6(address)) => write!(f, "https://[{address}]")?,
+        }
+        if let Some(port) = self.port {
+            write!(f, ":{port}")?;
+        }
+        f.write_str(&self.path)
+    }
+}
+
+impl Serialize for IssuerUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_valid_url_is_kept_byte_by_byte() {
+        for text in [
+            "https://dex.example.com",
+            "https://dex.example.com/dex",
+            "https://dex.example.com:8443/a/b-c",
+            "https://192.0.2.10:30556/dex",
+            "https://[2001:db8::10]:30556/dex",
+            "https://[2001:db8::10]",
+        ] {
+            assert_eq!(text.parse::<IssuerUrl>().map(|url| url.to_string()), Ok(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn another_spelling_of_a_url_is_refused() {
+        for (text, reason) in [
+            ("http://dex.example.com", "https://"),
+            ("dex.example.com", "https://"),
+            ("https://", "host"),
+            ("https://dex.example.com/", "slash"),
+            ("https://dex.example.com/dex/", "slash"),
+            ("https://dex.example.com//dex", "path"),
+            ("https://dex.example.com/../dex", "path"),
+            ("https://dex.example.com/dex?x=1", "path"),
+            ("https://dex.example.com/dex#x", "path"),
+            ("https://dex.example.com?x=1", "host"),
+            ("https://user@dex.example.com", "user"),
+            ("https://user:word@dex.example.com", "user"),
+            ("https://DEX.example.com", "host"),
+            ("https://dex.example.com:443/dex", "443"),
+            ("https://dex.example.com:0/dex", "port"),
+            ("https://dex.example.com:66000/dex", "port"),
+            ("https://dex.example.com:/dex", "port"),
+            ("https://192.0.2.300/dex", "host"),
+            ("https://2001:db8::10/dex", "host"),
+            ("https://[2001:DB8::10]/dex", "shortest"),
+            ("https://[2001:db8::10/dex", "host"),
+            ("https://${HOST}/dex", "host"),
+            ("https://dex.example.com/${PATH}", "path"),
+            ("https://dex.example.com/dex\n", "path"),
+        ] {
+            let error = text.parse::<IssuerUrl>().map(|url| url.to_string()).map_err(|error| error.to_string());
+            assert!(error.as_ref().is_err_and(|error| error.contains(reason)), "{text}: {error:?}");
+        }
+    }
+}

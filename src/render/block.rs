@@ -1,0 +1,98 @@
+//! Values as block YAML: one key a line, so that a review shows what has changed.
+
+use minijinja::value::{Value, ValueKind};
+use minijinja::{Error, ErrorKind};
+
+/// The filter `block`: what follows a key and its colon, the entries of mappings and lists on lines of their own, at
+/// an indentation. Scalars are JSON, as everywhere in our YAML.
+pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
+    let mut text = String::new();
+    write(&mut text, value, indentation)?;
+    Ok(Value::from_safe_string(text))
+}
+
+fn write(text: &mut String, value: &Value, indentation: usize) -> Result<(), Error> {
+    let is_empty = value.len() == Some(0);
+    match value.kind() {
+        ValueKind::Map if !is_empty => {
+            for key in value.try_iter()? {
+                new_line(text, indentation);
+                text.push_str(&as_key(&key)?);
+                text.push(':');
+                write(text, &value.get_item(&key)?, indentation + 2)?;
+            }
+        }
+        ValueKind::Seq | ValueKind::Iterable if !is_empty => {
+            for item in value.try_iter()? {
+                new_line(text, indentation);
+                let mut entry = String::new();
+                write(&mut entry, &item, indentation + 2)?;
+                text.push_str("- ");
+                text.push_str(entry.trim_start());
+            }
+        }
+        _ => {
+            text.push(' ');
+            text.push_str(&json(value)?);
+        }
+    }
+    Ok(())
+}
+
+fn new_line(text: &mut String, indentation: usize) {
+    text.push('\n');
+    text.extend(std::iter::repeat_n(' ', indentation));
+}
+
+/// A key without quotes, if no YAML parser can take it for anything but a text.
+fn as_key(key: &Value) -> Result<String, Error> {
+    const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
+    let is_plain = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphabetic())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !WORDS.contains(&text.to_ascii_lowercase().as_str())
+    };
+    match key.as_str() {
+        Some(text) if is_plain(text) => Ok(text.to_owned()),
+        _ => json(key),
+    }
+}
+
+fn json(value: &Value) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| {
+        Error::new(ErrorKind::BadSerialization, "a value cannot be written as YAML").with_source(error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use minijinja::value::Serde;
+
+    use super::*;
+
+    fn as_block(json: &str) -> String {
+        let value: serde_json::Value = serde_json::from_str(json).unwrap();
+        block(&Value::from(Serde(value)), 2).unwrap().to_string()
+    }
+
+    #[test]
+    fn every_key_has_a_line_of_its_own() {
+        let text = as_block(r#"{"b": {"x": [{"p": 1, "q": [true]}, "s"]}, "a": "(&(x=y)'\"$)", "e": {}, "f": []}"#);
+
+        assert_eq!(
+            text,
+            "\n  a: \"(&(x=y)'\\\"$)\"\n  b:\n    x:\n      - p: 1\n        q:\n          - true\n      - \"s\"\n  e: {}\n  f: []"
+        );
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_what_it_was() {
+        let json =
+            r#"{"on": "yes", "null": null, "1": "1", "a b": [[1, 2], [], {"k": {"l": "m: n # o"}}], "~": "\n\t"}"#;
+        let expected: serde_json::Value = serde_json::from_str(json).unwrap();
+
+        let read: serde_json::Value = yaml_serde::from_str(&as_block(json)).unwrap();
+
+        assert_eq!(read, expected);
+    }
+}

@@ -1,0 +1,224 @@
+//! The settings of connectors, as Dex's own types have them (`connector/*` in its source, v2.45).
+
+use Shape::{Base64, Callback, Fields, File, Files, Flag, List, OneOf, Secret, Text, Texts};
+
+/// A setting of a connector.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+    /// Whether Dex does not start, or nobody can log in, without it.
+    pub(super) needed: bool,
+}
+
+/// What a setting holds.
+#[derive(Debug)]
+pub(super) enum Shape {
+    Text,
+    /// A text that must not stand in git.
+    Secret,
+    /// A URL of Dex that the provider sends users back to.
+    Callback,
+    /// Certificates in PEM, encoded once more.
+    Base64,
+    /// The path of a file.
+    File,
+    /// Each the path of a file, or what would be in it.
+    Files,
+    Flag,
+    Texts,
+    OneOf(&'static [&'static str]),
+    Fields(&'static [Field]),
+    List(&'static [Field]),
+}
+
+const fn needed(name: &'static str, shape: Shape) -> Field {
+    Field { name, shape, needed: true }
+}
+
+const fn may(name: &'static str, shape: Shape) -> Field {
+    Field { name, shape, needed: false }
+}
+
+/// What is known of a type of connector.
+pub(super) enum Known {
+    /// All settings.
+    Settings(&'static [Field]),
+    /// That Dex knows it.
+    Name,
+}
+
+/// The types that Dex knows, of which we know no more.
+const OTHER_TYPES: [&str; 10] = [
+    "atlassian-crowd",
+    "authproxy",
+    "bitbucket-cloud",
+    "gitea",
+    "google",
+    "keystone",
+    "linkedin",
+    "oauth",
+    "openshift",
+    "samlExperimental",
+];
+
+const TYPES: [(&str, &[Field]); 8] = [
+    ("github", &GITHUB),
+    ("gitlab", &GITLAB),
+    ("ldap", &LDAP),
+    ("microsoft", &MICROSOFT),
+    ("mockCallback", &[]),
+    ("mockPassword", &MOCK_PASSWORD),
+    ("oidc", &OIDC),
+    ("saml", &SAML),
+];
+
+/// What is known of a type; nothing of one that Dex does not know.
+pub(super) fn known(kind: &str) -> Option<Known> {
+    match TYPES.iter().find(|(name, _)| *name == kind) {
+        Some((_, fields)) => Some(Known::Settings(fields)),
+        None => OTHER_TYPES.contains(&kind).then_some(Known::Name),
+    }
+}
+
+/// The names of all types that Dex knows.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TYPES.iter().map(|(name, _)| *name).chain(OTHER_TYPES)
+}
+
+const GITHUB: [Field; 11] = [
+    needed("clientID", Text),
+    needed("clientSecret", Secret),
+    needed("redirectURI", Callback),
+    may("org", Text),
+    may("orgs", List(&[needed("name", Text), may("teams", Texts)])),
+    may("hostName", Text),
+    may("rootCA", File),
+    may("teamNameField", OneOf(&["name", "slug", "both"])),
+    may("loadAllGroups", Flag),
+    may("useLoginAsID", Flag),
+    may("preferredEmailDomain", Text),
+];
+
+const GITLAB: [Field; 8] = [
+    may("baseURL", Text),
+    needed("clientID", Text),
+    needed("clientSecret", Secret),
+    needed("redirectURI", Callback),
+    may("groups", Texts),
+    may("useLoginAsID", Flag),
+    may("getGroupsPermission", Flag),
+    may("rootCAData", Base64),
+];
+
+const LDAP: [Field; 13] = [
+    needed("host", Text),
+    may("insecureNoSSL", Flag),
+    may("insecureSkipVerify", Flag),
+    may("startTLS", Flag),
+    may("rootCA", File),
+    may("clientCert", File),
+    may("clientKey", File),
+    may("rootCAData", Base64),
+    may("bindDN", Text),
+    may("bindPW", Secret),
+    may("usernamePrompt", Text),
+    needed("userSearch", Fields(&LDAP_USER_SEARCH)),
+    may("groupSearch", Fields(&LDAP_GROUP_SEARCH)),
+];
+
+const LDAP_USER_SEARCH: [Field; 9] = [
+    needed("baseDN", Text),
+    may("filter", Text),
+    needed("username", Text),
+    may("scope", LDAP_SCOPE),
+    may("idAttr", Text),
+    may("emailAttr", Text),
+    may("nameAttr", Text),
+    may("preferredUsernameAttr", Text),
+    may("emailSuffix", Text),
+];
+
+const LDAP_GROUP_SEARCH: [Field; 8] = [
+    needed("baseDN", Text),
+    may("filter", Text),
+    may("scope", LDAP_SCOPE),
+    may("userAttr", Text),
+    may("groupAttr", Text),
+    may("recursionGroupAttr", Text),
+    may("userMatchers", List(&[needed("userAttr", Text), needed("groupAttr", Text), may("recursionGroupAttr", Text)])),
+    needed("nameAttr", Text),
+];
+
+const LDAP_SCOPE: Shape = OneOf(&["sub", "one"]);
+
+const MICROSOFT: [Field; 14] = [
+    needed("clientID", Text),
+    needed("clientSecret", Secret),
+    needed("redirectURI", Callback),
+    may("tenant", Text),
+    may("onlySecurityGroups", Flag),
+    may("groups", Texts),
+    may("groupNameFormat", OneOf(&["id", "name"])),
+    may("useGroupsAsWhitelist", Flag),
+    may("emailToLowercase", Flag),
+    may("apiURL", Text),
+    may("graphURL", Text),
+    may("promptType", Text),
+    may("domainHint", Text),
+    may("scopes", Texts),
+];
+
+const MOCK_PASSWORD: [Field; 2] = [needed("username", Text), needed("password", Secret)];
+
+const OIDC: [Field; 22] = [
+    needed("issuer", Text),
+    may("issuerAlias", Text),
+    needed("clientID", Text),
+    // A client of the provider may be a public one.
+    may("clientSecret", Secret),
+    needed("redirectURI", Callback),
+    may("providerDiscoveryOverrides", Fields(&[may("tokenURL", Text), may("authURL", Text), may("jwksURL", Text)])),
+    may("basicAuthUnsupported", Flag),
+    may("scopes", Texts),
+    may("rootCAs", Files),
+    may("insecureSkipEmailVerified", Flag),
+    may("insecureEnableGroups", Flag),
+    may("allowedGroups", Texts),
+    may("acrValues", Texts),
+    may("insecureSkipVerify", Flag),
+    may("getUserInfo", Flag),
+    may("userIDKey", Text),
+    may("userNameKey", Text),
+    may("promptType", Text),
+    may("pkceChallenge", OneOf(&["S256", "plain"])),
+    may("overrideClaimMapping", Flag),
+    may("claimMapping", Fields(&[may("preferred_username", Text), may("email", Text), may("groups", Text)])),
+    may("claimModifications", Fields(&OIDC_CLAIM_MODIFICATIONS)),
+];
+
+const OIDC_CLAIM_MODIFICATIONS: [Field; 3] = [
+    may(
+        "newGroupFromClaims",
+        List(&[needed("claims", Texts), may("delimiter", Text), may("clearDelimiter", Flag), may("prefix", Text)]),
+    ),
+    may("filterGroupClaims", Fields(&[may("groupsFilter", Text)])),
+    may("modifyGroupNames", Fields(&[may("prefix", Text), may("suffix", Text)])),
+];
+
+const SAML: [Field; 14] = [
+    may("entityIssuer", Text),
+    may("ssoIssuer", Text),
+    needed("ssoURL", Text),
+    may("ca", File),
+    may("caData", Base64),
+    may("insecureSkipSignatureValidation", Flag),
+    needed("usernameAttr", Text),
+    needed("emailAttr", Text),
+    may("groupsAttr", Text),
+    may("groupsDelim", Text),
+    may("allowedGroups", Texts),
+    may("filterGroups", Flag),
+    needed("redirectURI", Callback),
+    may("nameIDPolicyFormat", Text),
+];

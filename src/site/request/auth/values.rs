@@ -1,0 +1,150 @@
+//! Texts in Dex's configuration, and what Dex makes of them.
+
+/// What a `$` in a text is to Dex, which replaces environment variables as Go's `os.ExpandEnv` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dollar<'a> {
+    /// `$NAME`: the value of an environment variable.
+    Variable(&'a str),
+    /// `${`: another way to write that, and one that Flux takes for its own.
+    Braces,
+    /// `$1`, `$$` and such: replaced by nothing.
+    Vanishing(char),
+}
+
+/// What Dex replaces in a text. A `$` before anything else stays.
+pub(super) fn dollars(text: &str) -> Vec<Dollar<'_>> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once('$') {
+        rest = after;
+        let Some(first) = after.chars().next() else { break };
+        match first {
+            '{' => found.push(Dollar::Braces),
+            '0'..='9' | '*' | '#' | '$' | '@' | '!' | '?' | '-' => {
+                found.push(Dollar::Vanishing(first));
+                rest = &after[1..];
+            }
+            _ if first == '_' || first.is_ascii_alphabetic() => {
+                let end = after.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(after.len());
+                found.push(Dollar::Variable(&after[..end]));
+                rest = &after[end..];
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether a text is one environment variable and nothing else.
+pub(super) fn is_variable(text: &str) -> bool {
+    text.strip_prefix('$').is_some_and(is_variable_name)
+}
+
+/// Whether a text can be the name of an environment variable.
+pub(super) fn is_variable_name(text: &str) -> bool {
+    text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+        && text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+}
+
+/// Whether a private key stands in a text.
+pub(super) fn has_private_key(text: &str) -> bool {
+    text.contains("PRIVATE KEY-----")
+}
+
+/// Whether a setting of this name is likely to be a secret.
+pub(super) fn sounds_secret(name: &str) -> bool {
+    const ENDINGS: [&str; 11] = [
+        "secret",
+        "password",
+        "passwd",
+        "passphrase",
+        "pw",
+        "token",
+        "credential",
+        "credentials",
+        "apikey",
+        "accesskey",
+        "privatekey",
+    ];
+    let name = name.to_ascii_lowercase().replace(['_', '-'], "");
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// The seconds of a duration as Go writes it: numbers with units, such as `1h30m`.
+pub(super) fn duration(text: &str) -> Option<f64> {
+    const UNITS: [(&str, f64); 8] =
+        [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    /// Go counts nanoseconds in 63 bits.
+    const LONGEST: f64 = 9.2e9;
+    let mut seconds = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (number, after) = rest.split_at(rest.find(|c: char| c != '.' && !c.is_ascii_digit())?);
+        let number: f64 = number.parse().ok()?;
+        let (unit, length) = UNITS.iter().find(|(unit, _)| {
+            after
+                .strip_prefix(unit)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+        })?;
+        seconds += number * length;
+        rest = &after[unit.len()..];
+    }
+    (!text.is_empty() && seconds < LONGEST).then_some(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dollar_is_read_as_go_reads_it() {
+        use Dollar::*;
+        for (text, expected) in [
+            ("$NAME", vec![Variable("NAME")]),
+            ("cn=$USER,dc=$DC.example", vec![Variable("USER"), Variable("DC")]),
+            ("${NAME}", vec![Braces]),
+            ("a$$b", vec![Vanishing('$')]),
+            ("$1st", vec![Vanishing('1')]),
+            ("$$NAME", vec![Vanishing('$')]),
+            ("^x$", vec![]),
+            ("(a$)", vec![]),
+            ("5 $ or $ä", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(dollars(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_duration_is_read_as_go_reads_it() {
+        for (text, expected) in [
+            ("24h", Some(86400.0)),
+            ("1h30m", Some(5400.0)),
+            ("1.5m", Some(90.0)),
+            (".5s", Some(0.5)),
+            ("500ms", Some(0.5)),
+            ("0s", Some(0.0)),
+            ("", None),
+            ("24", None),
+            ("1d", None),
+            ("-1h", None),
+            ("h", None),
+            (".h", None),
+            ("1h 30m", None),
+            ("1.2.3h", None),
+            ("9999999999h", None),
+        ] {
+            assert_eq!(duration(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_sounds_like_a_secret_is_told_from_what_does_not() {
+        for name in ["clientSecret", "bindPW", "keystonePassword", "api_key", "accessToken"] {
+            assert!(sounds_secret(name), "{name}");
+        }
+        for name in ["clientID", "tokenURL", "userIDKey", "groupsKey", "passwordPrompt"] {
+            assert!(!sounds_secret(name), "{name}");
+        }
+    }
+}
