@@ -241,6 +241,21 @@ mod observed {
     }
 
     #[test]
+    fn a_release_that_was_cut_off_is_not_taken_for_none() {
+        let repo = with_released_host();
+        let hosts = repo.read(&format!("{RELEASED}/hosts.yaml"));
+        let (kept, _) = hosts.split_once("  annotations:").unwrap();
+        repo.write(&format!("{RELEASED}/hosts.yaml"), kept);
+
+        let message = repo.refused();
+
+        assert_says(
+            &message,
+            &["its host is neither a cluster's nor given back", &format!("--> {RELEASED}/hosts.yaml:5:")],
+        );
+    }
+
+    #[test]
     fn a_released_host_is_not_for_other_clusters() {
         let repo = with_released_host();
 

@@ -165,7 +165,9 @@ fn read_entry(document: &Document<'_>) -> Entry {
         Some(Claim::Unclear(_)) => {
             unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"]))
         }
-        None => Entry::Unlabelled(key),
+        None if origin.file.file_name() == Some(layout::UNLABELLED) => Entry::Unlabelled(key),
+        // What a file may be that was cut off.
+        None => unreadable("its host is neither a cluster's nor given back", origin.at(["metadata"])),
     }
 }
 

@@ -233,6 +233,12 @@ impl Host {
         manifest.into_iter().chain(live).filter(|claim| **claim != Claim::Empty)
     }
 
+    /// Whether the snapshot shows that it is going, or has failed while nobody uses it.
+    pub fn is_lost(&self) -> bool {
+        let condition = self.snapshot.as_ref().map(|snapshot| &snapshot.condition);
+        matches!(condition, Some(Condition::Deleting | Condition::InError))
+    }
+
     /// Why the host may not be added to a cluster, as far as the host itself goes.
     pub fn refusal(&self, cluster: &Cluster, role: &str) -> Option<&'static str> {
         let node_set = &cluster.node_sets[role];
