@@ -53,6 +53,41 @@ fn whatever_stands_in_the_place_of_a_secret_is_refused_and_not_shown() {
 }
 
 #[test]
+fn a_password_in_a_url_is_refused_and_not_shown() {
+    let message = refusal(EDGE, "issuer: https://", "issuer: https://dex:hunter2@");
+
+    assert!(!message.contains("hunter2"), "{message}");
+    assert_says(&message, &["a password in a URL does not belong into git", "edge.yaml:"]);
+}
+
+#[test]
+fn a_setting_that_stands_twice_of_which_one_would_be_ignored() {
+    let message =
+        refusal(EDGE, "bindPW: $LDAP_BIND_PASSWORD", "bindPW: hunter2\n              bindPW: $LDAP_BIND_PASSWORD");
+
+    assert!(!message.contains("hunter2"), "{message}");
+    assert_says(&message, &["the SIPCluster cannot be read: ", "edge.yaml:"]);
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_secrets_name_is_not_shown() {
+    let message = refusal(EDGE, "envFrom:\n          - ", "envFrom:\n          - Hunter2!\n          - ");
+
+    assert!(!message.contains("unter2"), "{message}");
+    assert_says(&message, &["this is no name of a Secret", "edge.yaml:"]);
+}
+
+#[test]
+fn a_connector_with_an_empty_name_is_called_by_its_id() {
+    let repo = with(EDGE, "name: Company login", "name: \"\"");
+
+    repo.generate(&[]).expect(0);
+
+    let configuration = repo.read("overlays/clusters/tenant-a/edge/auth/config.yaml");
+    assert!(!configuration.contains("name: \"\""), "{configuration}");
+}
+
+#[test]
 fn a_secret_of_a_connector_that_only_dex_knows_is_refused_and_not_shown() {
     let keystone = "type: keystone\n            id: keystone\n            config:\n              keystoneHost: https://keystone.example.com\n              \
                     keystonePassword: hunter2\n          - type: github";
@@ -152,12 +187,10 @@ fn a_type_that_dex_does_not_know() {
 }
 
 #[test]
-fn a_dollar_that_dex_or_flux_would_replace() {
-    for (filter, says) in [
-        ("\"${USERS}\"", "has `${`, which Flux would replace"),
-        ("(uid=$$)", "Dex would replace `$$` by nothing"),
-        ("(uid=$1)", "Dex would replace `$1` by nothing"),
-    ] {
+fn a_dollar_that_dex_would_replace() {
+    for (filter, says) in
+        [("(uid=$$)", "Dex would replace `$$` by nothing"), ("(uid=$1)", "Dex would replace `$1` by nothing")]
+    {
         let message = refusal(EDGE, "filter: (objectClass=groupOfNames)", &format!("filter: {filter}"));
 
         assert_says(&message, &[says]);

@@ -124,6 +124,34 @@ fn a_store_for_what_is_no_namespace() {
 }
 
 #[test]
+fn two_hosts_that_a_jump_host_would_call_by_one_name() {
+    let repo = Repo::of_fixture("external-secrets");
+    repo.replace("hosts/own.yaml", "  name: own-1\n", "  name: metal-east.e1\n");
+
+    assert_says(
+        &repo.refused(),
+        &[
+            "the hosts metal-east/e1 and tenant-a/metal-east.e1 would both be metal-east.e1 on jumphost-edge",
+            "--> hosts/own.yaml:4:",
+            "rename one of them",
+        ],
+    );
+}
+
+#[test]
+fn a_secret_whose_name_is_none() {
+    let repo = Repo::of_fixture("external-secrets");
+    repo.replace("hosts/own.yaml", "credentialsName: own-1-bmc", "credentialsName: Own_1");
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert_says(
+        &run.stderr,
+        &["the credentialsName of host tenant-a/own-1 is no name of a Secret", "hosts/own.yaml:11:"],
+    );
+}
+
+#[test]
 fn no_value_of_a_secret_is_written_in_any_mode() {
     for mode in ["reference", "external-secrets", "none"] {
         let repo = Repo::of_fixture("quickstart");

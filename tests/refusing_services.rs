@@ -189,7 +189,10 @@ fn a_secret_whose_name_is_none() {
 
         assert_says(
             &repo.refused(),
-            &[&format!("`../{name}` is not a DNS name"), &format!("--> sites/lab/clusters/edge.yaml:{line}:")],
+            &[
+                "this is no name of a Secret: it is not a DNS name",
+                &format!("--> sites/lab/clusters/edge.yaml:{line}:"),
+            ],
         );
     }
 }
@@ -214,12 +217,53 @@ fn host_keys_from_several_places() {
 
 #[test]
 fn host_keys_in_what_cannot_be_named_so() {
-    for (place, route) in
-        [("secretName: A_b", "A_b"), ("secretName: ''", ""), ("volumeClaim: {storageClassName: a/b}", "a/b")]
-    {
+    for (place, says) in [
+        ("secretName: A_b", "this is no name of a Secret: it is not a DNS name"),
+        ("secretName: ''", "this is no name of a Secret: it is not a DNS name"),
+        ("volumeClaim: {storageClassName: a/b}", "`a/b` is not a DNS name"),
+    ] {
         let repo = edge_with("nodeSSHPrivateKeys: edge-node-ssh", &format!("hostKeys: {{{place}}}"));
 
-        assert_says(&repo.refused(), &[&format!("error: `{route}` is not a DNS name"), "edge.yaml:49:"]);
+        assert_says(&repo.refused(), &[says, "edge.yaml:49:"]);
+    }
+}
+
+#[test]
+fn a_private_key_is_not_shown_whatever_field_it_was_pasted_into() {
+    let key = "\"-----BEGIN OPENSSH PRIVATE KEY-----\\nc2VjcmV0\\n-----END OPENSSH PRIVATE KEY-----\"";
+    for (from, to) in [
+        ("nodeSSHPrivateKeys: edge-node-ssh", format!("nodeSSHPrivateKeys: {key}")),
+        ("caSecret: edge-oidc-ca", format!("caSecret: {key}")),
+        ("nodePort: 30556", format!("nodePort: 30556\n        nodeLabels: {{a: {key}}}")),
+    ] {
+        let message = edge_with(from, &to).refused();
+
+        assert!(!message.contains("c2VjcmV0"), "{message}");
+        assert_says(&message, &["a private key does not belong into git", "--> sites/lab/clusters/edge.yaml:"]);
+    }
+}
+
+#[test]
+fn a_character_that_cannot_be_seen() {
+    for character in ["\\x7F", "\\u200E\\u0085", "\\uFEFF", "\\u2028", "\\e"] {
+        let from = "operator@lab.example.com";
+        let line = format!(
+            "- \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L a{character}\""
+        );
+        let repo = edge_with(from, &format!("{from}\n          {line}"));
+
+        let message = repo.refused();
+
+        assert_says(&message, &["has a character that cannot be seen", "--> sites/lab/clusters/edge.yaml:49:"]);
+    }
+}
+
+#[test]
+fn an_address_of_the_base_cluster_that_nobody_reaches() {
+    for address in ["0.0.0.0", "\"::\"", "127.0.0.1", "224.0.0.1"] {
+        let repo = edge_with("clusterIP: 192.0.2.10", &format!("clusterIP: {address}"));
+
+        assert_says(&repo.refused(), &["is not an IP address that others reach"]);
     }
 }
 

@@ -149,6 +149,36 @@ fn a_template_included_by_one_of_ours_that_uses_what_it_is_not_given() {
 }
 
 #[test]
+fn a_configuration_that_is_no_yaml() {
+    let repo = with_template("auth/config.yaml", "issuer: [{{ issuer }}\n");
+
+    assert_says(&repo.refused(), &["auth/config.yaml so that it is not YAML", "--> own/auth/config.yaml"]);
+}
+
+#[test]
+fn a_template_that_renders_to_nothing_though_a_kustomization_lists_its_file() {
+    for (template, file) in [
+        ("loadbalancer/haproxy.cfg", "clusters/tenant-a/edge/loadbalancer-worker/kustomization.yaml lists haproxy.cfg"),
+        ("auth/rbac.yaml", "clusters/tenant-a/edge/auth/kustomization.yaml lists rbac.yaml"),
+        ("crds/dex/crds.yaml", "crds/dex/kustomization.yaml lists crds.yaml"),
+    ] {
+        let repo = with_template(template, "{# nothing #}\n");
+
+        assert_says(&repo.refused(), &[&format!("what would be {file}, which no template renders")]);
+    }
+}
+
+#[test]
+fn a_template_without_a_final_newline_gets_one() {
+    let repo = with_template("loadbalancer/haproxy.cfg", "defaults\n  mode tcp");
+
+    repo.generate(&[]).expect(0);
+
+    let file = "overlays/clusters/tenant-a/edge/loadbalancer-worker/haproxy.cfg";
+    assert!(repo.read(file).ends_with("mode tcp\n"));
+}
+
+#[test]
 fn a_template_with_a_variable_for_flux() {
     let repo = with_template("loadbalancer/haproxy.cfg", "global\n  log ${SYSLOG}\n");
 

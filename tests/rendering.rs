@@ -281,11 +281,20 @@ fn node_labels_say_on_which_nodes_a_service_runs() {
     let pod = &deployment["spec"]["template"]["spec"];
     let expected = [("kubernetes.io/os", "linux"), ("node-role.example.com/edge-services", "")];
     assert_eq!(strings(&pod["nodeSelector"]), BTreeMap::from(expected));
-    assert!(pod.get("tolerations").is_none());
 }
 
 #[test]
-fn without_node_labels_a_service_runs_on_control_plane_nodes_and_tolerates_their_taints() {
+fn every_service_tolerates_the_taints_of_control_plane_nodes_as_node_labels_may_choose_them() {
+    for (file, deployment) in all_objects().filter(|(_, object)| object["kind"].as_str() == Some("Deployment")) {
+        let tolerations = deployment["spec"]["template"]["spec"]["tolerations"].as_sequence().unwrap().iter();
+
+        let tolerated: Vec<&str> = tolerations.map(|taint| taint["key"].as_str().unwrap()).collect();
+        assert_eq!(tolerated, ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"], "{file}");
+    }
+}
+
+#[test]
+fn without_node_labels_a_service_runs_on_control_plane_nodes() {
     for service in ["auth", "jumphost", "loadbalancer-controlplane", "loadbalancer-worker"] {
         let file = format!("clusters/tenant-a/edge/{service}/deployment.yaml");
         let deployment = only(&GENERATED["quickstart"], &file);
@@ -293,9 +302,6 @@ fn without_node_labels_a_service_runs_on_control_plane_nodes_and_tolerates_their
         let pod = &deployment["spec"]["template"]["spec"];
         let selector = strings(&pod["nodeSelector"]);
         assert_eq!(selector, BTreeMap::from([("node-role.kubernetes.io/control-plane", "")]), "{service}");
-        let tolerated: Vec<&str> =
-            pod["tolerations"].as_sequence().unwrap().iter().map(|taint| taint["key"].as_str().unwrap()).collect();
-        assert_eq!(tolerated, ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"], "{service}");
     }
 }
 

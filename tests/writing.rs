@@ -42,7 +42,7 @@ fn the_first_run_writes_the_labels_and_the_services_and_nothing_else() {
     overlays/clusters/tenant-a/edge/auth/kubeadm/kustomization.yaml
     overlays/clusters/tenant-a/edge/auth/kubeadm/oidc.yaml
     overlays/clusters/tenant-a/edge/auth/kustomization.yaml
-    overlays/clusters/tenant-a/edge/auth/pod-disruption-budget.yaml
+    overlays/clusters/tenant-a/edge/auth/poddisruptionbudget.yaml
     overlays/clusters/tenant-a/edge/auth/rbac.yaml
     overlays/clusters/tenant-a/edge/auth/service.yaml
     overlays/clusters/tenant-a/edge/jumphost/authorized_keys

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use sipgen::render::{templates, values};
 use sipgen::report;
 
-use super::{Failure, Outcome, print};
+use super::{Failure, Outcome, print, say};
 
 /// Show the built-in templates and what they are given
 ///
@@ -38,7 +38,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match &arguments.command {
         Command::List => templates::names().for_each(|name| print(format_args!("{name}\n"))),
         Command::Show { name } => print(templates::embedded(name).ok_or_else(|| unknown(name))?),
-        Command::Values { name } => print(report::given(&values::given(name).ok_or_else(|| unknown(name))?)),
+        Command::Values { name } => match values::given(name).ok_or_else(|| unknown(name))?.as_slice() {
+            [] => say(format_args!("{name} is given nothing\n")),
+            given => print(report::given(given)),
+        },
     }
     Ok(Outcome::Yes)
 }

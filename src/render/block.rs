@@ -6,6 +6,9 @@ use minijinja::{Error, ErrorKind};
 /// The filter `block`: what follows a key and its colon, the entries of mappings and lists on lines of their own, at
 /// an indentation. Scalars are JSON, as everywhere in our YAML.
 pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
+    if value.is_undefined() {
+        return Err(Error::new(ErrorKind::UndefinedError, "there is no such value"));
+    }
     let mut text = String::new();
     write(&mut text, value, indentation)?;
     Ok(Value::from_safe_string(text))

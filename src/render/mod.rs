@@ -5,12 +5,14 @@
 //! * `templates`: the templates themselves, ours and those by which a repo replaces them.
 //! * `block`: values as YAML, for templates.
 //! * `values`: what templates are given, for those who write their own.
+//! * `listed`: kustomizations list what is there.
 //! * `verify`: what was rendered is read back before anybody writes it.
 //!
 //! The disk is not known here.
 
 mod block;
 mod hosts;
+mod listed;
 mod services;
 pub mod templates;
 pub mod values;
@@ -60,6 +62,10 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
         unreadable.map(|unreadable| unreadable.finding(path)).into_iter().chain(variable(path, text))
     });
     findings.par_extend(unfit);
+    // What could not be rendered is missing, of course.
+    if !findings.iter().any(Finding::is_error) {
+        findings.extend(listed::check(site, &tree));
+    }
     (tree, findings)
 }
 

@@ -30,7 +30,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "auth/kubeadm/kustomization.yaml",
     "auth/kubeadm/oidc.yaml",
     "auth/kustomization.yaml",
-    "auth/pod-disruption-budget.yaml",
+    "auth/poddisruptionbudget.yaml",
     "auth/rbac.yaml",
     "auth/service.yaml",
     "cluster/kustomization.yaml",

@@ -53,6 +53,12 @@ pub(super) fn manifests(text: &str) -> Result<(), Unreadable> {
     any.then_some(()).ok_or_else(empty)
 }
 
+/// Reads a text back that is YAML of another program's.
+pub(super) fn yaml(text: &str) -> Result<(), Unreadable> {
+    let unreadable = |error: yaml_serde::Error| Unreadable { what: "YAML".to_owned(), reason: error.to_string() };
+    yaml_serde::from_str::<Value>(text).map(drop).map_err(unreadable)
+}
+
 /// What every object has.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,8 +1,7 @@
-//! Fields of a SIPCluster that its current generation does not have, and values that would not reach the cluster.
+//! Fields of a SIPCluster that its current generation does not have.
 //!
-//! The API server drops such fields silently, and so would parsing. But a field that is dropped is a wish that is
-//! not met, such as one for different racks, and the resource may be of an older generation altogether. Values
-//! with `${` are what Flux replaces in all that it applies.
+//! The API server drops them silently, and so would parsing. But a field that is dropped is a wish that is not
+//! met, such as one for different racks, and the resource may be of an older generation altogether.
 
 use schemars::schema_for;
 use serde_json::Value as Schema;
@@ -10,14 +9,13 @@ use yaml_serde::Value;
 
 use crate::api::sipcluster::SIPClusterSpec;
 use crate::finding::Finding;
-use crate::layout;
 use crate::source::{Origin, Step};
 
 /// What is wrong with the fields of a SIPCluster's spec.
 pub(super) struct Misfit {
     pub(super) findings: Vec<Finding>,
-    /// Whether it is of an older generation, so that no other mistake in it means anything.
-    pub(super) is_older: bool,
+    /// Whether no other mistake in the spec means anything until these are mended.
+    pub(super) alone: bool,
 }
 
 /// Fields that only older generations have, below `spec` or a node set, with the generation and what to do.
@@ -44,7 +42,7 @@ pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
         let finding = Finding::error(format!("the SIPCluster is {generation}: it has the field `{field}`"))
             .at(origin.at(route.clone()))
             .help(format!("only the generation of mid-2021 and later can be read: {today}"));
-        return Misfit { findings: vec![finding], is_older: true };
+        return Misfit { findings: vec![finding], alone: true };
     }
     let unknown_field = |route: Vec<Step>| {
         let name = match route.last() {
@@ -55,41 +53,7 @@ pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
             .at(origin.at(route))
             .help("correct its name, or remove it: the API server would drop it")
     };
-    let mut variables = Vec::new();
-    collect_variables(spec, &mut vec!["spec".into()], &mut variables);
-    let variable = |route: Vec<Step>| {
-        Finding::error("the text has `${` in it, and Flux would put a variable there")
-            .at(origin.at(route))
-            .help("sipgen knows no variables: write the value itself")
-    };
-    let findings = unknown.into_iter().map(unknown_field).chain(variables.into_iter().map(variable)).collect();
-    Misfit { findings, is_older: false }
-}
-
-/// The routes to all texts, keys included, that have a variable for Flux.
-fn collect_variables(value: &Value, route: &mut Vec<Step>, variables: &mut Vec<Vec<Step>>) {
-    match value {
-        Value::String(text) if text.contains(layout::VARIABLE) => variables.push(route.clone()),
-        Value::Mapping(map) => {
-            for (key, value) in map {
-                let Some(key) = key.as_str() else { continue };
-                route.push(key.into());
-                if key.contains(layout::VARIABLE) {
-                    variables.push(route.clone());
-                }
-                collect_variables(value, route, variables);
-                route.pop();
-            }
-        }
-        Value::Sequence(items) => {
-            for (index, item) in items.iter().enumerate() {
-                route.push(index.into());
-                collect_variables(item, route, variables);
-                route.pop();
-            }
-        }
-        _ => {}
-    }
+    Misfit { findings: unknown.into_iter().map(unknown_field).collect(), alone: false }
 }
 
 fn collect_unknown(value: &Value, schema: &Schema, root: &Schema, route: &mut Vec<Step>, unknown: &mut Vec<Vec<Step>>) {

@@ -9,6 +9,7 @@
 //! * `state`: what the last run wrote, which is who has which host.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `fields`: those of a SIPCluster that its current generation does not have.
+//! * `unwritable`: texts that must not reach a file.
 //! * `clashes`: what two services cannot both have.
 //!
 //! How hosts are chosen is not known here.
@@ -26,6 +27,7 @@ mod request;
 mod selector;
 pub mod settings;
 pub mod state;
+mod unwritable;
 
 use std::collections::BTreeMap;
 

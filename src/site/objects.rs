@@ -10,6 +10,7 @@ use super::builds::Builds;
 use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::networks::NetworkSecret;
+use super::unwritable::unwritable;
 use crate::api::assignment::PRIORITY;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
@@ -204,10 +205,23 @@ fn cluster(document: &Document<'_>) -> Option<Object> {
     if spec.is_err() && document.looks_like_template() {
         return Some(Object::ClusterTemplate(origin));
     }
-    let misfit = document
-        .parse::<yaml_serde::Value>()
-        .map_or(Misfit { findings: Vec::new(), is_older: false }, |value| fields::misfit(&value["spec"], &origin));
-    let spec = (!misfit.is_older).then(|| spec.map(|with| Box::new(with.spec)));
+    let misfit = match document.parse::<yaml_serde::Value>() {
+        Ok(value) => {
+            // First, and alone: other findings might show what must not be seen.
+            let unwritable = unwritable(&value["spec"], &origin);
+            if unwritable.is_empty() {
+                fields::misfit(&value["spec"], &origin)
+            } else {
+                Misfit { findings: unwritable, alone: true }
+            }
+        }
+        // Such as a key that stands twice where any key may stand, of which one would be ignored.
+        Err(error) if spec.is_ok() => {
+            Misfit { findings: vec![unreadable(&origin, &error, sipcluster::KIND)], alone: false }
+        }
+        Err(_) => Misfit { findings: Vec::new(), alone: false },
+    };
+    let spec = (!misfit.alone).then(|| spec.map(|with| Box::new(with.spec)));
     Some(Object::Cluster(origin, envelope.metadata, misfit, spec))
 }
 

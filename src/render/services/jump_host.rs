@@ -121,6 +121,7 @@ fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Optio
 
 /// The Secret with the credentials of a host's BMC.
 fn bmc_secret(host: &Host) -> Option<SecretKey> {
+    // The API server takes no other name.
     let name = host.bmc.as_ref()?.credentials_name.parse().ok()?;
     Some(SecretKey { namespace: host.key.namespace.clone(), name })
 }
@@ -181,9 +182,13 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<
 fn reachable_hosts<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Option<Vec<ReachableHost<'a>>> {
     let addressed = renderer.addressed(service)?;
     let mut hosts = Vec::with_capacity(addressed.len());
+    let mut names: BTreeMap<String, &Host> = BTreeMap::new();
+    let mut named = true;
     for (host, role, address) in addressed {
+        let name = name_in(renderer.cluster, host, '.');
+        named &= check_name(renderer, service, host, &name, names.insert(name.clone(), host));
         hosts.push(ReachableHost {
-            name: name_in(renderer.cluster, host, '.'),
+            name,
             namespace: host.key.namespace.as_str(),
             host: host.key.name.as_str(),
             role: role.as_str(),
@@ -192,12 +197,38 @@ fn reachable_hosts<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Option
             credentials: credentials(renderer, service, host),
         });
     }
-    Some(hosts)
+    named.then_some(hosts)
+}
+
+/// Whether a host's name on the jump host is its own, and one of the DNS: ssh, the pod's host aliases and the mount of
+/// credentials go by it.
+fn check_name(renderer: &mut Renderer<'_>, service: &Service, host: &Host, name: &str, other: Option<&Host>) -> bool {
+    let jump_host = service.object_name(&renderer.cluster.key);
+    let message = match other {
+        Some(other) => format!("the hosts {} and {} would both be {name} on {jump_host}", other.key, host.key),
+        None if name.parse::<ObjectName>().is_ok() => return true,
+        None => format!("the name of host {} is too long for {jump_host}, with its namespace before it", host.key),
+    };
+    let finding = Finding::error(message)
+        .at(host.origin.at(["metadata", "name"]))
+        .help("on a jump host, hosts of other namespaces are called NAMESPACE.NAME: rename one of them");
+    renderer.findings.push(match other {
+        Some(other) => finding.see(other.origin.at(["metadata", "name"]), "the other one"),
+        None => finding,
+    });
+    false
 }
 
 /// How a host's BMC is reached. One whose address cannot be read is left out: the host itself works.
 fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
     let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
+    if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {
+        renderer.findings.push(
+            Finding::warning(format!("the credentialsName of host {} is no name of a Secret", host.key))
+                .at(host.origin.at(["spec", "bmc", "credentialsName"]))
+                .help("name the Secret with the BMC's `username` and `password`; until then the host has no power control"),
+        );
+    }
     let parsed = Bmc::parse(&bmc.address, bmc.disable_certificate_verification);
     if parsed.is_none() {
         renderer.findings.push(

@@ -116,9 +116,14 @@ fn rendered(
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let text = with_header(&text, &made_from.to_string());
-    if file.extension() == Some("yaml") && !is_configuration(template) && !site.state.has(file, &text) {
-        verify::manifests(&text).map_err(|unreadable| match templates.own_file(template) {
+    let mut text = with_header(&text, &made_from.to_string());
+    // HAProxy refuses a file without.
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if file.extension() == Some("yaml") && !site.state.has(file, &text) {
+        let read = if is_configuration(template) { verify::yaml(&text) } else { verify::manifests(&text) };
+        read.map_err(|unreadable| match templates.own_file(template) {
             Some(own) => unreadable.of_template(own, file),
             None => unreadable.finding(file),
         })?;
@@ -193,25 +198,6 @@ impl<'a> Renderer<'a> {
         };
         let directory = layout::cluster_directory(&self.cluster.key).join(service.directory());
         self.files_below(templates, &directory, &context);
-        self.check_size(service, &directory);
-    }
-
-    /// The files that are no manifests become one ConfigMap.
-    fn check_size(&mut self, service: &Service, directory: &Utf8Path) {
-        const MOST_BYTES: usize = 1024 * 1024;
-        let files = self.tree.iter().filter(|(file, _)| file.starts_with(directory));
-        let configuration = files.filter(|(file, _)| file.extension() != Some("yaml"));
-        let bytes: usize = configuration.map(|(_, text)| text.len()).sum();
-        if bytes > MOST_BYTES {
-            self.findings.push(
-                Finding::error(format!(
-                    "the configuration of {} has {bytes} bytes, and a ConfigMap holds {MOST_BYTES}",
-                    service.object_name(&self.cluster.key)
-                ))
-                .at(self.cluster.origin.at(service.route()))
-                .help("ask for fewer ports, or divide them among several services: each takes a line for each host"),
-            );
-        }
     }
 
     /// Renders what other manifests need of the cluster, for those of the tenant to include.

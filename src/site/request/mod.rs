@@ -13,7 +13,7 @@ use kube::core::Selector;
 use super::cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
 use super::selector;
 use crate::api::assignment::PRIORITY;
-use crate::api::names::{ClusterKey, NodePort, ObjectName, Role, is_label_key, is_label_value};
+use crate::api::names::{ClusterKey, Invalid, NodePort, ObjectName, Role, is_label_key, is_label_value};
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::Finding;
 use crate::source::{Origin, Step};
@@ -248,11 +248,12 @@ impl Check<'_> {
 
     fn cluster_ip(&mut self, service: &sipcluster::Service, route: &Route) -> Option<IpAddr> {
         let text = service.cluster_ip.as_deref().filter(|text| !text.is_empty())?;
-        let address = text.parse().ok();
+        let is_reachable = |ip: &IpAddr| !ip.is_unspecified() && !ip.is_loopback() && !ip.is_multicast();
+        let address = text.parse().ok().filter(is_reachable);
         if address.is_none() {
             self.error(
                 below(route, ["clusterIP".into()]),
-                format!("`{text}` is not an IP address"),
+                format!("`{text}` is not an IP address that others reach"),
                 "write the base cluster's address under which its NodePorts are reached",
             );
         }
@@ -292,10 +293,15 @@ impl Check<'_> {
         match name.parse() {
             Ok(name) => Some(name),
             Err(error) => {
-                let route = below(route, [field.into()]);
-                self.error(route, format!("`{name}` {error}"), "name a Secret in the cluster's namespace");
+                self.not_a_secret_name(below(route, [field.into()]), &error);
                 None
             }
         }
+    }
+
+    /// The text is not shown: it may be the secret itself, pasted by mistake.
+    fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
+        let help = "name a Secret in the cluster's namespace";
+        self.error(route, format!("this is no name of a Secret: it {error}"), help);
     }
 }

@@ -88,9 +88,6 @@ impl Check<'_> {
     }
 
     fn client_texts(&mut self, client: &auth::StaticClient, route: &Route) {
-        self.no_braces(&client.id, &below(route, ["id".into()]));
-        self.no_braces(client.name.as_deref().unwrap_or_default(), &below(route, ["name".into()]));
-        self.no_braces(client.logo_url.as_deref().unwrap_or_default(), &below(route, ["logoURL".into()]));
         for (index, uri) in client.redirect_uris.iter().flatten().enumerate() {
             let route = below(route, ["redirectURIs".into(), index.into()]);
             let is_uri = uri.split_once(':').is_some_and(|(scheme, rest)| {

@@ -54,7 +54,7 @@ impl Check<'_> {
             connectors.push(Connector {
                 kind: connector.kind.clone(),
                 id: connector.id.clone(),
-                name: connector.name.clone().unwrap_or_else(|| connector.id.clone()),
+                name: connector.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| connector.id.clone()),
                 config,
             });
         }
@@ -75,7 +75,6 @@ impl Check<'_> {
             let message = format!("two connectors have the id `{}`", connector.id);
             self.error(id_route(), message, "Dex would use one of them only: choose another id");
         }
-        self.no_braces(connector.name.as_deref().unwrap_or_default(), &below(route, ["name".into()]));
         if matches!(connector.kind.as_str(), "mockCallback" | "mockPassword") {
             self.warn(
                 below(route, ["type".into()]),
@@ -124,13 +123,6 @@ impl Check<'_> {
                 "use LDAPS or startTLS, with the directory's authority as rootCAData",
             ),
             _ => {}
-        }
-    }
-
-    /// Flux would take `${` in what we write for a variable of its own.
-    pub(super) fn no_braces(&mut self, text: &str, route: &Route) {
-        if text.contains("${") {
-            self.error(route.clone(), "the text has `${`, which Flux would replace", "write it without");
         }
     }
 }
@@ -268,11 +260,11 @@ impl Settings<'_, '_> {
         }
     }
 
-    /// What holds for every text: no private key, and no `$` that Dex or Flux would replace by something unmeant.
+    /// What holds for every text: no password in a URL, and no `$` that Dex would replace by something unmeant.
     fn free_of_secrets(&mut self, text: &str, route: &Route) {
-        if values::has_private_key(text) {
-            let help = "put it into a Secret that envFrom names, and write its key as `$NAME`";
-            self.check.error(route.clone(), "a private key does not belong into git", help);
+        if values::has_password(text) {
+            let help = "put the whole URL into a Secret that envFrom names, and write its key as `$NAME`";
+            self.check.error(route.clone(), "a password in a URL does not belong into git", help);
         }
         for dollar in values::dollars(text) {
             match dollar {
@@ -283,10 +275,6 @@ impl Settings<'_, '_> {
                     "name the Secret that has it: `envFrom: [NAME]`",
                 ),
                 Dollar::Variable(_) => {}
-                Dollar::Braces => {
-                    let help = "write `$NAME` for an environment variable of Dex";
-                    self.check.error(route.clone(), "the setting has `${`, which Flux would replace", help);
-                }
                 Dollar::Vanishing(next) => self.check.error(
                     route.clone(),
                     format!("Dex would replace `${next}` by nothing"),
@@ -302,7 +290,6 @@ impl Settings<'_, '_> {
             Value::Object(config) => {
                 for (key, value) in config {
                     let route = below(route, [key.as_str().into()]);
-                    self.check.no_braces(key, &route);
                     if values::sounds_secret(key) && !value.is_null() {
                         self.secret(value, &route);
                     } else {

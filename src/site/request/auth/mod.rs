@@ -132,8 +132,7 @@ impl Check<'_> {
                 Ok(secret) if secrets.contains(&secret) => {}
                 Ok(secret) => secrets.push(secret),
                 Err(error) => {
-                    let message = format!("`{name}` {error}");
-                    self.error(below(&route, [index.into()]), message, "name a Secret in the cluster's namespace");
+                    self.not_a_secret_name(below(&route, [index.into()]), &error);
                 }
             }
         }

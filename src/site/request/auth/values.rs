@@ -5,8 +5,6 @@
 pub(super) enum Dollar<'a> {
     /// `$NAME`: the value of an environment variable.
     Variable(&'a str),
-    /// `${`: another way to write that, and one that Flux takes for its own.
-    Braces,
     /// `$1`, `$$` and such: replaced by nothing.
     Vanishing(char),
 }
@@ -19,7 +17,6 @@ pub(super) fn dollars(text: &str) -> Vec<Dollar<'_>> {
         rest = after;
         let Some(first) = after.chars().next() else { break };
         match first {
-            '{' => found.push(Dollar::Braces),
             '0'..='9' | '*' | '#' | '$' | '@' | '!' | '?' | '-' => {
                 found.push(Dollar::Vanishing(first));
                 rest = &after[1..];
@@ -46,9 +43,10 @@ pub(super) fn is_variable_name(text: &str) -> bool {
         && text.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
 }
 
-/// Whether a private key stands in a text.
-pub(super) fn has_private_key(text: &str) -> bool {
-    text.contains("PRIVATE KEY-----")
+/// Whether a text is a URL with a user's password in it.
+pub(super) fn has_password(text: &str) -> bool {
+    let authority = text.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+    authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.contains(':'))
 }
 
 /// Whether a setting of this name is likely to be a secret.
@@ -61,13 +59,14 @@ pub(super) fn sounds_secret(name: &str) -> bool {
         "pw",
         "token",
         "credential",
-        "credentials",
         "apikey",
         "accesskey",
+        "secretkey",
         "privatekey",
     ];
     let name = name.to_ascii_lowercase().replace(['_', '-'], "");
-    ENDINGS.iter().any(|ending| name.ends_with(ending))
+    let one = name.strip_suffix('s').unwrap_or(&name);
+    ENDINGS.iter().any(|ending| one.ends_with(ending))
 }
 
 /// The seconds of a duration as Go writes it: numbers with units, such as `1h30m`.
@@ -102,7 +101,6 @@ mod tests {
         for (text, expected) in [
             ("$NAME", vec![Variable("NAME")]),
             ("cn=$USER,dc=$DC.example", vec![Variable("USER"), Variable("DC")]),
-            ("${NAME}", vec![Braces]),
             ("a$$b", vec![Vanishing('$')]),
             ("$1st", vec![Vanishing('1')]),
             ("$$NAME", vec![Vanishing('$')]),
@@ -140,7 +138,9 @@ mod tests {
 
     #[test]
     fn what_sounds_like_a_secret_is_told_from_what_does_not() {
-        for name in ["clientSecret", "bindPW", "keystonePassword", "api_key", "accessToken"] {
+        for name in
+            ["clientSecret", "bindPW", "keystonePassword", "api_key", "accessToken", "passwords", "clientSecretKey"]
+        {
             assert!(sounds_secret(name), "{name}");
         }
         for name in ["clientID", "tokenURL", "userIDKey", "groupsKey", "passwordPrompt"] {

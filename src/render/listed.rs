@@ -1,0 +1,104 @@
+//! That kustomizations list what is there: a template that renders to nothing makes no file, and a ConfigMap has a
+//! largest size.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use super::Tree;
+use crate::finding::Finding;
+use crate::layout;
+use crate::site::Site;
+
+/// What a ConfigMap holds, in bytes.
+const MOST_BYTES: usize = 1024 * 1024;
+
+/// The files that a kustomization of a service lists.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kustomization {
+    #[serde(default)]
+    resources: Vec<String>,
+    #[serde(default)]
+    config_map_generator: Vec<ConfigMapGenerator>,
+}
+
+#[derive(Deserialize)]
+struct ConfigMapGenerator {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    files: Vec<String>,
+}
+
+/// What is wrong with the kustomizations that come from templates.
+pub(super) fn check(site: &Site, tree: &Tree) -> Vec<Finding> {
+    let from_template =
+        |path: &Utf8Path| path.file_name() == Some(layout::KUSTOMIZATION) && !path.starts_with(layout::HOSTS);
+    let kustomizations = tree.par_iter().filter(|(path, _)| from_template(path));
+    kustomizations
+        .filter_map(|(path, text)| {
+            let kustomization: Kustomization = yaml_serde::from_str(text).ok()?;
+            Some(misfits(site, tree, path, path.parent()?, &kustomization))
+        })
+        .flatten()
+        .collect()
+}
+
+fn misfits(
+    site: &Site,
+    tree: &Tree,
+    path: &Utf8Path,
+    directory: &Utf8Path,
+    kustomization: &Kustomization,
+) -> Vec<Finding> {
+    let files =
+        kustomization.config_map_generator.iter().flat_map(|generator| &generator.files).map(|file| source(file));
+    let listed = kustomization.resources.iter().map(String::as_str).chain(files);
+    let missing =
+        listed.filter(|entry| !entry.starts_with("..") && below(tree, &directory.join(entry)).next().is_none());
+    let mut found: Vec<Finding> = missing
+        .map(|entry| {
+            Finding::error(format!("what would be {path} lists {entry}, which no template renders"))
+                .help("a template that renders to nothing makes no file; leave the entry out then, or render something")
+        })
+        .collect();
+    for generator in &kustomization.config_map_generator {
+        let texts = generator.files.iter().filter_map(|file| tree.get(&directory.join(source(file))));
+        let bytes: usize = texts.map(String::len).sum();
+        if bytes > MOST_BYTES {
+            let name = &generator.name;
+            let message = format!("the ConfigMap {name} would have {bytes} bytes, and one holds {MOST_BYTES}");
+            found.push(Finding::error(message).help(
+                "ask for less: a load balancer's has a line for each port and host, which several services can share",
+            ));
+        }
+    }
+    found.into_iter().map(|finding| of_service(site, path, finding)).collect()
+}
+
+/// The file of an entry `KEY=FILE` or `FILE`.
+fn source(entry: &str) -> &str {
+    entry.split_once('=').map_or(entry, |(_, file)| file)
+}
+
+/// A file, or those of a directory.
+fn below<'a>(tree: &'a Tree, path: &Utf8Path) -> impl Iterator<Item = (&'a Utf8PathBuf, &'a String)> {
+    let path = path.to_owned();
+    tree.range(path.clone()..).take_while(move |(file, _)| file.starts_with(&path))
+}
+
+/// Says whose service a finding is about, and where that is asked for.
+fn of_service(site: &Site, path: &Utf8Path, finding: Finding) -> Finding {
+    let Some(key) = layout::cluster_of(path) else { return finding };
+    let cluster = site.clusters.get(&key).and_then(|request| request.cluster.as_ref());
+    let service = cluster.and_then(|cluster| {
+        let directory = |name: String| layout::cluster_directory(&key).join(name);
+        let service = cluster.services.iter().find(|service| path.starts_with(directory(service.directory())))?;
+        Some(cluster.origin.at(service.route()))
+    });
+    match service {
+        Some(place) => finding.at(place).of(&key),
+        None => finding.of(&key),
+    }
+}

@@ -1,0 +1,68 @@
+//! Texts that must not reach a file, whatever field of a SIPCluster they stand in. Not even a part of them is shown.
+
+use yaml_serde::Value;
+
+use crate::finding::Finding;
+use crate::layout;
+use crate::source::{Origin, Step};
+
+/// What is wrong with the texts of a SIPCluster's spec.
+pub(super) fn unwritable(spec: &Value, origin: &Origin) -> Vec<Finding> {
+    let mut found = Vec::new();
+    collect(spec, &mut vec!["spec".into()], &mut |text, route| {
+        found.extend(
+            reason(text).map(|(message, help)| Finding::error(message).at(origin.at(route.to_vec())).help(help)),
+        );
+    });
+    found
+}
+
+fn reason(text: &str) -> Option<(&'static str, &'static str)> {
+    if text.contains(layout::VARIABLE) {
+        Some((
+            "the text has `${` in it, and Flux would put a variable there",
+            "sipgen knows no variables: write the value itself; or in a connector's settings `$NAME`, for a variable \
+             of Dex's",
+        ))
+    } else if text.contains("PRIVATE KEY-----") {
+        Some((
+            "a private key does not belong into git",
+            "put it into a Secret of the base cluster, and name that; make a new key if this one was pushed",
+        ))
+    } else if text.contains(is_invisible) {
+        Some((
+            "the text has a character that cannot be seen, and that not every reader of YAML takes",
+            "write the text anew by hand; such characters come along when it is copied",
+        ))
+    } else {
+        None
+    }
+}
+
+fn is_invisible(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\r' | '\t') || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
+}
+
+/// Hands over every text, the keys of mappings included, with the route to it.
+fn collect(value: &Value, route: &mut Vec<Step>, take: &mut impl FnMut(&str, &[Step])) {
+    match value {
+        Value::String(text) => take(text, route),
+        Value::Mapping(map) => {
+            for (key, value) in map {
+                let Some(key) = key.as_str() else { continue };
+                route.push(key.into());
+                take(key, route);
+                collect(value, route, take);
+                route.pop();
+            }
+        }
+        Value::Sequence(items) => {
+            for (index, item) in items.iter().enumerate() {
+                route.push(index.into());
+                collect(item, route, take);
+                route.pop();
+            }
+        }
+        _ => {}
+    }
+}
