@@ -18,6 +18,8 @@ const OBSERVED: &str = "observed";
 pub const CRDS: &str = "crds";
 /// The file that makes a directory a kustomization.
 pub const KUSTOMIZATION: &str = "kustomization.yaml";
+/// The file of the Service in a service's directory.
+pub const SERVICE: &str = "service.yaml";
 /// The file of the hosts in a directory of observed hosts.
 pub const OBSERVED_HOSTS: &str = "hosts.yaml";
 /// The patches that take labels off declared hosts, beside the clusters' patches.

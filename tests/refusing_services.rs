@@ -5,7 +5,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use support::{Repo, assert_says, edge_with, edge_with_behind};
+use support::{EDGE, Repo, assert_says, edge_with, edge_with_behind};
 
 /// The quickstart after its first run, with a second cluster that has services only.
 fn with_a_second_cluster(services: &str) -> Repo {
@@ -38,6 +38,39 @@ fn a_node_port_that_two_services_of_a_cluster_ask_for() {
 
     1 error in tenant-a/edge: no file was changed
     ");
+}
+
+#[test]
+fn a_node_port_that_goes_from_one_service_to_another_is_warned_of() {
+    let repo = Repo::of_fixture("quickstart");
+    let edge = repo.read(EDGE);
+    let (before, entry) = edge.split_once("    jumpHost:\n").unwrap();
+    let (entry, after) = entry.split_once("    auth:\n").unwrap();
+    let second = entry.replace("nodePort: 30022", "nodePort: 30023");
+    repo.write(EDGE, &format!("{before}    jumpHost:\n{entry}{second}    auth:\n{after}"));
+    repo.generate(&[]).expect(0);
+    repo.write(EDGE, &format!("{before}    jumpHost:\n{second}    auth:\n{after}"));
+
+    let run = repo.generate(&["--check"]).expect(1);
+
+    assert_says(
+        &run.stderr,
+        &[
+            "warning: NodePort 30023 would go from clusters/tenant-a/edge/jumphost2 to jumphost-edge",
+            "--> sites/lab/clusters/edge.yaml:41:9",
+            "let the other Service go first",
+        ],
+    );
+}
+
+#[test]
+fn a_node_port_that_a_service_keeps_or_gives_up_is_not_warned_of() {
+    let repo = Repo::generated("quickstart");
+    repo.replace(EDGE, "nodePort: 30022", "nodePort: 30024");
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert!(!run.stderr.contains("warning"), "{}", run.stderr);
 }
 
 #[test]

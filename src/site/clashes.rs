@@ -1,13 +1,18 @@
 //! What two services cannot both have.
 //!
-//! NodePorts are opened on every node of the base cluster, so no two Services of a repo may ask for one. Dex
-//! keeps its state in its namespace, so two of them in one namespace share it.
+//! NodePorts are opened on every node of the base cluster, so no two Services of a repo may ask for one, and none
+//! may take that of another while it is still there. Dex keeps its state in its namespace, so two of them in one
+//! namespace share it.
 
 use std::collections::BTreeMap;
 
+use camino::Utf8PathBuf;
+
+use super::State;
 use super::cluster::{Cluster, Service, ServiceKind};
 use crate::api::names::{Namespace, NodePort};
 use crate::finding::Finding;
+use crate::layout;
 
 /// The NodePorts that more than one service asks for, as a finding for each pair of services.
 pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
@@ -48,6 +53,35 @@ pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec
         if one.key == two.key { finding } else { finding.of(&one.key) }
     };
     shared.into_iter().map(describe).collect()
+}
+
+/// The NodePorts that go from one service to another, as a warning for each pair of services. Services of a kind are
+/// told by their order, so an entry that is removed from the list or moved in it lets others move, too.
+pub(super) fn moved_node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>, state: &State) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for cluster in clusters {
+        for service in &cluster.services {
+            let directory = layout::cluster_directory(&cluster.key).join(service.directory());
+            let mut moved: BTreeMap<&Utf8PathBuf, Vec<NodePort>> = BTreeMap::new();
+            for port in service.node_ports() {
+                if let Some(holder) = state.node_ports.get(port).filter(|holder| **holder != directory) {
+                    moved.entry(holder).or_default().push(*port);
+                }
+            }
+            findings.extend(moved.into_iter().map(|(holder, ports)| {
+                let name = service.object_name(&cluster.key);
+                Finding::warning(format!("{} would go from {holder} to {name}", describe_ports(&ports)))
+                    .at(cluster.origin.at(service.route()))
+                    .help(
+                        "the API server refuses that while the other Service has it, and agents delete last: choose \
+                         other NodePorts, or let the other Service go first, in a commit of its own. New entries of a \
+                         kind belong to the end of the list",
+                    )
+                    .of(&cluster.key)
+            }));
+        }
+    }
+    findings
 }
 
 /// The namespaces in which more than one Dex would run. They would share their signing keys, clients and

@@ -102,11 +102,13 @@ impl Site {
             clusters.insert(key, Request { origin, cluster });
         }
         let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
-        findings.extend(clashes::node_ports(valid.clone()));
-        findings.extend(clashes::dex_storage(valid));
+        let contested = clashes::node_ports(valid.clone());
+        findings.extend(clashes::dex_storage(valid.clone()));
 
         let (state, found) = State::read(worktree, &settings.output)?;
         findings.extend(found);
+        // One that two ask for moves in any case.
+        findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
         findings.extend(mistaken_for_templates(worktree, &state, &clusters, &objects.templates));
         Ok((Self { settings, clusters, inventory, state }, findings))
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host;
-use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::api::names::{ClusterKey, HostKey, NodePort, Role};
 use crate::finding::Finding;
 use crate::layout;
 use crate::source::{Document, FirstLook, Origin, Place, ReadError, Worktree};
@@ -25,6 +25,8 @@ pub struct State {
     pub unlabelled: BTreeSet<HostKey>,
     /// The files of each cluster, of its hosts and of its services, relative to the output directory.
     pub files: BTreeMap<ClusterKey, Vec<Utf8PathBuf>>,
+    /// The directory, relative to the output directory, of the service that has each NodePort.
+    pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
     /// The fingerprint of every file's content, by path relative to the output directory.
     fingerprints: HashMap<Utf8PathBuf, u64>,
 }
@@ -64,10 +66,19 @@ struct Metadata {
     annotations: BTreeMap<String, String>,
 }
 
+/// What is seen of every file.
+struct File {
+    /// Relative to the output directory.
+    path: Utf8PathBuf,
+    fingerprint: u64,
+    /// Whether it should have hosts and is empty.
+    emptied: bool,
+    node_ports: Vec<NodePort>,
+}
+
 /// What one file or one generated document says.
 enum Entry {
-    /// Path relative to the output directory, fingerprint, and whether it should have hosts and is empty.
-    File(Utf8PathBuf, u64, bool),
+    File(File),
     Held(HostKey, Held),
     Released(HostKey, Release),
     Unlabelled(HostKey),
@@ -87,26 +98,31 @@ impl State {
             let has_hosts = below.starts_with(layout::HOSTS)
                 && below.extension() == Some("yaml")
                 && below.file_name() != Some(layout::KUSTOMIZATION);
-            FirstLook {
-                says: Some(Entry::File(below.to_owned(), fingerprint(content), has_hosts && content.is_empty())),
-                read: has_hosts && layout::is_ours(content),
-            }
+            let file = File {
+                path: below.to_owned(),
+                fingerprint: fingerprint(content),
+                emptied: has_hosts && content.is_empty(),
+                node_ports: if below.file_name() == Some(layout::SERVICE) { node_ports(content) } else { Vec::new() },
+            };
+            FirstLook { says: Some(Entry::File(file)), read: has_hosts && layout::is_ours(content) }
         };
         let entries = worktree.scan(&files, look, |document| Some(read_entry(&document)))?;
         let mut state = State::default();
         let mut findings = Vec::new();
         for entry in entries {
             match entry {
-                Entry::File(below, fingerprint, emptied) => {
+                Entry::File(File { path, fingerprint, emptied, node_ports }) => {
                     if emptied {
                         // What a crash of the machine may leave, and as a memory worse than none.
-                        let file = output.join(&below);
+                        let file = output.join(&path);
                         findings.push(unreadable("it is empty", &file, Place::File(Arc::from(file.as_path()))));
                     }
-                    if let Some(cluster) = layout::cluster_of(&below) {
-                        state.files.entry(cluster).or_default().push(below.clone());
+                    if let Some(cluster) = layout::cluster_of(&path) {
+                        state.files.entry(cluster).or_default().push(path.clone());
                     }
-                    state.fingerprints.insert(below, fingerprint);
+                    let service = path.parent().unwrap_or(&path);
+                    state.node_ports.extend(node_ports.into_iter().map(|port| (port, service.to_owned())));
+                    state.fingerprints.insert(path, fingerprint);
                 }
                 Entry::Held(host, held) => state.held.entry(host).or_default().push(held),
                 Entry::Released(host, release) => {
@@ -130,6 +146,13 @@ impl State {
     pub fn has(&self, file: &Utf8Path, text: &str) -> bool {
         self.fingerprints.get(file).is_some_and(|there| *there == fingerprint(text.as_bytes()))
     }
+}
+
+/// The NodePorts in the manifest of a Service. Read line by line, as sites have thousands of them.
+fn node_ports(content: &[u8]) -> Vec<NodePort> {
+    let lines = content.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+    let numbers = lines.filter_map(|line| line.trim().strip_prefix("nodePort:")?.trim().parse::<i64>().ok());
+    numbers.filter_map(|number| NodePort::try_from(number).ok()).collect()
 }
 
 /// Tells texts apart, and is small where a site has thousands of them.
