@@ -70,7 +70,8 @@ fn misfits(
             let name = &generator.name;
             let message = format!("the ConfigMap {name} would have {bytes} bytes, and one holds {MOST_BYTES}");
             found.push(Finding::error(message).help(
-                "ask for less: a load balancer's has a line for each port and host, which several services can share",
+                "ask for fewer ports, or divide them among several load balancers: each takes a line for each host; \
+                 or give Dex's certificates by a Secret of envFrom",
             ));
         }
     }
