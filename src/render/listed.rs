@@ -31,18 +31,32 @@ struct ConfigMapGenerator {
     files: Vec<String>,
 }
 
-/// What is wrong with the kustomizations that come from templates.
+/// What is wrong with the kustomizations that come from templates. Those of a directory that is as the disk has it were
+/// looked at when they were written.
 pub(super) fn check(site: &Site, tree: &Tree) -> Vec<Finding> {
     let from_template =
         |path: &Utf8Path| path.file_name() == Some(layout::KUSTOMIZATION) && !path.starts_with(layout::HOSTS);
     let kustomizations = tree.par_iter().filter(|(path, _)| from_template(path));
     kustomizations
         .filter_map(|(path, text)| {
+            let directory = path.parent()?;
+            if is_unchanged(site, tree, directory) {
+                return None;
+            }
             let kustomization: Kustomization = yaml_serde::from_str(text).ok()?;
-            Some(misfits(site, tree, path, path.parent()?, &kustomization))
+            Some(misfits(site, tree, path, directory, &kustomization))
         })
         .flatten()
         .collect()
+}
+
+fn is_unchanged(site: &Site, tree: &Tree, directory: &Utf8Path) -> bool {
+    let Some(cluster) = layout::cluster_of(&directory.join(layout::KUSTOMIZATION)) else { return false };
+    let before =
+        site.state.files.get(&cluster).into_iter().flatten().filter(|file| file.starts_with(directory)).count();
+    let mut now = 0;
+    let same = below(tree, directory).inspect(|_| now += 1).all(|(file, text)| site.state.has(file, text));
+    same && now == before
 }
 
 fn misfits(
