@@ -40,7 +40,7 @@ pub(super) fn check(site: &Site, tree: &Tree) -> Vec<Finding> {
     kustomizations
         .filter_map(|(path, text)| {
             let directory = path.parent()?;
-            if is_unchanged(site, tree, directory) {
+            if is_unchanged(site, tree, path, directory) {
                 return None;
             }
             let kustomization: Kustomization = yaml_serde::from_str(text).ok()?;
@@ -50,8 +50,8 @@ pub(super) fn check(site: &Site, tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-fn is_unchanged(site: &Site, tree: &Tree, directory: &Utf8Path) -> bool {
-    let Some(cluster) = layout::cluster_of(&directory.join(layout::KUSTOMIZATION)) else { return false };
+fn is_unchanged(site: &Site, tree: &Tree, path: &Utf8Path, directory: &Utf8Path) -> bool {
+    let Some(cluster) = layout::cluster_of(path) else { return false };
     let before =
         site.state.files.get(&cluster).into_iter().flatten().filter(|file| file.starts_with(directory)).count();
     let mut now = 0;
@@ -108,8 +108,7 @@ fn of_service(site: &Site, path: &Utf8Path, finding: Finding) -> Finding {
     let Some(key) = layout::cluster_of(path) else { return finding };
     let cluster = site.clusters.get(&key).and_then(|request| request.cluster.as_ref());
     let service = cluster.and_then(|cluster| {
-        let directory = |name: String| layout::cluster_directory(&key).join(name);
-        let service = cluster.services.iter().find(|service| path.starts_with(directory(service.directory())))?;
+        let service = cluster.services.iter().find(|service| path.starts_with(service.path(&key)))?;
         Some(cluster.origin.at(service.route()))
     });
     match service {

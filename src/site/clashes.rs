@@ -12,7 +12,6 @@ use super::State;
 use super::cluster::{Cluster, Service, ServiceKind};
 use crate::api::names::{Namespace, NodePort};
 use crate::finding::Finding;
-use crate::layout;
 
 /// The NodePorts that more than one service asks for, as a finding for each pair of services.
 pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
@@ -61,7 +60,7 @@ pub(super) fn moved_node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>, 
     let mut findings = Vec::new();
     for cluster in clusters {
         for service in &cluster.services {
-            let directory = layout::cluster_directory(&cluster.key).join(service.directory());
+            let directory = service.path(&cluster.key);
             let mut moved: BTreeMap<&Utf8PathBuf, Vec<NodePort>> = BTreeMap::new();
             for port in service.node_ports() {
                 if let Some(holder) = state.node_ports.get(port).filter(|holder| **holder != directory) {

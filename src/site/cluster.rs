@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use camino::Utf8PathBuf;
 use kube::core::Selector;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::auth::Auth;
 use crate::api::names::{ClusterKey, NodePort, ObjectName, Role, SecretKey};
+use crate::layout;
 use crate::source::{Origin, Step};
 
 /// A valid request.
@@ -174,6 +176,11 @@ impl Service {
     pub fn directory(&self) -> String {
         let component = self.kind().component();
         if self.ordinal == 1 { component.to_owned() } else { format!("{component}{}", self.ordinal) }
+    }
+
+    /// Where its files lie, relative to the output directory.
+    pub fn path(&self, cluster: &ClusterKey) -> Utf8PathBuf {
+        layout::cluster_directory(cluster).join(self.directory())
     }
 
     /// The name of its objects in the cluster's namespace.

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+use crate::support::network::is_root;
 use crate::support::{text, tool};
 
 /// Linux namespaces, and the process that holds them; all processes in them end with it.
@@ -42,11 +43,6 @@ exec cat
 
 /// What programs need of the machine's `/etc`.
 const ETC: [&str; 7] = ["group", "ld.so.cache", "ld.so.conf", "ldap", "nsswitch.conf", "passwd", "ssl"];
-
-fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata("/proc/self").unwrap().uid() == 0
-}
 
 impl Place {
     /// A place with addresses and with names for the first of them.

@@ -3,12 +3,11 @@
 
 use std::any::type_name;
 use std::env;
-use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::support::network::is_root;
 use crate::support::programs::succeed;
 use crate::support::{run_tool, text, tool};
 
@@ -44,7 +43,7 @@ pub fn everywhere<F: Fn(&Path, &str)>(balancers: &[&str], scenario: F) {
 fn start(test: &str, haproxy: &Path, balancer: &str) -> Child {
     let mut command = tool("unshare");
     command.args(["--net", "--mount"]);
-    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+    if !is_root() {
         command.arg("--map-root-user");
     }
     command.arg("--").arg(env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]);

@@ -93,6 +93,7 @@ impl Drop for Server {
     }
 }
 
-fn is_root() -> bool {
+/// Whether this process may make namespaces without being root in one of its own first.
+pub fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }

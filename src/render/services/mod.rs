@@ -196,8 +196,7 @@ impl<'a> Renderer<'a> {
             node_labels: &service.node_labels,
             own,
         };
-        let directory = layout::cluster_directory(&self.cluster.key).join(service.directory());
-        self.files_below(templates, &directory, &context);
+        self.files_below(templates, &service.path(&self.cluster.key), &context);
     }
 
     /// Renders what other manifests need of the cluster, for those of the tenant to include.
