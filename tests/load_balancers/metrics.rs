@@ -62,7 +62,8 @@ fn a_load_balancer_that_is_full_refuses_connections_and_still_answers_probes() {
         let pod = without_hosts(haproxy, balancer);
         let connect = || TcpStream::connect((POD[0], pod.port("port-30080"))).unwrap();
         let _taken: Vec<TcpStream> = (0..8000).map(|_| connect()).collect();
-        let full = "haproxy_frontend_current_sessions{proxy=\"port-30080\"} 8000\n";
+        // Of the backend, as the frontend counts connections that wait for a thread, and the limit does not yet.
+        let full = "haproxy_backend_current_sessions{proxy=\"port-30080\"} 8000\n";
         assert!(wait_until(SOON, || pod.get("metrics", "/metrics").unwrap().1.contains(full)));
 
         let mut one_more = connect();
