@@ -1,18 +1,16 @@
 //! What has to change on the disk for the output directory to hold the rendered tree.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
-use walkdir::WalkDir;
 
 use crate::finding::Finding;
 use crate::layout;
 use crate::render::Tree;
 use crate::site::State;
-use crate::source::{Place, ReadError, Worktree};
+use crate::source::{Files, Kind, Place, ReadError};
 
 /// How the names of files begin and end that are being written; only a killed run leaves one behind.
 pub(crate) const STAGED: (&str, &str) = (".sipgen-", ".tmp");
@@ -69,29 +67,30 @@ enum Found {
 ///
 /// When a file or directory cannot be read.
 pub fn compare(
-    worktree: &Worktree,
+    repo: &Files,
     output: &Utf8Path,
     tree: &Tree,
     kept: &BTreeSet<&Utf8PathBuf>,
     state: &State,
 ) -> Result<(Changes, Vec<Finding>), ReadError> {
-    if let Some((path, what)) = obstacle_above(worktree, output) {
+    if let Some((path, what)) = obstacle_above(repo, output) {
         return Ok((Changes::default(), vec![in_the_way(&path, what)]));
     }
     let directories: BTreeSet<&Utf8Path> = tree.keys().flat_map(|path| path.ancestors().skip(1)).collect();
     // In a directory without one, Flux applies whatever YAML there is.
     let with_kept: BTreeSet<Utf8PathBuf> =
         kept.iter().filter_map(|path| Some(path.parent()?.join(layout::KUSTOMIZATION))).collect();
-    let entries = entries(worktree, output, tree)?;
-    let judge = |entry: &(Utf8PathBuf, fs::FileType)| {
+    let entries = entries(repo, output, tree)?;
+    let judge = |entry: &(Utf8PathBuf, Kind)| {
         let (path, kind) = entry;
         let full = output.join(path);
-        if !kind.is_file() {
-            let what = match (kind.is_symlink(), kind.is_dir()) {
-                (true, _) => "a symbolic link",
-                (_, true) => "a directory",
-                _ => "no plain file",
-            };
+        let not_plain = match kind {
+            Kind::File => None,
+            Kind::Directory => Some("a directory"),
+            Kind::Link => Some("a symbolic link"),
+            Kind::Other => Some("no plain file"),
+        };
+        if let Some(what) = not_plain {
             let wanted = tree.contains_key(path) || directories.contains(path.as_path());
             return Ok(if wanted { Found::InTheWay(full, what) } else { Found::Foreign(full) });
         }
@@ -104,7 +103,7 @@ pub fn compare(
         if kept.contains(path) || tree.get(path).is_some_and(|text| state.has(path, text)) {
             return Ok(Found::Unchanged);
         }
-        let content = worktree.read(&full)?;
+        let content = repo.read(&full)?;
         let ours = layout::is_ours(&content);
         Ok(match tree.get(path) {
             Some(after) if after.as_bytes() == content => Found::Unchanged,
@@ -141,39 +140,25 @@ pub fn compare(
 }
 
 /// The first part of the path to the output directory that is there and is no directory.
-fn obstacle_above(worktree: &Worktree, output: &Utf8Path) -> Option<(Utf8PathBuf, &'static str)> {
+fn obstacle_above(repo: &Files, output: &Utf8Path) -> Option<(Utf8PathBuf, &'static str)> {
     let mut above: Vec<&Utf8Path> = output.ancestors().filter(|path| !path.as_str().is_empty()).collect();
     above.reverse();
     above.into_iter().find_map(|path| {
-        let found = fs::symlink_metadata(worktree.root().join(path)).ok()?;
-        let what = match (found.is_symlink(), found.is_dir()) {
-            (true, _) => "a symbolic link",
-            (_, true) => return None,
-            _ => "no directory",
+        let what = match repo.kind(path)? {
+            Kind::Directory => return None,
+            Kind::Link => "a symbolic link",
+            Kind::File | Kind::Other => "no directory",
         };
         Some((path.to_owned(), what))
     })
 }
 
 /// Everything below the output directory that is no directory, and the directories where a file of ours is to be;
-/// relative to it. Links are not followed.
-fn entries(worktree: &Worktree, output: &Utf8Path, tree: &Tree) -> Result<Vec<(Utf8PathBuf, fs::FileType)>, ReadError> {
-    let top = worktree.root().join(output);
-    if fs::symlink_metadata(&top).is_err() {
-        return Ok(Vec::new());
-    }
-    let mut entries = Vec::new();
-    for entry in WalkDir::new(&top).min_depth(1).sort_by_file_name() {
-        let entry = entry.map_err(|error| ReadError::new(&top, error.into()))?;
-        // A path that is not UTF-8 is none that we ever write.
-        let Some(path) = Utf8Path::from_path(entry.path()).and_then(|path| path.strip_prefix(&top).ok()) else {
-            continue;
-        };
-        if !entry.file_type().is_dir() || tree.contains_key(path) {
-            entries.push((path.to_owned(), entry.file_type()));
-        }
-    }
-    Ok(entries)
+/// relative to it.
+fn entries(repo: &Files, output: &Utf8Path, tree: &Tree) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
+    let below = |(path, kind): (Utf8PathBuf, Kind)| Some((path.strip_prefix(output).ok()?.to_owned(), kind));
+    let entries = repo.entries_below(output)?.into_iter().filter_map(below);
+    Ok(entries.filter(|(path, kind)| *kind != Kind::Directory || tree.contains_key(path)).collect())
 }
 
 fn lossy(content: Vec<u8>) -> String {

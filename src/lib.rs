@@ -12,10 +12,10 @@
 //! ```
 //!
 //! ```
-//! use sipgen::{Options, generate, report, source::Worktree};
+//! use sipgen::{Options, generate, report, source::Files};
 //!
-//! let worktree = Worktree::new("fixtures/quickstart");
-//! let generated = generate(&worktree, &Options::default(), &|_stage| {})?;
+//! let repo = Files::on_disk("fixtures/quickstart");
+//! let generated = generate(&repo, &Options::default(), &|_stage| {})?;
 //! let changes = generated.changes.as_ref().ok_or("the input has errors")?;
 //! assert!(changes.files.keys().any(|file| file == "overlays/clusters/tenant-a/edge/jumphost/deployment.yaml"));
 //! assert!(report::summary(&generated, false).contains("4 hosts assigned"));
@@ -35,15 +35,15 @@ mod write;
 
 use std::collections::BTreeSet;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use api::names::ClusterKey;
 use compare::{Changes, compare};
 use finding::Finding;
 use plan::{Plan, plan};
-use render::{Templates, render};
+use render::{Templates, Tree, render};
 use site::{Settings, Site};
-use source::{ReadError, Worktree};
+use source::{Files, Kind, ReadError};
 
 pub use write::{WriteError, write};
 
@@ -80,10 +80,46 @@ pub struct Generated {
     pub site: Site,
     /// What was decided.
     pub plan: Plan,
+    /// What was rendered: the files of all clusters but the frozen ones.
+    pub tree: Tree,
     /// What has to change on the disk; nothing is known when errors forbid to write at all.
     pub changes: Option<Changes>,
     /// What is wrong with the input.
     pub findings: Vec<Finding>,
+}
+
+impl Generated {
+    /// All that the output directory holds once the changes are made, by path relative to it: what was rendered, and
+    /// the files of frozen clusters as they are in `repo`, which this was generated from. Where errors forbid to
+    /// write, all of sipgen's own files as they are.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read.
+    pub fn output(&self, repo: &Files) -> Result<Tree, ReadError> {
+        let output = &self.site.settings.output;
+        let text = |file: &Utf8Path| {
+            let content = repo.read(&output.join(file))?;
+            let is_ours = layout::is_ours(&content);
+            Ok((is_ours, String::from_utf8_lossy(&content).into_owned()))
+        };
+        let mut tree = Tree::new();
+        if self.changes.is_some() {
+            tree.clone_from(&self.tree);
+            for file in files_of(&self.site, &self.plan.frozen) {
+                tree.insert(file.clone(), text(file)?.1);
+            }
+            return Ok(tree);
+        }
+        for (path, _) in repo.entries_below(output)?.into_iter().filter(|(_, kind)| *kind == Kind::File) {
+            if let Ok(file) = path.strip_prefix(output)
+                && let (true, text) = text(file)?
+            {
+                tree.insert(file.to_owned(), text);
+            }
+        }
+        Ok(tree)
+    }
 }
 
 /// Why a run came to nothing, other than by findings.
@@ -105,16 +141,16 @@ pub enum Error {
 /// # Errors
 ///
 /// When the repo cannot be read, or has no cluster that the options name.
-pub fn generate(worktree: &Worktree, options: &Options, progress: &dyn Fn(Stage)) -> Result<Generated, Error> {
+pub fn generate(repo: &Files, options: &Options, progress: &dyn Fn(Stage)) -> Result<Generated, Error> {
     progress(Stage::Reading);
     let (settings, invalid) =
-        Settings::load(worktree).map_or_else(|found| (Settings::default(), Some(found)), |s| (s, None));
-    let (templates, found) = load_templates(worktree, &settings)?;
-    let (site, read) = Site::read(worktree, settings)?;
+        Settings::load(repo).map_or_else(|found| (Settings::default(), Some(found)), |s| (s, None));
+    let (templates, found) = load_templates(repo, &settings)?;
+    let (site, read) = Site::read(repo, settings)?;
     let mut findings: Vec<Finding> = invalid.into_iter().chain(found).chain(read).collect();
     // With an error, the cluster that is missing may be what could not be read.
     if site.clusters.is_empty() && !options.allow_empty && !findings.iter().any(Finding::is_error) {
-        findings.push(no_cluster(worktree));
+        findings.push(no_cluster(repo));
     }
 
     let mut frozen = left_out(&site, options)?;
@@ -144,11 +180,11 @@ pub fn generate(worktree: &Worktree, options: &Options, progress: &dyn Fn(Stage)
     if may_write(&findings, options) {
         progress(Stage::Comparing);
         let kept = files_of(&site, &plan.frozen);
-        let (compared, found) = compare(worktree, &site.settings.output, &tree, &kept, &site.state)?;
+        let (compared, found) = compare(repo, &site.settings.output, &tree, &kept, &site.state)?;
         findings.extend(found);
         changes = may_write(&findings, options).then_some(compared);
     }
-    Ok(Generated { site, plan, changes, findings: finding::merge(findings) })
+    Ok(Generated { site, plan, tree, changes, findings: finding::merge(findings) })
 }
 
 /// The clusters that the options leave out, those included that only the output directory still has.
@@ -183,18 +219,18 @@ fn files_of<'a>(site: &'a Site, clusters: &BTreeSet<ClusterKey>) -> BTreeSet<&'a
     clusters.iter().filter_map(|cluster| site.state.files.get(cluster)).flatten().collect()
 }
 
-fn load_templates(worktree: &Worktree, settings: &Settings) -> Result<(Templates, Vec<Finding>), ReadError> {
+fn load_templates(repo: &Files, settings: &Settings) -> Result<(Templates, Vec<Finding>), ReadError> {
     let Some(directory) = &settings.templates else { return Ok(Templates::new("".into(), Vec::new())) };
     let mut own = Vec::new();
-    for file in worktree.files_below(directory)? {
-        let text = String::from_utf8_lossy(&worktree.read(&file)?).into_owned();
+    for file in repo.files_below(directory)? {
+        let text = String::from_utf8_lossy(&repo.read(&file)?).into_owned();
         own.push((file, text));
     }
     Ok(Templates::new(directory, own))
 }
 
-fn no_cluster(worktree: &Worktree) -> Finding {
-    Finding::error(format!("there is no SIPCluster (airship.airshipit.org/v1) in {}", worktree.root())).help(
+fn no_cluster(repo: &Files) -> Finding {
+    Finding::error(format!("there is no SIPCluster (airship.airshipit.org/v1) in {}", repo.root())).help(
         "check the directory and .gitignore; if no cluster is wanted any more, say so with --allow-empty, and all \
          hosts are given back",
     )

@@ -14,7 +14,6 @@ use tempfile::{NamedTempFile, TempPath};
 
 use crate::compare::{Change, Changes, STAGED};
 use crate::layout;
-use crate::source::Worktree;
 
 /// Why something could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -25,14 +24,13 @@ pub struct WriteError {
     source: io::Error,
 }
 
-/// Carries changes out.
+/// Carries changes out, below a repo's root on the disk.
 ///
 /// # Errors
 ///
 /// When a file cannot be staged; then nothing has changed. Or when one cannot be renamed or deleted, which has
 /// no usual cause once staging succeeded; then some files are new, and another run does the rest.
-pub fn write(worktree: &Worktree, changes: &Changes) -> Result<(), WriteError> {
-    let root = worktree.root();
+pub fn write(root: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
     let written = changes.files.iter().filter_map(|(path, change)| match change {
         Change::Create { after } | Change::Update { after, .. } => Some((path, after.as_str())),
         Change::Delete { .. } => None,

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use camino::Utf8Path;
 use sipgen::site::{Settings, Site};
-use sipgen::source::Worktree;
+use sipgen::source::Files;
 use support::programs::*;
 use support::{Repo, documents, kustomize_build, run_tool, text, tool};
 use yaml_serde::Value;
@@ -171,7 +171,7 @@ fn a_label_of_the_manifest_that_gives_the_host_to_a_cluster_is_gone_from_the_bui
 
 /// The hosts and clusters that sipgen reads in a repo.
 fn read_by_sipgen(repo: &Repo) -> BTreeSet<String> {
-    let worktree = Worktree::new(Utf8Path::from_path(repo.path()).unwrap());
+    let worktree = Files::on_disk(Utf8Path::from_path(repo.path()).unwrap());
     let (site, findings) = Site::read(&worktree, Settings::load(&worktree).unwrap()).unwrap();
     let errors: Vec<_> = findings.iter().filter(|finding| finding.is_error()).collect();
     assert!(errors.is_empty(), "{errors:?}");

@@ -8,7 +8,7 @@ use std::fs;
 
 use camino::Utf8Path;
 use proptest::prelude::*;
-use sipgen::source::Worktree;
+use sipgen::source::Files;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
 
@@ -148,7 +148,7 @@ proptest! {
         write_repo(root, &hosts, &clusters);
 
         let options = Options { keep_going: true, ..Options::default() };
-        let generated = generate(&Worktree::new(root), &options, &|_| {}).unwrap();
+        let generated = generate(&Files::on_disk(root), &options, &|_| {}).unwrap();
 
         let unserved: BTreeSet<String> =
             generated.findings.iter().filter(|finding| finding.is_error()).flat_map(|finding| &finding.clusters).map(ToString::to_string).collect();
@@ -186,10 +186,10 @@ proptest! {
 
 /// The hosts of every cluster that is served, after a run that is written.
 fn placed(root: &Utf8Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
-    let worktree = Worktree::new(root);
+    let files = Files::on_disk(root);
     let options = Options { keep_going: true, ..Options::default() };
-    let generated = generate(&worktree, &options, &|_| {}).unwrap();
-    sipgen::write(&worktree, generated.changes.as_ref().unwrap()).unwrap();
+    let generated = generate(&files, &options, &|_| {}).unwrap();
+    sipgen::write(files.root(), generated.changes.as_ref().unwrap()).unwrap();
     let host = |index: usize| generated.site.inventory.hosts[index].key.to_string();
     let hosts = |placement: &sipgen::plan::Placement| {
         let of_role = |(role, assigned): (&sipgen::api::names::Role, &Vec<sipgen::plan::Assigned>)| {

@@ -11,7 +11,7 @@ use std::fs;
 use camino::Utf8Path;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use sipgen::source::Worktree;
+use sipgen::source::Files;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
 use yaml_serde::Value;
@@ -56,7 +56,7 @@ proptest! {
     fn a_second_run_changes_nothing(history in prop_oneof![history(), adopting_history()]) {
         for_every_run(&history, |run| {
             if run.has_written() {
-                let again = generate(&Worktree::new(run.repo), &run.options, &|_| {}).unwrap();
+                let again = generate(&Files::on_disk(run.repo), &run.options, &|_| {}).unwrap();
                 prop_assert_eq!(again.changes, Some(sipgen::compare::Changes::default()));
             }
             Ok(())
@@ -265,7 +265,7 @@ proptest! {
         let repo = TempDir::new().unwrap();
         site.write(repo.path(), &Layout::default());
         let root = Utf8Path::from_path(repo.path()).unwrap();
-        let generated = generate(&Worktree::new(root), &Options::default(), &|_| {}).unwrap();
+        let generated = generate(&Files::on_disk(root), &Options::default(), &|_| {}).unwrap();
 
         prop_assert_eq!(generated.changes.is_some(), workers.wanted() <= most, "{:?}", generated.findings);
     }
@@ -286,17 +286,17 @@ proptest! {
             damage.to_some_file_below(repo.path());
         }
         let root = Utf8Path::from_path(repo.path()).unwrap();
-        let worktree = Worktree::new(root);
+        let files = Files::on_disk(root);
         let options = Options { keep_going, allow_empty: true, ..Options::default() };
 
-        let generated = generate(&worktree, &options, &|_| {}).unwrap();
+        let generated = generate(&files, &options, &|_| {}).unwrap();
 
         if let Some(changes) = &generated.changes {
             for file in changes.files.keys() {
                 prop_assert!(file.starts_with("overlays") && !file.as_str().contains(".."), "{}", file);
             }
-            sipgen::write(&worktree, changes).unwrap();
-            let again = generate(&worktree, &options, &|_| {}).unwrap();
+            sipgen::write(files.root(), changes).unwrap();
+            let again = generate(&files, &options, &|_| {}).unwrap();
             prop_assert_eq!(again.changes, Some(sipgen::compare::Changes::default()));
         }
     }
@@ -336,11 +336,11 @@ proptest! {
 fn generated_from(site: &Site, before: &Tree, layout: &Layout) -> (BTreeMap<String, String>, bool) {
     let repo = TempDir::new().unwrap();
     write_all(repo.path(), site, before, layout);
-    let worktree = Worktree::new(Utf8Path::from_path(repo.path()).unwrap());
+    let files = Files::on_disk(Utf8Path::from_path(repo.path()).unwrap());
     let options = Options { keep_going: true, allow_empty: true, ..Options::default() };
-    let generated = generate(&worktree, &options, &|_| {}).unwrap();
+    let generated = generate(&files, &options, &|_| {}).unwrap();
     if let Some(changes) = &generated.changes {
-        sipgen::write(&worktree, changes).unwrap();
+        sipgen::write(files.root(), changes).unwrap();
     }
     (Tree::read(repo.path()).files, generated.changes.is_some())
 }

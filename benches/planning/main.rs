@@ -22,7 +22,7 @@ use serde::Deserialize;
 use sipgen::api::host::BareMetalHost;
 use sipgen::plan::plan;
 use sipgen::site::{Settings, Site};
-use sipgen::source::Worktree;
+use sipgen::source::Files;
 
 const HOSTS_PER_RACK: usize = 20;
 const ROUNDS: usize = 5;
@@ -94,7 +94,7 @@ fn planning(hosts: &str, clusters: &str, errors: usize) -> io::Result<Duration> 
     let root = Utf8Path::from_path(directory.path()).ok_or_else(|| io::Error::other("not UTF-8"))?;
     fs::write(root.join("hosts.yaml"), hosts)?;
     fs::write(root.join("clusters.yaml"), clusters)?;
-    let (site, found) = Site::read(&Worktree::new(root), Settings::default()).map_err(io::Error::other)?;
+    let (site, found) = Site::read(&Files::on_disk(root), Settings::default()).map_err(io::Error::other)?;
     if let Some(finding) = found.iter().find(|finding| finding.is_error()) {
         return Err(io::Error::other(finding.message.clone()));
     }

@@ -47,8 +47,8 @@ struct Explanation {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let worktree = repo::find(arguments.repo.as_deref())?;
-    let generated = sipgen::generate(&worktree, &Options::default(), &|_| {})?;
+    let repo = repo::find(arguments.repo.as_deref())?;
+    let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
     let ClusterKey { namespace, name } = arguments.name.clone();
     let (site, plan) = (&generated.site, &generated.plan);
     let explanation = Explanation {
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         host: explain::host(site, plan, &HostKey { namespace, name }),
     };
     if explanation.cluster.is_none() && explanation.host.is_none() {
-        say(report::findings(&generated.findings, &worktree));
+        say(report::findings(&generated.findings, &repo));
         return Err(Failure(format!("the repo has neither a SIPCluster nor a BareMetalHost {}", arguments.name)));
     }
     match arguments.format {
@@ -69,6 +69,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(&arguments.name);
     let errors = generated.findings.into_iter().filter(|finding| finding.is_error() && concerns(&finding.clusters));
     let errors: Vec<_> = errors.collect();
-    say(report::findings(&errors, &worktree));
+    say(report::findings(&errors, &repo));
     Ok(if errors.is_empty() { Outcome::Yes } else { Outcome::No })
 }

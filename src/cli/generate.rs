@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let worktree = repo::find(arguments.repo.as_deref())?;
+    let repo = repo::find(arguments.repo.as_deref())?;
     let options = Options {
         keep_going: arguments.keep_going,
         only: arguments.only.iter().cloned().collect(),
@@ -67,17 +67,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         allow_empty: arguments.allow_empty,
     };
     let progress = Progress::start();
-    let generated = sipgen::generate(&worktree, &options, &|stage| progress.show(stage))?;
+    let generated = sipgen::generate(&repo, &options, &|stage| progress.show(stage))?;
     if let Some(changes) = generated.changes.as_ref().filter(|_| !arguments.check) {
         progress.show_writing();
-        sipgen::write(&worktree, changes)?;
+        sipgen::write(repo.root(), changes)?;
     }
     progress.finish();
 
     if let Some(changes) = generated.changes.as_ref().filter(|_| arguments.diff) {
         print(report::diff(changes));
     }
-    say(report::findings(&generated.findings, &worktree));
+    say(report::findings(&generated.findings, &repo));
     say(report::summary(&generated, !arguments.check));
     let failed = generated.findings.iter().any(sipgen::finding::Finding::is_error);
     let changed = generated.changes.is_some_and(|changes| !changes.files.is_empty());

@@ -1,25 +1,25 @@
 //! Which directory a command works in.
 
 use camino::Utf8Path;
-use sipgen::source::Worktree;
+use sipgen::source::Files;
 
 use super::Failure;
 
 /// The directory that was named, or the git repo around the working directory.
-pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Worktree, Failure> {
+pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
     match directory {
-        Some(directory) if directory.is_dir() => Ok(Worktree::new(directory)),
+        Some(directory) if directory.is_dir() => Ok(Files::on_disk(directory)),
         Some(directory) => Err(Failure(format!("--repo {directory} is no directory"))),
         None => around_working_directory(),
     }
 }
 
-fn around_working_directory() -> Result<Worktree, Failure> {
+fn around_working_directory() -> Result<Files, Failure> {
     let none = || Failure("there is no git repo around the working directory; name a directory by --repo".to_owned());
     let repo = git2::Repository::discover(".").map_err(|error| match error.code() {
         git2::ErrorCode::NotFound => none(),
         _ => Failure(format!("cannot open the git repo around the working directory: {}", error.message())),
     })?;
     let root = repo.workdir().and_then(Utf8Path::from_path).ok_or_else(none)?;
-    Ok(Worktree::new(root))
+    Ok(Files::on_disk(root))
 }

@@ -225,7 +225,7 @@ fn join(directory: &Utf8Path, path: &str) -> Option<Utf8PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Worktree;
+    use crate::source::Files;
 
     /// Builds of kustomizations given as (directory, text).
     fn builds(kustomizations: &[(&str, &str)]) -> (Builds, Vec<Finding>) {
@@ -235,10 +235,10 @@ mod tests {
             std::fs::create_dir_all(root.join(directory)).unwrap();
             std::fs::write(root.join(directory).join("kustomization.yaml"), text).unwrap();
         }
-        let worktree = Worktree::new(root);
-        let files = worktree.files(Utf8Path::new("overlays")).unwrap();
+        let repo = Files::on_disk(root);
+        let files = repo.files(Utf8Path::new("overlays")).unwrap();
         let read =
-            worktree.scan(&files, |_, _| true, |document| Some((document.origin.clone(), document.parse().unwrap())));
+            repo.scan(&files, |_, _| true, |document| Some((document.origin.clone(), document.parse().unwrap())));
         Builds::new(read.unwrap())
     }
 

@@ -103,14 +103,14 @@ fn resolved<'a>(schema: &'a Schema, root: &'a Schema) -> &'a Schema {
 mod tests {
 
     use super::*;
-    use crate::source::Worktree;
+    use crate::source::Files;
 
     fn messages(spec: &str) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let text = format!("kind: SIPCluster\nspec:\n{spec}");
         std::fs::write(directory.path().join("c.yaml"), text).unwrap();
-        let worktree = Worktree::new(camino::Utf8Path::from_path(directory.path()).unwrap());
-        let read = worktree.scan(
+        let repo = Files::on_disk(camino::Utf8Path::from_path(directory.path()).unwrap());
+        let read = repo.scan(
             &["c.yaml".into()],
             |_, _| true,
             |document| {

@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 
 use crate::api::names::{ClusterKey, ObjectName};
 use crate::finding::Finding;
-use crate::source::{Origin, ReadError, Worktree};
+use crate::source::{Files, Origin, ReadError};
 
 pub use auth::Auth;
 pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
@@ -70,8 +70,8 @@ impl Site {
     /// # Errors
     ///
     /// When a file or directory cannot be read.
-    pub fn read(worktree: &Worktree, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
-        let (objects, mut findings) = objects::read(worktree, &settings.output)?;
+    pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
+        let (objects, mut findings) = objects::read(repo, &settings.output)?;
         let (inventory, found) = inventory::assemble(
             objects.hosts,
             objects.secrets,
@@ -105,11 +105,11 @@ impl Site {
         let contested = clashes::node_ports(valid.clone());
         findings.extend(clashes::dex_storage(valid.clone()));
 
-        let (state, found) = State::read(worktree, &settings.output)?;
+        let (state, found) = State::read(repo, &settings.output)?;
         findings.extend(found);
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
-        findings.extend(mistaken_for_templates(worktree, &state, &clusters, &objects.templates));
+        findings.extend(mistaken_for_templates(repo, &state, &clusters, &objects.templates));
         Ok((Self { settings, clusters, inventory, state }, findings))
     }
 }
@@ -117,14 +117,14 @@ impl Site {
 /// A cluster that is gone gives its hosts back. It is not gone when its SIPCluster has merely become unreadable,
 /// and has double braces somewhere, so that it passes for a template of another tool.
 fn mistaken_for_templates(
-    worktree: &Worktree,
+    repo: &Files,
     state: &State,
     clusters: &BTreeMap<ClusterKey, Request>,
     templates: &[Origin],
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in state.clusters().into_iter().filter(|cluster| !clusters.contains_key(cluster)) {
-        let may_be = |origin: &&Origin| worktree.text(&origin.file).is_some_and(|text| names(&text, &cluster.name));
+        let may_be = |origin: &&Origin| repo.text(&origin.file).is_some_and(|text| names(&text, &cluster.name));
         findings.extend(templates.iter().find(may_be).map(|origin| {
             Finding::error(format!("{cluster} seems to be gone, but a SIPCluster that cannot be read may be it"))
                 .at(origin.start())

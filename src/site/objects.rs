@@ -19,7 +19,7 @@ use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::Finding;
 use crate::layout;
-use crate::source::{Document, FirstLook, Origin, ParseError, Place, ReadError, Worktree, mentions};
+use crate::source::{Document, Files, FirstLook, Origin, ParseError, Place, ReadError, mentions};
 
 /// What concerns us in a repo.
 pub(super) struct Objects {
@@ -71,9 +71,9 @@ struct WithSpec {
 /// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
 const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
 
-/// Finds by kind what concerns us in the files of a worktree, except below `output`.
-pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, Vec<Finding>), ReadError> {
-    let files = worktree.files(output)?;
+/// Finds by kind what concerns us in the files of a repo, except below `output`.
+pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Finding>), ReadError> {
+    let files = repo.files(output)?;
     let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret"]);
     let hosts = mentions(&[host::KIND]);
     let look = |file: &Utf8Path, content: &[u8]| {
@@ -82,7 +82,7 @@ pub(super) fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Objects, V
         }
         FirstLook { says: hosts(content).then(|| Object::GeneratedHosts(file.to_owned())), read: false }
     };
-    let read = worktree.scan(&files, look, interpret)?;
+    let read = repo.scan(&files, look, interpret)?;
 
     let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut templates = Vec::new();

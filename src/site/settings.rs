@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::names::{Namespace, ObjectName};
 use crate::finding::Finding;
-use crate::source::{Place, Worktree};
+use crate::source::{Files, Place};
 
 /// The name of the settings' file.
 pub const FILE: &str = "sipgen.yaml";
@@ -121,14 +121,14 @@ impl Default for Settings {
 
 impl Settings {
     /// Reads the settings of a repo; the defaults where it has none.
-    pub fn load(worktree: &Worktree) -> Result<Self, Finding> {
+    pub fn load(repo: &Files) -> Result<Self, Finding> {
         let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
         let unreadable = |reason: &str| {
             Finding::error(format!("the settings cannot be read: {reason}"))
                 .at(Place::File(file.clone()))
                 .help("without them sipgen would write to other places: correct the file, or remove it")
         };
-        let text = match worktree.plain_text(&file) {
+        let text = match repo.plain_text(&file) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(Self::default()),
             Err(error) => return Err(unreadable(&error.to_string())),

@@ -12,7 +12,7 @@ use crate::api::host;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Role};
 use crate::finding::Finding;
 use crate::layout;
-use crate::source::{Document, FirstLook, Origin, Place, ReadError, Worktree};
+use crate::source::{Document, Files, FirstLook, Origin, Place, ReadError};
 
 /// The assignments in the generated tree.
 #[derive(Debug, Default)]
@@ -91,8 +91,8 @@ impl State {
     /// # Errors
     ///
     /// When a file or directory cannot be read.
-    pub fn read(worktree: &Worktree, output: &Utf8Path) -> Result<(Self, Vec<Finding>), ReadError> {
-        let files = worktree.files_below(output)?;
+    pub fn read(repo: &Files, output: &Utf8Path) -> Result<(Self, Vec<Finding>), ReadError> {
+        let files = repo.files_below(output)?;
         let look = |file: &Utf8Path, content: &[u8]| {
             let below = file.strip_prefix(output).unwrap_or(file);
             let has_hosts = below.starts_with(layout::HOSTS)
@@ -106,7 +106,7 @@ impl State {
             };
             FirstLook { says: Some(Entry::File(file)), read: has_hosts && layout::is_ours(content) }
         };
-        let entries = worktree.scan(&files, look, |document| Some(read_entry(&document)))?;
+        let entries = repo.scan(&files, look, |document| Some(read_entry(&document)))?;
         let mut state = State::default();
         let mut findings = Vec::new();
         for entry in entries {

@@ -1,6 +1,7 @@
-//! Where documents come from: the files of a worktree, cut into documents, each with the place it came from.
+//! Where documents come from: the files of a repo, cut into documents, each with the place it came from.
 //!
-//! * `scan`: finds the files and hands each document of a wanted kind to its reader, in parallel.
+//! * `files`: the files there are, on the disk or in git; `git` reads those of a revision and those that are staged.
+//! * `scan`: hands each document of some files to its reader, in parallel.
 //! * `split`: cuts a file's text into documents and lists into their items, without parsing.
 //! * `document`: one document, and how it is parsed.
 //! * `position`: a route of keys in a document; `texts` makes line and column of it when a message needs them.
@@ -8,12 +9,16 @@
 //! What the documents mean is not known here.
 
 pub mod document;
+pub mod files;
+mod git;
 pub mod position;
 pub mod scan;
 mod split;
 pub mod texts;
 
 pub use document::{Document, ParseError};
+pub use files::{Files, Kind, ReadError};
+pub use git::GitError;
 pub use position::{Origin, Place, Position, Step};
-pub use scan::{FirstLook, ReadError, Worktree, mentions};
+pub use scan::{FirstLook, mentions};
 pub use texts::Texts;

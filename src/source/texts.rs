@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
+use super::files::Files;
 use super::position::{self, Place, Position};
-use super::scan::Worktree;
 
 /// The texts of files, each read once however many places in it are looked up.
 pub struct Texts<'a> {
-    worktree: &'a Worktree,
+    files: &'a Files,
     texts: HashMap<Arc<Utf8Path>, Option<Text>>,
 }
 
@@ -21,9 +21,9 @@ struct Text {
 }
 
 impl<'a> Texts<'a> {
-    /// The texts of a worktree's files, none of them read yet.
-    pub fn new(worktree: &'a Worktree) -> Self {
-        Self { worktree, texts: HashMap::new() }
+    /// The texts of some files, none of them read yet.
+    pub fn new(files: &'a Files) -> Self {
+        Self { files, texts: HashMap::new() }
     }
 
     /// Looks a place up; what cannot be found is named as well as it is known.
@@ -43,7 +43,7 @@ impl<'a> Texts<'a> {
     }
 
     fn get(&mut self, file: &Arc<Utf8Path>) -> Option<&Text> {
-        let read = || self.worktree.text(file).map(Text::new);
+        let read = || self.files.text(file).map(Text::new);
         self.texts.entry(file.clone()).or_insert_with(read).as_ref()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::Utf8Path;
 use proptest::sample::Index;
 use proptest::test_runner::TestCaseResult;
-use sipgen::source::Worktree;
+use sipgen::source::Files;
 use sipgen::{Generated, Options, generate};
 use tempfile::TempDir;
 
@@ -96,7 +96,7 @@ impl Run<'_> {
 pub fn for_every_run(history: &History, mut check: impl FnMut(&Run<'_>) -> TestCaseResult) -> TestCaseResult {
     let directory = TempDir::new().unwrap();
     let repo = Utf8Path::from_path(directory.path()).unwrap();
-    let worktree = Worktree::new(repo);
+    let files = Files::on_disk(repo);
     let options = Options { keep_going: history.keep_going, allow_empty: true, ..Options::default() };
     let mut site = history.site.clone();
     let mut before = Tree::default();
@@ -104,9 +104,9 @@ pub fn for_every_run(history: &History, mut check: impl FnMut(&Run<'_>) -> TestC
         let mut changed = site.clone();
         changed.evolve(step, &before);
         changed.write(repo.as_std_path(), &Layout::default());
-        let generated = generate(&worktree, &options, &|_| {}).unwrap();
+        let generated = generate(&files, &options, &|_| {}).unwrap();
         if let Some(changes) = &generated.changes {
-            sipgen::write(&worktree, changes).unwrap();
+            sipgen::write(files.root(), changes).unwrap();
         }
         let after = Tree::read(repo.as_std_path());
         let last_step = history.steps.last().unwrap();

@@ -1,0 +1,281 @@
+//! The files of a repo: those on the disk, those that are staged, or those of a revision.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::string::FromUtf8Error;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ignore::WalkBuilder;
+use walkdir::WalkDir;
+
+use super::git::{GitError, GitFiles};
+
+/// The files of a repo, or of a directory in it, at one time.
+#[derive(Debug)]
+pub struct Files {
+    root: Utf8PathBuf,
+    kept: Kept,
+}
+
+#[derive(Debug)]
+enum Kept {
+    OnDisk,
+    InGit(GitFiles),
+}
+
+/// What there is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A plain file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a device or the like.
+    Other,
+}
+
+/// Why the files could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {path}: {source}")]
+pub struct ReadError {
+    path: Utf8PathBuf,
+    source: io::Error,
+}
+
+impl ReadError {
+    pub(crate) fn new(path: &Utf8Path, source: io::Error) -> Self {
+        Self { path: path.to_owned(), source }
+    }
+}
+
+/// The endings of files that can hold resources.
+const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+
+impl Files {
+    /// The files in a directory on the disk, usually a git worktree.
+    pub fn on_disk(root: impl Into<Utf8PathBuf>) -> Self {
+        Self { root: root.into(), kept: Kept::OnDisk }
+    }
+
+    /// The files below a directory of a git worktree as they are staged, whatever is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// When git's index cannot be read, or has conflicts.
+    pub fn staged(root: impl Into<Utf8PathBuf>) -> Result<Self, GitError> {
+        let root = root.into();
+        let kept = Kept::InGit(GitFiles::staged(&root)?);
+        Ok(Self { root, kept })
+    }
+
+    /// The files below a directory of a git repo, which may be bare, as a revision has them.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such revision here, or it cannot be read.
+    pub fn at_revision(root: impl Into<Utf8PathBuf>, revision: &str) -> Result<Self, GitError> {
+        let root = root.into();
+        let kept = Kept::InGit(GitFiles::at_revision(&root, revision)?);
+        Ok(Self { root, kept })
+    }
+
+    /// The directory that all paths are relative to.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// The text of a file, if it is there and is text.
+    pub fn text(&self, file: &Utf8Path) -> Option<String> {
+        self.plain_text(file).ok().flatten()
+    }
+
+    /// The text of a file; none when there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// When it is not a plain file, is not text or cannot be read.
+    pub fn plain_text(&self, file: &Utf8Path) -> io::Result<Option<String>> {
+        let path = self.root.join(file);
+        let kind = match &self.kept {
+            // A link is what it leads to.
+            Kept::OnDisk => match fs::metadata(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                found => Some(Kind::of(found?.file_type())),
+            },
+            Kept::InGit(files) => files.kind(file),
+        };
+        match kind {
+            None => Ok(None),
+            Some(Kind::File) => {
+                decode(self.content(file)?).map(Some).map_err(|_| io::Error::other("it is not text in UTF-8"))
+            }
+            // A pipe would never end.
+            Some(_) => Err(io::Error::other("it is no plain file")),
+        }
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn read(&self, file: &Utf8Path) -> Result<Vec<u8>, ReadError> {
+        self.content(file).map_err(|source| ReadError::new(&self.root.join(file), source))
+    }
+
+    fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
+        match &self.kept {
+            Kept::OnDisk => fs::read(self.root.join(file)),
+            Kept::InGit(files) => files.content(file),
+        }
+    }
+
+    /// What there is at a path; links are not followed.
+    pub fn kind(&self, path: &Utf8Path) -> Option<Kind> {
+        match &self.kept {
+            Kept::OnDisk => fs::symlink_metadata(self.root.join(path)).ok().map(|found| Kind::of(found.file_type())),
+            Kept::InGit(files) => files.kind(path),
+        }
+    }
+
+    /// All files that can hold resources, relative to the root and sorted: neither those in `.git` or below
+    /// `skip`, nor those that git ignores. Symbolic links are not followed.
+    ///
+    /// A file that git ignores is not in anybody else's clone, so reading it would give everybody else a
+    /// different output. A tracked file is read even where a `.gitignore` names it, as git does.
+    pub fn files(&self, skip: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        let tracked = match &self.kept {
+            Kept::OnDisk => self.tracked()?,
+            Kept::InGit(files) => files.plain().map(Utf8Path::to_owned).collect(),
+        };
+        let wanted = |file: &Utf8PathBuf| is_candidate(file) && !file.starts_with(skip);
+        let mut files: BTreeSet<Utf8PathBuf> = tracked.into_iter().filter(wanted).collect();
+        if let Kept::OnDisk = &self.kept {
+            self.walk(skip, &mut files)?;
+        }
+        Ok(files.into_iter().collect())
+    }
+
+    /// Adds the candidates that are found on the disk.
+    fn walk(&self, skip: &Utf8Path, files: &mut BTreeSet<Utf8PathBuf>) -> Result<(), ReadError> {
+        let skipped = self.root.join(skip);
+        let walk = WalkBuilder::new(&self.root)
+            .hidden(false)
+            .ignore(false)
+            .filter_entry(move |entry| entry.file_name() != ".git" && entry.path() != skipped.as_std_path())
+            .build();
+        for entry in walk {
+            let entry = entry.map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
+            // A path that is not UTF-8 cannot be named in a manifest, so nothing can refer to it.
+            if entry.file_type().is_some_and(|kind| kind.is_file())
+                && let Some(path) = Utf8Path::from_path(entry.path())
+                && is_candidate(path)
+                && let Ok(relative) = path.strip_prefix(&self.root)
+            {
+                files.insert(relative.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that git tracks and that are there as plain files; none where there is no git repo.
+    fn tracked(&self) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        let repo = match git2::Repository::discover(&self.root) {
+            Ok(repo) => repo,
+            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(self.git_error(&error)),
+        };
+        let index = repo.index().map_err(|error| self.git_error(&error))?;
+        let canonical = |path: &Utf8Path| path.canonicalize_utf8().map_err(|error| ReadError::new(path, error));
+        let Some(workdir) = repo.workdir().and_then(Utf8Path::from_path) else { return Ok(Vec::new()) };
+        let (workdir, root) = (canonical(workdir)?, canonical(&self.root)?);
+        let Ok(prefix) = root.strip_prefix(&workdir) else { return Ok(Vec::new()) };
+        let paths = index.iter().filter_map(|entry| String::from_utf8(entry.path).ok()).map(Utf8PathBuf::from);
+        let below = paths.filter_map(|path| Some(path.strip_prefix(prefix).ok()?.to_owned()));
+        let is_plain =
+            |file: &Utf8PathBuf| fs::symlink_metadata(self.root.join(file)).is_ok_and(|found| found.is_file());
+        Ok(below.filter(|path| is_candidate(path)).filter(is_plain).collect())
+    }
+
+    /// Without git, nobody knows which files are tracked although they are ignored.
+    fn git_error(&self, error: &git2::Error) -> ReadError {
+        ReadError::new(&self.root, io::Error::other(format!("git says: {}", error.message())))
+    }
+
+    /// All plain files below a directory, relative to the root and sorted; none when there is no such directory.
+    /// Unlike [`Files::files`], whatever they are called and whether git knows them.
+    ///
+    /// # Errors
+    ///
+    /// When a directory cannot be read.
+    pub fn files_below(&self, directory: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        let entries = self.entries_below(directory)?;
+        Ok(entries.into_iter().filter(|(_, kind)| *kind == Kind::File).map(|(path, _)| path).collect())
+    }
+
+    /// Everything below a directory, relative to the root and sorted. Links are not followed.
+    ///
+    /// # Errors
+    ///
+    /// When a directory cannot be read.
+    pub fn entries_below(&self, directory: &Utf8Path) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
+        if let Kept::InGit(files) = &self.kept {
+            return Ok(files.below(directory));
+        }
+        let top = self.root.join(directory);
+        if fs::metadata(&top).is_err() {
+            return Ok(Vec::new());
+        }
+        let mut entries = Vec::new();
+        for entry in WalkDir::new(&top).min_depth(1).sort_by_file_name() {
+            let entry = entry.map_err(|error| ReadError::new(&top, error.into()))?;
+            // A path that is not UTF-8 is none that we ever wrote.
+            if let Some(path) = Utf8Path::from_path(entry.path())
+                && let Ok(relative) = path.strip_prefix(&self.root)
+            {
+                entries.push((relative.to_owned(), Kind::of(entry.file_type())));
+            }
+        }
+        Ok(entries)
+    }
+}
+
+impl Kind {
+    fn of(kind: fs::FileType) -> Self {
+        match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
+            (true, ..) => Kind::File,
+            (_, true, _) => Kind::Directory,
+            (_, _, true) => Kind::Link,
+            _ => Kind::Other,
+        }
+    }
+}
+
+fn is_candidate(path: &Utf8Path) -> bool {
+    path.extension().is_some_and(|extension| EXTENSIONS.contains(&extension))
+        || path.file_name() == Some("Kustomization")
+}
+
+/// The text of a file, without a byte order mark; the bytes when they are not UTF-8.
+pub(super) fn decode(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
+    let text = String::from_utf8(in_utf8(bytes)).map_err(FromUtf8Error::into_bytes)?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
+}
+
+/// A shell of Windows writes what it redirects as UTF-16, with a byte order mark.
+pub(super) fn in_utf8(bytes: Vec<u8>) -> Vec<u8> {
+    let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return bytes,
+    };
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let units = pairs.iter().map(|pair| unit(*pair));
+    char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>().into_bytes()
+}
