@@ -49,6 +49,25 @@ pub enum Change {
     },
 }
 
+impl Changes {
+    /// What has to change for an output directory that holds one tree to hold another.
+    pub fn between(before: &Tree, after: &Tree, output: &Utf8Path) -> Self {
+        let mut files = BTreeMap::new();
+        for (path, before) in before {
+            let change = match after.get(path) {
+                Some(after) if after == before => continue,
+                Some(after) => Change::Update { before: before.clone(), after: after.clone() },
+                None => Change::Delete { before: before.clone() },
+            };
+            files.insert(output.join(path), change);
+        }
+        for (path, after) in after.iter().filter(|(path, _)| !before.contains_key(*path)) {
+            files.insert(output.join(path), Change::Create { after: after.clone() });
+        }
+        Changes { files, leftovers: Vec::new() }
+    }
+}
+
 /// What was found at a path below the output directory.
 enum Found {
     Unchanged,

@@ -24,11 +24,13 @@
 
 pub mod api;
 pub mod compare;
+pub mod difference;
 pub mod finding;
 pub mod layout;
 pub mod plan;
 pub mod render;
 pub mod report;
+pub mod review;
 pub mod site;
 pub mod source;
 mod write;

@@ -1,5 +1,6 @@
 //! Arguments, exit codes and printing: results go to stdout, words for people to stderr.
 
+mod diff;
 mod explain;
 mod generate;
 mod progress;
@@ -26,6 +27,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Generate(generate::Arguments),
+    Diff(diff::Arguments),
     Explain(explain::Arguments),
     Template(template::Arguments),
 }
@@ -51,6 +53,7 @@ impl<E: std::error::Error> From<E> for Failure {
 pub(crate) fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
     };

@@ -2,13 +2,21 @@
 //!
 //! * `findings`: what is wrong, with its places.
 //! * `lines`: changes as a unified diff.
+//! * `words`: what becomes of clusters, in the words that the following share.
+//! * `plan`: a review as text; `commit` as the message of a commit.
+//! * `comparison`: two states of a repo compared, for programs; `markdown` for a pull request.
 //! * `summary`: what a run came to.
 //! * `explanation`: why hosts are where they are.
 
+mod commit;
+mod comparison;
 mod explanation;
 mod findings;
 mod lines;
+mod markdown;
+mod plan;
 mod summary;
+mod words;
 
 use std::fmt;
 
@@ -16,9 +24,13 @@ use anstyle::{AnsiColor, Style};
 
 use crate::render::values::Given;
 
+pub use commit::commit_message;
+pub use comparison::{Comparison, FileLines, Problem, ProblemPlace, ProblemSeverity};
 pub use explanation::{explain_cluster, explain_host};
 pub use findings::findings;
 pub use lines::diff;
+pub use markdown::{MARKER, markdown};
+pub use plan::plan;
 pub use summary::summary;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -35,9 +47,11 @@ fn styled(style: Style, text: impl fmt::Display) -> String {
 }
 
 /// A text that stays on its line whatever names are in it: a line break could make a name look like an error, and
-/// other control characters could move the terminal's cursor.
+/// other control characters could move the terminal's cursor, or turn the text around.
 fn one_line(text: &str) -> String {
-    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let moves =
+        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    let escape = |c: char| if c.is_control() || moves(c) { c.escape_unicode().to_string() } else { c.to_string() };
     text.chars().map(escape).collect()
 }
 

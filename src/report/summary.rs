@@ -3,52 +3,51 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
-use super::{CLUSTERS_SHOWN, ERROR, STRONG, styled};
+use super::plan::sentence;
+use super::{CLUSTERS_SHOWN, ERROR, STRONG, one_line, styled};
 use crate::Generated;
 use crate::api::names::ClusterKey;
 use crate::compare::{Change, Changes};
 use crate::finding::{Finding, counted};
 use crate::plan::{How, Plan};
-use crate::site::Site;
+use crate::review::Review;
 
-/// How many hosts of a cluster a summary names.
+/// How many hosts of a cluster, and how many dangers, a summary names.
 const HOSTS_SHOWN: usize = 6;
+const DANGERS_SHOWN: usize = 20;
 
 /// What a run came to, at a glance. `written` says whether the changes are on the disk by now.
 pub fn summary(generated: &Generated, written: bool) -> String {
     let Generated { site, plan, changes, findings, .. } = generated;
     let mut out = String::new();
     let _ = match changes {
-        Some(changes) => write_plan(&mut out, site, plan).and_then(|()| write_changes(&mut out, changes, written)),
+        Some(changes) => write_review(&mut out, &Review::of(changes, site))
+            .and_then(|()| write_plan(&mut out, plan))
+            .and_then(|()| write_changes(&mut out, changes, written)),
         None => Ok(()),
     };
     let _ = write_failures(&mut out, findings, changes.is_some());
     out
 }
 
-fn write_plan(out: &mut String, site: &Site, plan: &Plan) -> fmt::Result {
-    let mut lines: Vec<String> = Vec::new();
-    for (cluster, placement) in &plan.clusters {
-        let of = |how: How| {
-            let hosts = placement.values().flatten().filter(move |assigned| assigned.how == how);
-            hosts.map(|assigned| site.inventory.hosts[assigned.host].key.to_string()).collect::<Vec<_>>()
-        };
-        let given_back = plan.given_back.get(cluster).into_iter().flatten().map(ToString::to_string).collect();
-        let parts = [("adds", of(How::Added)), ("adopts", of(How::Adopted)), ("gives back", given_back)];
-        lines.extend(line(cluster, &parts));
+fn write_review(out: &mut String, review: &Review) -> fmt::Result {
+    for danger in review.dangers.iter().take(DANGERS_SHOWN) {
+        writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message))?;
     }
-    let deleted = plan.given_back.iter().filter(|(cluster, _)| !site.clusters.contains_key(cluster));
-    for (cluster, hosts) in deleted {
-        let hosts = hosts.iter().map(ToString::to_string).collect();
-        lines.extend(line(cluster, &[("is gone, and gives back", hosts)]));
+    if review.dangers.len() > DANGERS_SHOWN {
+        writeln!(out, "… and {} more dangers", review.dangers.len() - DANGERS_SHOWN)?;
     }
+    let lines: Vec<String> = review.clusters.iter().filter_map(|cluster| sentence(cluster, HOSTS_SHOWN)).collect();
     for line in lines.iter().take(CLUSTERS_SHOWN) {
         writeln!(out, "{line}")?;
     }
     if lines.len() > CLUSTERS_SHOWN {
         writeln!(out, "… and {} more clusters", lines.len() - CLUSTERS_SHOWN)?;
     }
+    Ok(())
+}
 
+fn write_plan(out: &mut String, plan: &Plan) -> fmt::Result {
     let mut count: BTreeMap<How, usize> = BTreeMap::new();
     for assigned in plan.clusters.values().flat_map(BTreeMap::values).flatten() {
         *count.entry(assigned.how).or_default() += 1;
@@ -65,20 +64,6 @@ fn write_plan(out: &mut String, site: &Site, plan: &Plan) -> fmt::Result {
         write!(total, ", {} adopted by their labels", of(How::Adopted))?;
     }
     writeln!(out, "{}", styled(STRONG, total))
-}
-
-/// `tenant-a/edge adds lab-a1, lab-b1; gives back lab-c1`, or nothing when the cluster stays as it is.
-fn line(cluster: &ClusterKey, parts: &[(&str, Vec<String>)]) -> Option<String> {
-    let described: Vec<String> = parts
-        .iter()
-        .filter(|(_, hosts)| !hosts.is_empty())
-        .map(|(verb, hosts)| {
-            let more = hosts.len().saturating_sub(HOSTS_SHOWN);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("{verb} {}{more}", hosts[..hosts.len().min(HOSTS_SHOWN)].join(", "))
-        })
-        .collect();
-    (!described.is_empty()).then(|| format!("{} {}", styled(STRONG, cluster), described.join("; ")))
 }
 
 fn write_changes(out: &mut String, changes: &Changes, written: bool) -> fmt::Result {

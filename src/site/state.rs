@@ -149,7 +149,7 @@ impl State {
 }
 
 /// The NodePorts in the manifest of a Service. Read line by line, as sites have thousands of them.
-fn node_ports(content: &[u8]) -> Vec<NodePort> {
+pub(crate) fn node_ports(content: &[u8]) -> Vec<NodePort> {
     let lines = content.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
     let numbers = lines.filter_map(|line| line.trim().strip_prefix("nodePort:")?.trim().parse::<i64>().ok());
     numbers.filter_map(|number| NodePort::try_from(number).ok()).collect()

@@ -67,7 +67,7 @@ impl GitFiles {
         let tree = repo
             .revparse_single(revision)
             .and_then(|object| object.peel_to_tree())
-            .map_err(|error| GitError::new(format!("there is no revision `{revision}`: {}", error.message())))?;
+            .map_err(|error| no_such_revision(&repo, revision, &error))?;
         tree.walk(TreeWalkMode::PreOrder, |directory, entry| {
             if entry.kind() != Some(ObjectType::Tree) {
                 let path = [directory.as_bytes(), entry.name_bytes()].concat();
@@ -124,6 +124,19 @@ fn open(root: &Utf8Path) -> Result<(Repository, Utf8PathBuf), GitError> {
     let prefix = canonical(root)?.strip_prefix(canonical(workdir)?).map(Utf8Path::to_owned);
     let prefix = prefix.map_err(|_| GitError::new(format!("{root} is not in the worktree of its git repo")))?;
     Ok((repo, prefix))
+}
+
+/// Says what to do about a revision that cannot be found.
+fn no_such_revision(repo: &Repository, revision: &str, error: &git2::Error) -> GitError {
+    let help = if repo.is_empty().unwrap_or_default() {
+        "the repo has no commits yet"
+    } else if repo.is_shallow() {
+        "this is a shallow clone, which has only the last commits: fetch the others by `git fetch --unshallow`, or in \
+         CI by `fetch-depth: 0` (GitHub) or `GIT_DEPTH: 0` (GitLab)"
+    } else {
+        "`git branch --all` lists the branches there are; `git fetch` gets those of others"
+    };
+    GitError::new(format!("there is no revision `{revision}` here ({}): {help}", error.message()))
 }
 
 /// Adds an entry, unless it lies outside of `prefix`. A path that is not UTF-8 is none that a manifest can name.

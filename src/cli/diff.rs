@@ -1,0 +1,102 @@
+//! `sipgen diff`: what changes, in words, for those who decide whether to merge.
+
+use camino::Utf8PathBuf;
+use clap::ValueEnum;
+use sipgen::finding::Finding;
+use sipgen::report::{self, Comparison};
+use sipgen::{Options, difference};
+
+use super::progress::Progress;
+use super::{Failure, Outcome, print, repo, say};
+
+/// Show what changes for clusters: hosts, services, endpoints, and the dangers first
+///
+/// Without --base: what `sipgen generate` would change. With --base: what is generated from the inputs of that
+/// revision against what is generated from those on the disk, or of --head. Overlays that somebody forgot to generate
+/// count as generated. Nothing is written or checked out, and a bare repo will do for --base with --head.
+///
+/// Exit codes are those of `diff`: 0 no differences, 1 differences or errors in the input, 2 it could not run. In CI,
+/// where differences are no failure:
+///
+///     sipgen diff --base origin/main --format markdown > plan.md || test $? -eq 1
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The repo's directory; by default the root of the git repo around the working directory
+    #[arg(long, value_name = "DIR")]
+    repo: Option<Utf8PathBuf>,
+
+    /// The revision to compare with, such as origin/main, HEAD or a tag
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
+
+    /// The revision to look at, instead of the files on the disk
+    #[arg(long, value_name = "REV")]
+    head: Option<String>,
+
+    /// Add the changed files line by line, as unified diffs
+    #[arg(long)]
+    lines: bool,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Leave clusters with errors as they are, and compare the others
+    #[arg(long)]
+    keep_going: bool,
+
+    /// Accept a repo without SIPClusters, which gives all hosts back
+    #[arg(long)]
+    allow_empty: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For a comment on a pull request, of at most 65,000 characters
+    Markdown,
+    /// For programs; docs/diff.schema.json describes it
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let Arguments { repo: directory, base, head: revision, .. } = arguments;
+    let directory = directory.as_deref();
+    let head = match revision {
+        Some(revision) => repo::at_revision(directory, revision)?,
+        None if repo::is_bare(directory) => {
+            return Err(Failure("a bare repo has no files on the disk: name a revision by --head".to_owned()));
+        }
+        None => repo::find(directory)?,
+    };
+    let base_files = base.as_ref().map(|base| repo::at_revision(directory, base)).transpose()?;
+    let options =
+        Options { keep_going: arguments.keep_going, allow_empty: arguments.allow_empty, ..Options::default() };
+    let progress = Progress::start();
+    let difference = match &base_files {
+        Some(base) => difference::between(base, &head, &options, &|stage| progress.show(stage))?,
+        None => difference::pending(&head, &options, &|stage| progress.show(stage))?,
+    };
+    progress.finish();
+
+    if arguments.format == Format::Text {
+        if let Some((changes, review)) = &difference.known {
+            print(report::plan(review));
+            if arguments.lines {
+                print(format_args!("\n{}", report::diff(changes)));
+            }
+        }
+        difference.notes.iter().for_each(|note| say(format_args!("note: {note}\n")));
+        say(report::findings(&difference.findings, &head));
+    } else {
+        let comparison = Comparison::new(base.as_deref(), revision.as_deref(), &difference, &head, arguments.lines);
+        match arguments.format {
+            Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&comparison)?)),
+            _ => print(report::markdown(&comparison)),
+        }
+    }
+    let failed = difference.findings.iter().any(Finding::is_error);
+    let same = difference.known.is_some_and(|(changes, _)| changes.files.is_empty());
+    Ok(if failed || !same { Outcome::No } else { Outcome::Yes })
+}

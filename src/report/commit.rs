@@ -1,0 +1,104 @@
+//! A review as the message of a commit.
+
+use std::fmt::{self, Write};
+
+use super::one_line;
+use super::plan::{plain, wrapped};
+use super::words::{self, Deed, Line};
+use crate::finding::counted;
+use crate::review::{ClusterReview, Review, State};
+
+/// How long a subject may be for the tools that show it.
+const SUBJECT: usize = 72;
+/// How wide the body is.
+const WIDTH: usize = 68;
+/// How many dangers, clusters and lines of a cluster a message tells.
+const DANGERS_TOLD: usize = 20;
+const CLUSTERS_TOLD: usize = 50;
+const LINES_TOLD: usize = 40;
+
+/// The message of a commit that makes the changes: a subject of at most 72 characters, a blank line, and a body that
+/// tells the same as the plan, wrapped and without styles. No line of it looks like a trailer.
+pub fn commit_message(review: &Review) -> String {
+    let mut out = subject(review);
+    out.push_str("\n\n");
+    // Writing to a String cannot fail.
+    let _ = write_body(&mut out, review);
+    out
+}
+
+fn subject(review: &Review) -> String {
+    let (who, clusters): (String, Vec<&ClusterReview>) = match review.clusters.as_slice() {
+        [] => return "update what clusters share".to_owned(),
+        [only] => (only.cluster.to_string(), vec![only]),
+        several => (format!("{} clusters", several.len()), several.iter().collect()),
+    };
+    let gone = clusters.iter().filter(|cluster| cluster.state == State::Deleted).count();
+    let mut deeds: Vec<String> = Vec::new();
+    if gone > 0 {
+        deeds.push(if clusters.len() == 1 { "delete".to_owned() } else { format!("delete {gone}") });
+    }
+    // Its services go with a cluster.
+    let told = words::deeds(&clusters).into_iter();
+    let told = told.filter(|deed| clusters.len() > gone || !deed.what.contains("service"));
+    deeds.extend(told.map(|Deed { imperative, what, .. }| format!("{imperative} {what}")));
+    if deeds.is_empty() {
+        deeds.push(format!("update {}", counted(review.totals.files.all(), "file")));
+    }
+    // A name may have more characters than a subject.
+    let who = if who.len() > SUBJECT / 2 + 4 { counted(clusters.len(), "cluster") } else { who };
+    let whole = |deeds: &[String]| format!("{who}: {}", deeds.join(", "));
+    let fitting = (1..=deeds.len()).rev().map(|count| whole(&deeds[..count])).find(|text| text.len() <= SUBJECT);
+    fitting.unwrap_or_else(|| format!("update {}", counted(clusters.len(), "cluster")))
+}
+
+fn write_body(out: &mut String, review: &Review) -> fmt::Result {
+    if !review.dangers.is_empty() {
+        writeln!(out, "{} in this change:", counted(review.dangers.len(), "danger"))?;
+        for danger in review.dangers.iter().take(DANGERS_TOLD) {
+            write_item(out, '!', &one_line(&danger.message))?;
+        }
+        write_more(out, review.dangers.len(), DANGERS_TOLD, "dangers")?;
+        writeln!(out)?;
+    }
+    for cluster in review.clusters.iter().take(CLUSTERS_TOLD) {
+        writeln!(out, "{} is {}", cluster.cluster, words::state(cluster.state))?;
+        write_lines(out, &words::lines(cluster, &plain))?;
+        writeln!(out)?;
+    }
+    if review.clusters.len() > CLUSTERS_TOLD {
+        write_more(out, review.clusters.len(), CLUSTERS_TOLD, "clusters")?;
+        writeln!(out)?;
+    }
+    let shared = words::shared(&review.shared, &plain);
+    if !shared.is_empty() {
+        writeln!(out, "outside of clusters")?;
+        write_lines(out, &shared)?;
+        writeln!(out)?;
+    }
+    for total in words::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
+        for line in total.split("; ") {
+            writeln!(out, "- {line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_lines(out: &mut String, lines: &[Line]) -> fmt::Result {
+    for Line { sign, text } in lines.iter().take(LINES_TOLD) {
+        write_item(out, *sign, text)?;
+    }
+    write_more(out, lines.len(), LINES_TOLD, "lines")
+}
+
+fn write_item(out: &mut String, sign: char, text: &str) -> fmt::Result {
+    for (index, line) in wrapped(text, WIDTH).into_iter().enumerate() {
+        let lead = if index == 0 { sign } else { ' ' };
+        writeln!(out, "  {lead} {line}")?;
+    }
+    Ok(())
+}
+
+fn write_more(out: &mut String, all: usize, told: usize, what: &str) -> fmt::Result {
+    if all > told { writeln!(out, "  ... and {} more {what}", all - told) } else { Ok(()) }
+}

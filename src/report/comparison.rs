@@ -1,0 +1,127 @@
+//! A difference as programs read it.
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Serialize;
+
+use super::lines;
+use crate::api::names::ClusterKey;
+use crate::difference::Difference;
+use crate::finding::{Finding, Severity};
+use crate::review::Review;
+use crate::source::{Files, Texts};
+
+/// The version of [`Comparison`] as JSON.
+const VERSION: u32 = 1;
+
+/// What `sipgen diff --format json` prints.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Comparison {
+    /// The version of this form. Within a version fields are only added.
+    #[schemars(extend("const" = VERSION))]
+    pub version: u32,
+    /// The earlier revision, as it was named; null for the output directory as it is.
+    pub base: Option<String>,
+    /// The later revision, as it was named; null for the files on the disk.
+    pub head: Option<String>,
+    /// What a reader has to know of how the comparison came about, in whole sentences.
+    pub notes: Vec<String>,
+    /// What is wrong with the later state.
+    pub findings: Vec<Problem>,
+    /// What changes; null when errors forbid to generate anything.
+    pub review: Option<Review>,
+    /// The changed files, line by line; null unless asked for.
+    pub lines: Option<Vec<FileLines>>,
+}
+
+/// Something that is wrong with the input.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// How much it matters.
+    pub severity: ProblemSeverity,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// Where: the first place is the one to mend.
+    pub places: Vec<ProblemPlace>,
+    /// The clusters that it concerns; none when it concerns the whole run.
+    pub clusters: Vec<ClusterKey>,
+}
+
+/// How much a problem matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ProblemSeverity {
+    /// Nothing is generated for what it concerns.
+    Error,
+    /// Worth knowing; stops nothing.
+    Warning,
+}
+
+/// A place in the input.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProblemPlace {
+    /// Relative to the repo's root.
+    pub file: String,
+    /// From 1.
+    pub line: Option<usize>,
+    /// From 1, in characters.
+    pub column: Option<usize>,
+    /// What is there.
+    pub what: Option<String>,
+}
+
+/// A changed file, line by line.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileLines {
+    /// Relative to the repo's root.
+    pub file: String,
+    /// A unified diff, as `git apply` takes it.
+    pub diff: String,
+}
+
+impl Comparison {
+    /// Puts a difference into the form that is printed. `head` are the files of the later state.
+    pub fn new(base: Option<&str>, revision: Option<&str>, difference: &Difference, head: &Files, lines: bool) -> Self {
+        let mut texts = Texts::new(head);
+        let changes = difference.known.as_ref().map(|(changes, _)| changes).filter(|_| lines);
+        Self {
+            version: VERSION,
+            base: base.map(str::to_owned),
+            head: revision.map(str::to_owned),
+            notes: difference.notes.clone(),
+            findings: difference.findings.iter().map(|finding| Problem::new(finding, &mut texts)).collect(),
+            review: difference.known.as_ref().map(|(_, review)| review.clone()),
+            lines: changes.map(lines::by_file),
+        }
+    }
+
+    /// The schema of the JSON.
+    pub fn schema() -> Schema {
+        schema_for!(Comparison)
+    }
+}
+
+impl Problem {
+    fn new(finding: &Finding, texts: &mut Texts<'_>) -> Self {
+        let mut place = |(place, what): &(_, Option<String>)| {
+            let position = texts.position(place);
+            let file = position.file.to_string();
+            ProblemPlace { file, line: position.line, column: position.column, what: what.clone() }
+        };
+        Self {
+            severity: match finding.severity {
+                Severity::Error => ProblemSeverity::Error,
+                Severity::Warning => ProblemSeverity::Warning,
+            },
+            message: finding.message.clone(),
+            help: finding.help.clone(),
+            places: finding.places.iter().map(&mut place).collect(),
+            clusters: finding.clusters.clone(),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! A comparison as a comment on a pull request.
+//!
+//! A comment has room for some 65,000 characters. The worst comes first, long lists are folded, and what finds no room
+//! is counted. Names may be anything that the input has: they stand in code, which keeps them from being tables, HTML
+//! or mentions of people.
+
+use std::fmt::{Display, Write};
+
+use super::comparison::{Comparison, FileLines, Problem, ProblemPlace, ProblemSeverity};
+use super::one_line;
+use super::plan::wrapped;
+use super::words::{self, Line};
+use crate::api::names::ClusterKey;
+use crate::finding::counted;
+use crate::review::{ClusterReview, Danger, Harm, Review, State, Totals};
+
+/// The first line, by which a workflow finds its comment again.
+pub const MARKER: &str = "<!-- sipgen -->";
+
+/// How long a comment gets, in bytes, which are at least as many as characters.
+const MOST: usize = 65_000;
+/// How far each part may reach, so that it leaves room to those behind it.
+const ERRORS_UNTIL: usize = 20_000;
+const DANGERS_UNTIL: usize = 30_000;
+const TABLE_UNTIL: usize = 45_000;
+const DETAILS_UNTIL: usize = 58_000;
+const WARNINGS_UNTIL: usize = 61_000;
+/// The last part says what was left out.
+const LINES_UNTIL: usize = MOST - 1_000;
+
+/// How many dangers and clusters are shown without being unfolded.
+const DANGERS_OPEN: usize = 10;
+const CLUSTERS_OPEN: usize = 3;
+const ROWS_OPEN: usize = 20;
+/// How much of one cluster, of one problem and of one name is shown.
+const DETAIL: usize = 6_000;
+const PROBLEM: usize = 2_000;
+const NAME: usize = 200;
+/// How long a line in a block of code gets.
+const WIDTH: usize = 110;
+
+/// A comparison as a comment on a pull request, of at most 65,000 characters.
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut page = Page { text: format!("{MARKER}\n## sipgen: {}\n\n", heading(comparison)), left_out: Vec::new() };
+    let (errors, warnings): (Vec<&Problem>, Vec<&Problem>) =
+        comparison.findings.iter().partition(|problem| problem.severity == ProblemSeverity::Error);
+    for note in &comparison.notes {
+        page.push(&format!("{note}\n\n"), ERRORS_UNTIL);
+    }
+    page.errors(&errors);
+    if let Some(review) = &comparison.review {
+        page.dangers(&review.dangers);
+        page.totals(&review.totals);
+        let clusters = worst_first(review);
+        page.table(&clusters);
+        page.clusters(&clusters);
+        page.shared(review);
+    }
+    page.warnings(&warnings);
+    page.lines(comparison.lines.as_deref().unwrap_or_default());
+    page.finished()
+}
+
+fn heading(comparison: &Comparison) -> String {
+    let errors = comparison.findings.iter().filter(|problem| problem.severity == ProblemSeverity::Error).count();
+    let mut parts = Vec::new();
+    if errors > 0 {
+        parts.push(counted(errors, "error"));
+    }
+    if let Some(review) = &comparison.review {
+        if !review.dangers.is_empty() {
+            parts.push(counted(review.dangers.len(), "danger"));
+        }
+        let clusters = review.totals.clusters.all();
+        if clusters > 0 {
+            parts.push(format!(
+                "{} {}",
+                counted(clusters, "cluster"),
+                if clusters == 1 { "changes" } else { "change" }
+            ));
+        } else if review.totals.files.all() > 0 {
+            parts.push(format!("{} that clusters share", counted(review.totals.files.all(), "file")));
+        }
+    }
+    if parts.is_empty() { "nothing changes".to_owned() } else { parts.join(", ") }
+}
+
+/// The clusters, those with dangers first.
+fn worst_first(review: &Review) -> Vec<&ClusterReview> {
+    let dangers: Vec<&ClusterKey> = review.dangers.iter().filter_map(|danger| endangered(&danger.harm)).collect();
+    let rank = |cluster: &&ClusterReview| {
+        dangers.iter().position(|endangered| **endangered == cluster.cluster).unwrap_or(usize::MAX)
+    };
+    let mut clusters: Vec<&ClusterReview> = review.clusters.iter().collect();
+    clusters.sort_by_cached_key(rank);
+    clusters
+}
+
+fn endangered(harm: &Harm) -> Option<&ClusterKey> {
+    match harm {
+        Harm::ClusterDeleted { cluster, .. }
+        | Harm::ConsumedHostGivenBack { cluster, .. }
+        | Harm::ConsumedHostMoves { cluster, .. }
+        | Harm::ConsumedHostChangesRole { cluster, .. }
+        | Harm::HostMoves { cluster, .. }
+        | Harm::ControlPlaneEndpointChanges { cluster, .. }
+        | Harm::IssuerChanges { cluster, .. }
+        | Harm::NodePortChanges { cluster, .. } => Some(cluster),
+        Harm::RootDeleted { .. } | Harm::OutputMoves { .. } => None,
+    }
+}
+
+/// The comment that is being written.
+struct Page {
+    text: String,
+    /// What found no room.
+    left_out: Vec<String>,
+}
+
+impl Page {
+    /// Adds a part if it ends before `until`.
+    fn push(&mut self, part: &str, until: usize) -> bool {
+        let fits = self.text.len() + part.len() <= until;
+        if fits {
+            self.text.push_str(part);
+        }
+        fits
+    }
+
+    /// Adds as many parts as end before `until`, between a head and a foot; counts the others.
+    fn push_all(&mut self, head: &str, parts: &[String], foot: &str, until: usize, noun: &str) {
+        if parts.is_empty() {
+            return;
+        }
+        let first = parts.first().map_or(0, String::len);
+        let mut left_out = parts.len();
+        if self.text.len() + head.len() + first + foot.len() <= until {
+            self.text.push_str(head);
+            left_out -= parts.iter().take_while(|part| self.push(part, until - foot.len())).count();
+            self.text.push_str(foot);
+        }
+        if left_out > 0 {
+            self.left_out.push(counted(left_out, noun));
+        }
+    }
+
+    fn errors(&mut self, errors: &[&Problem]) {
+        let parts: Vec<String> = errors.iter().map(|error| fenced("text", &described(error))).collect();
+        self.push_all("", &parts, "", ERRORS_UNTIL, "error");
+    }
+
+    fn dangers(&mut self, dangers: &[Danger]) {
+        let item = |danger: &Danger| format!("> - {}\n", danger.harm.words(|name| code(name)));
+        let (open, folded) = dangers.split_at(dangers.len().min(DANGERS_OPEN));
+        let open: Vec<String> = open.iter().map(item).collect();
+        self.push_all("> [!CAUTION]\n", &open, "\n", DANGERS_UNTIL, "danger");
+        let folded: Vec<String> =
+            folded.iter().map(|danger| format!("- {}\n", danger.harm.words(|name| code(name)))).collect();
+        let head = format!("<details><summary>{}</summary>\n\n", counted(folded.len(), "more danger"));
+        self.push_all(&head, &folded, "\n</details>\n\n", DANGERS_UNTIL, "danger");
+    }
+
+    fn totals(&mut self, totals: &Totals) {
+        for total in words::totals(totals).iter().filter(|_| totals.files.all() > 0).filter(|total| !total.is_empty()) {
+            self.push(&format!("{total}  \n"), TABLE_UNTIL);
+        }
+        self.push("\n", TABLE_UNTIL);
+    }
+
+    fn table(&mut self, clusters: &[&ClusterReview]) {
+        if clusters.len() < 2 {
+            return;
+        }
+        let rows: Vec<String> = clusters.iter().map(|cluster| row(cluster)).collect();
+        let (before, behind) = if rows.len() > ROWS_OPEN {
+            let summary = counted(rows.len(), "cluster");
+            (format!("<details><summary>{summary}</summary>\n\n"), "\n</details>\n\n")
+        } else {
+            (String::new(), "\n")
+        };
+        let head = format!("{before}| cluster | | what it does |\n| --- | --- | --- |\n");
+        self.push_all(&head, &rows, behind, TABLE_UNTIL, "row");
+    }
+
+    fn clusters(&mut self, clusters: &[&ClusterReview]) {
+        let open = if clusters.len() <= CLUSTERS_OPEN { " open" } else { "" };
+        let details = clusters.iter().map(|cluster| {
+            let summary = format!("<code>{}</code> {}", cluster.cluster, words::state(cluster.state));
+            let block = block(&words::lines(cluster, &name));
+            format!("<details{open}><summary>{summary}</summary>\n\n{block}</details>\n\n")
+        });
+        let details: Vec<String> = details.collect();
+        self.push_all("", &details, "", DETAILS_UNTIL, "cluster's details");
+    }
+
+    fn shared(&mut self, review: &Review) {
+        let lines = words::shared(&review.shared, &name);
+        if !lines.is_empty() {
+            let part = format!("<details><summary>Outside of clusters</summary>\n\n{}</details>\n\n", block(&lines));
+            self.push_all("", &[part], "", DETAILS_UNTIL, "part outside of clusters");
+        }
+    }
+
+    fn warnings(&mut self, warnings: &[&Problem]) {
+        let parts: Vec<String> = warnings.iter().map(|warning| fenced("text", &described(warning))).collect();
+        let head = format!("<details><summary>{}</summary>\n\n", counted(parts.len(), "warning"));
+        self.push_all(&head, &parts, "</details>\n\n", WARNINGS_UNTIL, "warning");
+    }
+
+    fn lines(&mut self, files: &[FileLines]) {
+        let parts: Vec<String> = files.iter().map(|file| fenced("diff", &file.diff)).collect();
+        let head = format!("<details><summary>Line by line: {}</summary>\n\n", counted(parts.len(), "file"));
+        self.push_all(&head, &parts, "</details>\n\n", LINES_UNTIL, "file line by line");
+    }
+
+    fn finished(mut self) -> String {
+        if !self.left_out.is_empty() {
+            let left_out = self.left_out.join(", ");
+            let _ =
+                writeln!(self.text, "Left out, as a comment has no more room: {left_out}. `sipgen diff` shows all.");
+        }
+        let end = self.text.trim_end().len();
+        self.text.truncate(end);
+        self.text.push('\n');
+        self.text
+    }
+}
+
+/// A cluster in the table.
+fn row(cluster: &ClusterReview) -> String {
+    let state = match cluster.state {
+        State::Deleted => "**deleted**",
+        other => words::state(other),
+    };
+    format!("| {} | {state} | {} |\n", code(&cluster.cluster), does(cluster))
+}
+
+/// What is done to a cluster, such as `adds 4 hosts, creates 4 services`.
+fn does(cluster: &ClusterReview) -> String {
+    let deeds = words::deeds(&[cluster]);
+    deeds.iter().map(|deed| format!("{} {}", deed.does, deed.what)).collect::<Vec<_>>().join(", ")
+}
+
+/// Lines as a block that GitHub and GitLab colour.
+fn block(lines: &[Line]) -> String {
+    let mut text = String::new();
+    let mut told = 0;
+    for Line { sign, text: line } in lines {
+        let sign = if *sign == '~' { '!' } else { *sign };
+        let mut wrapped = wrapped(line, WIDTH).into_iter();
+        let mut part = format!("{sign} {}\n", wrapped.next().unwrap_or_default());
+        wrapped.for_each(|line| part.extend([&sign.to_string(), "     ", &line, "\n"]));
+        if text.len() + part.len() > DETAIL {
+            let end = part.floor_char_boundary(DETAIL - text.len());
+            text.push_str(part[..end].rsplit_once('\n').map_or("", |(whole, _)| whole));
+            let _ = write!(text, "\n  and more: {} of {} lines are cut off\n", lines.len() - told, lines.len());
+            break;
+        }
+        text.push_str(&part);
+        told += 1;
+    }
+    fenced("diff", text.trim_start_matches('\n'))
+}
+
+/// A problem as text.
+fn described(problem: &Problem) -> String {
+    let Problem { severity, message, help, places, .. } = problem;
+    let severity = match severity {
+        ProblemSeverity::Error => "error",
+        ProblemSeverity::Warning => "warning",
+    };
+    let mut text = format!("{severity}: {}\n", one_line(message));
+    for ProblemPlace { file, line, column, what } in places.iter().take(5) {
+        let numbers: String = [line, column].into_iter().flatten().map(|number| format!(":{number}")).collect();
+        let what = what.as_ref().map(|what| format!("  ({})", one_line(what))).unwrap_or_default();
+        let _ = writeln!(text, "  --> {}{numbers}{what}", one_line(file));
+    }
+    for line in help.iter().flat_map(|help| help.lines()) {
+        let _ = writeln!(text, "  help: {}", one_line(line));
+    }
+    if text.len() > PROBLEM {
+        text.truncate(text.floor_char_boundary(PROBLEM));
+        text.push_str("…\n");
+    }
+    text
+}
+
+/// A text in a block of code, whatever backticks it has.
+fn fenced(language: &str, text: &str) -> String {
+    let fence = "`".repeat(longest_run(text).max(2) + 1);
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{fence}{language}\n{text}{end}{fence}\n\n")
+}
+
+/// A name in a line of text.
+fn code(name: &dyn Display) -> String {
+    let name = self::name(name);
+    let fence = "`".repeat(longest_run(&name) + 1);
+    let pad = if name.starts_with(['`', ' ']) || name.ends_with(['`', ' ']) || name.is_empty() { " " } else { "" };
+    format!("{fence}{pad}{name}{pad}{fence}")
+}
+
+/// A name in a block of code.
+fn name(name: &dyn Display) -> String {
+    let name = one_line(&name.to_string());
+    match name.char_indices().nth(NAME) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name,
+    }
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
+}

@@ -1,0 +1,123 @@
+//! A review as text: the dangers, then cluster by cluster what changes.
+
+use std::fmt::{self, Display, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::words::{self, Line};
+use super::{ERROR, STRONG, one_line, styled};
+use crate::review::{ClusterReview, Review, State};
+
+const ADDED: Style = AnsiColor::Green.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
+const CHANGED: Style = AnsiColor::Yellow.on_default();
+
+/// How long a line gets before its list of names goes on in the next one.
+const WIDTH: usize = 100;
+
+/// What changes, in words, the dangers first.
+pub fn plan(review: &Review) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_plan(&mut out, review);
+    out
+}
+
+fn write_plan(out: &mut String, review: &Review) -> fmt::Result {
+    write_dangers(out, review)?;
+    for cluster in &review.clusters {
+        let sign = words::sign(cluster.state);
+        let style = style_of(sign);
+        let gone_or_new = if cluster.state == State::Changed { "" } else { words::state(cluster.state) };
+        let head = format!("{} {gone_or_new}", styled(STRONG, &cluster.cluster));
+        writeln!(out, "{} {}", styled(style, sign), head.trim_end())?;
+        write_lines(out, &words::lines(cluster, &plain))?;
+    }
+    let shared = words::shared(&review.shared, &plain);
+    if !shared.is_empty() {
+        writeln!(out, "{}", styled(STRONG, "outside of clusters"))?;
+        write_lines(out, &shared)?;
+    }
+    if review.totals.files.all() == 0 {
+        return writeln!(out, "no changes");
+    }
+    for total in words::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
+        writeln!(out, "{}", styled(STRONG, total))?;
+    }
+    Ok(())
+}
+
+/// The dangers, marked, and a blank line below them.
+fn write_dangers(out: &mut String, review: &Review) -> fmt::Result {
+    for danger in &review.dangers {
+        writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message))?;
+    }
+    if review.dangers.is_empty() { Ok(()) } else { writeln!(out) }
+}
+
+fn write_lines(out: &mut String, lines: &[Line]) -> fmt::Result {
+    for Line { sign, text } in lines {
+        let mut wrapped = wrapped(text, WIDTH).into_iter();
+        let first = wrapped.next().unwrap_or_default();
+        writeln!(out, "    {} {first}", styled(style_of(*sign), sign))?;
+        for line in wrapped {
+            writeln!(out, "        {line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn style_of(sign: char) -> Style {
+    match sign {
+        '+' => ADDED,
+        '-' => REMOVED,
+        _ => CHANGED,
+    }
+}
+
+/// A name as it is, on its line.
+pub(super) fn plain(name: &dyn Display) -> String {
+    one_line(&name.to_string())
+}
+
+/// A list in words, cut into lines behind its commas.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in text.split_inclusive(", ") {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + part.chars().count() <= width + 2 => line.push_str(part),
+            _ => lines.push(part.to_owned()),
+        }
+    }
+    for line in &mut lines {
+        line.truncate(line.trim_end().len());
+    }
+    lines
+}
+
+/// What changes of a cluster, in one sentence with the names of `most` hosts; nothing when that is not worth one.
+pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
+    let mut parts = Vec::new();
+    if cluster.state == State::Deleted {
+        parts.push("is deleted".to_owned());
+    }
+    let hosts = &cluster.hosts;
+    let mut list = |verb: &str, named: Vec<String>| {
+        if !named.is_empty() {
+            let more = named.len().saturating_sub(most);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            parts.push(format!("{verb} {}{more}", named[..named.len().min(most)].join(", ")));
+        }
+    };
+    let added =
+        |adopted| hosts.added.iter().filter(move |added| added.adopted == adopted).map(|added| plain(&added.host));
+    list("adds", added(false).collect());
+    list("adopts", added(true).collect());
+    let replaced = hosts.replaced.iter().map(|of| format!("{} by {}", plain(&of.given_back.host), plain(&of.by)));
+    list("replaces", replaced.collect());
+    list("gives back", hosts.given_back.iter().map(|given_back| plain(&given_back.host)).collect());
+    list("takes over", hosts.from_others.iter().map(|moved| plain(&moved.host)).collect());
+    list("hands over", hosts.to_others.iter().map(|moved| plain(&moved.host)).collect());
+    list("gives another role to", hosts.with_another_role.iter().map(|changed| plain(&changed.host)).collect());
+    (!parts.is_empty()).then(|| format!("{} {}", styled(STRONG, &cluster.cluster), parts.join("; ")))
+}

@@ -1,0 +1,274 @@
+//! What becomes of clusters, in the words that every report uses.
+
+use std::fmt::Display;
+
+use crate::api::names::Role;
+use crate::finding::counted;
+use crate::review::hosts::{GivenBack, Reason, Replaced};
+use crate::review::{Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, Shared, State, Totals};
+
+/// A line about something that comes, goes or changes.
+pub(super) struct Line {
+    /// `+`, `-` or `~`.
+    pub(super) sign: char,
+    pub(super) text: String,
+}
+
+impl Line {
+    fn new(state: State, text: impl Into<String>) -> Self {
+        Self { sign: sign(state), text: text.into() }
+    }
+}
+
+/// How names are written: they may be anything that the input has.
+pub(super) type Name<'a> = &'a dyn Fn(&dyn Display) -> String;
+
+pub(super) fn sign(state: State) -> char {
+    match state {
+        State::Created => '+',
+        State::Changed => '~',
+        State::Deleted => '-',
+    }
+}
+
+/// What becomes of something, in one word.
+pub(super) fn state(state: State) -> &'static str {
+    match state {
+        State::Created => "created",
+        State::Changed => "changed",
+        State::Deleted => "deleted",
+    }
+}
+
+/// What changes of a cluster, line by line: hosts, services, endpoints.
+pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
+    let mut lines = hosts(cluster, name);
+    for service in &cluster.services {
+        let aspects: Vec<&str> = service.aspects.iter().map(|aspect| self::aspect(*aspect)).collect();
+        let aspects = match service.state {
+            State::Changed if aspects.is_empty() => ": only comments".to_owned(),
+            State::Changed => format!(": {}", aspects.join(", ")),
+            State::Created | State::Deleted => String::new(),
+        };
+        lines.push(Line::new(service.state, format!("service {}{aspects}", name(&service.service))));
+    }
+    let endpoints = cluster.endpoints.iter().filter(|change| !told_by_another(change, &cluster.endpoints));
+    lines.extend(endpoints.map(|change| endpoint(change, name)));
+    if lines.is_empty() {
+        let files = counted(cluster.files.all(), "file");
+        lines.push(Line::new(State::Changed, format!("{files}, but no host, service or endpoint")));
+    }
+    lines
+}
+
+fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
+    let hosts = &cluster.hosts;
+    let mut lines = Vec::new();
+    for role in Role::ALL {
+        for (adopted, what) in [(false, ""), (true, ", by the labels that it has")] {
+            let added = hosts.added.iter().filter(|added| added.role == role && added.adopted == adopted);
+            let added: Vec<String> = added.map(|added| name(&added.host)).collect();
+            if !added.is_empty() {
+                let what = if added.len() == 1 { what } else { &what.replace("it has", "they have") };
+                let text = format!("{}{what}: {}", of_role(added.len(), role), added.join(", "));
+                lines.push(Line::new(State::Created, text));
+            }
+        }
+    }
+    for moved in &hosts.from_others {
+        let text = format!("{} host {} from {}", moved.role, name(&moved.host), name(&moved.other));
+        lines.push(Line::new(State::Created, text));
+    }
+    for Replaced { given_back, by } in &hosts.replaced {
+        let GivenBack { host, role, .. } = given_back;
+        let text = format!("{role} host {} is replaced by {}{}", name(host), name(by), remarks(given_back, name));
+        lines.push(Line::new(State::Changed, text));
+    }
+    for changed in &hosts.with_another_role {
+        let host = name(&changed.host);
+        lines.push(Line::new(State::Changed, format!("host {host} from {} to {}", changed.before, changed.after)));
+    }
+    // Those that nothing is to be said of are told together.
+    for role in Role::ALL {
+        let of_role: Vec<&GivenBack> = hosts.given_back.iter().filter(|host| host.role == role).collect();
+        let (plain, remarkable): (Vec<_>, Vec<_>) =
+            of_role.into_iter().partition(|host| host.reason.is_none() && host.consumer.is_none());
+        for given_back in remarkable {
+            let text = format!("{role} host {}{}", name(&given_back.host), remarks(given_back, name));
+            lines.push(Line::new(State::Deleted, text));
+        }
+        if !plain.is_empty() {
+            let plain: Vec<String> = plain.into_iter().map(|given_back| name(&given_back.host)).collect();
+            let text = format!("{}: {}", self::of_role(plain.len(), role), plain.join(", "));
+            lines.push(Line::new(State::Deleted, text));
+        }
+    }
+    for moved in &hosts.to_others {
+        let text = format!("{} host {} to {}", moved.role, name(&moved.host), name(&moved.other));
+        lines.push(Line::new(State::Deleted, text));
+    }
+    lines
+}
+
+fn of_role(count: usize, role: Role) -> String {
+    counted(count, &format!("{role} host"))
+}
+
+/// What is the matter with a host that is given back.
+fn remarks(host: &GivenBack, name: Name<'_>) -> String {
+    let reason = host.reason.map(|reason| match reason {
+        Reason::BeingDeleted => "it is being deleted".to_owned(),
+        Reason::Failed => "it has failed".to_owned(),
+        Reason::Gone => "it is no longer in the inventory".to_owned(),
+    });
+    let consumer = host.consumer.as_ref().map(|consumer| format!("{} uses it", name(consumer)));
+    let remarks: Vec<String> = reason.into_iter().chain(consumer).collect();
+    if remarks.is_empty() { String::new() } else { format!(": {}", remarks.join("; ")) }
+}
+
+fn aspect(aspect: Aspect) -> &'static str {
+    match aspect {
+        Aspect::Hosts => "hosts",
+        Aspect::Ports => "ports",
+        Aspect::Image => "image",
+        Aspect::Replicas => "replicas",
+        Aspect::AuthorizedKeys => "authorized keys",
+        Aspect::Configuration => "configuration",
+    }
+}
+
+/// Whether another endpoint of the service names its ports.
+fn told_by_another(change: &EndpointChange, all: &[EndpointChange]) -> bool {
+    let tells = |text: &Option<String>, ports: &Option<String>| match (text, ports) {
+        (Some(text), Some(ports)) => text.contains(&format!(":{ports}")),
+        (_, ports) => ports.is_none(),
+    };
+    change.kind == EndpointKind::NodePorts
+        && all.iter().any(|other| {
+            other.kind != EndpointKind::NodePorts
+                && other.service == change.service
+                && tells(&other.before, &change.before)
+                && tells(&other.after, &change.after)
+        })
+}
+
+fn endpoint(change: &EndpointChange, name: Name<'_>) -> Line {
+    let EndpointChange { kind, service, before, after } = change;
+    let what = match kind {
+        EndpointKind::ControlPlane => "control-plane endpoint".to_owned(),
+        EndpointKind::Issuer => "issuer".to_owned(),
+        EndpointKind::JumpHost => "jump host".to_owned(),
+        EndpointKind::NodePorts => format!("NodePort of {}", name(service)),
+    };
+    match (before, after) {
+        (Some(before), Some(after)) => {
+            Line::new(State::Changed, format!("{what}: {} -> {}", name(before), name(after)))
+        }
+        (Some(before), None) => Line::new(State::Deleted, format!("{what}: {}", name(before))),
+        (None, after) => {
+            let after = after.as_ref().map(|after| name(after)).unwrap_or_default();
+            Line::new(State::Created, format!("{what}: {after}"))
+        }
+    }
+}
+
+/// What changes outside of clusters, line by line. A kustomization of declared hosts that merely lists other patches
+/// is not worth one.
+pub(super) fn shared(shared: &Shared, name: Name<'_>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for root in shared.roots.iter().filter(|root| root.state != State::Changed) {
+        lines.push(Line::new(root.state, format!("declared hosts through {}", name(&root.directory))));
+    }
+    for definitions in &shared.definitions {
+        lines.push(Line::new(definitions.state, format!("definitions in {}", name(&definitions.directory))));
+    }
+    for released in &shared.released {
+        let by = released.by.as_ref().map(|by| format!(" by {}", name(by))).unwrap_or_default();
+        lines.push(Line::new(State::Created, format!("host {} is released{by}", name(&released.host))));
+    }
+    for host in &shared.no_longer_released {
+        lines.push(Line::new(State::Deleted, format!("host {} is no longer released", name(host))));
+    }
+    for host in &shared.unlabelled {
+        lines.push(Line::new(State::Created, format!("host {} loses the labels of its manifest", name(host))));
+    }
+    for host in &shared.no_longer_unlabelled {
+        lines.push(Line::new(State::Deleted, format!("host {} keeps the labels of its manifest", name(host))));
+    }
+    lines
+}
+
+/// Something that is done, for sentences about clusters and about commits.
+pub(super) struct Deed {
+    /// As in "the cluster …".
+    pub(super) does: &'static str,
+    /// As a command.
+    pub(super) imperative: &'static str,
+    pub(super) what: String,
+}
+
+fn deed(does: &'static str, imperative: &'static str, count: usize, noun: &str) -> Option<Deed> {
+    (count > 0).then(|| Deed { does, imperative, what: counted(count, noun) })
+}
+
+/// What is done to one cluster or to several, as few words as possible.
+pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
+    let sum = |of: &dyn Fn(&ClusterReview) -> usize| clusters.iter().map(|cluster| of(cluster)).sum::<usize>();
+    let adopted = sum(&|cluster| cluster.hosts.added.iter().filter(|added| added.adopted).count());
+    let services = |state: State| sum(&|cluster| cluster.services.iter().filter(|of| of.state == state).count());
+    let endpoints = |cluster: &ClusterReview| match cluster.state {
+        // All of them come, or go, with the cluster.
+        State::Created | State::Deleted => 0,
+        State::Changed => cluster.endpoints.len(),
+    };
+    let deeds = [
+        deed("adds", "add", sum(&|cluster| cluster.hosts.added.len()) - adopted, "host"),
+        deed("adopts", "adopt", adopted, "host"),
+        deed("replaces", "replace", sum(&|cluster| cluster.hosts.replaced.len()), "host"),
+        deed("gives back", "give back", sum(&|cluster| cluster.hosts.given_back.len()), "host"),
+        deed("takes over", "take over", sum(&|cluster| cluster.hosts.from_others.len()), "host"),
+        deed("hands over", "hand over", sum(&|cluster| cluster.hosts.to_others.len()), "host"),
+        deed(
+            "gives another role to",
+            "give another role to",
+            sum(&|cluster| cluster.hosts.with_another_role.len()),
+            "host",
+        ),
+        deed("creates", "create", services(State::Created), "service"),
+        deed("changes", "change", services(State::Changed), "service"),
+        deed("deletes", "delete", services(State::Deleted), "service"),
+        deed("changes", "change", sum(&endpoints), "endpoint"),
+    ];
+    deeds.into_iter().flatten().collect()
+}
+
+/// All of it, counted: one line for clusters, hosts and services, one for files.
+pub(super) fn totals(totals: &Totals) -> [String; 2] {
+    let hosts = [
+        (totals.hosts_added, "added"),
+        (totals.hosts_given_back, "given back"),
+        (totals.hosts_moved, "moved"),
+        (totals.hosts_with_another_role, "with another role"),
+    ];
+    let parts = [counts("cluster", &totals.clusters), told("host", &hosts), counts("service", &totals.services)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    [parts.join("; "), counts("file", &totals.files).unwrap_or_default()]
+}
+
+fn counts(noun: &str, counts: &Counts) -> Option<String> {
+    told(noun, &[(counts.created, "created"), (counts.changed, "changed"), (counts.deleted, "deleted")])
+}
+
+/// What becomes of things: `2 files created`, or where it is not the same with all, `3 files: 1 created, 2 changed`.
+fn told(noun: &str, counts: &[(usize, &str)]) -> Option<String> {
+    let counts: Vec<&(usize, &str)> = counts.iter().filter(|(count, _)| *count > 0).collect();
+    match counts.as_slice() {
+        [] => None,
+        [(count, what)] => Some(format!("{} {what}", counted(*count, noun))),
+        several => {
+            let all = several.iter().map(|(count, _)| count).sum();
+            let parts: Vec<String> = several.iter().map(|(count, what)| format!("{count} {what}")).collect();
+            Some(format!("{}: {}", counted(all, noun), parts.join(", ")))
+        }
+    }
+}

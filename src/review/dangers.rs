@@ -1,0 +1,286 @@
+//! What of a set of changes can hurt somebody.
+
+use std::fmt::Display;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::hosts::Moved;
+use super::{ClusterReview, EndpointChange, EndpointKind, Shared, State};
+use crate::api::names::{ClusterKey, HostKey};
+use crate::finding::counted;
+
+/// A change that can hurt somebody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Danger {
+    /// What it is about.
+    #[serde(flatten)]
+    pub harm: Harm,
+    /// The same in words.
+    pub message: String,
+}
+
+/// What can hurt somebody, the worst first. The codes in JSON stay what they are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum Harm {
+    /// A cluster goes, with all that it has.
+    ClusterDeleted {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// The hosts that it had.
+        hosts: Vec<HostKey>,
+    },
+    /// A cluster gives hosts back that are in use.
+    ConsumedHostGivenBack {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// The hosts, and who uses them.
+        hosts: Vec<Consumed>,
+    },
+    /// Hosts that are in use go from one cluster to another.
+    ConsumedHostMoves {
+        /// The cluster that had them.
+        cluster: ClusterKey,
+        /// The cluster that gets them.
+        other: ClusterKey,
+        /// The hosts, and who uses them.
+        hosts: Vec<Consumed>,
+    },
+    /// Hosts that are in use get another role.
+    ConsumedHostChangesRole {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// The hosts, and who uses them.
+        hosts: Vec<Consumed>,
+    },
+    /// Hosts go from one cluster to another.
+    HostMoves {
+        /// The cluster that had them.
+        cluster: ClusterKey,
+        /// The cluster that gets them.
+        other: ClusterKey,
+        /// The hosts.
+        hosts: Vec<HostKey>,
+    },
+    /// A cluster's API is no longer reached where it was.
+    ControlPlaneEndpointChanges {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// Where it was reached.
+        before: String,
+        /// Where it will be reached.
+        after: Option<String>,
+    },
+    /// Tokens of the old issuer are no longer accepted.
+    IssuerChanges {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// The issuer's URL.
+        before: String,
+        /// Its new URL.
+        after: Option<String>,
+    },
+    /// A service closes ports that are open on every node of the base cluster.
+    NodePortChanges {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// The name of the service's directory.
+        service: String,
+        /// Its ports.
+        before: String,
+        /// Its new ports.
+        after: Option<String>,
+    },
+    /// A directory that an agent applies goes.
+    RootDeleted {
+        /// Relative to the repo's root.
+        #[schemars(with = "String")]
+        directory: Utf8PathBuf,
+    },
+    /// All directories that agents apply go to another place.
+    OutputMoves {
+        /// Where they were, relative to the repo's root.
+        #[schemars(with = "String")]
+        before: Utf8PathBuf,
+        /// Where they will be.
+        #[schemars(with = "String")]
+        after: Utf8PathBuf,
+    },
+}
+
+/// A host that is in use.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Consumed {
+    /// The host.
+    pub host: HostKey,
+    /// Who uses it, as `Kind namespace/name`.
+    pub consumer: String,
+}
+
+/// How many hosts the words of a danger name.
+const HOSTS_NAMED: usize = 5;
+
+/// The dangers of a review, the worst first. `output` is the output directory, and `moved_from` where it was before
+/// if that was elsewhere.
+pub(super) fn of(
+    clusters: &[ClusterReview],
+    shared: &Shared,
+    output: &Utf8Path,
+    moved_from: Option<&Utf8Path>,
+) -> Vec<Danger> {
+    let mut harms: Vec<Harm> = clusters.iter().flat_map(of_cluster).collect();
+    let gone = shared.roots.iter().filter(|root| root.state == State::Deleted);
+    harms.extend(gone.map(|root| Harm::RootDeleted { directory: output.join(&root.directory) }));
+    harms.extend(moved_from.map(|before| Harm::OutputMoves { before: before.to_owned(), after: output.to_owned() }));
+    harms.sort();
+    let danger = |harm: Harm| Danger { message: harm.words(|name| name.to_string()), harm };
+    harms.into_iter().map(danger).collect()
+}
+
+fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
+    let ClusterReview { cluster, state, hosts, .. } = review;
+    let mut harms = Vec::new();
+    let given_back = || hosts.given_back.iter().chain(hosts.replaced.iter().map(|replaced| &replaced.given_back));
+    if *state == State::Deleted {
+        let all = given_back().map(|host| &host.host).chain(hosts.to_others.iter().map(|moved| &moved.host));
+        harms.push(Harm::ClusterDeleted { cluster: cluster.clone(), hosts: all.cloned().collect() });
+    }
+    let consumed = |host: &HostKey, consumer: &Option<String>| {
+        consumer.as_ref().map(|consumer| Consumed { host: host.clone(), consumer: consumer.clone() })
+    };
+    let in_use: Vec<Consumed> = given_back().filter_map(|host| consumed(&host.host, &host.consumer)).collect();
+    if !in_use.is_empty() {
+        harms.push(Harm::ConsumedHostGivenBack { cluster: cluster.clone(), hosts: in_use });
+    }
+    let other_role: Vec<Consumed> =
+        hosts.with_another_role.iter().filter_map(|host| consumed(&host.host, &host.consumer)).collect();
+    if !other_role.is_empty() {
+        harms.push(Harm::ConsumedHostChangesRole { cluster: cluster.clone(), hosts: other_role });
+    }
+    harms.extend(of_moves(cluster, &hosts.to_others));
+    if *state == State::Changed {
+        harms.extend(review.endpoints.iter().filter_map(|change| of_endpoint(review, change)));
+    }
+    harms
+}
+
+/// Hosts that leave a cluster for others, told where they leave.
+fn of_moves(cluster: &ClusterKey, moved: &[Moved]) -> Vec<Harm> {
+    let mut others: Vec<&ClusterKey> = moved.iter().map(|moved| &moved.other).collect();
+    others.sort();
+    others.dedup();
+    let mut harms = Vec::new();
+    for other in others {
+        let (mut in_use, mut free) = (Vec::new(), Vec::new());
+        for Moved { host, consumer, .. } in moved.iter().filter(|moved| moved.other == *other) {
+            match consumer {
+                Some(consumer) => in_use.push(Consumed { host: host.clone(), consumer: consumer.clone() }),
+                None => free.push(host.clone()),
+            }
+        }
+        let (cluster, other) = (cluster.clone(), other.clone());
+        if !in_use.is_empty() {
+            let (cluster, other) = (cluster.clone(), other.clone());
+            harms.push(Harm::ConsumedHostMoves { cluster, other, hosts: in_use });
+        }
+        if !free.is_empty() {
+            harms.push(Harm::HostMoves { cluster, other, hosts: free });
+        }
+    }
+    harms
+}
+
+fn of_endpoint(review: &ClusterReview, change: &EndpointChange) -> Option<Harm> {
+    let EndpointChange { kind, service, after, .. } = change;
+    let (cluster, after) = (review.cluster.clone(), after.clone());
+    let before = change.before.clone()?;
+    match kind {
+        EndpointKind::ControlPlane => Some(Harm::ControlPlaneEndpointChanges { cluster, before, after }),
+        EndpointKind::Issuer => Some(Harm::IssuerChanges { cluster, before, after }),
+        EndpointKind::NodePorts => {
+            // The port is part of these endpoints, and one danger is enough.
+            let told = review.endpoints.iter().any(|other| {
+                matches!(other.kind, EndpointKind::ControlPlane | EndpointKind::Issuer)
+                    && other.service == *service
+                    && other.before.is_some()
+            });
+            let service = service.clone();
+            (change.closes_ports() && !told).then_some(Harm::NodePortChanges { cluster, service, before, after })
+        }
+        EndpointKind::JumpHost => None,
+    }
+}
+
+impl Harm {
+    /// The harm in words; `name` says how names are written, which may be anything that the input has.
+    pub fn words(&self, name: impl Fn(&dyn Display) -> String) -> String {
+        let becomes = |before: &str, after: &Option<String>| match after {
+            Some(after) => format!("changes from {} to {}", name(&before), name(after)),
+            None => format!("goes: {}", name(&before)),
+        };
+        match self {
+            Harm::ClusterDeleted { cluster, hosts } if hosts.is_empty() => {
+                format!("cluster {} is deleted", name(cluster))
+            }
+            Harm::ClusterDeleted { cluster, hosts } => {
+                format!("cluster {} is deleted, with its {}", name(cluster), counted(hosts.len(), "host"))
+            }
+            Harm::ConsumedHostGivenBack { cluster, hosts } => {
+                format!("{} gives back {}: {}", name(cluster), in_use(hosts), consumers(hosts, &name))
+            }
+            Harm::ConsumedHostMoves { cluster, other, hosts } => {
+                let (cluster, other) = (name(cluster), name(other));
+                format!("{} from {cluster} to {other}: {}", goes(&in_use(hosts), hosts.len()), consumers(hosts, &name))
+            }
+            Harm::ConsumedHostChangesRole { cluster, hosts } => {
+                format!("{} gives {} another role: {}", name(cluster), in_use(hosts), consumers(hosts, &name))
+            }
+            Harm::HostMoves { cluster, other, hosts } => {
+                let (cluster, other) = (name(cluster), name(other));
+                let named = hosts.iter().map(|host| name(host)).collect();
+                let hosts = goes(&counted(hosts.len(), "host"), hosts.len());
+                format!("{hosts} from {cluster} to {other}: {}", first_few(named, HOSTS_NAMED))
+            }
+            Harm::ControlPlaneEndpointChanges { cluster, before, after } => {
+                format!("the control-plane endpoint of {} {}", name(cluster), becomes(before, after))
+            }
+            Harm::IssuerChanges { cluster, before, after } => {
+                format!("the issuer of {} {}", name(cluster), becomes(before, after))
+            }
+            Harm::NodePortChanges { cluster, service, before, after } => {
+                let port = format!("the NodePort of {} in {}", name(service), name(cluster));
+                format!("{port} {}", becomes(before, after))
+            }
+            Harm::RootDeleted { directory } => {
+                format!("{} goes: an agent that applies it applies its hosts no longer", name(directory))
+            }
+            Harm::OutputMoves { before, after } => {
+                format!("everything goes from {} to {}: agents have to follow", name(before), name(after))
+            }
+        }
+    }
+}
+
+fn in_use(hosts: &[Consumed]) -> String {
+    let noun = if hosts.len() == 1 { "host that is" } else { "hosts that are" };
+    format!("{} {noun} in use", hosts.len())
+}
+
+fn goes(hosts: &str, count: usize) -> String {
+    format!("{hosts} {}", if count == 1 { "goes" } else { "go" })
+}
+
+fn consumers(hosts: &[Consumed], name: impl Fn(&dyn Display) -> String) -> String {
+    let named = hosts.iter().map(|Consumed { host, consumer }| format!("{} by {}", name(host), name(consumer)));
+    first_few(named.collect(), HOSTS_NAMED)
+}
+
+/// A list in words, that says how many it leaves out.
+fn first_few(named: Vec<String>, most: usize) -> String {
+    let more = named.len().saturating_sub(most);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", named[..named.len().min(most)].join(", "))
+}

@@ -1,0 +1,166 @@
+//! Where clusters are reached: the endpoints that others were told, and the NodePorts that are open.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Files, Texts, below};
+use crate::api::names::{ClusterKey, NodePort};
+use crate::layout;
+use crate::site::ServiceKind;
+use crate::site::state::node_ports;
+
+/// An endpoint of a cluster that comes, changes or goes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndpointChange {
+    /// What it is.
+    pub kind: EndpointKind,
+    /// The name of the directory of the service behind it.
+    pub service: String,
+    /// What it was.
+    pub before: Option<String>,
+    /// What it will be.
+    pub after: Option<String>,
+}
+
+/// The kinds of endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum EndpointKind {
+    /// Address and port of the tenant's API.
+    ControlPlane,
+    /// The issuer's URL that the tenant's API servers and users know.
+    Issuer,
+    /// Address and port of the jump host.
+    JumpHost,
+    /// The ports that a service has on every node of the base cluster, such as `30080-30082`.
+    NodePorts,
+}
+
+/// What changes of a cluster's endpoints.
+pub(super) fn changes(cluster: &ClusterKey, files: &Files<'_>) -> Vec<EndpointChange> {
+    let mut changes = Vec::new();
+    let told = layout::tenant_directory(cluster).join(layout::ENDPOINTS);
+    if let Some(texts) = files.get(told.as_path()) {
+        changes.extend(changed(*texts, endpoints));
+    }
+    for (path, texts) in below(files, &layout::cluster_directory(cluster)) {
+        if let Some((service, layout::SERVICE)) = path.as_str().split_once('/') {
+            changes.extend(changed(texts, |text| {
+                let ports = ranges(&node_ports(text.as_bytes()).into_iter().map(NodePort::number).collect());
+                BTreeMap::from_iter((!ports.is_empty()).then(|| ((EndpointKind::NodePorts, service.to_owned()), ports)))
+            }));
+        }
+    }
+    changes.sort();
+    changes
+}
+
+type Endpoints = BTreeMap<(EndpointKind, String), String>;
+
+/// The endpoints that two texts do not have alike.
+fn changed((before, after): Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<EndpointChange> {
+    let (before, after) = (before.map(&read).unwrap_or_default(), after.map(&read).unwrap_or_default());
+    let all: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    let differ = all.into_iter().filter(|endpoint| before.get(*endpoint) != after.get(*endpoint));
+    let change = |endpoint: &(EndpointKind, String)| EndpointChange {
+        kind: endpoint.0,
+        service: endpoint.1.clone(),
+        before: before.get(endpoint).cloned(),
+        after: after.get(endpoint).cloned(),
+    };
+    differ.map(change).collect()
+}
+
+/// The ConfigMap with a cluster's endpoints.
+#[derive(Deserialize)]
+struct ConfigMap {
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+}
+
+fn endpoints(text: &str) -> Endpoints {
+    let Ok(ConfigMap { data }) = yaml_serde::from_str(text) else { return Endpoints::new() };
+    let known = data.into_iter().filter_map(|(key, value)| Some((known(&key)?, value)));
+    known.collect()
+}
+
+/// Which endpoint a key is for: `jump-host2-endpoint` is that of the second jump host.
+fn known(key: &str) -> Option<(EndpointKind, String)> {
+    let all = [
+        ("control-plane", "-endpoint", EndpointKind::ControlPlane, ServiceKind::ControlPlaneLoadBalancer),
+        ("jump-host", "-endpoint", EndpointKind::JumpHost, ServiceKind::JumpHost),
+        ("oidc", "-issuer-url", EndpointKind::Issuer, ServiceKind::Auth),
+    ];
+    all.into_iter().find_map(|(prefix, suffix, kind, service)| {
+        let number = key.strip_prefix(prefix)?.strip_suffix(suffix)?;
+        let is_number = number.chars().all(|c| c.is_ascii_digit());
+        is_number.then(|| (kind, format!("{}{number}", service.component())))
+    })
+}
+
+/// Ports as people write them: `30022, 30080-30082`.
+fn ranges(ports: &BTreeSet<u16>) -> String {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for port in ports {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *port => *last = *port,
+            _ => ranges.push((*port, *port)),
+        }
+    }
+    let range = |(first, last): (u16, u16)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
+}
+
+impl EndpointChange {
+    /// Whether ports are closed that were open.
+    pub(super) fn closes_ports(&self) -> bool {
+        let ports = |text: &Option<String>| -> BTreeSet<u16> {
+            let ranges = text.iter().flat_map(|text| text.split(", "));
+            let ends = ranges.map(|range| range.split_once('-').unwrap_or((range, range)));
+            ends.filter_map(|(first, last)| Some(first.parse::<u16>().ok()?..=last.parse().ok()?)).flatten().collect()
+        };
+        self.kind == EndpointKind::NodePorts && !ports(&self.before).is_subset(&ports(&self.after))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node_ports(before: &str, after: &str) -> EndpointChange {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let service = "loadbalancer-worker".to_owned();
+        EndpointChange { kind: EndpointKind::NodePorts, service, before: text(before), after: text(after) }
+    }
+
+    #[test]
+    fn ports_in_a_row_are_a_range() {
+        assert_eq!(ranges(&BTreeSet::from([30080, 30082, 30081, 30022])), "30022, 30080-30082");
+        assert_eq!(ranges(&BTreeSet::new()), "");
+    }
+
+    #[test]
+    fn a_range_that_grows_closes_no_port() {
+        assert!(!node_ports("30080-30082", "30079-30085").closes_ports());
+        assert!(!node_ports("", "30080").closes_ports());
+    }
+
+    #[test]
+    fn a_port_that_is_no_longer_there_is_closed() {
+        assert!(node_ports("30080-30082", "30081-30085").closes_ports());
+        assert!(node_ports("30022", "30023").closes_ports());
+        assert!(node_ports("30022", "").closes_ports());
+    }
+
+    #[test]
+    fn a_second_service_of_a_kind_is_told_by_its_number() {
+        assert_eq!(known("jump-host2-endpoint"), Some((EndpointKind::JumpHost, "jumphost2".to_owned())));
+        assert_eq!(known("oidc-issuer-url"), Some((EndpointKind::Issuer, "auth".to_owned())));
+        for other in ["control-plane-endpoint-port", "oidc-client-id", "control-planes-endpoint"] {
+            assert_eq!(known(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Which hosts clusters get, give back, replace and hand to each other.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8Path;
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Before, Files};
+use crate::api::assignment::{self, Claim};
+use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::layout;
+use crate::site::inventory::natural;
+use crate::site::{Host, Site};
+
+/// What changes of a cluster's hosts. Each list is in natural order of the hosts' names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostChanges {
+    /// Hosts that were nobody's.
+    pub added: Vec<Added>,
+    /// Hosts that are nobody's afterwards.
+    pub given_back: Vec<GivenBack>,
+    /// Hosts that give way to others of their role.
+    pub replaced: Vec<Replaced>,
+    /// Hosts that stay, in another role.
+    pub with_another_role: Vec<AnotherRole>,
+    /// Hosts that were another cluster's.
+    pub from_others: Vec<Moved>,
+    /// Hosts that are another cluster's afterwards.
+    pub to_others: Vec<Moved>,
+}
+
+/// A host that a cluster gets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Added {
+    /// The host.
+    pub host: HostKey,
+    /// What for.
+    pub role: Role,
+    /// Whether it bears the cluster's labels already.
+    pub adopted: bool,
+}
+
+/// A host that a cluster gives back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GivenBack {
+    /// The host.
+    pub host: HostKey,
+    /// What it was for.
+    pub role: Role,
+    /// What is the matter with it.
+    pub reason: Option<Reason>,
+    /// Who uses it, as `Kind namespace/name`.
+    pub consumer: Option<String>,
+}
+
+/// What is the matter with a host that is given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Reason {
+    /// Its deletion was asked for.
+    BeingDeleted,
+    /// It has an error that does not pass by itself.
+    Failed,
+    /// The inventory no longer has it.
+    Gone,
+}
+
+/// A host that gives way to another one of its role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Replaced {
+    /// The host that goes.
+    #[serde(flatten)]
+    pub given_back: GivenBack,
+    /// The host that comes.
+    pub by: HostKey,
+}
+
+/// A host that gets another role in its cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnotherRole {
+    /// The host.
+    pub host: HostKey,
+    /// What it was for.
+    pub before: Role,
+    /// What it is for.
+    pub after: Role,
+    /// Who uses it, as `Kind namespace/name`.
+    pub consumer: Option<String>,
+}
+
+/// A host that goes from one cluster to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Moved {
+    /// The host.
+    pub host: HostKey,
+    /// What it is, or was, for in this cluster.
+    pub role: Role,
+    /// The other cluster.
+    pub other: ClusterKey,
+    /// Who uses it, as `Kind namespace/name`.
+    pub consumer: Option<String>,
+}
+
+/// A generated document of a host.
+#[derive(Deserialize)]
+struct Document {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    namespace: String,
+    #[serde(default)]
+    labels: BTreeMap<String, Option<String>>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+/// A host of a generated file, with what the file says of it.
+pub(super) struct Entry {
+    pub(super) host: HostKey,
+    pub(super) assigned: Option<(ClusterKey, Role)>,
+    pub(super) given_back_by: Option<ClusterKey>,
+}
+
+/// The hosts in a generated file. What cannot be read says nothing: it was written by somebody else.
+pub(super) fn entries(text: &str) -> Vec<Entry> {
+    let documents = yaml_serde::Deserializer::from_str(text);
+    documents.map_while(|document| Option::<Document>::deserialize(document).ok()).flatten().filter_map(entry).collect()
+}
+
+fn entry(document: Document) -> Option<Entry> {
+    let Metadata { name, namespace, labels, annotations } = document.metadata;
+    let labels = labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    let assigned = match assignment::claim(&labels) {
+        Some(Claim::Cluster(cluster, role)) => Some((cluster, role)),
+        Some(Claim::Unclear(_)) | None => None,
+    };
+    Some(Entry {
+        host: HostKey { namespace: namespace.parse().ok()?, name: name.parse().ok()? },
+        assigned,
+        given_back_by: annotations.get(assignment::GIVEN_BACK_BY).and_then(|by| by.parse().ok()),
+    })
+}
+
+/// Who has which host, and what for, in some changed files. One cluster has it, but for what a run leaves that was
+/// killed between two files.
+type Assignments = BTreeMap<HostKey, BTreeSet<(ClusterKey, Role)>>;
+
+/// What changes of every cluster's hosts.
+pub(super) fn changes(
+    by_cluster: &BTreeMap<ClusterKey, Files<'_>>,
+    before: &Before<'_>,
+    site: &Site,
+) -> BTreeMap<ClusterKey, HostChanges> {
+    let files = by_cluster.values().flatten().filter(|(path, _)| has_hosts(path));
+    let (was, is): (Vec<_>, Vec<_>) = files.map(|(_, texts)| *texts).unzip();
+    let (was, is) = (assignments(was), assignments(is));
+    let facts = Facts { before, site };
+    let mut changes: BTreeMap<ClusterKey, HostChanges> = BTreeMap::new();
+    let none = BTreeSet::new();
+    for host in was.keys().chain(is.keys()).collect::<BTreeSet<_>>() {
+        let (was, is) = (was.get(host).unwrap_or(&none), is.get(host).unwrap_or(&none));
+        for (cluster, role) in was.difference(is) {
+            let changes = changes.entry(cluster.clone()).or_default();
+            match is.iter().find(|(other, _)| other == cluster).or(is.first()) {
+                // Told below, where it is looked at from the other side.
+                Some((other, _)) if other == cluster => {}
+                Some((other, _)) => changes.to_others.push(facts.moved(host, *role, other)),
+                None => changes.given_back.push(facts.given_back(host, *role)),
+            }
+        }
+        for (cluster, role) in is.difference(was) {
+            let changes = changes.entry(cluster.clone()).or_default();
+            match was.iter().find(|(other, _)| other == cluster).or(was.first()) {
+                Some((other, before)) if other == cluster => changes.with_another_role.push(AnotherRole {
+                    host: host.clone(),
+                    before: *before,
+                    after: *role,
+                    consumer: facts.consumer(host),
+                }),
+                Some((other, _)) => changes.from_others.push(facts.moved(host, *role, other)),
+                None => changes.added.push(facts.added(host, cluster, *role)),
+            }
+        }
+    }
+    for changes in changes.values_mut() {
+        changes.sort();
+        changes.pair();
+        changes.sort();
+    }
+    changes
+}
+
+fn assignments(texts: Vec<Option<&str>>) -> Assignments {
+    let entries: Vec<Entry> = texts.into_par_iter().flatten().flat_map_iter(entries).collect();
+    let mut assignments = Assignments::new();
+    for Entry { host, assigned, .. } in entries {
+        assignments.entry(host).or_default().extend(assigned);
+    }
+    assignments
+}
+
+/// Whether a file of a cluster has its hosts.
+fn has_hosts(file: &Utf8Path) -> bool {
+    file.starts_with(layout::HOSTS) && file.file_name() != Some(layout::KUSTOMIZATION)
+}
+
+/// How hosts stand.
+struct Facts<'a> {
+    before: &'a Before<'a>,
+    site: &'a Site,
+}
+
+impl Facts<'_> {
+    fn host(&self, key: &HostKey) -> Option<&Host> {
+        self.site.inventory.host(key).or_else(|| self.before.inventory?.host(key))
+    }
+
+    fn consumer(&self, key: &HostKey) -> Option<String> {
+        self.host(key)?.consumer.clone()
+    }
+
+    fn added(&self, key: &HostKey, cluster: &ClusterKey, role: Role) -> Added {
+        let claims = self.host(key).into_iter().flat_map(|host| &host.claims);
+        let mut owners = claims.filter_map(|(claim, _)| match claim {
+            Claim::Cluster(owner, _) => Some(owner),
+            Claim::Unclear(_) => None,
+        });
+        Added { host: key.clone(), role, adopted: owners.any(|owner| owner == cluster) }
+    }
+
+    fn given_back(&self, key: &HostKey, role: Role) -> GivenBack {
+        let reason = match self.site.inventory.host(key) {
+            None => Some(Reason::Gone),
+            Some(host) if host.deleting => Some(Reason::BeingDeleted),
+            Some(host) if host.failed => Some(Reason::Failed),
+            Some(_) => None,
+        };
+        GivenBack { host: key.clone(), role, reason, consumer: self.consumer(key) }
+    }
+
+    fn moved(&self, key: &HostKey, role: Role, other: &ClusterKey) -> Moved {
+        Moved { host: key.clone(), role, other: other.clone(), consumer: self.consumer(key) }
+    }
+}
+
+impl HostChanges {
+    fn sort(&mut self) {
+        self.added.sort_by(|a, b| a.role.cmp(&b.role).then_with(|| in_order(&a.host, &b.host)));
+        self.given_back.sort_by(|a, b| a.role.cmp(&b.role).then_with(|| in_order(&a.host, &b.host)));
+        self.with_another_role.sort_by(|a, b| in_order(&a.host, &b.host));
+        self.from_others.sort_by(|a, b| in_order(&a.host, &b.host));
+        self.to_others.sort_by(|a, b| in_order(&a.host, &b.host));
+    }
+
+    /// Pairs hosts that go with hosts of their role that come, those first that something is the matter with.
+    fn pair(&mut self) {
+        for role in Role::ALL {
+            let (mut coming, others): (Vec<Added>, Vec<Added>) =
+                std::mem::take(&mut self.added).into_iter().partition(|added| added.role == role && !added.adopted);
+            self.added = others;
+            let (mut going, others): (Vec<GivenBack>, Vec<GivenBack>) =
+                std::mem::take(&mut self.given_back).into_iter().partition(|given_back| given_back.role == role);
+            self.given_back = others;
+            going.sort_by_key(|given_back| given_back.reason.is_none());
+            let pairs = coming.len().min(going.len());
+            self.added.extend(coming.split_off(pairs));
+            self.given_back.extend(going.split_off(pairs));
+            let pair = |(given_back, added): (GivenBack, Added)| Replaced { given_back, by: added.host };
+            self.replaced.extend(going.into_iter().zip(coming).map(pair));
+        }
+    }
+}
+
+/// As people count: `r9` before `r10`.
+fn in_order(a: &HostKey, b: &HostKey) -> Ordering {
+    natural(a.name.as_str(), b.name.as_str()).then_with(|| a.namespace.cmp(&b.namespace))
+}

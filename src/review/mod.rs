@@ -1,0 +1,254 @@
+//! The review: what a set of changes means to clusters.
+//!
+//! * `hosts`: which hosts clusters get, give back, replace and hand to each other.
+//! * `services`: which services are created, changed and deleted, and what of them changes.
+//! * `endpoints`: where clusters are reached.
+//! * `shared`: what no single cluster has.
+//! * `dangers`: what of all that can hurt somebody.
+//!
+//! It is read off the changed files alone, before and after, so it is true of whatever made them change. How hosts
+//! stand is asked of the site. Nothing is read from the disk.
+
+pub mod dangers;
+pub mod endpoints;
+pub mod hosts;
+pub mod services;
+pub mod shared;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::api::names::ClusterKey;
+use crate::compare::{Change, Changes};
+use crate::layout;
+use crate::site::{Inventory, Site};
+
+pub use dangers::{Danger, Harm};
+pub use endpoints::{EndpointChange, EndpointKind};
+pub use hosts::HostChanges;
+pub use services::{Aspect, ServiceChange};
+pub use shared::Shared;
+
+/// What a set of changes means to clusters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Review {
+    /// What can hurt somebody, the worst first.
+    pub dangers: Vec<Danger>,
+    /// The clusters of which anything changes, by namespace and name.
+    pub clusters: Vec<ClusterReview>,
+    /// What changes outside of clusters.
+    pub shared: Shared,
+    /// All of it, counted.
+    pub totals: Totals,
+}
+
+/// What changes of one cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterReview {
+    /// The cluster.
+    pub cluster: ClusterKey,
+    /// Whether it comes, changes or goes.
+    pub state: State,
+    /// Its hosts.
+    pub hosts: HostChanges,
+    /// The services of which anything changes, by directory.
+    pub services: Vec<ServiceChange>,
+    /// The endpoints that change.
+    pub endpoints: Vec<EndpointChange>,
+    /// Its files.
+    pub files: Counts,
+}
+
+/// What becomes of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum State {
+    /// It was not there before.
+    Created,
+    /// It was and stays there, in another form.
+    Changed,
+    /// It will no longer be there.
+    Deleted,
+}
+
+/// How many things come, change and go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Those that were not there before.
+    pub created: usize,
+    /// Those that stay, in another form.
+    pub changed: usize,
+    /// Those that will no longer be there.
+    pub deleted: usize,
+}
+
+/// A review, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Totals {
+    /// Clusters.
+    pub clusters: Counts,
+    /// Hosts that clusters get from nobody, those that replace others included.
+    pub hosts_added: usize,
+    /// Those of them that had the cluster's labels already.
+    pub hosts_adopted: usize,
+    /// Hosts that clusters give back, those that are replaced included.
+    pub hosts_given_back: usize,
+    /// Hosts that give way to others of their role.
+    pub hosts_replaced: usize,
+    /// Hosts that go from one cluster to another.
+    pub hosts_moved: usize,
+    /// Hosts that get another role in their cluster.
+    pub hosts_with_another_role: usize,
+    /// Services.
+    pub services: Counts,
+    /// Files.
+    pub files: Counts,
+}
+
+/// What there was before the changes.
+#[derive(Debug, Clone, Copy)]
+pub struct Before<'a> {
+    /// The clusters that had any files.
+    pub clusters: &'a BTreeSet<ClusterKey>,
+    /// How hosts stood that the site no longer has.
+    pub inventory: Option<&'a Inventory>,
+    /// The output directory, where it was another one.
+    pub output: Option<&'a Utf8Path>,
+}
+
+/// A file's texts, before and after; none where it is not there.
+type Texts<'a> = (Option<&'a str>, Option<&'a str>);
+
+/// The changed files of a cluster or of a part of it, by their paths relative to its directory.
+type Files<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
+
+impl Review {
+    /// Reviews changes to the output directory that `site` was read from.
+    pub fn of(changes: &Changes, site: &Site) -> Self {
+        let clusters = site.state.clusters().into_iter().cloned().collect();
+        Self::between(changes, &Before { clusters: &clusters, inventory: None, output: None }, site)
+    }
+
+    /// Reviews changes between two output directories. `site` is what the later one was generated from, and where
+    /// the changed files lie.
+    pub fn between(changes: &Changes, before: &Before<'_>, site: &Site) -> Self {
+        let output = &site.settings.output;
+        let mut by_cluster: BTreeMap<ClusterKey, Files<'_>> = BTreeMap::new();
+        let mut of_none: Files<'_> = BTreeMap::new();
+        for (path, change) in &changes.files {
+            let path = path.strip_prefix(output).unwrap_or(path);
+            match layout::cluster_of(path) {
+                Some(cluster) => by_cluster.entry(cluster).or_default().insert(path, change.texts()),
+                None => of_none.insert(path, change.texts()),
+            };
+        }
+        let mut hosts = hosts::changes(&by_cluster, before, site);
+        let clusters = by_cluster.iter().map(|(cluster, files)| ClusterReview {
+            state: match before.clusters.contains(cluster) {
+                false => State::Created,
+                true if site.clusters.contains_key(cluster) => State::Changed,
+                true => State::Deleted,
+            },
+            hosts: hosts.remove(cluster).unwrap_or_default(),
+            services: services::changes(cluster, files),
+            endpoints: endpoints::changes(cluster, files),
+            files: files.values().map(|texts| State::of(*texts)).collect(),
+            cluster: cluster.clone(),
+        });
+        let clusters: Vec<ClusterReview> = clusters.collect();
+        let shared = shared::changes(&of_none);
+        Self {
+            dangers: dangers::of(&clusters, &shared, output, before.output),
+            totals: Totals::of(&clusters, changes),
+            clusters,
+            shared,
+        }
+    }
+}
+
+impl ClusterReview {
+    /// Whether something but its files' comments and the like changes.
+    pub fn says_something(&self) -> bool {
+        self.state != State::Changed
+            || self.hosts != HostChanges::default()
+            || !self.services.is_empty()
+            || !self.endpoints.is_empty()
+    }
+}
+
+impl State {
+    fn of(texts: Texts<'_>) -> Self {
+        match texts {
+            (None, _) => State::Created,
+            (_, None) => State::Deleted,
+            _ => State::Changed,
+        }
+    }
+
+    /// What becomes of something that consists of files, one of which is there exactly when it is.
+    fn by_witness(files: &Files<'_>, witness: &str) -> Self {
+        files.get(Utf8Path::new(witness)).map_or(State::Changed, |texts| State::of(*texts))
+    }
+}
+
+impl Counts {
+    /// How many there are in all.
+    pub fn all(&self) -> usize {
+        self.created + self.changed + self.deleted
+    }
+}
+
+impl FromIterator<State> for Counts {
+    fn from_iter<I: IntoIterator<Item = State>>(states: I) -> Self {
+        let mut counts = Counts::default();
+        for state in states {
+            match state {
+                State::Created => counts.created += 1,
+                State::Changed => counts.changed += 1,
+                State::Deleted => counts.deleted += 1,
+            }
+        }
+        counts
+    }
+}
+
+impl Totals {
+    fn of(clusters: &[ClusterReview], changes: &Changes) -> Self {
+        let sum = |of: fn(&HostChanges) -> usize| clusters.iter().map(|cluster| of(&cluster.hosts)).sum();
+        Totals {
+            clusters: clusters.iter().map(|cluster| cluster.state).collect(),
+            hosts_added: sum(|hosts| hosts.added.len() + hosts.replaced.len()),
+            hosts_adopted: sum(|hosts| hosts.added.iter().filter(|added| added.adopted).count()),
+            hosts_given_back: sum(|hosts| hosts.given_back.len() + hosts.replaced.len()),
+            hosts_replaced: sum(|hosts| hosts.replaced.len()),
+            hosts_moved: sum(|hosts| hosts.from_others.len()),
+            hosts_with_another_role: sum(|hosts| hosts.with_another_role.len()),
+            services: clusters.iter().flat_map(|cluster| &cluster.services).map(|service| service.state).collect(),
+            files: changes.files.values().map(|change| State::of(change.texts())).collect(),
+        }
+    }
+}
+
+impl Change {
+    /// The file's texts before and after; none where it is not there.
+    fn texts(&self) -> Texts<'_> {
+        match self {
+            Change::Create { after } => (None, Some(after)),
+            Change::Update { before, after } => (Some(before), Some(after)),
+            Change::Delete { before } => (Some(before), None),
+        }
+    }
+}
+
+/// The files below a directory, by their paths relative to it.
+fn below<'a>(files: &Files<'a>, directory: &Utf8PathBuf) -> Files<'a> {
+    let below = files.iter().filter_map(|(path, texts)| Some((path.strip_prefix(directory).ok()?, *texts)));
+    below.collect()
+}

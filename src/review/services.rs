@@ -1,0 +1,166 @@
+//! Which services are created, changed and deleted, and what of them changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8Path;
+use schemars::JsonSchema;
+use serde::Serialize;
+use yaml_serde::Value;
+
+use super::{Files, State, Texts, below};
+use crate::api::names::ClusterKey;
+use crate::layout;
+
+/// What becomes of one of a cluster's services.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceChange {
+    /// The name of its directory, such as `loadbalancer-worker`, or `jumphost2` for the second jump host.
+    pub service: String,
+    /// Whether it comes, changes or goes.
+    pub state: State,
+    /// What changes of one that stays; nothing where only comments do.
+    pub aspects: BTreeSet<Aspect>,
+}
+
+/// What can change of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Aspect {
+    /// The hosts that it leads to.
+    Hosts,
+    /// Its ports.
+    Ports,
+    /// Its container image.
+    Image,
+    /// How many pods there are.
+    Replicas,
+    /// Who may log in.
+    AuthorizedKeys,
+    /// Anything else.
+    Configuration,
+}
+
+/// What changes of a cluster's services.
+pub(super) fn changes(cluster: &ClusterKey, files: &Files<'_>) -> Vec<ServiceChange> {
+    let mut by_service: BTreeMap<&str, Files<'_>> = BTreeMap::new();
+    for (path, texts) in below(files, &layout::cluster_directory(cluster)) {
+        let mut parts = path.iter();
+        // What lies beside the services is the cluster's own kustomization.
+        if let (Some(service), file) = (parts.next(), parts.as_path())
+            && !file.as_str().is_empty()
+        {
+            by_service.entry(service).or_default().insert(file, texts);
+        }
+    }
+    let change = |(service, files): (&str, Files<'_>)| {
+        // The cluster's kustomization lists the service, so it has one of its own exactly as long as it is there.
+        let state = State::by_witness(&files, layout::KUSTOMIZATION);
+        let aspects = if state == State::Changed { aspects(&files) } else { BTreeSet::new() };
+        ServiceChange { service: service.to_owned(), state, aspects }
+    };
+    by_service.into_iter().map(change).collect()
+}
+
+fn aspects(files: &Files<'_>) -> BTreeSet<Aspect> {
+    let bodies = |(path, (before, after)): (&&'_ Utf8Path, &Texts<'_>)| {
+        let (before, after) = (layout::body(before.unwrap_or_default()), layout::body(after.unwrap_or_default()));
+        (before != after).then(|| of_file(path.as_str(), before, after))
+    };
+    let of_files: Vec<BTreeSet<Aspect>> = files.iter().filter_map(bodies).collect();
+    let only_unknown = !of_files.is_empty() && of_files.iter().all(BTreeSet::is_empty);
+    of_files.into_iter().flatten().chain(only_unknown.then_some(Aspect::Configuration)).collect()
+}
+
+/// What changes with one of a service's files. A kustomization only follows the other files.
+fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
+    let found = match file {
+        layout::KUSTOMIZATION => return BTreeSet::new(),
+        layout::SERVICE => of_ports(before, after),
+        "haproxy.cfg" => of_haproxy(before, after),
+        "deployment.yaml" => of_deployment(before, after),
+        "hosts" | "ssh_config" | "externalsecrets.yaml" => BTreeSet::from([Aspect::Hosts]),
+        "poddisruptionbudget.yaml" => BTreeSet::from([Aspect::Replicas]),
+        "authorized_keys" => BTreeSet::from([Aspect::AuthorizedKeys]),
+        _ => BTreeSet::new(),
+    };
+    if found.is_empty() { BTreeSet::from([Aspect::Configuration]) } else { found }
+}
+
+fn of_ports(before: &str, after: &str) -> BTreeSet<Aspect> {
+    let ports = |text| lines(text).filter(|line| line.to_lowercase().contains("port:")).collect::<Vec<_>>();
+    BTreeSet::from_iter((ports(before) != ports(after)).then_some(Aspect::Ports))
+}
+
+/// A configuration of HAProxy has a section for each port, and in each of them a line for each host.
+fn of_haproxy(before: &str, after: &str) -> BTreeSet<Aspect> {
+    let starting = |words: &'static [&str], text: &'_ str| -> BTreeSet<String> {
+        let told = lines(text).filter(|line| line.split_whitespace().next().is_some_and(|word| words.contains(&word)));
+        // A server's port is that of its section.
+        told.map(|line| if words == SERVERS { line.rsplit_once(':').map_or(line, |(host, _)| host) } else { line })
+            .map(str::to_owned)
+            .collect()
+    };
+    let rest = |text| -> BTreeSet<String> {
+        let other = |line: &&str| !line.split_whitespace().next().is_some_and(|word| KNOWN.contains(&word));
+        lines(text).filter(other).map(str::to_owned).collect()
+    };
+    let mut aspects = BTreeSet::new();
+    aspects.extend((starting(SERVERS, before) != starting(SERVERS, after)).then_some(Aspect::Hosts));
+    aspects.extend((starting(PORTS, before) != starting(PORTS, after)).then_some(Aspect::Ports));
+    aspects.extend((rest(before) != rest(after)).then_some(Aspect::Configuration));
+    aspects
+}
+
+const SERVERS: &[&str] = &["server"];
+const PORTS: &[&str] = &["listen", "bind"];
+const KNOWN: &[&str] = &["server", "listen", "bind"];
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+fn of_deployment(before: &str, after: &str) -> BTreeSet<Aspect> {
+    let mut aspects = BTreeSet::new();
+    match (yaml_serde::from_str(before), yaml_serde::from_str(after)) {
+        (Ok(before), Ok(after)) => differences(&before, &after, None, &mut aspects),
+        // One of them was edited by hand.
+        _ => aspects.extend([Aspect::Configuration]),
+    }
+    aspects
+}
+
+/// Adds what differs between two values; `within` is what the keys above them say.
+fn differences(before: &Value, after: &Value, within: Option<Aspect>, aspects: &mut BTreeSet<Aspect>) {
+    match (before, after) {
+        (Value::Mapping(before), Value::Mapping(after)) => {
+            let keys = before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)));
+            for key in keys {
+                let told = within.or_else(|| aspect_of(key.as_str()?));
+                differences(
+                    before.get(key).unwrap_or(&Value::Null),
+                    after.get(key).unwrap_or(&Value::Null),
+                    told,
+                    aspects,
+                );
+            }
+        }
+        (Value::Sequence(before), Value::Sequence(after)) if before.len() == after.len() => {
+            before.iter().zip(after).for_each(|(before, after)| differences(before, after, within, aspects));
+        }
+        _ if before != after => aspects.extend([within.unwrap_or(Aspect::Configuration)]),
+        _ => {}
+    }
+}
+
+/// What a key of a Deployment is about.
+fn aspect_of(key: &str) -> Option<Aspect> {
+    match key {
+        // Only the credentials of hosts are projected.
+        "hostAliases" | "projected" => Some(Aspect::Hosts),
+        "ports" => Some(Aspect::Ports),
+        "image" => Some(Aspect::Image),
+        "replicas" => Some(Aspect::Replicas),
+        _ => None,
+    }
+}

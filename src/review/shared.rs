@@ -1,0 +1,92 @@
+//! What changes that no single cluster has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::hosts::{Entry, entries};
+use super::{Files, State};
+use crate::api::names::{ClusterKey, HostKey};
+use crate::layout;
+
+/// What changes outside of clusters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Shared {
+    /// The kustomizations through which declared hosts are applied.
+    pub roots: Vec<Directory>,
+    /// The definitions that services need.
+    pub definitions: Vec<Directory>,
+    /// Observed hosts that are released: they lose their labels, and are free once a snapshot shows that.
+    pub released: Vec<Released>,
+    /// Observed hosts that were released, and are no longer.
+    pub no_longer_released: Vec<HostKey>,
+    /// Declared hosts that lose the labels that stand in their manifests.
+    pub unlabelled: Vec<HostKey>,
+    /// Declared hosts that no longer lose them.
+    pub no_longer_unlabelled: Vec<HostKey>,
+}
+
+/// A directory of which anything changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Directory {
+    /// Relative to the output directory.
+    #[schemars(with = "String")]
+    pub directory: Utf8PathBuf,
+    /// Whether it comes, changes or goes.
+    pub state: State,
+}
+
+/// An observed host that is released.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Released {
+    /// The host.
+    pub host: HostKey,
+    /// The cluster that had it.
+    pub by: Option<ClusterKey>,
+}
+
+/// What changes in the files that are no cluster's.
+pub(super) fn changes(files: &Files<'_>) -> Shared {
+    let mut shared = Shared::default();
+    let mut definitions: BTreeMap<&Utf8Path, Files<'_>> = BTreeMap::new();
+    for (path, texts) in files {
+        let directory = path.parent().unwrap_or(path);
+        if path.starts_with(layout::CRDS) {
+            let file = path.strip_prefix(directory).unwrap_or(path);
+            definitions.entry(directory).or_default().insert(file, *texts);
+        } else if layout::is_root(path) {
+            shared.roots.push(Directory { directory: directory.to_owned(), state: State::of(*texts) });
+        } else if layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED) {
+            let hosts = |text: Option<&str>| -> BTreeSet<Released> {
+                let entries = text.map(entries).unwrap_or_default().into_iter();
+                entries.map(|Entry { host, given_back_by, .. }| Released { host, by: given_back_by }).collect()
+            };
+            let (before, after) = (hosts(texts.0), hosts(texts.1));
+            let (no_longer, newly) = (left(&before, &after), left(&after, &before));
+            if layout::is_released(path) {
+                shared.released.extend(newly);
+                shared.no_longer_released.extend(no_longer.into_iter().map(|released| released.host));
+            } else {
+                shared.unlabelled.extend(newly.into_iter().map(|released| released.host));
+                shared.no_longer_unlabelled.extend(no_longer.into_iter().map(|released| released.host));
+            }
+        }
+    }
+    let directory = |(directory, files): (&Utf8Path, Files<'_>)| Directory {
+        directory: directory.to_owned(),
+        state: State::by_witness(&files, layout::KUSTOMIZATION),
+    };
+    shared.definitions = definitions.into_iter().map(directory).collect();
+    shared
+}
+
+/// Those of some hosts that others do not have.
+fn left(hosts: &BTreeSet<Released>, others: &BTreeSet<Released>) -> Vec<Released> {
+    let others: BTreeSet<&HostKey> = others.iter().map(|released| &released.host).collect();
+    hosts.iter().filter(|released| !others.contains(&released.host)).cloned().collect()
+}
