@@ -2,6 +2,8 @@
 //!
 //! Rendering writes by this map and the next run reads by it.
 
+use std::borrow::Cow;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::api::names::ClusterKey;
@@ -11,7 +13,7 @@ pub const HOSTS: &str = "hosts";
 /// The directory of the services, below the output directory.
 pub const CLUSTERS: &str = "clusters";
 /// The directory of what tenants' own manifests include and no agent applies, below the output directory.
-const TENANTS: &str = "tenants";
+pub const TENANTS: &str = "tenants";
 const DECLARED: &str = "declared";
 const OBSERVED: &str = "observed";
 /// The directory of the CRDs that services need, below the output directory.
@@ -65,6 +67,34 @@ pub fn body(text: &str) -> &str {
         rest = below;
     }
     text
+}
+
+/// A generated file's content as sipgen writes it, with line feeds: a checkout with `core.autocrlf` puts a carriage
+/// return before each.
+pub fn with_line_feeds(content: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr(b'\r', content).is_none() {
+        return Cow::Borrowed(content);
+    }
+    let mut text = Vec::with_capacity(content.len());
+    for line in content.split_inclusive(|byte| *byte == b'\n') {
+        match line.strip_suffix(b"\r\n") {
+            Some(line) => text.extend([line, b"\n"].concat()),
+            None => text.extend(line),
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// Whether two texts say the same but for the mark of ownership.
+pub fn differ_in_mark_only(a: &str, b: &str) -> bool {
+    without_mark(a).eq(without_mark(b))
+}
+
+fn without_mark(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive('\n')
+        .enumerate()
+        .filter(|(line, text)| *line > 1 || !text.starts_with(MARK))
+        .map(|(_, text)| text)
 }
 
 /// The directory of a cluster's services.

@@ -1,5 +1,6 @@
 //! Arguments, exit codes and printing: results go to stdout, words for people to stderr.
 
+mod commit;
 mod diff;
 mod explain;
 mod generate;

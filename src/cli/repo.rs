@@ -1,6 +1,7 @@
 //! Which directory a command works in.
 
 use camino::Utf8Path;
+use sipgen::git;
 use sipgen::source::Files;
 
 use super::Failure;
@@ -48,10 +49,5 @@ fn discover(directory: &Utf8Path) -> Result<git2::Repository, Failure> {
 
 fn around_working_directory() -> Result<Files, Failure> {
     let none = || Failure("there is no git repo around the working directory; name a directory by --repo".to_owned());
-    let repo = git2::Repository::discover(".").map_err(|error| match error.code() {
-        git2::ErrorCode::NotFound => none(),
-        _ => Failure(format!("cannot open the git repo around the working directory: {}", error.message())),
-    })?;
-    let root = repo.workdir().and_then(Utf8Path::from_path).ok_or_else(none)?;
-    Ok(Files::on_disk(root))
+    Ok(Files::on_disk(git::worktree_around(Utf8Path::new("."))?.ok_or_else(none)?))
 }

@@ -100,7 +100,7 @@ impl State {
                 && below.file_name() != Some(layout::KUSTOMIZATION);
             let file = File {
                 path: below.to_owned(),
-                fingerprint: fingerprint(content),
+                fingerprint: fingerprint(&layout::with_line_feeds(content)),
                 emptied: has_hosts && content.is_empty(),
                 node_ports: if below.file_name() == Some(layout::SERVICE) { node_ports(content) } else { Vec::new() },
             };
@@ -144,7 +144,9 @@ impl State {
 
     /// Whether a file, by its path relative to the output directory, already has this text.
     pub fn has(&self, file: &Utf8Path, text: &str) -> bool {
-        self.fingerprints.get(file).is_some_and(|there| *there == fingerprint(text.as_bytes()))
+        self.fingerprints
+            .get(file)
+            .is_some_and(|there| *there == fingerprint(&layout::with_line_feeds(text.as_bytes())))
     }
 }
 

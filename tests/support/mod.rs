@@ -289,7 +289,7 @@ pub fn fixture_names() -> Vec<String> {
     names
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     for entry in WalkDir::new(from).min_depth(1) {
         let entry = entry.unwrap();
         let target = to.join(entry.path().strip_prefix(from).unwrap());

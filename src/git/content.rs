@@ -1,0 +1,146 @@
+//! What a commit of generated files would change.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use git2::{FileMode, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, Tree, TreeWalkMode, TreeWalkResult};
+
+use super::GitError;
+use crate::layout;
+
+/// How generated files differ from those of a commit, by path from the worktree's top.
+pub struct Content {
+    changed: BTreeMap<Utf8PathBuf, Changed>,
+}
+
+/// How much there is to commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Differs {
+    /// Nothing.
+    Not,
+    /// Nothing but the comments that say from which file each was made.
+    InMarksOnly,
+    /// Something that matters.
+    Really,
+}
+
+struct Changed {
+    mode: u32,
+    /// The text; none when the file is to go.
+    after: Option<String>,
+    in_mark_only: bool,
+}
+
+impl Content {
+    /// Compares the files below `output`, a path from the worktree's top, with those that a commit has there. Files of
+    /// other people are none of a commit's business.
+    pub(super) fn new(
+        repo: &Repository,
+        parent: Option<&Tree<'_>>,
+        output: &Utf8Path,
+        files: &BTreeMap<Utf8PathBuf, String>,
+    ) -> Result<Self, GitError> {
+        let before = parent.map(|tree| blobs(repo, tree, output)).transpose()?.unwrap_or_default();
+        let mut changed = BTreeMap::new();
+        for (path, after) in files {
+            let known = before.get(path);
+            // Most files are as they were, which their ids say.
+            if known
+                .is_some_and(|(id, _)| Oid::hash_object(ObjectType::Blob, after.as_bytes()).is_ok_and(|now| now == *id))
+            {
+                continue;
+            }
+            let text = known.map(|(id, _)| text(repo, *id)).transpose()?;
+            if text.as_ref() == Some(after) {
+                continue;
+            }
+            let in_mark_only = text.is_some_and(|text| layout::differ_in_mark_only(&text, after));
+            let mode = known.map_or(FileMode::Blob.into(), |(_, mode)| *mode);
+            changed.insert(output.join(path), Changed { mode, after: Some(after.clone()), in_mark_only });
+        }
+        for (path, (id, mode)) in before.iter().filter(|(path, _)| !files.contains_key(*path)) {
+            if layout::is_ours(repo.find_blob(*id)?.content()) {
+                changed.insert(output.join(path), Changed { mode: *mode, after: None, in_mark_only: false });
+            }
+        }
+        Ok(Self { changed })
+    }
+
+    /// How much there is to commit.
+    pub fn differs(&self) -> Differs {
+        match self.changed.values().all(|changed| changed.in_mark_only) {
+            _ if self.changed.is_empty() => Differs::Not,
+            true => Differs::InMarksOnly,
+            false => Differs::Really,
+        }
+    }
+
+    /// The changed files.
+    pub fn paths(&self) -> impl ExactSizeIterator<Item = &Utf8Path> {
+        self.changed.keys().map(Utf8PathBuf::as_path)
+    }
+
+    /// Writes a tree: the parent's, with the changes.
+    pub(super) fn tree(&self, repo: &Repository, parent: Option<&Tree<'_>>) -> Result<Oid, GitError> {
+        let mut index = Index::new()?;
+        if let Some(parent) = parent {
+            index.read_tree(parent)?;
+        }
+        for (path, Changed { mode, after, .. }) in &self.changed {
+            match after {
+                Some(text) => index.add(&entry(path, *mode, repo.blob(text.as_bytes())?))?,
+                None => index.remove_path(path.as_std_path())?,
+            }
+        }
+        Ok(index.write_tree_to(repo)?)
+    }
+}
+
+fn entry(path: &Utf8Path, mode: u32, id: Oid) -> IndexEntry {
+    let never = IndexTime::new(0, 0);
+    let path = path.as_str().as_bytes().to_vec();
+    IndexEntry {
+        ctime: never,
+        mtime: never,
+        dev: 0,
+        ino: 0,
+        mode,
+        uid: 0,
+        gid: 0,
+        file_size: 0,
+        id,
+        flags: 0,
+        flags_extended: 0,
+        path,
+    }
+}
+
+/// The plain files below a directory of a tree, relative to it, with their ids and modes.
+fn blobs(
+    repo: &Repository,
+    tree: &Tree<'_>,
+    directory: &Utf8Path,
+) -> Result<BTreeMap<Utf8PathBuf, (Oid, u32)>, GitError> {
+    let mut blobs = BTreeMap::new();
+    let below = tree
+        .get_path(directory.as_std_path())
+        .and_then(|entry| entry.to_object(repo))
+        .and_then(|object| object.peel_to_tree());
+    let Ok(below) = below else { return Ok(blobs) };
+    below.walk(TreeWalkMode::PreOrder, |above, entry| {
+        let mode = entry.filemode().cast_unsigned();
+        if entry.kind() == Some(ObjectType::Blob)
+            && mode != u32::from(FileMode::Link)
+            && let Ok(name) = entry.name()
+        {
+            blobs.insert(Utf8Path::new(above).join(name), (entry.id(), mode));
+        }
+        TreeWalkResult::Ok
+    })?;
+    Ok(blobs)
+}
+
+/// A file's text as sipgen writes it.
+fn text(repo: &Repository, id: Oid) -> Result<String, GitError> {
+    Ok(String::from_utf8_lossy(&layout::with_line_feeds(repo.find_blob(id)?.content())).into_owned())
+}
