@@ -10,7 +10,7 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
 use crate::api::kustomization::{Kustomization, Patch};
 use crate::finding::Finding;
-use crate::source::{Origin, Place};
+use crate::source::{Origin, Place, Step};
 
 /// All builds of a repo: its outermost kustomizations and what they reach.
 #[derive(Debug, Default)]
@@ -18,6 +18,7 @@ pub struct Builds {
     roots: Vec<Root>,
     reached: HashMap<Utf8PathBuf, Vec<Reach>>,
     patches: BTreeSet<Utf8PathBuf>,
+    nodes: BTreeMap<Utf8PathBuf, Node>,
 }
 
 /// An outermost kustomization: no other one of the repo has it among its resources.
@@ -40,7 +41,31 @@ pub struct Reach {
     pub renamed_by: Option<Arc<Utf8Path>>,
 }
 
+/// A place in a kustomization that lists another directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing<'a> {
+    /// The directory of the kustomization.
+    pub directory: &'a Utf8Path,
+    /// Where it lists it.
+    pub place: Place,
+    /// What it lists it among.
+    pub among: Among,
+}
+
+/// What a kustomization lists a directory among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Among {
+    /// Its resources.
+    Resources,
+    /// Its components, of which so many come before it.
+    Components(usize),
+    /// The components of what is a component itself.
+    ComponentsOfComponent,
+}
+
+#[derive(Debug)]
 struct Node {
+    origin: Origin,
     file: Arc<Utf8Path>,
     kustomization: Kustomization,
     resources: Vec<Utf8PathBuf>,
@@ -49,6 +74,11 @@ struct Node {
 }
 
 impl Node {
+    /// Whether it works only inside another build.
+    fn is_component(&self) -> bool {
+        self.kustomization.kind.as_deref() == Some("Component")
+    }
+
     /// What it lists, directories and files alike.
     fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
         self.resources.iter().chain(&self.components)
@@ -98,7 +128,7 @@ impl Builds {
             let patch_paths = kustomization.patches.iter().flatten().filter_map(Patch::path);
             let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
             patches.extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
-            let node = Node { file: origin.file.clone(), kustomization, resources, components };
+            let node = Node { origin: origin.clone(), file: origin.file.clone(), kustomization, resources, components };
             if let Some(other) = nodes.insert(directory, node) {
                 findings.push(
                     Finding::error("there are two kustomizations in one directory, which kustomize refuses")
@@ -113,53 +143,22 @@ impl Builds {
             nodes.values().flat_map(Node::listed).filter(|path| nodes.contains_key(*path)).collect();
         let mut builds = Builds { patches, ..Builds::default() };
         for (directory, node) in &nodes {
-            // A component works only inside another build.
-            let is_component = node.kustomization.kind.as_deref() == Some("Component");
-            if inner.contains(directory) || is_component {
+            if inner.contains(directory) || node.is_component() {
                 continue;
             }
             let root = builds.roots.len();
             builds.roots.push(Root { directory: directory.clone(), file: node.file.clone() });
-            builds.walk(&nodes, directory, Reach { root, namespace: None, renamed_by: None });
+            let mut reach = Reach { root, namespace: None, renamed_by: None };
+            reach.transform_by(node);
+            walk(&nodes, children(&nodes, node, usize::MAX, reach), &mut builds.reached);
         }
         findings.extend(cycles(&nodes).into_iter().map(|node| {
             Finding::error(format!("{} has itself among its resources, directly or through others", node.file))
                 .at(Place::File(node.file.clone()))
                 .help("kustomize cannot build a cycle; remove one of the references")
         }));
+        builds.nodes = nodes;
         (builds, findings)
-    }
-
-    /// Goes down from a kustomization. An outer namespace wins over an inner one, as in kustomize, where the
-    /// outer transformer runs last. A directory is entered once for every different thing that happens to it on
-    /// the way, however many ways there are, and so cycles end.
-    fn walk(&mut self, nodes: &BTreeMap<Utf8PathBuf, Node>, directory: &Utf8PathBuf, reach: Reach) {
-        let mut entered: HashSet<(&Utf8PathBuf, Reach)> = HashSet::new();
-        let mut pending = vec![(directory, reach)];
-        while let Some((directory, mut reach)) = pending.pop() {
-            let Some(node) = nodes.get(directory) else { continue };
-            reach.transform_by(node);
-            // Components run one after the other, each on what is there by then: the last one to give a namespace
-            // wins, and what a component brings is seen by itself and those behind it.
-            let mut next: Vec<(&Utf8PathBuf, Reach)> = Vec::new();
-            for component in node.components.iter().rev() {
-                next.push((component, reach.clone()));
-                reach.transform_by_components(nodes, component);
-            }
-            next.extend(node.resources.iter().map(|resource| (resource, reach.clone())));
-            for (resource, reach) in next {
-                if nodes.contains_key(resource) {
-                    if entered.insert((resource, reach.clone())) {
-                        pending.push((resource, reach));
-                    }
-                    continue;
-                }
-                let reached = self.reached.entry(resource.clone()).or_default();
-                if !reached.contains(&reach) {
-                    reached.push(reach);
-                }
-            }
-        }
     }
 
     /// The ways in which builds reach a file; none when no build does.
@@ -172,9 +171,149 @@ impl Builds {
         &self.roots[index]
     }
 
+    /// Whether there is a kustomization in a directory.
+    pub fn has_kustomization(&self, directory: &Utf8Path) -> bool {
+        self.nodes.contains_key(directory)
+    }
+
+    /// The directories of all kustomizations.
+    pub fn directories(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.nodes.keys().map(Utf8PathBuf::as_path)
+    }
+
+    /// The files that a build of a directory reaches by its resources and by so many of its components, with the
+    /// namespaces that everything below the directory gives them. What the directory itself does to namespaces comes
+    /// after that: this is what the next one of its components finds.
+    pub fn before_component(&self, directory: &Utf8Path, components: usize) -> HashMap<Utf8PathBuf, Vec<Reach>> {
+        let mut reached = HashMap::new();
+        if let Some(node) = self.nodes.get(directory) {
+            let reach = Reach { root: usize::MAX, namespace: None, renamed_by: None };
+            walk(&self.nodes, children(&self.nodes, node, components, reach), &mut reached);
+        }
+        reached
+    }
+
+    /// The files that a build of a directory reaches.
+    pub fn below(&self, directory: &Utf8Path) -> HashMap<Utf8PathBuf, Vec<Reach>> {
+        self.before_component(directory, usize::MAX)
+    }
+
+    /// The directories of the kustomizations that a build of a directory is made of, itself included.
+    pub fn made_of<'a>(&'a self, directory: &'a Utf8Path) -> BTreeSet<&'a Utf8Path> {
+        let mut seen = BTreeSet::new();
+        let mut pending = vec![directory];
+        while let Some(directory) = pending.pop() {
+            if let Some(node) = self.nodes.get(directory).filter(|_| seen.insert(directory)) {
+                pending.extend(node.listed().map(Utf8PathBuf::as_path));
+            }
+        }
+        seen
+    }
+
+    /// The lowest kustomization of a root's build that reaches all of some files, with the number of its components.
+    pub fn lowest(&self, root: &Utf8Path, files: &BTreeSet<&Utf8Path>) -> (Utf8PathBuf, usize) {
+        let mut lowest = root.to_owned();
+        let mut seen: BTreeSet<Utf8PathBuf> = BTreeSet::new();
+        // A cycle has no bottom.
+        while seen.insert(lowest.clone()) {
+            let resources = self.nodes.get(&lowest).map(|node| node.resources.as_slice()).unwrap_or_default();
+            let reaches_all = |directory: &&Utf8PathBuf| {
+                self.nodes.get(*directory).is_some_and(|node| !node.is_component()) && {
+                    let reached = self.below(directory);
+                    files.iter().all(|file| reached.contains_key(*file))
+                }
+            };
+            let Some(lower) = resources.iter().find(reaches_all) else { break };
+            lowest = lower.clone();
+        }
+        let components = self.nodes.get(&lowest).map_or(0, |node| node.components.len());
+        (lowest, components)
+    }
+
+    /// Where the end of a list in a kustomization is, or the kustomization itself where it has no such list.
+    pub fn place_in(&self, directory: &Utf8Path, list: &str) -> Option<Place> {
+        self.nodes.get(directory).map(|node| node.origin.at([list]))
+    }
+
+    /// The places that list directories below one, with those, sorted.
+    pub fn listings_below<'a>(&'a self, top: &'a Utf8Path) -> Vec<(&'a Utf8Path, Listing<'a>)> {
+        let mut found = Vec::new();
+        for (directory, node) in &self.nodes {
+            let kustomization = &node.kustomization;
+            let lists = [
+                ("resources", &kustomization.resources),
+                ("bases", &kustomization.bases),
+                ("components", &kustomization.components),
+            ];
+            for (name, list) in lists {
+                let mut before = 0;
+                for (index, entry) in list.iter().flatten().enumerate() {
+                    let Some(path) = join(directory, entry) else { continue };
+                    let among = match name {
+                        "components" if node.is_component() => Among::ComponentsOfComponent,
+                        "components" => Among::Components(before),
+                        _ => Among::Resources,
+                    };
+                    before += 1;
+                    let listed = node.listed().find(|listed| **listed == path && listed.starts_with(top));
+                    if let Some(listed) = listed {
+                        let place = node.origin.at([name.into(), Step::from(index)]);
+                        found.push((listed.as_path(), Listing { directory, place, among }));
+                    }
+                }
+            }
+        }
+        found
+    }
+
     /// Whether a file is a patch, which looks like an object but is none.
     pub fn is_patch(&self, file: &Utf8Path) -> bool {
         self.patches.contains(file) && self.reach(file).is_empty()
+    }
+}
+
+/// What a kustomization lists, each with what happens to it on the way in: its components run one after the other, each
+/// on what is there by then. The last one to give a namespace wins, and what a component brings is seen by itself and
+/// those behind it. Of the components the first ones count.
+fn children<'a>(
+    nodes: &'a BTreeMap<Utf8PathBuf, Node>,
+    node: &'a Node,
+    components: usize,
+    mut reach: Reach,
+) -> Vec<(&'a Utf8PathBuf, Reach)> {
+    let mut children = Vec::new();
+    for component in node.components.iter().take(components).rev() {
+        children.push((component, reach.clone()));
+        reach.transform_by_components(nodes, component);
+    }
+    children.extend(node.resources.iter().map(|resource| (resource, reach.clone())));
+    children
+}
+
+/// Goes down from what a kustomization lists. An outer namespace wins over an inner one, as in kustomize, where the
+/// outer transformer runs last. A directory is entered once for every different thing that happens to it on the way,
+/// however many ways there are, and so cycles end.
+fn walk<'a>(
+    nodes: &'a BTreeMap<Utf8PathBuf, Node>,
+    listed: Vec<(&'a Utf8PathBuf, Reach)>,
+    reached: &mut HashMap<Utf8PathBuf, Vec<Reach>>,
+) {
+    let mut entered: HashSet<(&Utf8PathBuf, Reach)> = HashSet::new();
+    let mut pending = listed;
+    while let Some((path, mut reach)) = pending.pop() {
+        match nodes.get(path) {
+            Some(_) if !entered.insert((path, reach.clone())) => {}
+            Some(node) => {
+                reach.transform_by(node);
+                pending.extend(children(nodes, node, usize::MAX, reach));
+            }
+            None => {
+                let ways = reached.entry(path.clone()).or_default();
+                if !ways.contains(&reach) {
+                    ways.push(reach);
+                }
+            }
+        }
     }
 }
 

@@ -59,7 +59,8 @@ struct Generated {
 #[derive(Deserialize)]
 struct Metadata {
     name: String,
-    namespace: String,
+    #[serde(default)]
+    namespace: Option<String>,
     #[serde(default)]
     labels: BTreeMap<String, Option<String>>,
     #[serde(default)]
@@ -173,10 +174,17 @@ fn read_entry(document: &Document<'_>) -> Entry {
         }
     };
     let metadata = generated.metadata;
-    let key = match (metadata.namespace.parse(), metadata.name.parse()) {
-        _ if document.kind() != Some(host::KIND) => return unreadable("it is no BareMetalHost", origin.start()),
-        (Ok(namespace), Ok(name)) => HostKey { namespace, name },
-        _ => return unreadable("its host has no valid name", origin.at(["metadata"])),
+    if document.kind() != Some(host::KIND) {
+        return unreadable("it is no BareMetalHost", origin.start());
+    }
+    // A patch in a component has the namespace of the kustomization that includes it, and a comment says whose it is.
+    let named = document.comments().find_map(layout::host_of_comment);
+    let own = || {
+        let namespace = metadata.namespace.as_ref()?.parse().ok()?;
+        Some(HostKey { namespace, name: metadata.name.parse().ok()? })
+    };
+    let Some(key) = named.filter(|host| host.name.as_str() == metadata.name).or_else(own) else {
+        return unreadable("its host has no valid name", origin.at(["metadata"]));
     };
     if let Some(given_back) = metadata.annotations.get(assignment::GIVEN_BACK) {
         let by = metadata.annotations.get(assignment::GIVEN_BACK_BY).and_then(|by| by.parse().ok());
