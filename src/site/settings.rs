@@ -155,12 +155,14 @@ impl Settings {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
-        let mut settings: Settings = yaml_serde::from_str(&text).map_err(|error| {
+        let parser = yaml_serde::Deserializer::from_str(&text);
+        let mut settings: Settings = serde_path_to_error::deserialize(parser).map_err(|error| {
+            let (key, error) = (error.path().to_string(), error.into_inner());
             let place = match error.location() {
                 Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
                 None => Place::File(file.clone()),
             };
-            Finding::error(format!("the settings cannot be read: {error}")).at(place)
+            Finding::error(format!("the settings cannot be read: {}", with_key(&error.to_string(), &key))).at(place)
         })?;
         let directories = [("output", Some(&mut settings.output)), ("templates", settings.templates.as_mut())];
         for (name, directory) in directories {
@@ -187,6 +189,15 @@ impl Settings {
                 ));
         }
         Ok(settings)
+    }
+}
+
+/// A parser's message with the whole key that it is about: the parser names the mapping around it.
+fn with_key(message: &str, key: &str) -> String {
+    let around = key.rsplit_once('.').map(|(around, _)| format!("{around}: "));
+    match around.and_then(|around| message.strip_prefix(&around)) {
+        Some(message) => format!("{key}: {message}"),
+        None => message.to_owned(),
     }
 }
 

@@ -14,12 +14,13 @@ mod flux;
 use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::Tree;
 use super::block::block_of;
 use crate::api::gitops::Agent;
-use crate::api::names::ClusterKey;
+use crate::api::names::{ClusterKey, Namespace};
 use crate::layout::{self, header};
 use crate::plan::Plan;
 use crate::site::gitops::Form;
@@ -53,7 +54,10 @@ enum Holds {
     Released,
 }
 
-/// The names of a label's values end here.
+/// The file of the object that is always there.
+const ANCHOR: &str = "about.yaml";
+
+/// The longest value of a label.
 const LONGEST_NAME: usize = 63;
 
 /// The files of the agent that the settings name; `tree` is what is rendered already.
@@ -71,18 +75,30 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
         file.push_str(&object);
         listed.insert(delivery.file);
     }
-    // An agent that prunes deletes everything for a kustomization of nothing.
-    if !listed.is_empty() {
-        let mut text = header(settings::FILE) + super::hosts::KUSTOMIZATION_HEAD + "resources:\n";
-        listed.iter().for_each(|file| super::hosts::write_item(&mut text, "", file));
-        files.insert(directory.join(layout::KUSTOMIZATION), text);
-    }
+    let anchor = match agent {
+        Agent::Flux => anchor(&site.settings.flux.namespace),
+        Agent::Argocd => anchor(&site.settings.argocd.namespace),
+    };
+    files.insert(directory.join(ANCHOR), header(settings::FILE) + &anchor);
+    listed.insert(ANCHOR.to_owned());
+    let mut text = header(settings::FILE) + super::hosts::KUSTOMIZATION_HEAD + "resources:\n";
+    listed.iter().for_each(|file| super::hosts::write_item(&mut text, "", file));
+    files.insert(directory.join(layout::KUSTOMIZATION), text);
     files
 }
 
+/// An object that is always there. Without it the directory would vanish with the last cluster, and the agent that
+/// applies it would find nothing to compare with and leave that cluster's services running.
+fn anchor(namespace: &Namespace) -> String {
+    let metadata = json!({ "name": "sipgen", "namespace": namespace });
+    let data =
+        json!({ "about": "What sipgen tells this agent to apply. This object is here even when that is nothing." });
+    format!("---\napiVersion: v1\nkind: ConfigMap{}\n", block_of(json!({ "data": data, "metadata": metadata })))
+}
+
 /// An object as a document of its own.
-fn document(api_version: &str, kind: &str, metadata: serde_json::Value, spec: serde_json::Value) -> String {
-    let body = block_of(serde_json::json!({ "metadata": metadata, "spec": spec }));
+fn document(api_version: &str, kind: &str, metadata: Value, spec: Value) -> String {
+    let body = block_of(json!({ "metadata": metadata, "spec": spec }));
     format!("---\napiVersion: {api_version}\nkind: {kind}{body}\n")
 }
 
@@ -101,7 +117,13 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
     let definitions = definitions_directory();
     let has_definitions = is_built(&definitions);
     if has_definitions {
-        all.push(Delivery::new(Holds::Definitions, "crds", &["dex"], definitions, Vec::new(), "crds.yaml"));
+        all.push(Delivery {
+            name: definitions_name(),
+            directory: definitions,
+            holds: Holds::Definitions,
+            after: Vec::new(),
+            file: "crds.yaml".to_owned(),
+        });
     }
     let clusters: BTreeSet<&ClusterKey> = plan.clusters.keys().chain(&plan.frozen).collect();
     for cluster in &clusters {
@@ -109,16 +131,29 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
         let services = layout::cluster_directory(cluster);
         let observed = layout::observed_directory(cluster);
         let mut before = Vec::new();
+        let services_name = name_of_cluster("services", cluster);
         if is_built(&services) {
             let auth = services.join(ServiceKind::Auth.component());
             let has_auth = present.range(auth.as_path()..).next();
             let has_auth = has_auth.is_some_and(|file| file.as_str().starts_with(auth.as_str()));
-            let after = if has_auth && has_definitions { vec![name("crds", &["dex"])] } else { Vec::new() };
-            all.push(Delivery::new(Holds::Services, "services", &parts(cluster), services, after, &file));
-            before.push(name("services", &parts(cluster)));
+            let after = if has_auth && has_definitions { vec![definitions_name()] } else { Vec::new() };
+            before.push(services_name.clone());
+            all.push(Delivery {
+                name: services_name,
+                directory: services,
+                holds: Holds::Services,
+                after,
+                file: file.clone(),
+            });
         }
         if is_built(&observed) {
-            all.push(Delivery::new(Holds::Observed, "observed", &parts(cluster), observed, before, &file));
+            all.push(Delivery {
+                name: name_of_cluster("observed", cluster),
+                directory: observed,
+                holds: Holds::Observed,
+                after: before,
+                file,
+            });
         }
     }
     for (index, root) in &site.inventory.roots {
@@ -130,51 +165,63 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
             |cluster: &&&ClusterKey| present.contains(directory.join(layout::patch_file(cluster)).as_path());
         let with_services = clusters.iter().filter(has_hosts_there);
         let with_services = with_services.filter(|cluster| is_built(&layout::cluster_directory(cluster)));
-        let after = with_services.map(|cluster| name("services", &parts(cluster))).collect();
-        let parts: Vec<&str> = root.directory.iter().collect();
-        all.push(Delivery::new(Holds::Declared, "declared", &parts, directory, after, "hosts.yaml"));
+        all.push(Delivery {
+            name: name_of_root(&root.directory),
+            after: with_services.map(|cluster| name_of_cluster("services", cluster)).collect(),
+            directory,
+            holds: Holds::Declared,
+            file: "hosts.yaml".to_owned(),
+        });
     }
     let released = layout::released_directory();
     if is_built(&released) {
         let hosts = all.iter().filter(|delivery| matches!(delivery.holds, Holds::Declared | Holds::Observed));
         let after = hosts.map(|delivery| delivery.name.clone()).collect();
-        all.push(Delivery::new(Holds::Released, "released", &[], released, after, "released.yaml"));
+        all.push(Delivery {
+            name: name("released", "", true),
+            directory: released,
+            holds: Holds::Released,
+            after,
+            file: "released.yaml".to_owned(),
+        });
     }
     all.sort_by(|a, b| (a.holds, &a.name).cmp(&(b.holds, &b.name)));
     all
-}
-
-impl Delivery {
-    fn new(holds: Holds, kind: &str, parts: &[&str], directory: Utf8PathBuf, after: Vec<String>, file: &str) -> Self {
-        Self { name: name(kind, parts), directory, holds, after, file: file.to_owned() }
-    }
 }
 
 fn definitions_directory() -> Utf8PathBuf {
     Utf8Path::new(layout::CRDS).join("dex")
 }
 
-fn parts(cluster: &ClusterKey) -> [&str; 2] {
-    [cluster.namespace.as_str(), cluster.name.as_str()]
+fn definitions_name() -> String {
+    name("crds", "dex", true)
 }
 
-/// The name of an object: `sipgen`, what it is of, and its parts. Only the last part may have dots of its own, so two
-/// objects never have one name; where a part is no name, or all of it is too long, a hash tells them apart.
-fn name(kind: &str, parts: &[&str]) -> String {
-    let whole = [&["sipgen", kind], parts].concat().join(".");
-    let last = parts.len().saturating_sub(1);
-    let is_dns = |part: &str| part.split('.').all(is_dns_label);
-    let is_plain = |(at, part): (usize, &&str)| if at == last { is_dns(part) } else { is_dns_label(part) };
-    if whole.len() <= LONGEST_NAME && parts.iter().enumerate().all(is_plain) {
+/// The name of an object that is of a cluster. Namespaces have no dots, so no two clusters have one name.
+fn name_of_cluster(kind: &str, cluster: &ClusterKey) -> String {
+    name(kind, &format!("{}.{}", cluster.namespace, cluster.name), true)
+}
+
+/// The name of the object that applies the overlay over a directory.
+fn name_of_root(directory: &Utf8Path) -> String {
+    let is_plain = directory.iter().all(is_dns_label);
+    let parts: Vec<&str> = directory.iter().collect();
+    name("declared", &parts.join(if is_plain { "." } else { "/" }), is_plain)
+}
+
+/// The name of an object: `sipgen`, what it is of, and the rest. A rest that is no name, or too long, is made one, and
+/// a hash tells it from others.
+fn name(kind: &str, rest: &str, is_plain: bool) -> String {
+    let parts: Vec<&str> = ["sipgen", kind, rest].into_iter().filter(|part| !part.is_empty()).collect();
+    let whole = parts.join(".");
+    if is_plain && whole.len() <= LONGEST_NAME {
         return whole;
     }
-    // Between parts a slash, which no part has.
-    let digest = Sha256::digest([&[kind], parts].concat().join("/").as_bytes());
+    let digest = Sha256::digest(whole.as_bytes());
     let hash: String = digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
-    let as_dns = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.' { c } else { '-' };
-    let lowercase: String = whole.to_ascii_lowercase().chars().map(as_dns).collect();
-    let labels: Vec<&str> =
-        lowercase.split('.').map(|label| label.trim_matches('-')).filter(|label| !label.is_empty()).collect();
+    let lowercase = whole.to_ascii_lowercase();
+    let labels = lowercase.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-');
+    let labels: Vec<&str> = labels.map(|label| label.trim_matches('-')).filter(|label| !label.is_empty()).collect();
     let short: String = labels.join(".").chars().take(LONGEST_NAME - hash.len() - 1).collect();
     format!("{}-{hash}", short.trim_end_matches(['-', '.']))
 }
@@ -188,36 +235,32 @@ fn is_dns_label(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn cluster(key: &str) -> String {
+        name_of_cluster("services", &key.parse().unwrap())
+    }
+
     #[test]
     fn an_object_is_named_after_what_it_applies() {
-        assert_eq!(name("services", &["tenant-a", "edge"]), "sipgen.services.tenant-a.edge");
-        assert_eq!(name("declared", &["sites", "lab"]), "sipgen.declared.sites.lab");
-        assert_eq!(name("released", &[]), "sipgen.released");
-        assert_eq!(name("declared", &[]), "sipgen.declared");
+        assert_eq!(cluster("tenant-a/edge"), "sipgen.services.tenant-a.edge");
+        assert_eq!(name_of_root("sites/lab".into()), "sipgen.declared.sites.lab");
+        assert_eq!(name_of_root("".into()), "sipgen.declared");
+        assert_eq!(name("released", "", true), "sipgen.released");
     }
 
     #[test]
     fn no_two_names_are_alike_and_all_are_names() {
-        let long = "x".repeat(63);
-        let longer = format!("{long}.{long}.{long}.y");
-        let longest = format!("{long}.{long}.{long}.z");
-        let all: &[&[&str]] = &[
-            &["a-b", "c"],
-            &["a", "b-c"],
-            &["a", "b.c"],
-            &["a.b", "c"],
-            &["a", "b", "c"],
-            &[long.as_str(), longer.as_str()],
-            &[long.as_str(), longest.as_str()],
-            &["Sites", "Lab 1"],
-            &["sites", "lab_1"],
-            &["sites", "lab-1"],
-            &["сайт"],
-            &["..."],
-            &["_"],
-        ];
-        let names: BTreeSet<String> = all.iter().map(|parts| name("services", parts)).collect();
-        assert_eq!(names.len(), all.len(), "{names:?}");
+        let part = "x".repeat(63);
+        let clusters = ["a-b/c", "a/b-c", "a/b.c"].map(str::to_owned).into_iter().chain([
+            format!("{part}/{part}.{part}.{part}.y"),
+            format!("{part}/{part}.{part}.{part}.z"),
+            format!("{part}/y"),
+        ]);
+        let roots =
+            ["a-b/c", "a/b-c", "a/b.c", "a/b/c", "a.b/c", "A/b/c", "Sites/Lab 1", "sites/lab_1", "сайт", "_", ""];
+        let names: Vec<String> =
+            clusters.map(|key| cluster(&key)).chain(roots.map(|root| name_of_root(root.into()))).collect();
+
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 6 + roots.len(), "{names:?}");
         for name in names {
             assert!(name.len() <= LONGEST_NAME && name.split('.').all(is_dns_label), "{name}");
         }

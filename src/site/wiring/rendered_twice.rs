@@ -152,7 +152,10 @@ impl<'a> Reached<'a> {
         }
         let takes_all = match &self.applied.plain {
             Some(Plain::Autodetect) => true,
-            Some(Plain::Files(source)) => source.recurse,
+            Some(Plain::Files(source)) => {
+                let file = output.join(layout::HOSTS).join(layout::KUSTOMIZATION);
+                file.strip_prefix(directory).is_ok_and(|file| takes(source, file))
+            }
             None => false,
         };
         if !takes_all || !output.starts_with(directory) || repo.builds.has_kustomization(directory) {
@@ -168,7 +171,7 @@ impl<'a> Reached<'a> {
             .at(place.clone())
             .help(match agents {
                 Some(agents) => format!("let it apply directories beside {output}, and {agents}"),
-                None => format!("let it apply directories beside {output}, and those in it that README names"),
+                None => format!("let it apply directories beside {output}, and those in it that docs/gitops.md names"),
             }),
         )
     }
@@ -258,7 +261,7 @@ impl<'a> Reached<'a> {
         let path = prefix.join(&overlay);
         let path = if *agent == Agent::Flux { format!("./{path}") } else { path.to_string() };
         let help = if root.directory == *directory {
-            format!("write `path: {path}` there, in place of {}", shown(directory))
+            format!("write `path: {path}` there: it is the same with the labels")
         } else if root.directory.starts_with(directory) {
             format!(
                 "it applies more than these hosts: set `hosts: {{form: component}}` in sipgen.yaml and include the \
@@ -279,12 +282,12 @@ impl<'a> Reached<'a> {
 
     fn unlabelled(&self, hosts: &[&Host], root: &Utf8Path) -> Finding {
         let are = if hosts.len() == 1 { "is" } else { "are" };
+        let of = if root == self.applied.directory { String::new() } else { format!(" of {}", shown(root)) };
         let finding = Finding::warning(format!(
-            "{} applies {}, where {} of {} {are} rendered without labels",
+            "{} applies {}, where {}{of} {are} rendered without labels",
             self.applied.by,
             shown(&self.applied.directory),
             counted(hosts.len(), "declared host"),
-            shown(root),
         ));
         finding.at(self.applied.place.clone())
     }
