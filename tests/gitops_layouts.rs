@@ -8,7 +8,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use support::programs::{identity, string};
-use support::{Repo, documents, is_labelled, kustomize_build};
+use support::{Repo, assert_says, documents, is_labelled, kustomize_build};
 use yaml_serde::Value;
 
 /// What `kustomize build` of a directory of the repo gives.
@@ -258,4 +258,20 @@ fn a_component_finds_hosts_as_the_components_before_it_left_them() {
     let labelled = documents(&built(&repo, "inventory"));
     assert!(labelled.iter().all(is_labelled));
     assert!(repo.read("overlays/hosts/declared/inventory/tenant-a.edge.yaml").contains("namespace: \"first\""));
+}
+
+#[test]
+fn a_cluster_that_is_left_as_it_is_keeps_the_form_of_its_patches() {
+    let repo = wired_and_remembered();
+    repo.replace(MACHINES, "components:\n  - ../../overlays/hosts/declared/infrastructure\n", "");
+    repo.replace(SETTINGS, "form: component", "form: overlay");
+    repo.replace("apps/base/tenant-a.yaml", "active: 1", "active: one");
+
+    let run = repo.generate(&["--keep-going"]).expect(1);
+
+    assert_says(
+        &run.stderr,
+        &["tenant-a/edge is left as it is, and its patch for metal/r2u10 would not find it any more"],
+    );
+    assert!(run.stderr.contains("no file was changed"), "{}", run.stderr);
 }

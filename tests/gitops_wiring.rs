@@ -160,6 +160,16 @@ fn hosts_that_no_agent_applies_are_observed() {
     }
 }
 
+#[test]
+fn hosts_that_flux_leaves_out_of_its_source_are_observed() {
+    let repo = of_loose_hosts(&flux("./inventory", ""));
+    repo.write(".sourceignore", "# snapshots\n/inventory/hosts.*\n");
+
+    said(&repo);
+
+    assert!(repo.exists("overlays/hosts/observed/tenant-a.edge/hosts.yaml"));
+}
+
 /// What `kustomize create` makes of them is what the message says it is.
 #[test]
 fn a_kustomization_as_the_message_says_makes_the_hosts_declared() {

@@ -18,10 +18,12 @@ use super::Tree;
 use crate::api::assignment;
 use crate::api::gitops::Agent;
 use crate::api::host;
-use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::api::names::{ClusterKey, Role};
+use crate::finding::Finding;
 use crate::layout::{self, header};
 use crate::plan::{Placement, Plan};
 use crate::site::gitops::Form;
+use crate::site::wiring::Component;
 use crate::site::{Host, Site, Standing};
 
 /// Keeps agents from deleting a host that leaves their build.
@@ -206,6 +208,44 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
     annotations
 }
 
+/// The component that patches a host, if one does.
+fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
+    match host.standing {
+        Standing::Declared { root } => site.wiring.components.get(&root),
+        Standing::Observed => None,
+    }
+}
+
+/// The namespace by which a patch finds its host, or that an object of ours has.
+fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
+    match component_of(site, host) {
+        Some(component) => component.namespace_of(host),
+        None => Some(host.key.namespace.as_str()),
+    }
+}
+
+/// The clusters that are left as they are, with patches that no longer find their hosts: the build with them would
+/// fail, and with it whatever the repo builds around the hosts.
+pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for cluster in &plan.frozen {
+        let held = site.state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
+        let lost = held.filter(|(_, held)| held.cluster == *cluster).find(|(key, held)| {
+            let host = site.inventory.host(key).filter(|host| host.standing != Standing::Observed);
+            host.is_some_and(|host| written_namespace(site, host) != held.namespace.as_deref())
+        });
+        findings.extend(lost.map(|(host, held)| {
+            Finding::error(format!(
+                "{cluster} is left as it is, and its patch for {host} would not find it any more: the namespace that \
+                 it has where it is patched is another one"
+            ))
+            .at(held.origin.start())
+            .help("change `hosts.form`, or namespaces below it, in a run that generates all clusters")
+        }));
+    }
+    findings
+}
+
 /// Appends a document that gives a host labels and annotations; a label without value is taken away.
 ///
 /// In a component the host has the namespace that it has in the kustomization that includes it, maybe none; a comment
@@ -217,19 +257,14 @@ fn write_host(
     labels: &BTreeMap<&'static str, Option<&str>>,
     annotations: &BTreeMap<&'static str, String>,
 ) {
-    let HostKey { namespace, name } = &host.key;
-    let mut namespace = Some(namespace.as_str());
     text.push_str("---\n");
-    if let Standing::Declared { root } = host.standing
-        && let Some(component) = site.wiring.components.get(&root)
-    {
+    if component_of(site, host).is_some() {
         text.push_str(&layout::patched_host(&host.key));
-        namespace = component.namespace_of(host);
     }
     text.push_str(HOST_HEAD);
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "metadata:\n  name: {}", quoted(name.as_str()));
-    if let Some(namespace) = namespace {
+    let _ = writeln!(text, "metadata:\n  name: {}", quoted(host.key.name.as_str()));
+    if let Some(namespace) = written_namespace(site, host) {
         let _ = writeln!(text, "  namespace: {}", quoted(namespace));
     }
     let annotations = annotations.iter().map(|(key, value)| (*key, Some(value.as_str())));

@@ -46,7 +46,7 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
         .par_iter()
         .map(|cluster| services::render(cluster, &plan.clusters[&cluster.key], site, templates))
         .collect();
-    let (mut tree, mut findings) = (hosts::render(site, plan), Vec::new());
+    let (mut tree, mut findings) = (hosts::render(site, plan), hosts::lost_patches(site, plan));
     for (files, found) in rendered {
         tree.extend(files);
         findings.extend(found);

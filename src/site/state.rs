@@ -47,6 +47,8 @@ pub struct Held {
     pub cluster: ClusterKey,
     /// What for.
     pub role: Role,
+    /// The namespace by which its patch finds the host, or that of its object.
+    pub namespace: Option<String>,
     /// Where the tree says so.
     pub origin: Origin,
 }
@@ -192,7 +194,9 @@ fn read_entry(document: &Document<'_>) -> Entry {
     }
     let labels = metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
     match assignment::claim(&labels) {
-        Some(Claim::Cluster(cluster, role)) => Entry::Held(key, Held { cluster, role, origin: origin.clone() }),
+        Some(Claim::Cluster(cluster, role)) => {
+            Entry::Held(key, Held { cluster, role, namespace: metadata.namespace, origin: origin.clone() })
+        }
         Some(Claim::Unclear(_)) => {
             unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"]))
         }

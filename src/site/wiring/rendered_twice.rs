@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::applied::{Applied, Plain, takes};
 use super::{Component, Repo, shown};
@@ -10,6 +11,7 @@ use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
 use crate::finding::{Finding, counted};
 use crate::layout;
+use crate::site::builds::Root;
 use crate::site::gitops::Form;
 use crate::site::{Host, Standing};
 use crate::source::{Origin, Place};
@@ -37,8 +39,9 @@ pub(super) fn check(
     applied: &[Applied],
 ) -> (BTreeSet<usize>, Vec<Finding>) {
     let (mut roots, mut findings) = (BTreeSet::new(), Vec::new());
+    let overlays = Overlays::of(repo);
     for applied in applied {
-        let reached = Reached::new(repo, applied);
+        let reached = Reached::new(repo, &overlays, applied);
         let of_root = reached.declared(repo);
         if repo.settings.gitops == Some(applied.agent) {
             roots.extend(of_root.keys().chain(&reached.overlays));
@@ -59,8 +62,40 @@ pub(super) fn check(
     (roots, findings)
 }
 
+/// What Flux leaves out of its source.
+fn ignored(repo: &Repo<'_>) -> Gitignore {
+    let mut ignored = GitignoreBuilder::new("");
+    for line in repo.files.text(".sourceignore".into()).unwrap_or_default().lines() {
+        // A line that nobody can read ignores nothing.
+        let _ = ignored.add_line(None, line);
+    }
+    ignored.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// The overlays of declared hosts.
+struct Overlays {
+    /// Their directories, by the indices of their roots.
+    directories: BTreeMap<usize, Utf8PathBuf>,
+    /// The directories of the kustomizations that list them.
+    listed_by: BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
+}
+
+impl Overlays {
+    fn of(repo: &Repo<'_>) -> Self {
+        let mut overlays = Self { directories: BTreeMap::new(), listed_by: BTreeMap::new() };
+        if repo.settings.hosts.form == Form::Overlay {
+            let directory = |(index, root): (&usize, &Root)| (*index, repo.patches_of(&root.directory));
+            overlays.directories = repo.inventory.roots.iter().map(directory).collect();
+            for (listed, listing) in repo.builds.listings_below(&repo.patches_of("".into())) {
+                overlays.listed_by.entry(listed.to_owned()).or_default().push(listing.directory.to_owned());
+            }
+        }
+        overlays
+    }
+}
+
 impl<'a> Reached<'a> {
-    fn new(repo: &Repo<'a>, applied: &'a Applied) -> Self {
+    fn new(repo: &Repo<'a>, overlays: &Overlays, applied: &'a Applied) -> Self {
         let directory = applied.directory.as_path();
         let mut reached = Self {
             applied,
@@ -81,8 +116,11 @@ impl<'a> Reached<'a> {
                         top.starts_with(directory)
                             && !above.into_iter().any(|above| repo.builds.has_kustomization(above))
                     }));
+                    let ignored = ignored(repo);
                     let is_plain = |(_, origin): &&(HostKey, Origin)| {
-                        origin.file.extension() != Some("json") && !tops.iter().any(|top| origin.file.starts_with(top))
+                        origin.file.extension() != Some("json")
+                            && !tops.iter().any(|top| origin.file.starts_with(top))
+                            && !ignored.matched_path_or_any_parents(&*origin.file, false).is_ignore()
                     };
                     reached.plain.extend(repo.documents.iter().filter(below).filter(is_plain));
                 }
@@ -99,18 +137,12 @@ impl<'a> Reached<'a> {
             reached.built.extend(repo.builds.below(top).into_keys());
             reached.kustomizations.extend(repo.builds.made_of(top));
         }
-        let autodetects = tops.is_empty() || tops != [directory];
-        for (index, root) in &repo.inventory.roots {
-            let overlay = repo.patches_of(&root.directory);
-            let is_listed = || {
-                let listings = repo.builds.listings_below(&overlay);
-                listings
-                    .iter()
-                    .any(|(listed, listing)| *listed == overlay && reached.kustomizations.contains(listing.directory))
-            };
-            let is_found =
-                autodetects && matches!(applied.plain, Some(Plain::Autodetect)) && overlay.starts_with(directory);
-            if repo.settings.hosts.form == Form::Overlay && (overlay == directory || is_found || is_listed()) {
+        let autodetects = matches!(applied.plain, Some(Plain::Autodetect)) && !repo.builds.has_kustomization(directory);
+        for (index, overlay) in &overlays.directories {
+            let is_found = autodetects && overlay.starts_with(directory);
+            let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
+            let is_listed = || listed_by.clone().any(|by| reached.kustomizations.contains(by.as_path()));
+            if overlay == directory || is_found || is_listed() {
                 reached.overlays.insert(*index);
             }
         }
@@ -134,7 +166,7 @@ impl<'a> Reached<'a> {
     fn output(&self, repo: &Repo<'_>) -> Option<Finding> {
         let Applied { by, place, directory, .. } = self.applied;
         let output = &repo.settings.output;
-        let root_of = |root: &&crate::site::builds::Root| repo.patches_of(&root.directory) == *directory;
+        let root_of = |root: &&Root| repo.patches_of(&root.directory) == *directory;
         if repo.settings.hosts.form == Form::Component
             && let Some(root) = repo.inventory.roots.values().find(root_of)
         {
