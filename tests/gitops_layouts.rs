@@ -275,3 +275,46 @@ fn a_cluster_that_is_left_as_it_is_keeps_the_form_of_its_patches() {
     );
     assert!(run.stderr.contains("no file was changed"), "{}", run.stderr);
 }
+
+/// Three kustomizations, one in the other, and two hosts in the innermost, one with a namespace of its own; each level
+/// with a namespace or without, and the component at each of the levels.
+#[test]
+fn at_any_level_of_any_nesting_kustomize_finds_the_hosts_of_the_component() {
+    let repo = Repo::empty();
+    let mut tops = Vec::new();
+    for case in 0..24 {
+        let site = format!("site-{case}");
+        let (level, namespaces) = (case / 8, case % 8);
+        let level_of = |number: u32, directory: &str, resource: &str| {
+            let mut text = format!("resources: [{resource}]\n");
+            if namespaces & (1 << number) != 0 {
+                text.push_str(&format!("namespace: level-{number}-{case}\n"));
+            }
+            if level == number {
+                let up = "../".repeat(directory.split('/').count());
+                text.push_str(&format!("components: [{up}overlays/hosts/declared/{site}]\n"));
+            }
+            repo.write(&format!("{directory}/kustomization.yaml"), &text);
+        };
+        level_of(0, &site, "middle");
+        level_of(1, &format!("{site}/middle"), "inner");
+        level_of(2, &format!("{site}/middle/inner"), "hosts.yaml");
+        let host = |name: &str, namespace: &str| {
+            format!("---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}{namespace}}}\n")
+        };
+        let hosts = host(&format!("bare-{case}"), "") + &host(&format!("own-{case}"), ", namespace: own");
+        repo.write(&format!("{site}/middle/inner/hosts.yaml"), &hosts);
+        tops.push(site);
+    }
+    repo.write(SETTINGS, "hosts: {form: component}\n");
+    repo.want("tenant-a/edge", 48);
+
+    let said = said(&repo);
+
+    assert!(!said.contains("warning"), "{said}");
+    for top in tops {
+        let objects = documents(&built(&repo, &top));
+        assert_eq!(objects.len(), 2, "{top}");
+        assert!(objects.iter().all(is_labelled), "{top}");
+    }
+}
