@@ -6,7 +6,8 @@ use std::borrow::Cow;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::api::names::ClusterKey;
+use crate::api::gitops::Agent;
+use crate::api::names::{ClusterKey, HostKey};
 
 /// The directory of the labels, below the output directory.
 pub const HOSTS: &str = "hosts";
@@ -18,6 +19,8 @@ const DECLARED: &str = "declared";
 const OBSERVED: &str = "observed";
 /// The directory of the CRDs that services need, below the output directory.
 pub const CRDS: &str = "crds";
+/// The directory of the objects that tell an agent what to apply, below the output directory.
+pub const AGENTS: &str = "agents";
 /// The file that makes a directory a kustomization.
 pub const KUSTOMIZATION: &str = "kustomization.yaml";
 /// The file of the Service in a service's directory.
@@ -49,6 +52,20 @@ pub fn header(made_from: &str) -> String {
         }
     }
     header + ". Do not edit.\n"
+}
+
+/// How the comment begins that names the host of a patch in a component: the patch itself has the namespace that the
+/// host has in the kustomization that includes it.
+const PATCHED_HOST: &str = "# The host ";
+
+/// The comment in a patch that names its host.
+pub fn patched_host(host: &HostKey) -> String {
+    format!("{PATCHED_HOST}{host}\n")
+}
+
+/// The host that a line of a patch names, if it is the comment that does.
+pub fn host_of_comment(line: &str) -> Option<HostKey> {
+    line.strip_prefix(PATCHED_HOST)?.trim_end().parse().ok()
 }
 
 /// Whether a file's content bears the mark of ownership, in its first line or below a script's `#!`.
@@ -109,7 +126,17 @@ pub fn tenant_directory(cluster: &ClusterKey) -> Utf8PathBuf {
 
 /// The directory of the labels of declared hosts, whose manifests the kustomization in `root` renders.
 pub fn declared_directory(root: &Utf8Path) -> Utf8PathBuf {
-    Utf8Path::new(HOSTS).join(DECLARED).join(root)
+    let declared = Utf8Path::new(HOSTS).join(DECLARED);
+    // Of the repo's root, without a slash at the end.
+    if root.as_str().is_empty() { declared } else { declared.join(root) }
+}
+
+/// The directory of an agent's objects.
+pub fn agent_directory(agent: Agent) -> Utf8PathBuf {
+    Utf8Path::new(AGENTS).join(match agent {
+        Agent::Flux => "flux",
+        Agent::Argocd => "argocd",
+    })
 }
 
 /// The name of a cluster's file of patches. A namespace has no dot, so it is told from the name.
