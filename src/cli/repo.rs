@@ -1,6 +1,6 @@
 //! Which directory a command works in.
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::source::Files;
 
 use super::Failure;
@@ -22,4 +22,15 @@ fn around_working_directory() -> Result<Files, Failure> {
     })?;
     let root = repo.workdir().and_then(Utf8Path::from_path).ok_or_else(none)?;
     Ok(Files::on_disk(root))
+}
+
+/// Where a directory lies in its git repo, which is what forges count paths from; empty at the root and where there is
+/// no git repo.
+pub(super) fn place_in_git(directory: &Utf8Path) -> Utf8PathBuf {
+    let place = || {
+        let repo = git2::Repository::discover(directory).ok()?;
+        let root = Utf8Path::from_path(repo.workdir()?)?.canonicalize_utf8().ok()?;
+        Some(directory.canonicalize_utf8().ok()?.strip_prefix(root).ok()?.to_owned())
+    };
+    place().unwrap_or_default()
 }

@@ -1,13 +1,20 @@
-//! Findings, changes and plans in words, for people. Nothing is printed here: text goes in, text comes out.
+//! Findings, changes and plans as text, for people and programs. Nothing is printed here: text goes in, text comes out.
 //!
 //! * `findings`: what is wrong, with its places.
 //! * `lines`: changes as a unified diff.
 //! * `summary`: what a run came to.
 //! * `explanation`: why hosts are where they are.
+//! * `stale`: generated files that are not what the input makes of them.
+//! * `results`: findings and stale files for programs, as `github`, `gitlab` or `sarif` writes them.
 
 mod explanation;
 mod findings;
+mod github;
+mod gitlab;
 mod lines;
+mod results;
+mod sarif;
+mod stale;
 mod summary;
 
 use std::fmt;
@@ -18,7 +25,12 @@ use crate::render::values::Given;
 
 pub use explanation::{explain_cluster, explain_host};
 pub use findings::findings;
+pub use github::github;
+pub use gitlab::gitlab;
 pub use lines::diff;
+pub use results::Results;
+pub use sarif::sarif;
+pub use stale::{how_to_mend, stale, stale_files};
 pub use summary::summary;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
