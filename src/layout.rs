@@ -11,7 +11,7 @@ pub const HOSTS: &str = "hosts";
 /// The directory of the services, below the output directory.
 pub const CLUSTERS: &str = "clusters";
 /// The directory of what tenants' own manifests include and no agent applies, below the output directory.
-const TENANTS: &str = "tenants";
+pub const TENANTS: &str = "tenants";
 const DECLARED: &str = "declared";
 const OBSERVED: &str = "observed";
 /// The directory of the CRDs that services need, below the output directory.

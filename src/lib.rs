@@ -25,6 +25,7 @@
 pub mod api;
 pub mod compare;
 pub mod finding;
+pub mod init;
 pub mod layout;
 pub mod plan;
 pub mod render;

@@ -4,6 +4,7 @@
 //! * `lines`: changes as a unified diff.
 //! * `summary`: what a run came to.
 //! * `explanation`: why hosts are where they are.
+//! * `proposals`: what `sipgen init` did, and what is left to do.
 //! * `stale`: generated files that are not what the input makes of them.
 //! * `results`: findings and stale files for programs, as `github`, `gitlab` or `sarif` writes them.
 
@@ -12,6 +13,7 @@ mod findings;
 mod github;
 mod gitlab;
 mod lines;
+mod proposals;
 mod results;
 mod sarif;
 mod stale;
@@ -28,6 +30,7 @@ pub use findings::findings;
 pub use github::github;
 pub use gitlab::gitlab;
 pub use lines::diff;
+pub use proposals::proposals;
 pub use results::Results;
 pub use sarif::sarif;
 pub use stale::{how_to_mend, stale, stale_files};

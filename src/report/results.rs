@@ -142,11 +142,25 @@ fn path(below: &Utf8Path, file: &Utf8Path) -> String {
 fn without_positions(message: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in message.split(' ') {
-        if !matches!(words.last(), Some(&("line" | "column"))) {
-            words.push(word);
-        } else if !word.starts_with(|first: char| first.is_ascii_digit()) {
+        let is_position = matches!(words.last(), Some(&("line" | "column")));
+        if !(is_position && word.starts_with(|first: char| first.is_ascii_digit())) {
             words.push(word);
         }
     }
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_known_again_wherever_it_has_moved() {
+        let at = |line, column| {
+            without_positions(&format!("host-1: unknown field `a` at line {line} column {column}, of 3"))
+        };
+
+        assert_eq!(at(1, 20), at(345, 6));
+        assert!(at(1, 2).starts_with("host-1: unknown") && at(1, 2).ends_with("of 3"));
+    }
 }

@@ -40,31 +40,35 @@ pub fn how_to_mend(command: &str) -> String {
 /// stand where they lie. `command` mends them.
 pub fn stale(generated: &Generated, command: &str) -> Vec<Finding> {
     let Some(changes) = &generated.changes else { return Vec::new() };
-    let output = &generated.site.settings.output;
-    // What clusters share comes last.
-    let mut by_cluster: BTreeMap<(bool, Option<ClusterKey>), Vec<(&Utf8Path, &Change)>> = BTreeMap::new();
+    let mut by_cluster: BTreeMap<ClusterKey, Vec<Stale<'_>>> = BTreeMap::new();
+    let mut shared: Vec<Stale<'_>> = Vec::new();
     for (path, change) in &changes.files {
-        let cluster = path.strip_prefix(output).ok().and_then(layout::cluster_of);
-        by_cluster.entry((cluster.is_none(), cluster)).or_default().push((path, change));
+        let cluster = path.strip_prefix(&generated.site.settings.output).ok().and_then(layout::cluster_of);
+        cluster.map_or(&mut shared, |cluster| by_cluster.entry(cluster).or_default()).push((path, change));
     }
-    let finding = |((_, cluster), files): ((bool, Option<ClusterKey>), Vec<(&Utf8Path, &Change)>)| {
-        let of = match &cluster {
-            Some(cluster) => format!("of {cluster}"),
-            None => "that clusters share".to_owned(),
-        };
-        let verb_of_all = if files.len() == 1 { "is" } else { "are" };
-        let count = counted(files.len(), "generated file");
-        let finding = Finding::error(format!("{count} {of} {verb_of_all} stale"))
-            .help(format!("run `{command}`, and commit the result"));
-        let request = cluster.as_ref().and_then(|cluster| generated.site.clusters.get(cluster));
-        let finding =
-            request.into_iter().fold(finding, |finding, request| finding.at(request.origin.at(["metadata", "name"])));
-        let finding = files.into_iter().fold(finding, |finding, (path, change)| {
-            finding.see(Place::File(Arc::from(path)), format!("to be {}", verb(change)))
-        });
-        cluster.iter().fold(finding, Finding::of)
+    let of_cluster = |(cluster, files): (&ClusterKey, &Vec<Stale<'_>>)| {
+        let request = generated.site.clusters.get(cluster).map(|request| request.origin.at(["metadata", "name"]));
+        finding(&format!("of {cluster}"), request, files, command).of(cluster)
     };
-    by_cluster.into_iter().map(finding).collect()
+    let mut findings: Vec<Finding> = by_cluster.iter().map(of_cluster).collect();
+    if !shared.is_empty() {
+        findings.push(finding("that clusters share", None, &shared, command));
+    }
+    findings
+}
+
+type Stale<'a> = (&'a Utf8Path, &'a Change);
+
+fn finding(of: &str, place: Option<Place>, files: &[Stale<'_>], command: &str) -> Finding {
+    let verb_of_all = if files.len() == 1 { "is" } else { "are" };
+    let count = counted(files.len(), "generated file");
+    let mut finding = Finding::error(format!("{count} {of} {verb_of_all} stale"))
+        .help(format!("run `{command}`, and commit the result"));
+    finding.places.extend(place.map(|place| (place, None)));
+    let see = |finding: Finding, (path, change): &Stale<'_>| {
+        finding.see(Place::File(Arc::from(*path)), format!("to be {}", verb(change)))
+    };
+    files.iter().fold(finding, see)
 }
 
 /// What a run does to a file.
