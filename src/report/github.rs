@@ -26,11 +26,11 @@ pub fn github(Results(results): &Results) -> String {
             let _ = writeln!(out, "::{command} {properties}::{}", data(&text(result)));
         }
         if of_severity.len() > ANNOTATIONS_KEPT {
-            left_out.push(counted(of_severity.len() - ANNOTATIONS_KEPT, command));
+            left_out.push(counted(of_severity.len() - ANNOTATIONS_KEPT, &format!("more {command}")));
         }
     }
     if !left_out.is_empty() {
-        let _ = writeln!(out, "::notice title=sipgen::{} more, see the log of this step", left_out.join(" and "));
+        let _ = writeln!(out, "::notice title=sipgen::{}: see the log of this step", left_out.join(" and "));
     }
     out
 }
