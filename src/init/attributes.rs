@@ -13,7 +13,8 @@ pub(super) fn propose(repo: &Files, output: &Utf8Path) -> Proposal {
     let lacks = |there: &str| {
         let is_missing = |line: &&str| !there.lines().any(|other| other.trim() == *line);
         let missing: String = wanted.lines().filter(is_missing).map(|line| format!("{line}\n")).collect();
-        if missing.is_empty() { Action::Keep } else { Action::Add { lines: missing, place: "at its end".to_owned() } }
+        let is_complete = missing.lines().all(|line| line.starts_with('#'));
+        if is_complete { Action::Keep } else { Action::Add { lines: missing, place: "at its end".to_owned() } }
     };
     let note = "reviews fold the generated services, and never the hosts' labels";
     Proposal::new(repo, FILE, note, || wanted.clone(), lacks)
