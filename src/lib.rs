@@ -27,6 +27,7 @@ pub mod compare;
 pub mod difference;
 pub mod finding;
 pub mod git;
+pub mod init;
 pub mod layout;
 pub mod plan;
 pub mod render;

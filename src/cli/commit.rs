@@ -1,6 +1,5 @@
 //! `--commit` and `--branch` of `sipgen generate`.
 
-use camino::Utf8Path;
 use sipgen::compare::Change;
 use sipgen::finding::counted;
 use sipgen::git::{Committed, Committer, Content, Differs, Inputs};
@@ -56,20 +55,4 @@ impl Commit {
 fn message(generated: &Generated) -> String {
     let summary = report::summary(generated, true);
     format!("Generate {}\n\n{}", generated.site.settings.output, anstream::adapter::strip_str(&summary))
-}
-
-/// How the changes get into git's index, in a shell.
-pub(super) fn how_to_stage(root: &Utf8Path, output: &Utf8Path) -> String {
-    let is_here = root.canonicalize().is_ok_and(|root| std::env::current_dir().is_ok_and(|here| here == root));
-    let git = if is_here { "git".to_owned() } else { format!("git -C {}", in_shell(root)) };
-    format!("{git} add {}", in_shell(output))
-}
-
-fn in_shell(path: &Utf8Path) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
-    if path.as_str().chars().all(is_plain) {
-        path.to_string()
-    } else {
-        format!("'{}'", path.as_str().replace('\'', r"'\''"))
-    }
 }

@@ -1,27 +1,33 @@
 //! `sipgen generate`: the main job.
 
 use camino::Utf8PathBuf;
+use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::compare::{Changes, in_worktree};
 use sipgen::finding::Finding;
 use sipgen::git::Committer;
+use sipgen::report::{self, Results};
 use sipgen::source::Files;
-use sipgen::{Generated, Options, report};
+use sipgen::{Generated, Options};
 
-use super::commit::{self, Commit};
+use super::commit::Commit;
 use super::progress::Progress;
-use super::{Failure, Outcome, print, repo, say};
+use super::{Failure, Outcome, print, repo, say, shell};
+
+const EXAMPLES: &str = "\
+Examples:
+  sipgen generate                               write what has changed
+  sipgen generate --check --diff                show what would change; for CI and hooks
+  sipgen generate --check --format github       the same, as annotations of a pull request
+  sipgen generate --only tenant-a/edge";
 
 /// Generate the overlays of a repo
 ///
 /// Reads the SIPClusters and BareMetalHosts of a repo, decides which host goes to which cluster, and writes
 /// kustomize overlays with the hosts' labels and the clusters' services. Hosts that a cluster has, it keeps. All
 /// of it is worked out before the first file is touched; with errors in the input, none is.
-///
-/// In a pre-commit hook or in CI, where the overlays are part of the commit:
-///
-///     sipgen generate --check --diff
 #[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The repo's directory; by default the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
@@ -82,9 +88,30 @@ pub(crate) struct Arguments {
     /// Accept a repo without SIPClusters, and give all hosts back
     #[arg(long)]
     allow_empty: bool,
+
+    /// Print the findings on stdout for a program, too; with --check, stale files are among them
+    ///
+    /// What is said to people goes to stderr in any case.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people only: nothing is printed on stdout
+    Text,
+    /// Workflow commands of GitHub Actions, which become annotations
+    Github,
+    /// GitLab's code quality report
+    Gitlab,
+    /// SARIF 2.1.0, for GitHub's code scanning and for editors
+    Sarif,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    if arguments.diff && arguments.format != Format::Text {
+        return Err(Failure("--diff and --format both print on stdout: run sipgen once with each".to_owned()));
+    }
     let repo = repo::find(arguments.repo.as_deref())?;
     let files = if arguments.from_index { Files::staged(repo.root())? } else { repo };
     let options = Options {
@@ -110,13 +137,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(changes) = generated.changes.as_ref().filter(|_| arguments.diff) {
         print(report::diff(changes));
     }
+    print_results(arguments, &generated, &files);
     say(report::findings(&generated.findings, &files));
     say(report::summary(&generated, writes));
     let changed = !is_idle && generated.changes.as_ref().is_some_and(|changes| !changes.files.is_empty());
-    match commit.filter(|_| generated.changes.is_some()) {
-        Some(commit) => commit.carry_out(&generated, arguments.from_index)?,
-        None if arguments.from_index && changed => say(unstaged(&generated, &files, writes)),
-        None => {}
+    match (commit, &generated.changes) {
+        (Some(commit), Some(_)) => commit.carry_out(&generated, arguments.from_index)?,
+        (None, Some(changes)) if changed && (arguments.check || arguments.from_index) => {
+            if arguments.check {
+                say(report::stale_files(changes));
+            }
+            say(report::how_to_mend(&arguments.remedy(&generated, &files)));
+        }
+        _ => {}
     }
     let failed = generated.findings.iter().any(Finding::is_error);
     let refused = failed || changed && (arguments.check || arguments.exit_code);
@@ -128,6 +161,30 @@ impl Arguments {
         let commits = self.commit || self.branch.is_some();
         let committer = commits.then(|| Committer::new(files.root(), self.branch.as_deref()));
         Ok(committer.transpose()?)
+    }
+
+    /// What makes the changes a matter of the past, when they are not, or not yet, in the repo.
+    fn remedy(&self, generated: &Generated, files: &Files) -> String {
+        let stage = shell::staging(files.root(), &generated.site.settings.output);
+        match (self.from_index, self.check) {
+            (true, false) => format!("stage what was written: `{stage}`"),
+            (true, true) => format!("run `{}`, then `{stage}`", self.writing_command()),
+            (false, _) => format!("run `{}`, and commit the result", self.writing_command()),
+        }
+    }
+
+    /// The command that writes what this one has checked.
+    fn writing_command(&self) -> String {
+        let repo = self.repo.as_ref().map(|directory| format!(" --repo {}", shell::word(directory.as_str())));
+        let only: String = self.only.iter().map(|cluster| format!(" --only {cluster}")).collect();
+        let flags = [
+            (" --from-index", self.from_index),
+            (" --keep-going", self.keep_going),
+            (" --rebalance", self.rebalance),
+            (" --allow-empty", self.allow_empty),
+        ];
+        let flags: String = flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect();
+        format!("sipgen generate{}{only}{flags}", repo.unwrap_or_default())
     }
 }
 
@@ -147,12 +204,14 @@ fn write(generated: &mut Generated, files: &Files, from_index: bool) -> Result<(
     Ok(())
 }
 
-/// What makes changes to the index a matter of the past.
-fn unstaged(generated: &Generated, files: &Files, written: bool) -> String {
-    let stage = commit::how_to_stage(files.root(), &generated.site.settings.output);
-    if written {
-        format!("not staged yet: say `{stage}`\n")
-    } else {
-        format!("not staged: say `sipgen generate --from-index`, then `{stage}`\n")
-    }
+/// Prints what was found for a program.
+fn print_results(arguments: &Arguments, generated: &Generated, repo: &Files) {
+    let write = match arguments.format {
+        Format::Text => return,
+        Format::Github => report::github,
+        Format::Gitlab => report::gitlab,
+        Format::Sarif => report::sarif,
+    };
+    let stale = if arguments.check { report::stale(generated, &arguments.remedy(generated, repo)) } else { Vec::new() };
+    print(write(&Results::new(&generated.findings, &stale, repo, &repo::place_in_git(repo.root()))));
 }

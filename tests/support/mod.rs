@@ -320,6 +320,11 @@ pub fn tool(name: &str) -> Command {
     command
 }
 
+/// A real program of a Python package that `tests/tools/install` has installed.
+pub fn python_tool(name: &str) -> Command {
+    Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin").join(name))
+}
+
 /// Runs a real program; one that is missing is a failure that says what to do.
 #[track_caller]
 pub fn run_tool(command: &mut Command) -> Output {
