@@ -137,7 +137,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(changes) = generated.changes.as_ref().filter(|_| arguments.diff) {
         print(report::diff(changes));
     }
-    print_results(arguments, &generated, &files);
+    print_results(arguments, &generated, &files)?;
     say(report::findings(&generated.findings, &files));
     say(report::summary(&generated, writes));
     let changed = !is_idle && generated.changes.as_ref().is_some_and(|changes| !changes.files.is_empty());
@@ -205,13 +205,14 @@ fn write(generated: &mut Generated, files: &Files, from_index: bool) -> Result<(
 }
 
 /// Prints what was found for a program.
-fn print_results(arguments: &Arguments, generated: &Generated, repo: &Files) {
+fn print_results(arguments: &Arguments, generated: &Generated, repo: &Files) -> Result<(), Failure> {
     let write = match arguments.format {
-        Format::Text => return,
+        Format::Text => return Ok(()),
         Format::Github => report::github,
         Format::Gitlab => report::gitlab,
         Format::Sarif => report::sarif,
     };
     let stale = if arguments.check { report::stale(generated, &arguments.remedy(generated, repo)) } else { Vec::new() };
-    print(write(&Results::new(&generated.findings, &stale, repo, &repo::place_in_git(repo.root()))));
+    print(write(&Results::new(&generated.findings, &stale, repo, &repo::place_in_git(repo.root())?)));
+    Ok(())
 }

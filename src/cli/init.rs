@@ -46,7 +46,7 @@ enum Ci {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let (files, git) = repo::git_root(arguments.repo.as_deref())?;
+    let (files, around) = repo::git_root(arguments.repo.as_deref())?;
     let settings = match Settings::load(&files) {
         Ok(settings) => settings,
         Err(finding) => {
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             return Ok(Outcome::No);
         }
     };
-    let remote = repo::remote(&git);
+    let remote = around.remote;
     let forges = match arguments.ci {
         Some(Ci::Github) => vec![Forge::Github],
         Some(Ci::Gitlab) => vec![Forge::Gitlab],

@@ -16,7 +16,7 @@ mod program;
 pub use attributes::attributes;
 pub use committer::{Committed, Committer, Inputs};
 pub use content::{Content, Differs};
-pub use open::worktree_around;
+pub use open::{Around, around};
 
 /// Why git's files cannot be had, or why it takes no commit.
 #[derive(Debug, thiserror::Error)]

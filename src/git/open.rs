@@ -38,15 +38,41 @@ pub(crate) fn open(root: &Utf8Path) -> Result<Option<Opened>, GitError> {
     Ok(Some(Opened { repo, prefix, of_environment }))
 }
 
-/// The top of the worktree around a directory, if there is one.
+/// A git repo, as far as commands ask where they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Around {
+    /// The top of its worktree; none in a bare repo.
+    pub top: Option<Utf8PathBuf>,
+    /// The repo's own directory.
+    pub directory: Utf8PathBuf,
+    /// Where in the worktree the directory is that was asked about.
+    pub place: Utf8PathBuf,
+    /// The URL that it is fetched from.
+    pub remote: Option<String>,
+}
+
+/// The git repo around a directory, if there is one.
 ///
 /// # Errors
 ///
-/// When there is a repo that cannot be opened.
-pub fn worktree_around(directory: &Utf8Path) -> Result<Option<Utf8PathBuf>, GitError> {
-    let opened = open(directory)?;
-    let workdir = opened.as_ref().and_then(|opened| opened.repo.workdir()).and_then(Utf8Path::from_path);
-    Ok(workdir.map(Utf8Path::to_owned))
+/// When it cannot be opened, or has a path that is not UTF-8.
+pub fn around(directory: &Utf8Path) -> Result<Option<Around>, GitError> {
+    let Some(Opened { repo, prefix, .. }) = open(directory)? else { return Ok(None) };
+    let in_utf8 = |path: &Path| {
+        let path = Utf8Path::from_path(path).map(Utf8Path::to_owned);
+        path.ok_or_else(|| GitError::new("the repo's path is not UTF-8"))
+    };
+    let top = repo.workdir().map(in_utf8).transpose()?;
+    Ok(Some(Around { top, directory: in_utf8(repo.path())?, place: prefix, remote: remote(&repo) }))
+}
+
+fn remote(repo: &Repository) -> Option<String> {
+    let origin = repo.find_remote("origin").or_else(|_| {
+        let remotes = repo.remotes()?;
+        let only = remotes.iter().flatten().flatten().next().unwrap_or_default();
+        repo.find_remote(only)
+    });
+    Some(origin.ok()?.url().ok()?.to_owned())
 }
 
 /// Opens the repo around a directory that must be in one.
