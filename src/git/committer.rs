@@ -97,8 +97,7 @@ impl Committer {
             // Writing to a String cannot fail.
             let _ = write!(message, "\n{TRAILER}: {head}{uncommitted}\n");
         }
-        let parent = self.parent_tree()?;
-        let tree = content.tree(&self.opened.repo, parent.as_ref())?.to_string();
+        let tree = content.tree.ok_or_else(|| GitError::new("there is nothing to commit"))?.to_string();
         let (commit, branch) = match &self.branch {
             Some(branch) => (self.commit_aside(branch, &tree, &message)?, Some(branch.name.clone())),
             None => (self.commit_here(content, &tree, &message)?, self.checked_out()),
@@ -125,6 +124,10 @@ impl Committer {
 
     /// Has git commit an index of its own, which nobody's staged changes are in.
     fn commit_here(&self, content: &Content, tree: &str, message: &str) -> Result<String, GitError> {
+        if head(&self.opened.repo)? != self.head {
+            // The commit would undo what somebody else has committed meanwhile.
+            return Err(GitError::new("HEAD has moved meanwhile; run this again"));
+        }
         let directory = tempfile::Builder::new().prefix("sipgen-").tempdir_in(self.opened.repo.path());
         let directory = directory.map_err(|error| GitError::new(format!("cannot write into the repo: {error}")))?;
         let index = directory.path().join("index");

@@ -11,6 +11,8 @@ use crate::layout;
 /// How generated files differ from those of a commit, by path from the worktree's top.
 pub struct Content {
     changed: BTreeMap<Utf8PathBuf, Changed>,
+    /// The tree of a commit that changes them; none when there is nothing to commit.
+    pub(super) tree: Option<Oid>,
 }
 
 /// How much there is to commit.
@@ -63,7 +65,11 @@ impl Content {
                 changed.insert(output.join(path), Changed { mode: *mode, after: None, in_mark_only: false });
             }
         }
-        Ok(Self { changed })
+        let mut content = Self { changed, tree: None };
+        if content.differs() == Differs::Really {
+            content.tree = Some(content.write_tree(repo, parent)?);
+        }
+        Ok(content)
     }
 
     /// How much there is to commit.
@@ -80,8 +86,8 @@ impl Content {
         self.changed.keys().map(Utf8PathBuf::as_path)
     }
 
-    /// Writes a tree: the parent's, with the changes.
-    pub(super) fn tree(&self, repo: &Repository, parent: Option<&Tree<'_>>) -> Result<Oid, GitError> {
+    /// Writes a tree: the parent's, with the changes and no others.
+    fn write_tree(&self, repo: &Repository, parent: Option<&Tree<'_>>) -> Result<Oid, GitError> {
         let mut index = Index::new()?;
         if let Some(parent) = parent {
             index.read_tree(parent)?;
@@ -92,7 +98,18 @@ impl Content {
                 None => index.remove_path(path.as_std_path())?,
             }
         }
-        Ok(index.write_tree_to(repo)?)
+        let tree = index.write_tree_to(repo)?;
+        // A file goes when one of ours is to lie below it, and so does a submodule.
+        let diff = repo.diff_tree_to_tree(parent, Some(&repo.find_tree(tree)?), None)?;
+        let paths =
+            diff.deltas().filter_map(|delta| Utf8Path::from_path(delta.old_file().path()?).map(Utf8Path::to_owned));
+        match paths.into_iter().find(|path| !self.changed.contains_key(path)) {
+            Some(path) => Err(GitError::new(format!(
+                "{path} would have to go for the generated files to be committed, and is none of them; move it away, \
+                 and commit that first"
+            ))),
+            None => Ok(tree),
+        }
     }
 }
 

@@ -159,7 +159,8 @@ impl Files {
         let mut worktree = Worktree::around(&self.root, matters)
             .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
         let tracked = mem::take(&mut worktree.tracked);
-        let mut files: BTreeSet<Utf8PathBuf> = tracked.into_iter().filter(|file| wanted(file)).collect();
+        let is_wanted = |file: &Utf8PathBuf| wanted(file) && self.kind(file) == Some(Kind::File);
+        let mut files: BTreeSet<Utf8PathBuf> = tracked.into_iter().filter(is_wanted).collect();
         self.walk(skip, worktree, &mut files)?;
         Ok(files.into_iter().collect())
     }

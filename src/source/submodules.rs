@@ -66,7 +66,7 @@ impl Submodules {
         let is_safe = |name: &Path| name.components().all(|part| matches!(part, Component::Normal(_)));
         let names = of_path.map(|submodule| Path::new(&submodule.name)).filter(|name| is_safe(name));
         let kept = names.flat_map(|name| [repo.path(), repo.commondir()].map(|top| top.join("modules").join(name)));
-        let checked_out = repo.workdir().map(|top| top.join(path));
+        let checked_out = repo.workdir().filter(|_| is_safe(path.as_std_path())).map(|top| top.join(path));
         kept.chain(checked_out).find_map(|place| Repository::open(place).ok())
     }
 }

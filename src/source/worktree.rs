@@ -15,7 +15,7 @@ use crate::git::{GitError, open};
 pub(super) struct Worktree {
     /// Whether there is a repo around the directory at all.
     pub(super) has_repo: bool,
-    /// The files that git tracks, in submodules too, and that are there as plain files.
+    /// The files that git tracks, in submodules too, whether they are there or not.
     pub(super) tracked: Vec<Utf8PathBuf>,
     /// The directories of the submodules.
     submodules: BTreeSet<Utf8PathBuf>,
@@ -65,14 +65,11 @@ impl Worktree {
                 links.push((path, below.to_owned()));
                 continue;
             }
-            let is_plain = fs::symlink_metadata(asked.root.join(below)).map(|found| found.is_file());
             let is_skipped = IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree();
-            if is_plain.is_err() && is_skipped && (asked.matters)(below) {
+            if is_skipped && (asked.matters)(below) && fs::symlink_metadata(asked.root.join(below)).is_err() {
                 asked.left_out.push(below.to_owned());
             }
-            if is_plain.unwrap_or_default() {
-                self.tracked.push(below.to_owned());
-            }
+            self.tracked.push(below.to_owned());
         }
         if links.is_empty() {
             return Ok(());

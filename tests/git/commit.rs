@@ -78,6 +78,51 @@ fn somebody_elses_file_below_the_output_is_not_in_it() {
 }
 
 #[test]
+fn somebody_elses_file_that_would_have_to_go_is_not_in_it() {
+    let in_the_way: [fn(&Repo); 2] = [
+        |repo| repo.write("overlays/hosts", "mine\n"),
+        |repo| {
+            let other = Repo::of_hosts(1);
+            other.commit();
+            let from = other.path().to_str().unwrap();
+            repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "overlays"]);
+        },
+    ];
+    for put_in_the_way in in_the_way {
+        let repo = Repo::of_fixture("quickstart");
+        identify(&repo);
+        put_in_the_way(&repo);
+        repo.commit();
+        let before = id(&repo, "HEAD");
+        for gone in ["overlays/hosts", "overlays/.git"] {
+            fs::remove_file(repo.path().join(gone)).ok();
+        }
+
+        let run = repo.generate(&["--commit"]).expect(2);
+
+        assert_says(&run.stderr, &["would have to go"]);
+        assert_eq!(id(&repo, "HEAD"), before);
+    }
+}
+
+#[test]
+fn what_was_committed_meanwhile_is_not_undone() {
+    let repo = quickstart();
+    want_more(&repo);
+    repo.commit();
+    // Somebody who commits just when the message is written.
+    hook(
+        &repo,
+        "pre-commit",
+        "[ -e .git/once ] || { touch .git/once; git -c core.hooksPath=/ commit --quiet --allow-empty -m theirs; }",
+    );
+
+    repo.generate(&["--commit"]).expect(2);
+
+    assert_says(&message(&repo, "HEAD"), &["theirs"]);
+}
+
+#[test]
 fn the_message_has_the_plan_and_names_the_revision_of_the_inputs() {
     let repo = quickstart();
     want_more(&repo);
