@@ -9,6 +9,7 @@ use crate::compare::Changes;
 use crate::finding::{Finding, counted};
 use crate::render::Tree;
 use crate::review::{Before, Review};
+use crate::site::Site;
 use crate::source::Files;
 use crate::{Error, Generated, Options, Stage, generate, layout};
 
@@ -51,7 +52,7 @@ pub fn between(base: &Files, head: &Files, options: &Options, progress: &dyn Fn(
     let earlier = generate(base, &lenient, progress)?;
     let before = earlier.output(base)?;
     let mut notes: Vec<String> = note_of_errors(&earlier.findings).into_iter().collect();
-    notes.extend(earlier.changes.as_ref().and_then(note_of_stale_base));
+    notes.extend(earlier.changes.as_ref().and_then(|stale| note_of_stale_base(stale, &earlier.site)));
     let Generated { site: earlier, .. } = earlier;
 
     let later = generate(head, options, progress)?;
@@ -90,10 +91,15 @@ fn note_of_errors(findings: &[Finding]) -> Option<String> {
 }
 
 /// What was not generated in the base comes with whatever is generated next.
-fn note_of_stale_base(stale: &Changes) -> Option<String> {
-    let files = counted(stale.files.len(), "file");
+fn note_of_stale_base(stale: &Changes, site: &Site) -> Option<String> {
+    let dangers = match Review::of(stale, site).dangers.len() {
+        0 => String::new(),
+        count => format!(", {} among that", counted(count, "danger")),
+    };
     let note = format!(
-        "The base's own overlays are stale by {files}: generating brings what they lack, too, and it is not shown here."
+        "The overlays of the base are stale by {}{dangers}: what they lack comes with this change, and is not shown \
+         here. `sipgen diff` with the base as --head shows it.",
+        counted(stale.files.len(), "file")
     );
     (!stale.files.is_empty()).then_some(note)
 }

@@ -285,7 +285,7 @@ mod rebalancing {
         let repo = unbalanced();
 
         let run = repo.generate(&["--rebalance", "--check"]).expect(1);
-        assert_says(&run.stderr, &["tenant-b/core adds metal3/m3; gives back metal3/m2"]);
+        assert_says(&run.stderr, &["tenant-b/core replaces metal3/m2 by metal3/m3"]);
 
         repo.generate(&["--rebalance"]).expect(0);
         assert_eq!(repo.hosts_of("tenant-b", "core"), ["ControlPlane metal3/m1", "ControlPlane metal3/m3"]);

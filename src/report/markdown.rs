@@ -127,37 +127,42 @@ impl Page {
         fits
     }
 
-    /// Adds as many parts as end before `until`, between a head and a foot; counts the others.
-    fn push_all(&mut self, head: &str, parts: &[String], foot: &str, until: usize, noun: &str) {
-        if parts.is_empty() {
-            return;
+    /// Adds those parts that end before `until`, between a head and a foot; says of the others, by their number, what
+    /// was left out.
+    fn push_all(&mut self, head: &str, parts: &[String], foot: &str, until: usize, left_out: fn(usize) -> String) {
+        let mut room = until.saturating_sub(self.text.len() + head.len() + foot.len());
+        let mut fitting = String::new();
+        let mut count = 0;
+        for part in parts {
+            if part.len() <= room {
+                room -= part.len();
+                fitting.push_str(part);
+            } else {
+                count += 1;
+            }
         }
-        let first = parts.first().map_or(0, String::len);
-        let mut left_out = parts.len();
-        if self.text.len() + head.len() + first + foot.len() <= until {
-            self.text.push_str(head);
-            left_out -= parts.iter().take_while(|part| self.push(part, until - foot.len())).count();
-            self.text.push_str(foot);
+        if !fitting.is_empty() {
+            self.text.extend([head, &fitting, foot]);
         }
-        if left_out > 0 {
-            self.left_out.push(counted(left_out, noun));
+        if count > 0 {
+            self.left_out.push(left_out(count));
         }
     }
 
     fn errors(&mut self, errors: &[&Problem]) {
         let parts: Vec<String> = errors.iter().map(|error| fenced("text", &described(error))).collect();
-        self.push_all("", &parts, "", ERRORS_UNTIL, "error");
+        self.push_all("", &parts, "", ERRORS_UNTIL, |count| counted(count, "error"));
     }
 
     fn dangers(&mut self, dangers: &[Danger]) {
         let item = |danger: &Danger| format!("> - {}\n", danger.harm.words(|name| code(name)));
         let (open, folded) = dangers.split_at(dangers.len().min(DANGERS_OPEN));
         let open: Vec<String> = open.iter().map(item).collect();
-        self.push_all("> [!CAUTION]\n", &open, "\n", DANGERS_UNTIL, "danger");
+        self.push_all("> [!CAUTION]\n", &open, "\n", DANGERS_UNTIL, |count| counted(count, "danger"));
         let folded: Vec<String> =
             folded.iter().map(|danger| format!("- {}\n", danger.harm.words(|name| code(name)))).collect();
         let head = format!("<details><summary>{}</summary>\n\n", counted(folded.len(), "more danger"));
-        self.push_all(&head, &folded, "\n</details>\n\n", DANGERS_UNTIL, "danger");
+        self.push_all(&head, &folded, "\n</details>\n\n", DANGERS_UNTIL, |count| counted(count, "danger"));
     }
 
     fn totals(&mut self, totals: &Totals) {
@@ -179,7 +184,7 @@ impl Page {
             (String::new(), "\n")
         };
         let head = format!("{before}| cluster | | what it does |\n| --- | --- | --- |\n");
-        self.push_all(&head, &rows, behind, TABLE_UNTIL, "row");
+        self.push_all(&head, &rows, behind, TABLE_UNTIL, |count| format!("{} of the table", counted(count, "row")));
     }
 
     fn clusters(&mut self, clusters: &[&ClusterReview]) {
@@ -190,27 +195,29 @@ impl Page {
             format!("<details{open}><summary>{summary}</summary>\n\n{block}</details>\n\n")
         });
         let details: Vec<String> = details.collect();
-        self.push_all("", &details, "", DETAILS_UNTIL, "cluster's details");
+        self.push_all("", &details, "", DETAILS_UNTIL, |count| format!("the details of {}", counted(count, "cluster")));
     }
 
     fn shared(&mut self, review: &Review) {
         let lines = words::shared(&review.shared, &name);
         if !lines.is_empty() {
             let part = format!("<details><summary>Outside of clusters</summary>\n\n{}</details>\n\n", block(&lines));
-            self.push_all("", &[part], "", DETAILS_UNTIL, "part outside of clusters");
+            self.push_all("", &[part], "", DETAILS_UNTIL, |_| "what changes outside of clusters".to_owned());
         }
     }
 
     fn warnings(&mut self, warnings: &[&Problem]) {
         let parts: Vec<String> = warnings.iter().map(|warning| fenced("text", &described(warning))).collect();
         let head = format!("<details><summary>{}</summary>\n\n", counted(parts.len(), "warning"));
-        self.push_all(&head, &parts, "</details>\n\n", WARNINGS_UNTIL, "warning");
+        self.push_all(&head, &parts, "</details>\n\n", WARNINGS_UNTIL, |count| counted(count, "warning"));
     }
 
     fn lines(&mut self, files: &[FileLines]) {
         let parts: Vec<String> = files.iter().map(|file| fenced("diff", &file.diff)).collect();
         let head = format!("<details><summary>Line by line: {}</summary>\n\n", counted(parts.len(), "file"));
-        self.push_all(&head, &parts, "</details>\n\n", LINES_UNTIL, "file line by line");
+        self.push_all(&head, &parts, "</details>\n\n", LINES_UNTIL, |count| {
+            format!("the lines of {}", counted(count, "file"))
+        });
     }
 
     fn finished(mut self) -> String {

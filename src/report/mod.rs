@@ -66,7 +66,7 @@ fn styled(style: Style, text: impl fmt::Display) -> String {
 fn one_line(text: &str) -> String {
     let moves =
         |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    let escape = |c: char| if c.is_control() || moves(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    let escape = |c: char| if c.is_control() || moves(c) { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(escape).collect()
 }
 

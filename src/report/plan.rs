@@ -85,7 +85,7 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in text.split_inclusive(", ") {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + part.chars().count() <= width + 2 => line.push_str(part),
+            Some(line) if line.chars().count() + part.chars().count() <= width + 1 => line.push_str(part),
             _ => lines.push(part.to_owned()),
         }
     }

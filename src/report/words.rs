@@ -76,7 +76,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
         }
     }
     for moved in &hosts.from_others {
-        let text = format!("{} host {} from {}", moved.role, name(&moved.host), name(&moved.other));
+        let text = format!("{} host {} comes from {}", moved.role, name(&moved.host), name(&moved.other));
         lines.push(Line::new(State::Created, text));
     }
     for Replaced { given_back, by } in &hosts.replaced {
@@ -86,7 +86,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     }
     for changed in &hosts.with_another_role {
         let host = name(&changed.host);
-        lines.push(Line::new(State::Changed, format!("host {host} from {} to {}", changed.before, changed.after)));
+        lines.push(Line::new(State::Changed, format!("{} host {host} becomes {}", changed.before, changed.after)));
     }
     // Those that nothing is to be said of are told together.
     for role in Role::ALL {
@@ -104,7 +104,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
         }
     }
     for moved in &hosts.to_others {
-        let text = format!("{} host {} to {}", moved.role, name(&moved.host), name(&moved.other));
+        let text = format!("{} host {} goes to {}", moved.role, name(&moved.host), name(&moved.other));
         lines.push(Line::new(State::Deleted, text));
     }
     lines
@@ -157,7 +157,7 @@ fn endpoint(change: &EndpointChange, name: Name<'_>) -> Line {
     let what = match kind {
         EndpointKind::ControlPlane => "control-plane endpoint".to_owned(),
         EndpointKind::Issuer => "issuer".to_owned(),
-        EndpointKind::JumpHost => "jump host".to_owned(),
+        EndpointKind::JumpHost => "jump-host endpoint".to_owned(),
         EndpointKind::NodePorts => format!("NodePort of {}", name(service)),
     };
     match (before, after) {

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::hosts::Moved;
+use super::hosts::{Moved, in_order};
 use super::{ClusterReview, EndpointChange, EndpointKind, Shared, State};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::counted;
@@ -146,7 +146,9 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
     let given_back = || hosts.given_back.iter().chain(hosts.replaced.iter().map(|replaced| &replaced.given_back));
     if *state == State::Deleted {
         let all = given_back().map(|host| &host.host).chain(hosts.to_others.iter().map(|moved| &moved.host));
-        harms.push(Harm::ClusterDeleted { cluster: cluster.clone(), hosts: all.cloned().collect() });
+        let mut all: Vec<HostKey> = all.cloned().collect();
+        all.sort_by(in_order);
+        harms.push(Harm::ClusterDeleted { cluster: cluster.clone(), hosts: all });
     }
     let consumed = |host: &HostKey, consumer: &Option<String>| {
         consumer.as_ref().map(|consumer| Consumed { host: host.clone(), consumer: consumer.clone() })

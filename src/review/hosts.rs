@@ -284,6 +284,6 @@ impl HostChanges {
 }
 
 /// As people count: `r9` before `r10`.
-fn in_order(a: &HostKey, b: &HostKey) -> Ordering {
+pub(super) fn in_order(a: &HostKey, b: &HostKey) -> Ordering {
     natural(a.name.as_str(), b.name.as_str()).then_with(|| a.namespace.cmp(&b.namespace))
 }

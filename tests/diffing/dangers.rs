@@ -1,0 +1,185 @@
+//! What can hurt somebody, and what cannot.
+
+use super::*;
+use crate::support::{assert_says, edge_with};
+
+/// The codes of the dangers of what is not yet generated, and the words.
+fn dangers(repo: &Repo, arguments: &[&str]) -> Vec<(String, String)> {
+    let run = repo.diff(&[&["--format", "json"], arguments].concat());
+    let comparison: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let dangers = comparison["review"]["dangers"].as_array().unwrap();
+    dangers.iter().map(|danger| (text(&danger["code"]), text(&danger["message"]))).collect()
+}
+
+#[track_caller]
+fn assert_only(dangers: &[(String, String)], code: &str, message: &str) {
+    assert_eq!(dangers, [(code.to_owned(), message.to_owned())]);
+}
+
+#[test]
+fn a_cluster_that_disappears() {
+    let repo = Repo::of_hosts(3);
+    repo.want("tenant/one", 2);
+    repo.want("tenant/two", 1);
+    repo.generate(&[]).expect(0);
+
+    repo.want_no_more("tenant/one");
+
+    assert_only(&dangers(&repo, &[]), "cluster-deleted", "cluster tenant/one is deleted, with its 2 hosts");
+}
+
+#[test]
+fn a_host_in_use_that_is_given_back() {
+    let repo = edge_with("standby: 1", "standby: 0");
+    consume(&repo, RACK_B, "lab-b2", "Metal3Machine tenant-a/edge-7");
+    consume(&repo, "sites/lab/hosts/rack-a.yaml", "lab-a2", "Metal3Machine tenant-a/edge-8");
+
+    let message = "tenant-a/edge gives back 1 host that is in use: tenant-a/lab-b2 by Metal3Machine tenant-a/edge-7";
+    assert_only(&dangers(&repo, &[]), "consumed-host-given-back", message);
+}
+
+#[test]
+fn a_host_in_use_that_the_new_inventory_no_longer_has() {
+    let repo = Repo::generated("quickstart");
+    consume(&repo, RACK_B, "lab-b2", "Metal3Machine tenant-a/edge-7");
+    repo.commit();
+
+    repo.replace(RACK_B, "name: lab-b2\n", "name: lab-b9\n");
+
+    let message = "tenant-a/edge gives back 1 host that is in use: tenant-a/lab-b2 by Metal3Machine tenant-a/edge-7";
+    assert_only(&dangers(&repo, &["--base", "HEAD"]), "consumed-host-given-back", message);
+}
+
+#[test]
+fn a_free_host_that_is_given_back_is_none() {
+    assert_eq!(dangers(&edge_with("standby: 1", "standby: 0"), &[]), []);
+}
+
+#[test]
+fn a_control_plane_endpoint_that_changes_and_its_node_port_is_not_told_twice() {
+    for (from, to, before, after) in [
+        ("nodePort: 30443", "nodePort: 30444", "192.0.2.10:30443", "192.0.2.10:30444"),
+        (
+            "clusterIP: 192.0.2.10\n        nodePort: 30443",
+            "clusterIP: 192.0.2.11\n        nodePort: 30443",
+            "192.0.2.10:30443",
+            "192.0.2.11:30443",
+        ),
+    ] {
+        let message = format!("the control-plane endpoint of tenant-a/edge changes from {before} to {after}");
+        assert_only(&dangers(&edge_with(from, to), &[]), "control-plane-endpoint-changes", &message);
+    }
+}
+
+#[test]
+fn a_node_port_that_changes() {
+    let message = "the NodePort of jumphost in tenant-a/edge changes from 30022 to 30023";
+    assert_only(&dangers(&edge_with("nodePort: 30022", "nodePort: 30023"), &[]), "node-port-changes", message);
+}
+
+#[test]
+fn a_range_of_node_ports_that_shrinks_but_not_one_that_grows() {
+    let message = "the NodePort of loadbalancer-worker in tenant-a/edge changes from 30080-30082 to 30080-30081";
+    assert_only(&dangers(&edge_with("end: 30082", "end: 30081"), &[]), "node-port-changes", message);
+
+    assert_eq!(dangers(&edge_with("end: 30082", "end: 30084"), &[]), []);
+}
+
+#[test]
+fn an_issuer_that_changes() {
+    let message =
+        "the issuer of tenant-a/edge changes from https://192.0.2.10:30556/dex to https://192.0.2.10:30557/dex";
+    assert_only(&dangers(&edge_with("nodePort: 30556", "nodePort: 30557"), &[]), "issuer-changes", message);
+}
+
+#[test]
+fn a_service_that_goes_with_its_node_port() {
+    let repo = Repo::generated("quickstart");
+    let text = repo.read(EDGE);
+    repo.write(EDGE, text.split_once("    auth:\n").unwrap().0);
+
+    let message = "the issuer of tenant-a/edge goes: https://192.0.2.10:30556/dex";
+    assert_only(&dangers(&repo, &[]), "issuer-changes", message);
+}
+
+#[test]
+fn a_host_that_goes_to_another_cluster() {
+    let repo = Repo::of_hosts(2);
+    repo.want("tenant/one", 1);
+    repo.want("tenant/two", 1);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+
+    swap_hosts(&repo);
+
+    let told: Vec<String> =
+        dangers(&repo, &["--base", "HEAD"]).into_iter().map(|(code, words)| format!("{code}: {words}")).collect();
+    assert_eq!(
+        told,
+        [
+            "host-moves: 1 host goes from tenant/one to tenant/two: metal/host-1",
+            "host-moves: 1 host goes from tenant/two to tenant/one: metal/host-2"
+        ]
+    );
+    let plan = repo.diff(&["--base", "HEAD"]).expect(1).stdout;
+    assert_says(
+        &plan,
+        &["+ Worker host metal/host-2 comes from tenant/two", "- Worker host metal/host-1 goes to tenant/two"],
+    );
+}
+
+#[test]
+fn a_host_in_use_that_goes_to_another_cluster() {
+    let repo = Repo::of_hosts(2);
+    repo.want("tenant/one", 1);
+    repo.want("tenant/two", 1);
+    repo.generate(&[]).expect(0);
+    consume(&repo, "inventory/hosts.yaml", "host-1", "Metal3Machine tenant/one-1");
+    repo.commit();
+
+    swap_hosts(&repo);
+
+    let dangers = dangers(&repo, &["--base", "HEAD"]);
+    assert_eq!(dangers[0].0, "consumed-host-moves");
+    assert_says(&dangers[0].1, &["goes from tenant/one to tenant/two: metal/host-1 by Metal3Machine tenant/one-1"]);
+    assert_eq!(dangers.len(), 2);
+}
+
+/// What somebody does who edits the memory of who has which host.
+fn swap_hosts(repo: &Repo) {
+    let file = |cluster: &str| format!("overlays/hosts/declared/inventory/tenant.{cluster}.yaml");
+    repo.replace(&file("one"), "host-1", "host-x");
+    repo.replace(&file("two"), "host-2", "host-1");
+    repo.replace(&file("one"), "host-x", "host-2");
+}
+
+#[test]
+fn a_directory_of_hosts_that_goes() {
+    let repo = Repo::of_hosts(1);
+    repo.write("snapshot/hosts.yaml", &support::host("seen-1", ""));
+    repo.want("tenant/one", 0);
+    repo.generate(&[]).expect(0);
+
+    repo.remove("inventory/kustomization.yaml");
+
+    let dangers = dangers(&repo, &[]);
+    assert_eq!(dangers[0].0, "root-deleted");
+    assert_says(&dangers[0].1, &["overlays/hosts/declared/inventory goes"]);
+}
+
+#[test]
+fn an_output_directory_that_moves() {
+    let repo = Repo::generated("quickstart");
+
+    repo.write("sipgen.yaml", "output: deploy\n");
+    repo.git(&["mv", "overlays", "deploy"]);
+
+    let message = "everything goes from overlays to deploy: agents have to follow";
+    assert_only(&dangers(&repo, &["--base", "HEAD"]), "output-moves", message);
+}
+
+#[test]
+fn a_new_cluster_is_none() {
+    assert_eq!(dangers(&Repo::of_fixture("multi-cluster"), &[]), []);
+}

@@ -1,0 +1,287 @@
+//! Revisions of real git repos.
+
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::support::assert_says;
+
+/// A repo with three commits: no cluster's host is given back, then `tenant/one` grows, then `tenant/two` is there.
+fn with_history() -> Repo {
+    let repo = Repo::of_hosts(4);
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo.want("tenant/one", 2);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo.want("tenant/two", 1);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo
+}
+
+const FIRST_TO_LAST: &str = "~ tenant/one
+    + 1 Worker host: metal/host-2
++ tenant/two created
+    + 1 Worker host: metal/host-3
+2 clusters: 1 created, 1 changed; 2 hosts added
+6 files: 4 created, 2 changed
+";
+
+fn git(arguments: &[&str], directory: &Path) {
+    let output = Command::new("git").args(arguments).current_dir(directory).output().unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", support::text(&output.stderr));
+}
+
+/// A clone of a repo, with more arguments for `git clone`.
+fn cloned(repo: &Repo, arguments: &[&str]) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", repo.path().display());
+    git(&[&["clone", "--quiet"], arguments, &[&url, "clone"]].concat(), directory.path());
+    directory
+}
+
+/// Runs `sipgen diff` in some directory.
+fn diff_in(directory: &Path, arguments: &[&str]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sipgen"));
+    run(command.arg("diff").args(arguments).current_dir(directory))
+}
+
+#[test]
+fn two_revisions_are_compared_whatever_is_on_the_disk() {
+    let repo = with_history();
+    repo.write("clusters/tenant.one.yaml", "no SIPCluster at all");
+    repo.git(&["rm", "-r", "--quiet", "overlays"]);
+
+    let run = repo.diff(&["--base", "HEAD~2", "--head", "HEAD"]).expect(1);
+
+    assert_eq!(run.stdout, FIRST_TO_LAST);
+}
+
+#[test]
+fn a_revision_is_compared_with_the_files_on_the_disk_committed_or_not() {
+    let repo = with_history();
+    repo.want("tenant/two", 2);
+
+    let run = repo.diff(&["--base", "HEAD"]).expect(1);
+
+    assert_says(&run.stdout, &["~ tenant/two\n    + 1 Worker host: metal/host-4\n"]);
+    assert_says(&run.stderr, &["note: The overlays are stale by 1 file: run `sipgen generate`"]);
+}
+
+#[test]
+fn a_commit_whose_overlays_were_not_generated_counts_as_if_they_were() {
+    let repo = with_history();
+    repo.want("tenant/two", 2);
+    repo.commit();
+
+    let forgotten = repo.diff(&["--base", "HEAD~1", "--head", "HEAD"]).expect(1);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    let generated = repo.diff(&["--base", "HEAD~2", "--head", "HEAD"]).expect(1);
+
+    assert_eq!(forgotten.stdout, generated.stdout);
+    assert_eq!(generated.stderr, "");
+}
+
+#[test]
+fn of_a_base_that_was_not_generated_it_is_said_what_comes_along() {
+    let repo = with_history();
+    repo.want_no_more("tenant/one");
+    repo.commit();
+    repo.want("tenant/three", 1);
+    repo.generate(&[]).expect(0);
+
+    let run = repo.diff(&["--base", "HEAD"]).expect(1);
+
+    assert_says(&run.stdout, &["+ tenant/three created"]);
+    assert!(!run.stdout.contains("tenant/one"), "{}", run.stdout);
+    assert_says(&run.stderr, &["note: The overlays of the base are stale by 5 files, 1 danger among that"]);
+    assert_says(&repo.diff(&["--head", "HEAD"]).expect(1).stdout, &["danger: cluster tenant/one is deleted"]);
+}
+
+#[test]
+fn of_a_base_with_errors_the_overlays_stand_in_as_they_are() {
+    let repo = with_history();
+    repo.write("inventory/hosts.yaml", &(repo.read("inventory/hosts.yaml") + &support::host("host-1", "")));
+    repo.commit();
+    repo.git(&["checkout", "--quiet", "HEAD~1", "--", "inventory"]);
+    repo.want("tenant/two", 2);
+
+    let run = repo.diff(&["--base", "HEAD"]).expect(1);
+
+    assert_says(&run.stdout, &["~ tenant/two\n    + 1 Worker host: metal/host-4\n1 cluster changed"]);
+    assert_says(&run.stderr, &["note: The base has 1 error, so its overlays stand in as they are."]);
+}
+
+#[test]
+fn of_a_base_with_an_impossible_cluster_only_that_one_stands_in_as_it_is() {
+    let repo = with_history();
+    repo.want("tenant/one", 9);
+    repo.want("tenant/two", 2);
+    repo.commit();
+    repo.want("tenant/one", 2);
+
+    let run = repo.diff(&["--base", "HEAD"]).expect(0);
+
+    assert_eq!(run.stdout, "no changes\n");
+    assert_says(&run.stderr, &["note: The base has 1 error, so the overlays of 1 cluster stand in as they are."]);
+}
+
+#[test]
+fn with_errors_in_the_head_they_are_shown_and_nothing_is_compared() {
+    let repo = with_history();
+    repo.want("tenant/one", 9);
+
+    let run = repo.diff(&["--base", "HEAD"]).expect(1);
+
+    assert_eq!(run.stdout, "");
+    assert_says(&run.stderr, &["of the 9 Worker hosts of tenant/one cannot be found", "clusters/tenant.one.yaml:"]);
+}
+
+#[test]
+fn before_the_first_cluster_there_was_nothing() {
+    let repo = Repo::of_hosts(1);
+    repo.commit();
+    repo.want("tenant/one", 1);
+
+    let run = repo.diff(&["--base", "HEAD"]).expect(1);
+
+    assert_says(&run.stdout, &["+ tenant/one created", "+ 1 Worker host: metal/host-1"]);
+    assert!(!run.stderr.contains("error"), "{}", run.stderr);
+}
+
+#[test]
+fn a_bare_repo_is_compared_by_its_revisions() {
+    let directory = cloned(&with_history(), &["--bare"]);
+    let bare = directory.path().join("clone");
+
+    let inside = diff_in(&bare, &["--base", "HEAD~2", "--head", "HEAD"]).expect(1);
+    let named = diff_in(Path::new("/"), &["--repo", bare.to_str().unwrap(), "--base", "HEAD~2", "--head", "HEAD"]);
+
+    assert_eq!(inside.stdout, FIRST_TO_LAST);
+    assert_eq!(named.expect(1).stdout, FIRST_TO_LAST);
+    let run = diff_in(&bare, &["--base", "HEAD~2"]).expect(2);
+    assert_says(&run.stderr, &["a bare repo has no files on the disk: name a revision by --head"]);
+}
+
+#[test]
+fn a_worktree_of_a_bare_repo_is_a_worktree() {
+    let directory = cloned(&with_history(), &["--bare"]);
+    git(&["worktree", "add", "--quiet", "--detach", "../tree"], &directory.path().join("clone"));
+    let tree = directory.path().join("tree");
+
+    assert_eq!(diff_in(&tree, &["--base", "HEAD~2"]).expect(1).stdout, FIRST_TO_LAST);
+    assert_eq!(diff_in(&tree.join("clusters"), &["--base", "HEAD~2"]).expect(1).stdout, FIRST_TO_LAST);
+}
+
+#[test]
+fn a_detached_head_is_a_head() {
+    let repo = with_history();
+    repo.git(&["checkout", "--quiet", "--detach"]);
+
+    assert_eq!(repo.diff(&["--base", "HEAD~2"]).expect(1).stdout, FIRST_TO_LAST);
+}
+
+#[test]
+fn a_tag_and_the_beginning_of_an_id_name_revisions_too() {
+    let repo = with_history();
+    repo.git(&["tag", "--annotate", "--message", "first", "v1", "HEAD~2"]);
+    let id = repo.git(&["rev-parse", "--short", "HEAD~2"]);
+
+    assert_eq!(repo.diff(&["--base", "v1"]).expect(1).stdout, FIRST_TO_LAST);
+    assert_eq!(repo.diff(&["--base", id.trim()]).expect(1).stdout, FIRST_TO_LAST);
+}
+
+#[test]
+fn what_a_shallow_clone_has_is_compared() {
+    let directory = cloned(&with_history(), &["--depth", "3"]);
+
+    let run = diff_in(&directory.path().join("clone"), &["--base", "HEAD~2"]).expect(1);
+
+    assert_eq!(run.stdout, FIRST_TO_LAST);
+}
+
+#[test]
+fn what_a_shallow_clone_lacks_has_to_be_fetched() {
+    let directory = cloned(&with_history(), &["--depth", "1"]);
+
+    for missing in ["HEAD~2", "origin/other"] {
+        let run = diff_in(&directory.path().join("clone"), &["--base", missing]).expect(2);
+
+        assert_says(&run.stderr, &[missing, "shallow", "git fetch --unshallow", "fetch-depth: 0"]);
+    }
+}
+
+#[test]
+fn a_revision_that_is_not_there_is_a_mistake_in_the_command() {
+    let run = with_history().diff(&["--base", "no-such-branch"]).expect(2);
+
+    assert_says(&run.stderr, &["there is no revision `no-such-branch` here", "git fetch"]);
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
+fn a_repo_without_commits_has_no_revision() {
+    let repo = Repo::of_hosts(1);
+    repo.want("tenant/one", 1);
+
+    let run = repo.diff(&["--base", "HEAD"]).expect(2);
+
+    assert_says(&run.stderr, &["there is no revision `HEAD` here", "the repo has no commits yet"]);
+    repo.diff(&[]).expect(1);
+}
+
+#[test]
+fn a_directory_without_git_has_no_revisions() {
+    let directory = tempfile::tempdir().unwrap();
+
+    let run = diff_in(directory.path(), &["--repo", ".", "--base", "HEAD"]).expect(2);
+
+    assert_says(&run.stderr, &["there is no git repo around .", "no revisions"]);
+}
+
+#[test]
+fn of_a_subdirectory_nothing_else_counts() {
+    let repo = with_history();
+    for (path, text) in repo.files("inventory").into_iter().map(|(path, text)| (format!("inventory/{path}"), text)) {
+        repo.write(&format!("sites/größe eins/{path}"), &text);
+    }
+    repo.commit();
+    let cluster = repo.read("clusters/tenant.one.yaml");
+    repo.write("sites/größe eins/clusters/one.yaml", &cluster);
+
+    let run = repo.diff(&["--repo", "sites/größe eins", "--base", "HEAD"]).expect(1);
+
+    assert_says(&run.stdout, &["+ tenant/one created", "+ 2 Worker hosts: metal/host-1, metal/host-2"]);
+    repo.commit();
+    let run = repo.diff(&["--repo", "sites/größe eins", "--base", "HEAD~1", "--head", "HEAD"]).expect(1);
+    assert_says(&run.stdout, &["+ tenant/one created"]);
+}
+
+#[test]
+fn a_checkout_with_crlf_has_no_differences() {
+    let repo = with_history();
+    repo.git(&["config", "core.autocrlf", "true"]);
+    repo.git(&["rm", "-r", "--quiet", "--cached", "."]);
+    repo.git(&["reset", "--quiet", "--hard"]);
+    assert!(repo.read("clusters/tenant.one.yaml").contains("\r\n"));
+
+    let run = repo.diff(&["--base", "HEAD"]).expect(0);
+
+    assert_eq!(run.stdout, "no changes\n");
+}
+
+#[test]
+fn git_revert_takes_back_what_the_plan_said() {
+    let repo = with_history();
+    repo.git(&["revert", "--no-edit", "HEAD"]);
+
+    let run = repo.diff(&["--base", "HEAD~1", "--head", "HEAD"]).expect(1);
+
+    assert_says(&run.stdout, &["danger: cluster tenant/two is deleted, with its 1 host", "- tenant/two deleted"]);
+    assert_eq!(repo.diff(&["--base", "HEAD~2", "--head", "HEAD"]).expect(0).stdout, "no changes\n");
+}
