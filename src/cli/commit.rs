@@ -3,8 +3,9 @@
 use sipgen::compare::Change;
 use sipgen::finding::counted;
 use sipgen::git::{Committed, Committer, Content, Differs, Inputs};
+use sipgen::review::{Before, Review};
 use sipgen::source::Files;
-use sipgen::{Generated, layout, report};
+use sipgen::{Generated, report};
 
 use super::{Failure, say};
 
@@ -24,12 +25,8 @@ impl Commit {
     /// Whether nothing would change but the comments that say what files were made from: not worth a commit, and not
     /// worth a file that is to be committed some day.
     pub(super) fn is_idle(&self, generated: &Generated) -> bool {
-        let in_mark_only = |change: &Change| match change {
-            Change::Update { before, after } => layout::differ_in_mark_only(before, after),
-            Change::Create { .. } | Change::Delete { .. } => false,
-        };
         let changes = generated.changes.iter().flat_map(|changes| changes.files.values());
-        self.content.differs() == Differs::InMarksOnly && changes.into_iter().all(in_mark_only)
+        self.content.differs() == Differs::InMarksOnly && changes.into_iter().all(Change::is_in_mark_only)
     }
 
     /// Commits what is worth a commit, and says what came of it.
@@ -42,7 +39,8 @@ impl Commit {
             Differs::Really => {
                 let settings = &generated.site.settings;
                 let inputs = Inputs { output: &settings.output, templates: settings.templates.as_deref(), staged };
-                let Committed { id, branch } = self.committer.commit(&self.content, &message(generated), inputs)?;
+                let Committed { id, branch } =
+                    self.committer.commit(&self.content, &message(&self.content, generated), inputs)?;
                 let place = branch.map_or("a detached HEAD".to_owned(), |branch| format!("branch {branch}"));
                 say(format_args!("committed {} as {id} on {place}\n", counted(self.content.paths().len(), "file")));
             }
@@ -52,7 +50,7 @@ impl Commit {
 }
 
 /// What the commit says of itself.
-fn message(generated: &Generated) -> String {
-    let summary = report::summary(generated, true);
-    format!("Generate {}\n\n{}", generated.site.settings.output, anstream::adapter::strip_str(&summary))
+fn message(content: &Content, generated: &Generated) -> String {
+    let before = Before { clusters: content.clusters(), inventory: None, output: None };
+    report::commit_message(&Review::between(&content.changes(), &before, &generated.site))
 }

@@ -58,6 +58,16 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// Whether nothing changes but the comment that says from which file it was made.
+    pub fn is_in_mark_only(&self) -> bool {
+        match self {
+            Change::Update { before, after } => layout::differ_in_mark_only(before, after),
+            Change::Create { .. } | Change::Delete { .. } => false,
+        }
+    }
+}
+
 impl Changes {
     /// What has to change for an output directory that holds one tree to hold another.
     pub fn between(before: &Tree, after: &Tree, output: &Utf8Path) -> Self {

@@ -78,7 +78,7 @@ impl Committer {
     /// When the repo cannot be read.
     pub fn content(&self, output: &Utf8Path, files: &BTreeMap<Utf8PathBuf, String>) -> Result<Content, GitError> {
         let parent = self.parent_tree()?;
-        Content::new(&self.opened.repo, parent.as_ref(), &self.opened.prefix.join(output), files)
+        Content::new(&self.opened.repo, parent.as_ref(), &self.opened.prefix, output, files)
     }
 
     /// Commits, with a trailer that names the revision of the inputs behind the message.

@@ -1,16 +1,23 @@
 //! What a commit of generated files would change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{FileMode, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, Tree, TreeWalkMode, TreeWalkResult};
 
 use super::GitError;
+use crate::api::names::ClusterKey;
+use crate::compare::{Change, Changes};
 use crate::layout;
 
-/// How generated files differ from those of a commit, by path from the worktree's top.
+/// How generated files differ from those of a commit.
 pub struct Content {
+    /// By path from the worktree's top.
     changed: BTreeMap<Utf8PathBuf, Changed>,
+    /// Where in the worktree paths begin that others use.
+    place: Utf8PathBuf,
+    /// The clusters of which the commit has files.
+    clusters: BTreeSet<ClusterKey>,
     /// The tree of a commit that changes them; none when there is nothing to commit.
     pub(super) tree: Option<Oid>,
 }
@@ -28,21 +35,21 @@ pub enum Differs {
 
 struct Changed {
     mode: u32,
-    /// The text; none when the file is to go.
-    after: Option<String>,
-    in_mark_only: bool,
+    change: Change,
 }
 
 impl Content {
-    /// Compares the files below `output`, a path from the worktree's top, with those that a commit has there. Files of
-    /// other people are none of a commit's business.
+    /// Compares the files below `output`, a path from `place` in the worktree, with those that a commit has there.
+    /// Files of other people are none of a commit's business.
     pub(super) fn new(
         repo: &Repository,
         parent: Option<&Tree<'_>>,
+        place: &Utf8Path,
         output: &Utf8Path,
         files: &BTreeMap<Utf8PathBuf, String>,
     ) -> Result<Self, GitError> {
-        let before = parent.map(|tree| blobs(repo, tree, output)).transpose()?.unwrap_or_default();
+        let output = place.join(output);
+        let before = parent.map(|tree| blobs(repo, tree, &output)).transpose()?.unwrap_or_default();
         let mut changed = BTreeMap::new();
         for (path, after) in files {
             let known = before.get(path);
@@ -56,16 +63,22 @@ impl Content {
             if text.as_ref() == Some(after) {
                 continue;
             }
-            let in_mark_only = text.is_some_and(|text| layout::differ_in_mark_only(&text, after));
             let mode = known.map_or(FileMode::Blob.into(), |(_, mode)| *mode);
-            changed.insert(output.join(path), Changed { mode, after: Some(after.clone()), in_mark_only });
+            let after = after.clone();
+            let change = match text {
+                Some(before) => Change::Update { before, after },
+                None => Change::Create { after },
+            };
+            changed.insert(output.join(path), Changed { mode, change });
         }
         for (path, (id, mode)) in before.iter().filter(|(path, _)| !files.contains_key(*path)) {
             if layout::is_ours(repo.find_blob(*id)?.content()) {
-                changed.insert(output.join(path), Changed { mode: *mode, after: None, in_mark_only: false });
+                let change = Change::Delete { before: text(repo, *id)? };
+                changed.insert(output.join(path), Changed { mode: *mode, change });
             }
         }
-        let mut content = Self { changed, tree: None };
+        let clusters = before.keys().filter_map(|path| layout::cluster_of(path)).collect();
+        let mut content = Self { changed, place: place.to_owned(), clusters, tree: None };
         if content.differs() == Differs::Really {
             content.tree = Some(content.write_tree(repo, parent)?);
         }
@@ -74,7 +87,7 @@ impl Content {
 
     /// How much there is to commit.
     pub fn differs(&self) -> Differs {
-        match self.changed.values().all(|changed| changed.in_mark_only) {
+        match self.changed.values().all(|changed| changed.change.is_in_mark_only()) {
             _ if self.changed.is_empty() => Differs::Not,
             true => Differs::InMarksOnly,
             false => Differs::Really,
@@ -86,16 +99,31 @@ impl Content {
         self.changed.keys().map(Utf8PathBuf::as_path)
     }
 
+    /// The changes, by path from where the run was asked to work.
+    pub fn changes(&self) -> Changes {
+        let below =
+            |path: &Utf8PathBuf| path.strip_prefix(&self.place).map_or_else(|_| path.clone(), Utf8Path::to_owned);
+        let files = self.changed.iter().map(|(path, changed)| (below(path), changed.change.clone()));
+        Changes { files: files.collect(), leftovers: Vec::new() }
+    }
+
+    /// The clusters of which there are generated files in the commit that this one stands on.
+    pub fn clusters(&self) -> &BTreeSet<ClusterKey> {
+        &self.clusters
+    }
+
     /// Writes a tree: the parent's, with the changes and no others.
     fn write_tree(&self, repo: &Repository, parent: Option<&Tree<'_>>) -> Result<Oid, GitError> {
         let mut index = Index::new()?;
         if let Some(parent) = parent {
             index.read_tree(parent)?;
         }
-        for (path, Changed { mode, after, .. }) in &self.changed {
-            match after {
-                Some(text) => index.add(&entry(path, *mode, repo.blob(text.as_bytes())?))?,
-                None => index.remove_path(path.as_std_path())?,
+        for (path, Changed { mode, change }) in &self.changed {
+            match change {
+                Change::Create { after } | Change::Update { after, .. } => {
+                    index.add(&entry(path, *mode, repo.blob(after.as_bytes())?))?;
+                }
+                Change::Delete { .. } => index.remove_path(path.as_std_path())?,
             }
         }
         let tree = index.write_tree_to(repo)?;
