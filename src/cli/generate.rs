@@ -167,7 +167,7 @@ impl Arguments {
     fn remedy(&self, generated: &Generated, files: &Files) -> String {
         let stage = shell::staging(files.root(), &generated.site.settings.output);
         match (self.from_index, self.check) {
-            (true, false) => format!("stage what was written: `{stage}`"),
+            (true, false) => format!("not staged yet: say `{stage}`"),
             (true, true) => format!("run `{}`, then `{stage}`", self.writing_command()),
             (false, _) => format!("run `{}`, and commit the result", self.writing_command()),
         }
