@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 use sipgen::compare::Change;
 use sipgen::finding::counted;
-use sipgen::git::{Committed, Committer, Content, Differs, Inputs};
+use sipgen::git::{Committed, Committer, Content, Differs, Inputs, in_shell};
 use sipgen::source::Files;
 use sipgen::{Generated, layout, report};
 
@@ -61,15 +61,6 @@ fn message(generated: &Generated) -> String {
 /// How the changes get into git's index, in a shell.
 pub(super) fn how_to_stage(root: &Utf8Path, output: &Utf8Path) -> String {
     let is_here = root.canonicalize().is_ok_and(|root| std::env::current_dir().is_ok_and(|here| here == root));
-    let git = if is_here { "git".to_owned() } else { format!("git -C {}", in_shell(root)) };
-    format!("{git} add {}", in_shell(output))
-}
-
-fn in_shell(path: &Utf8Path) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
-    if path.as_str().chars().all(is_plain) {
-        path.to_string()
-    } else {
-        format!("'{}'", path.as_str().replace('\'', r"'\''"))
-    }
+    let git = if is_here { "git".to_owned() } else { format!("git -C {}", in_shell(root.as_str())) };
+    format!("{git} add {}", in_shell(output.as_str()))
 }
