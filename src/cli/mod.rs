@@ -9,7 +9,7 @@ mod init;
 mod man;
 mod progress;
 mod repo;
-mod shell;
+mod staging;
 mod template;
 
 use std::fmt;
