@@ -96,6 +96,6 @@ pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// A number of things in words: `1 host`, `2 hosts`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -2,20 +2,25 @@
 //!
 //! Rendering writes by this map and the next run reads by it.
 
+use std::borrow::Cow;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::api::names::ClusterKey;
+use crate::api::gitops::Agent;
+use crate::api::names::{ClusterKey, HostKey};
 
 /// The directory of the labels, below the output directory.
 pub const HOSTS: &str = "hosts";
 /// The directory of the services, below the output directory.
 pub const CLUSTERS: &str = "clusters";
 /// The directory of what tenants' own manifests include and no agent applies, below the output directory.
-const TENANTS: &str = "tenants";
+pub const TENANTS: &str = "tenants";
 const DECLARED: &str = "declared";
 const OBSERVED: &str = "observed";
 /// The directory of the CRDs that services need, below the output directory.
 pub const CRDS: &str = "crds";
+/// The directory of the objects that tell an agent what to apply, below the output directory.
+pub const AGENTS: &str = "agents";
 /// The file that makes a directory a kustomization.
 pub const KUSTOMIZATION: &str = "kustomization.yaml";
 /// The file of the Service in a service's directory.
@@ -49,6 +54,20 @@ pub fn header(made_from: &str) -> String {
     header + ". Do not edit.\n"
 }
 
+/// How the comment begins that names the host of a patch in a component: the patch itself has the namespace that the
+/// host has in the kustomization that includes it.
+const PATCHED_HOST: &str = "# The host ";
+
+/// The comment in a patch that names its host.
+pub fn patched_host(host: &HostKey) -> String {
+    format!("{PATCHED_HOST}{host}\n")
+}
+
+/// The host that a line of a patch names, if it is the comment that does.
+pub fn host_of_comment(line: &str) -> Option<HostKey> {
+    line.strip_prefix(PATCHED_HOST)?.trim_end().parse().ok()
+}
+
 /// Whether a file's content bears the mark of ownership, in its first line or below a script's `#!`.
 pub fn is_ours(content: &[u8]) -> bool {
     content.split(|byte| *byte == b'\n').take(2).any(|line| line.starts_with(MARK.as_bytes()))
@@ -67,6 +86,34 @@ pub fn body(text: &str) -> &str {
     text
 }
 
+/// A generated file's content as sipgen writes it, with line feeds: a checkout with `core.autocrlf` puts a carriage
+/// return before each.
+pub fn with_line_feeds(content: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr(b'\r', content).is_none() {
+        return Cow::Borrowed(content);
+    }
+    let mut text = Vec::with_capacity(content.len());
+    for line in content.split_inclusive(|byte| *byte == b'\n') {
+        match line.strip_suffix(b"\r\n") {
+            Some(line) => text.extend([line, b"\n"].concat()),
+            None => text.extend(line),
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// Whether two texts say the same but for the mark of ownership.
+pub fn differ_in_mark_only(a: &str, b: &str) -> bool {
+    without_mark(a).eq(without_mark(b))
+}
+
+fn without_mark(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive('\n')
+        .enumerate()
+        .filter(|(line, text)| *line > 1 || !text.starts_with(MARK))
+        .map(|(_, text)| text)
+}
+
 /// The directory of a cluster's services.
 pub fn cluster_directory(cluster: &ClusterKey) -> Utf8PathBuf {
     Utf8Path::new(CLUSTERS).join(cluster.namespace.as_str()).join(cluster.name.as_str())
@@ -79,7 +126,17 @@ pub fn tenant_directory(cluster: &ClusterKey) -> Utf8PathBuf {
 
 /// The directory of the labels of declared hosts, whose manifests the kustomization in `root` renders.
 pub fn declared_directory(root: &Utf8Path) -> Utf8PathBuf {
-    Utf8Path::new(HOSTS).join(DECLARED).join(root)
+    let declared = Utf8Path::new(HOSTS).join(DECLARED);
+    // Of the repo's root, without a slash at the end.
+    if root.as_str().is_empty() { declared } else { declared.join(root) }
+}
+
+/// The directory of an agent's objects.
+pub fn agent_directory(agent: Agent) -> Utf8PathBuf {
+    Utf8Path::new(AGENTS).join(match agent {
+        Agent::Flux => "flux",
+        Agent::Argocd => "argocd",
+    })
 }
 
 /// The name of a cluster's file of patches. A namespace has no dot, so it is told from the name.

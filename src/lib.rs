@@ -26,6 +26,8 @@ pub mod api;
 pub mod compare;
 pub mod difference;
 pub mod finding;
+pub mod git;
+pub mod init;
 pub mod layout;
 pub mod plan;
 pub mod render;
@@ -37,15 +39,15 @@ mod write;
 
 use std::collections::BTreeSet;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 
 use api::names::ClusterKey;
-use compare::{Changes, compare};
+use compare::{Change, Changes, compare};
 use finding::Finding;
 use plan::{Plan, plan};
 use render::{Templates, Tree, render};
 use site::{Settings, Site};
-use source::{Files, Kind, ReadError};
+use source::{Files, ReadError};
 
 pub use write::{WriteError, write};
 
@@ -91,33 +93,28 @@ pub struct Generated {
 }
 
 impl Generated {
-    /// All that the output directory holds once the changes are made, by path relative to it: what was rendered, and
-    /// the files of frozen clusters as they are in `repo`, which this was generated from. Where errors forbid to
-    /// write, all of sipgen's own files as they are.
+    /// All of sipgen's own files that the output directory holds once the changes are made, by path relative to it:
+    /// what was rendered, and what stays as it is in `repo`, which this was generated from. Where errors forbid to
+    /// write, all stay.
     ///
     /// # Errors
     ///
     /// When a file cannot be read.
     pub fn output(&self, repo: &Files) -> Result<Tree, ReadError> {
         let output = &self.site.settings.output;
-        let text = |file: &Utf8Path| {
-            let content = repo.read(&output.join(file))?;
-            let is_ours = layout::is_ours(&content);
-            Ok((is_ours, String::from_utf8_lossy(&content).into_owned()))
+        let mut tree = if self.changes.is_some() { self.tree.clone() } else { Tree::new() };
+        let is_stale = |path: &Utf8PathBuf| {
+            self.changes.as_ref().is_some_and(|changes| matches!(changes.files.get(path), Some(Change::Delete { .. })))
         };
-        let mut tree = Tree::new();
-        if self.changes.is_some() {
-            tree.clone_from(&self.tree);
-            for file in files_of(&self.site, &self.plan.frozen) {
-                tree.insert(file.clone(), text(file)?.1);
-            }
-            return Ok(tree);
-        }
-        for (path, _) in repo.entries_below(output)?.into_iter().filter(|(_, kind)| *kind == Kind::File) {
+        for path in repo.files_below(output)?.iter().filter(|path| !is_stale(path)) {
             if let Ok(file) = path.strip_prefix(output)
-                && let (true, text) = text(file)?
+                && !tree.contains_key(file)
             {
-                tree.insert(file.to_owned(), text);
+                let content = repo.read(path)?;
+                if layout::is_ours(&content) {
+                    let text = String::from_utf8_lossy(&layout::with_line_feeds(&content)).into_owned();
+                    tree.insert(file.to_owned(), text);
+                }
             }
         }
         Ok(tree)
@@ -225,7 +222,8 @@ fn load_templates(repo: &Files, settings: &Settings) -> Result<(Templates, Vec<F
     let Some(directory) = &settings.templates else { return Ok(Templates::new("".into(), Vec::new())) };
     let mut own = Vec::new();
     for file in repo.files_below(directory)? {
-        let text = String::from_utf8_lossy(&repo.read(&file)?).into_owned();
+        // With the line ends that it has in git, or what is made of it would differ from checkout to checkout.
+        let text = String::from_utf8_lossy(&layout::with_line_feeds(&repo.read(&file)?)).into_owned();
         own.push((file, text));
     }
     Ok(Templates::new(directory, own))

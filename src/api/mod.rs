@@ -7,12 +7,14 @@
 //! * [`host`]: BareMetalHost, the part of it that placement and services need.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
 //! * [`kustomization`]: which file a `kustomize build` reaches, and with which namespace.
+//! * [`gitops`]: what tells Flux and Argo CD which directories to apply.
 //! * [`assignment`]: the labels and annotations that say whose a host is.
 //!
 //! Nothing here knows files, git or what is written.
 
 pub mod assignment;
 pub mod auth;
+pub mod gitops;
 pub mod host;
 pub mod issuer;
 pub mod kustomization;

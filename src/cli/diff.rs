@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let directory = directory.as_deref();
     let head = match revision {
         Some(revision) => repo::at_revision(directory, revision)?,
-        None if repo::is_bare(directory) => {
+        None if repo::is_bare(directory)? => {
             return Err(Failure("a bare repo has no files on the disk: name a revision by --head".to_owned()));
         }
         None => repo::find(directory)?,

@@ -8,13 +8,18 @@ use sipgen::{Options, report};
 
 use super::{Failure, Outcome, print, repo, say};
 
+const EXAMPLES: &str = "\
+Examples:
+  sipgen explain tenant-a/edge                  a cluster
+  sipgen explain metal/lab-a1                   a host
+  sipgen explain tenant-a/edge --format json";
+
 /// Explain why a cluster has its hosts, or whose a host is
 ///
 /// For a cluster: each node set, its hosts, and why each is there; for a node set that cannot be filled, the proof.
 /// For a host: whose it is, or for each node set why not. Nothing is written.
-///
-///     sipgen explain tenant-a/edge
 #[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A SIPCluster or a BareMetalHost
     #[arg(value_name = "NS/NAME")]

@@ -1,22 +1,33 @@
 //! `sipgen generate`: the main job.
 
 use camino::Utf8PathBuf;
+use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
-use sipgen::{Options, report};
+use sipgen::compare::{Changes, in_worktree};
+use sipgen::finding::Finding;
+use sipgen::git::Committer;
+use sipgen::report::{self, Results};
+use sipgen::source::Files;
+use sipgen::{Generated, Options};
 
+use super::commit::Commit;
 use super::progress::Progress;
-use super::{Failure, Outcome, print, repo, say};
+use super::{Failure, Outcome, print, repo, say, shell};
+
+const EXAMPLES: &str = "\
+Examples:
+  sipgen generate                               write what has changed
+  sipgen generate --check --diff                show what would change; for CI and hooks
+  sipgen generate --check --format github       the same, as annotations of a pull request
+  sipgen generate --only tenant-a/edge";
 
 /// Generate the overlays of a repo
 ///
 /// Reads the SIPClusters and BareMetalHosts of a repo, decides which host goes to which cluster, and writes
 /// kustomize overlays with the hosts' labels and the clusters' services. Hosts that a cluster has, it keeps. All
 /// of it is worked out before the first file is touched; with errors in the input, none is.
-///
-/// In a pre-commit hook or in CI, where the overlays are part of the commit:
-///
-///     sipgen generate --check --diff
 #[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The repo's directory; by default the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
@@ -53,34 +64,155 @@ pub(crate) struct Arguments {
     #[arg(long)]
     rebalance: bool,
 
+    /// Read what is staged, and nothing else
+    ///
+    /// Inputs, settings, templates and the files of the last run are those of git's index, and so are the files that
+    /// changes are told from. What has to be written is written into the worktree, to be staged by `git add`. For
+    /// pre-commit hooks, with --exit-code or --check.
+    #[arg(long)]
+    from_index: bool,
+
+    /// Commit the generated files, and nothing else
+    ///
+    /// Other changes stay as they are, staged or not. Hooks run and commits are signed as always. A last line of the
+    /// message names the revision that the inputs are of. Nothing is ever pushed.
+    #[arg(long, conflicts_with = "check")]
+    commit: bool,
+
+    /// Commit to this branch, and leave worktree and index alone; implies --commit
+    ///
+    /// A branch that is not there starts at HEAD; one that is behind HEAD is brought there first.
+    #[arg(long, value_name = "NAME", conflicts_with = "check")]
+    branch: Option<String>,
+
     /// Accept a repo without SIPClusters, and give all hosts back
     #[arg(long)]
     allow_empty: bool,
+
+    /// Print the findings on stdout for a program, too; with --check, stale files are among them
+    ///
+    /// What is said to people goes to stderr in any case.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people only: nothing is printed on stdout
+    Text,
+    /// Workflow commands of GitHub Actions, which become annotations
+    Github,
+    /// GitLab's code quality report
+    Gitlab,
+    /// SARIF 2.1.0, for GitHub's code scanning and for editors
+    Sarif,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    if arguments.diff && arguments.format != Format::Text {
+        return Err(Failure("--diff and --format both print on stdout: run sipgen once with each".to_owned()));
+    }
     let repo = repo::find(arguments.repo.as_deref())?;
+    let files = if arguments.from_index { Files::staged(repo.root())? } else { repo };
     let options = Options {
         keep_going: arguments.keep_going,
         only: arguments.only.iter().cloned().collect(),
         rebalance: arguments.rebalance,
         allow_empty: arguments.allow_empty,
     };
+    // What forbids a commit is found before anything is written.
+    let committer = arguments.committer(&files)?;
     let progress = Progress::start();
-    let generated = sipgen::generate(&repo, &options, &|stage| progress.show(stage))?;
-    if let Some(changes) = generated.changes.as_ref().filter(|_| !arguments.check) {
+    let mut generated = sipgen::generate(&files, &options, &|stage| progress.show(stage))?;
+    let commit = committer.filter(|_| generated.changes.is_some());
+    let commit = commit.map(|committer| Commit::new(committer, &generated, &files)).transpose()?;
+    let is_idle = commit.as_ref().is_some_and(|commit| commit.is_idle(&generated));
+    let writes = !arguments.check && arguments.branch.is_none() && !is_idle;
+    if writes {
         progress.show_writing();
-        sipgen::write(repo.root(), changes)?;
+        write(&mut generated, &files, arguments.from_index)?;
     }
     progress.finish();
 
     if let Some(changes) = generated.changes.as_ref().filter(|_| arguments.diff) {
         print(report::diff(changes));
     }
-    say(report::findings(&generated.findings, &repo));
-    say(report::summary(&generated, !arguments.check));
-    let failed = generated.findings.iter().any(sipgen::finding::Finding::is_error);
-    let changed = generated.changes.is_some_and(|changes| !changes.files.is_empty());
+    print_results(arguments, &generated, &files)?;
+    say(report::findings(&generated.findings, &files));
+    say(report::summary(&generated, writes));
+    let changed = !is_idle && generated.changes.as_ref().is_some_and(|changes| !changes.files.is_empty());
+    match (commit, &generated.changes) {
+        (Some(commit), Some(_)) => commit.carry_out(&generated, arguments.from_index)?,
+        (None, Some(changes)) if changed && (arguments.check || arguments.from_index) => {
+            if arguments.check {
+                say(report::stale_files(changes));
+            }
+            say(report::how_to_mend(&arguments.remedy(&generated, &files)));
+        }
+        _ => {}
+    }
+    let failed = generated.findings.iter().any(Finding::is_error);
     let refused = failed || changed && (arguments.check || arguments.exit_code);
     Ok(if refused { Outcome::No } else { Outcome::Yes })
+}
+
+impl Arguments {
+    fn committer(&self, files: &Files) -> Result<Option<Committer>, Failure> {
+        let commits = self.commit || self.branch.is_some();
+        let committer = commits.then(|| Committer::new(files.root(), self.branch.as_deref()));
+        Ok(committer.transpose()?)
+    }
+
+    /// What makes the changes a matter of the past, when they are not, or not yet, in the repo.
+    fn remedy(&self, generated: &Generated, files: &Files) -> String {
+        let stage = shell::staging(files.root(), &generated.site.settings.output);
+        match (self.from_index, self.check) {
+            (true, false) => format!("not staged yet: say `{stage}`"),
+            (true, true) => format!("run `{}`, then `{stage}`", self.writing_command()),
+            (false, _) => format!("run `{}`, and commit the result", self.writing_command()),
+        }
+    }
+
+    /// The command that writes what this one has checked.
+    fn writing_command(&self) -> String {
+        let repo = self.repo.as_ref().map(|directory| format!(" --repo {}", shell::word(directory.as_str())));
+        let only: String = self.only.iter().map(|cluster| format!(" --only {cluster}")).collect();
+        let flags = [
+            (" --from-index", self.from_index),
+            (" --keep-going", self.keep_going),
+            (" --rebalance", self.rebalance),
+            (" --allow-empty", self.allow_empty),
+        ];
+        let flags: String = flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect();
+        format!("sipgen generate{}{only}{flags}", repo.unwrap_or_default())
+    }
+}
+
+/// Carries the changes out, unless somebody else's files are in the way.
+fn write(generated: &mut Generated, files: &Files, from_index: bool) -> Result<(), Failure> {
+    let Some(changes) = &generated.changes else { return Ok(()) };
+    if !from_index {
+        return Ok(sipgen::write(files.root(), changes)?);
+    }
+    let disk = Files::on_disk(files.root());
+    let (changes, found): (Changes, _) = in_worktree(&disk, &generated.site.settings.output, changes)?;
+    if found.is_empty() {
+        return Ok(sipgen::write(files.root(), &changes)?);
+    }
+    generated.findings.extend(found);
+    generated.changes = None;
+    Ok(())
+}
+
+/// Prints what was found for a program.
+fn print_results(arguments: &Arguments, generated: &Generated, repo: &Files) -> Result<(), Failure> {
+    let write = match arguments.format {
+        Format::Text => return Ok(()),
+        Format::Github => report::github,
+        Format::Gitlab => report::gitlab,
+        Format::Sarif => report::sarif,
+    };
+    let stale = if arguments.check { report::stale(generated, &arguments.remedy(generated, repo)) } else { Vec::new() };
+    print(write(&Results::new(&generated.findings, &stale, repo, &repo::place_in_git(repo.root())?)));
+    Ok(())
 }

@@ -1,10 +1,15 @@
 //! Arguments, exit codes and printing: results go to stdout, words for people to stderr.
 
+mod commit;
+mod completions;
 mod diff;
 mod explain;
 mod generate;
+mod init;
+mod man;
 mod progress;
 mod repo;
+mod shell;
 mod template;
 
 use std::fmt;
@@ -13,12 +18,18 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+const EXAMPLES: &str = "\
+Examples:
+  sipgen init                        once: settings, a hook and a CI job for your repo
+  sipgen generate                    after every change of a SIPCluster or of the hosts
+  sipgen explain tenant-a/edge       why a cluster has its hosts";
+
 /// Turns SIPClusters and a snapshot of BareMetalHosts into kustomize overlays that Flux or Argo CD can apply.
 ///
 /// Exit codes: 0 all is well, 1 the answer is no (something is stale, invalid or cannot be placed), 2 it could
 /// not run (usage, reading, writing).
 #[derive(Parser)]
-#[command(version, max_term_width = 100)]
+#[command(name = "sipgen", version, max_term_width = 100, after_long_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -26,10 +37,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Init(init::Arguments),
     Generate(generate::Arguments),
     Diff(diff::Arguments),
     Explain(explain::Arguments),
     Template(template::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// How a command ended.
@@ -52,10 +66,13 @@ impl<E: std::error::Error> From<E> for Failure {
 /// Runs the program.
 pub(crate) fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        Command::Init(arguments) => init::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
     };
     match outcome {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,

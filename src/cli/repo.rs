@@ -1,6 +1,7 @@
 //! Which directory a command works in.
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
+use sipgen::git::{self, Around};
 use sipgen::source::Files;
 
 use super::Failure;
@@ -8,50 +9,65 @@ use super::Failure;
 /// The directory that was named, or the git repo around the working directory.
 pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
     match directory {
-        Some(directory) if directory.is_dir() => Ok(Files::on_disk(directory)),
-        Some(directory) => Err(Failure(format!("--repo {directory} is no directory"))),
-        None => around_working_directory(),
+        Some(directory) => Ok(Files::on_disk(existing(directory)?)),
+        None => {
+            let none = || {
+                let message = "there is no git repo around the working directory; name a directory by --repo";
+                Failure(message.to_owned())
+            };
+            let top = git::around(Utf8Path::new("."))?.and_then(|around| around.top);
+            Ok(Files::on_disk(top.ok_or_else(none)?))
+        }
     }
 }
 
 /// The files that a revision has in the directory that was named, or in the git repo around the working directory;
 /// the repo may be bare.
 pub(super) fn at_revision(directory: Option<&Utf8Path>, revision: &str) -> Result<Files, Failure> {
-    let root = match directory {
-        Some(directory) if directory.is_dir() => directory.to_owned(),
-        Some(directory) => return Err(Failure(format!("--repo {directory} is no directory"))),
-        None => {
-            let repo = discover(Utf8Path::new("."))?;
-            let root = repo.workdir().unwrap_or(repo.path());
-            Utf8Path::from_path(root).ok_or_else(|| Failure("the repo's path is not UTF-8".to_owned()))?.to_owned()
-        }
-    };
-    discover(&root)?;
+    let directory = directory.map(existing).transpose()?;
+    let Around { top, directory: own, .. } = expect(directory.unwrap_or(Utf8Path::new(".")))?;
+    let root = directory.map(Utf8Path::to_owned).or(top).unwrap_or(own);
     Ok(Files::at_revision(root, revision)?)
 }
 
 /// Whether the directory that was named, or the working directory, is in a bare repo, which has no files on the disk.
-pub(super) fn is_bare(directory: Option<&Utf8Path>) -> bool {
-    let directory = directory.unwrap_or(Utf8Path::new("."));
-    // One that is not there at all is another one's complaint.
-    git2::Repository::discover(directory).is_ok_and(|repo| repo.is_bare())
+pub(super) fn is_bare(directory: Option<&Utf8Path>) -> Result<bool, Failure> {
+    let around = git::around(directory.unwrap_or(Utf8Path::new(".")))?;
+    Ok(around.is_some_and(|around| around.top.is_none()))
 }
 
-fn discover(directory: &Utf8Path) -> Result<git2::Repository, Failure> {
-    git2::Repository::discover(directory).map_err(|error| match error.code() {
-        git2::ErrorCode::NotFound => {
-            Failure(format!("there is no git repo around {directory}, so there are no revisions to compare"))
-        }
-        _ => Failure(format!("cannot open the git repo around {directory}: {}", error.message())),
-    })
-}
-
-fn around_working_directory() -> Result<Files, Failure> {
-    let none = || Failure("there is no git repo around the working directory; name a directory by --repo".to_owned());
-    let repo = git2::Repository::discover(".").map_err(|error| match error.code() {
-        git2::ErrorCode::NotFound => none(),
-        _ => Failure(format!("cannot open the git repo around the working directory: {}", error.message())),
+/// The git repo that `directory` is the root of, or else the one around the working directory.
+pub(super) fn git_root(directory: Option<&Utf8Path>) -> Result<(Files, Around), Failure> {
+    let files = find(directory)?;
+    let around = git::around(files.root())?.ok_or_else(|| {
+        let message = format!("{} is not in a git repo; `git init` makes it one", files.root());
+        Failure(message)
     })?;
-    let root = repo.workdir().and_then(Utf8Path::from_path).ok_or_else(none)?;
-    Ok(Files::on_disk(root))
+    let Some(top) = &around.top else {
+        return Err(Failure(format!("the git repo of {} is bare: it has no files to add to", files.root())));
+    };
+    if !around.place.as_str().is_empty() {
+        let top = top.as_str().trim_end_matches('/');
+        return Err(Failure(format!(
+            "{} is not the root of its git repo, and hooks and CI jobs are read only there: name the root by --repo {top}",
+            files.root()
+        )));
+    }
+    Ok((files, around))
+}
+
+/// Where a directory lies in its git repo, which is what forges count paths from; empty at the root and where there is
+/// no git repo.
+pub(super) fn place_in_git(directory: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
+    Ok(git::around(directory)?.map(|around| around.place).unwrap_or_default())
+}
+
+fn existing(directory: &Utf8Path) -> Result<&Utf8Path, Failure> {
+    if directory.is_dir() { Ok(directory) } else { Err(Failure(format!("--repo {directory} is no directory"))) }
+}
+
+fn expect(directory: &Utf8Path) -> Result<Around, Failure> {
+    git::around(directory)?.ok_or_else(|| {
+        Failure(format!("there is no git repo around {directory}, so there are no revisions to compare"))
+    })
 }

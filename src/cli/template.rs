@@ -6,13 +6,18 @@ use sipgen::report;
 
 use super::{Failure, Outcome, print, say};
 
+const EXAMPLES: &str = "\
+Examples:
+  sipgen template list
+  sipgen template values loadbalancer/haproxy.cfg
+  mkdir -p my-templates/loadbalancer
+  sipgen template show loadbalancer/haproxy.cfg > my-templates/loadbalancer/haproxy.cfg";
+
 /// Show the built-in templates and what they are given
 ///
-/// A repo replaces a template by a file of the same path below the directory that `templates` in sipgen.yaml names:
-///
-///     mkdir -p my-templates/loadbalancer
-///     sipgen template show loadbalancer/haproxy.cfg > my-templates/loadbalancer/haproxy.cfg
+/// A repo replaces a template by a file of the same path below the directory that `templates` in sipgen.yaml names.
 #[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -21,13 +26,16 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// List the built-in templates
+    #[command(after_long_help = "Example:\n  sipgen template list")]
     List,
     /// Print a built-in template
+    #[command(after_long_help = "Example:\n  sipgen template show loadbalancer/haproxy.cfg")]
     Show {
         /// A template, such as loadbalancer/haproxy.cfg
         name: String,
     },
     /// Explain the values that a template is given
+    #[command(after_long_help = "Example:\n  sipgen template values loadbalancer/haproxy.cfg")]
     Values {
         /// A template, such as loadbalancer/haproxy.cfg
         name: String,

@@ -1,6 +1,6 @@
 //! Values as block YAML: one key a line, so that a review shows what has changed.
 
-use minijinja::value::{Value, ValueKind};
+use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
 /// The filter `block`: what follows a key and its colon, the entries of mappings and lists on lines of their own, at
@@ -12,6 +12,14 @@ pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
     let mut text = String::new();
     write(&mut text, value, indentation)?;
     Ok(Value::from_safe_string(text))
+}
+
+/// The same for a value of our own making, from the beginning of a line on.
+pub(super) fn block_of(value: serde_json::Value) -> String {
+    let mut text = String::new();
+    // Of JSON's values there is none that fails.
+    let _ = write(&mut text, &Value::from(Serde(value)), 0);
+    text
 }
 
 fn write(text: &mut String, value: &Value, indentation: usize) -> Result<(), Error> {
@@ -69,8 +77,6 @@ fn json(value: &Value) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use minijinja::value::Serde;
-
     use super::*;
 
     fn as_block(json: &str) -> String {

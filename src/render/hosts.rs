@@ -6,6 +6,7 @@
 //! * A patch names its host and has no `target`: with one, kustomize silently drops a patch without a host.
 //! * An observed host is a partial object that tells agents to merge it, not to apply it as a whole.
 //! * Every host is guarded against pruning: a deleted BareMetalHost is a machine that is switched off.
+//! * The guards are those of the agent that the settings name. Without one they are those of both.
 //! * There is no `namespace:` and no `namePrefix:`, which would rewrite hosts but not their references.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,10 +16,14 @@ use camino::Utf8PathBuf;
 
 use super::Tree;
 use crate::api::assignment;
+use crate::api::gitops::Agent;
 use crate::api::host;
-use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::api::names::{ClusterKey, Role};
+use crate::finding::Finding;
 use crate::layout::{self, header};
 use crate::plan::{Placement, Plan};
+use crate::site::gitops::Form;
+use crate::site::wiring::Component;
 use crate::site::{Host, Site, Standing};
 
 /// Keeps agents from deleting a host that leaves their build.
@@ -65,7 +70,7 @@ fn render_declared(site: &Site, cluster: &ClusterKey, placement: &Placement, mad
     for (host, role) in assigned(site, placement) {
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
-            write_host(text, host, &labels(cluster, role), &declared_annotations(host));
+            write_host(text, site, host, &labels(cluster, role), &declared_annotations(site, host));
         }
     }
     for (root, text) in by_root {
@@ -79,7 +84,7 @@ fn render_observed(site: &Site, cluster: &ClusterKey, placement: &Placement, mad
     let mut text = made_from.to_owned();
     let mut any = false;
     for (host, role) in assigned(site, placement).filter(|(host, _)| host.standing == Standing::Observed) {
-        write_host(&mut text, host, &labels(cluster, role), &observed_annotations());
+        write_host(&mut text, site, host, &labels(cluster, role), &observed_annotations(site));
         any = true;
     }
     if any {
@@ -94,7 +99,7 @@ fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| header(GIVEN_BACK));
             let labels = host.manifest_labels.iter().map(|label| (*label, None)).collect();
-            write_host(text, host, &labels, &declared_annotations(host));
+            write_host(text, site, host, &labels, &declared_annotations(site, host));
         }
     }
     for (root, text) in by_root {
@@ -109,12 +114,12 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
     let mut any = false;
     for (key, release) in &plan.released {
         let Some(host) = site.inventory.host(key) else { continue };
-        let mut annotations = observed_annotations();
+        let mut annotations = observed_annotations(site);
         annotations.insert(assignment::GIVEN_BACK, release.given_back.to_string());
         if let Some(by) = &release.by {
             annotations.insert(assignment::GIVEN_BACK_BY, by.to_string());
         }
-        write_host(&mut text, host, &BTreeMap::new(), &annotations);
+        write_host(&mut text, site, host, &BTreeMap::new(), &annotations);
         any = true;
     }
     if any {
@@ -134,21 +139,30 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
         });
         let patches: BTreeSet<String> =
             planned.filter(|file| tree.contains_key(&directory.join(file))).chain(frozen).collect();
-        let up: Utf8PathBuf = site.settings.output.join(&directory).iter().map(|_| "..").collect();
-        let base = up.join(&root.directory);
-        let mut text = header(root.file.as_str()) + KUSTOMIZATION_HEAD;
-        text.push_str("resources:\n");
-        write_item(&mut text, "", base.as_str());
+        let mut text = header(root.file.as_str());
+        match site.settings.hosts.form {
+            Form::Overlay => {
+                let up: Utf8PathBuf = site.settings.output.join(&directory).iter().map(|_| "..").collect();
+                text.push_str(KUSTOMIZATION_HEAD);
+                text.push_str("resources:\n");
+                write_item(&mut text, "", up.join(&root.directory).as_str());
+            }
+            Form::Component => text.push_str(COMPONENT_HEAD),
+        }
         if !patches.is_empty() {
             text.push_str("patches:\n");
             patches.iter().for_each(|file| write_item(&mut text, "path: ", file));
+        } else if site.settings.hosts.form == Form::Component {
+            // kustomize refuses a file without any field, and the line that includes this one is not ours to remove.
+            text.push_str("patches: []\n");
         }
         tree.insert(directory.join(layout::KUSTOMIZATION), text);
     }
 }
 
 const HOST_HEAD: &str = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n";
-const KUSTOMIZATION_HEAD: &str = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n";
+pub(super) const KUSTOMIZATION_HEAD: &str = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n";
+const COMPONENT_HEAD: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
 
 fn insert_observed(directory: Utf8PathBuf, made_from: &str, hosts: String, tree: &mut Tree) {
     let mut kustomization = made_from.to_owned() + KUSTOMIZATION_HEAD + "resources:\n";
@@ -157,40 +171,102 @@ fn insert_observed(directory: Utf8PathBuf, made_from: &str, hosts: String, tree:
     tree.insert(directory.join(layout::OBSERVED_HOSTS), hosts);
 }
 
+/// Whether hosts bear the annotations of an agent: those of the one that the settings name, or of both.
+fn guards_for(site: &Site, agent: Agent) -> bool {
+    site.settings.gitops.is_none_or(|chosen| chosen == agent)
+}
+
 /// The guards of a declared host, beside the options that its manifest has for Argo CD.
-fn declared_annotations(host: &Host) -> BTreeMap<&'static str, String> {
-    let own = host.sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);
-    let kept = own.filter(|option| !option.is_empty() && !GUARDS.iter().any(|guard| same_option(guard, option)));
-    let options: Vec<&str> = kept.chain(GUARDS).collect();
-    BTreeMap::from([(host::SYNC_OPTIONS, options.join(",")), (host::PRUNE, "disabled".to_owned())])
+fn declared_annotations(site: &Site, host: &Host) -> BTreeMap<&'static str, String> {
+    let mut annotations = BTreeMap::new();
+    if guards_for(site, Agent::Argocd) {
+        let own = host.sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);
+        let kept = own.filter(|option| !option.is_empty() && !GUARDS.iter().any(|guard| same_option(guard, option)));
+        let options: Vec<&str> = kept.chain(GUARDS).collect();
+        annotations.insert(host::SYNC_OPTIONS, options.join(","));
+    }
+    if guards_for(site, Agent::Flux) {
+        annotations.insert(host::PRUNE, "disabled".to_owned());
+    }
+    annotations
 }
 
 fn same_option(a: &str, b: &str) -> bool {
     a.split('=').next() == b.split('=').next()
 }
 
-fn observed_annotations() -> BTreeMap<&'static str, String> {
-    let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
-    BTreeMap::from([
-        (host::SYNC_OPTIONS, options.join(",")),
-        (host::PRUNE, "disabled".to_owned()),
-        (host::SSA, "Merge".to_owned()),
-    ])
+fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
+    let mut annotations = BTreeMap::new();
+    if guards_for(site, Agent::Argocd) {
+        let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
+        annotations.insert(host::SYNC_OPTIONS, options.join(","));
+    }
+    if guards_for(site, Agent::Flux) {
+        annotations.insert(host::PRUNE, "disabled".to_owned());
+        annotations.insert(host::SSA, "Merge".to_owned());
+    }
+    annotations
+}
+
+/// The component that patches a host, if one does.
+fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
+    match host.standing {
+        Standing::Declared { root } => site.wiring.components.get(&root),
+        Standing::Observed => None,
+    }
+}
+
+/// The namespace by which a patch finds its host, or that an object of ours has.
+fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
+    match component_of(site, host) {
+        Some(component) => component.namespace_of(host),
+        None => Some(host.key.namespace.as_str()),
+    }
+}
+
+/// The clusters that are left as they are, with patches that no longer find their hosts: the build with them would
+/// fail, and with it whatever the repo builds around the hosts.
+pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for cluster in &plan.frozen {
+        let held = site.state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
+        let lost = held.filter(|(_, held)| held.cluster == *cluster).find(|(key, held)| {
+            let host = site.inventory.host(key).filter(|host| host.standing != Standing::Observed);
+            host.is_some_and(|host| written_namespace(site, host) != held.namespace.as_deref())
+        });
+        findings.extend(lost.map(|(host, held)| {
+            Finding::error(format!(
+                "{cluster} is left as it is, and its patch for {host} would not find it any more: the namespace that \
+                 it has where it is patched is another one"
+            ))
+            .at(held.origin.start())
+            .help("change `hosts.form`, or namespaces below it, in a run that generates all clusters")
+        }));
+    }
+    findings
 }
 
 /// Appends a document that gives a host labels and annotations; a label without value is taken away.
+///
+/// In a component the host has the namespace that it has in the kustomization that includes it, maybe none; a comment
+/// says then which host it is.
 fn write_host(
     text: &mut String,
+    site: &Site,
     host: &Host,
     labels: &BTreeMap<&'static str, Option<&str>>,
     annotations: &BTreeMap<&'static str, String>,
 ) {
-    let HostKey { namespace, name } = &host.key;
-    let (name, namespace) = (quoted(name.as_str()), quoted(namespace.as_str()));
     text.push_str("---\n");
+    if component_of(site, host).is_some() {
+        text.push_str(&layout::patched_host(&host.key));
+    }
     text.push_str(HOST_HEAD);
     // Writing to a String cannot fail.
-    let _ = write!(text, "metadata:\n  name: {name}\n  namespace: {namespace}\n");
+    let _ = writeln!(text, "metadata:\n  name: {}", quoted(host.key.name.as_str()));
+    if let Some(namespace) = written_namespace(site, host) {
+        let _ = writeln!(text, "  namespace: {}", quoted(namespace));
+    }
     let annotations = annotations.iter().map(|(key, value)| (*key, Some(value.as_str())));
     write_map(text, "labels", labels.iter().map(|(key, value)| (*key, *value)));
     write_map(text, "annotations", annotations);
@@ -207,7 +283,7 @@ fn write_map<'a>(text: &mut String, name: &str, entries: impl ExactSizeIterator<
 }
 
 /// Appends an item that is a path. One of plain characters needs no quotes: its slash or ending makes it a text.
-fn write_item(text: &mut String, key: &str, path: &str) {
+pub(super) fn write_item(text: &mut String, key: &str, path: &str) {
     let is_plain = path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
     let path = if is_plain { path.to_owned() } else { quoted(path) };
     let _ = writeln!(text, "  - {key}{path}");

@@ -2,6 +2,7 @@
 //!
 //! * `hosts`: the labels, as patches over manifests or as guarded partial objects.
 //! * `services`: each cluster's load balancers, jump hosts and Dex, from templates.
+//! * `agents`: what tells Flux or Argo CD to apply all that.
 //! * `templates`: the templates themselves, ours and those by which a repo replaces them.
 //! * `block`: values as YAML, for templates.
 //! * `values`: what templates are given, for those who write their own.
@@ -10,6 +11,7 @@
 //!
 //! The disk is not known here.
 
+mod agents;
 mod block;
 mod hosts;
 mod listed;
@@ -44,7 +46,7 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
         .par_iter()
         .map(|cluster| services::render(cluster, &plan.clusters[&cluster.key], site, templates))
         .collect();
-    let (mut tree, mut findings) = (hosts::render(site, plan), Vec::new());
+    let (mut tree, mut findings) = (hosts::render(site, plan), hosts::lost_patches(site, plan));
     for (files, found) in rendered {
         tree.extend(files);
         findings.extend(found);
@@ -55,10 +57,13 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
             Err(finding) => findings.push(*finding),
         }
     }
+    let agents = agents::render(site, plan, &tree);
+    tree.extend(agents);
     // What the disk already has was looked at when it was written.
     let is_new = |(path, text): &(&Utf8PathBuf, &String)| !site.state.has(path, text);
     let unfit = tree.par_iter().filter(is_new).flat_map_iter(|(path, text)| {
-        let unreadable = if path.starts_with(layout::HOSTS) { verify::manifests(text).err() } else { None };
+        let is_ours_alone = path.starts_with(layout::HOSTS) || path.starts_with(layout::AGENTS);
+        let unreadable = if is_ours_alone { verify::manifests(text).err() } else { None };
         unreadable.map(|unreadable| unreadable.finding(path)).into_iter().chain(variable(path, text))
     });
     findings.par_extend(unfit);

@@ -117,7 +117,9 @@ struct LabelledHost {
 #[expect(dead_code, reason = "read to see that they are there")]
 struct LabelledMetadata {
     name: String,
-    namespace: String,
+    /// Patches in a component have that of the kustomization that includes it, maybe none.
+    #[serde(default)]
+    namespace: Option<String>,
     #[serde(default)]
     labels: std::collections::BTreeMap<String, Option<String>>,
     annotations: std::collections::BTreeMap<String, String>,

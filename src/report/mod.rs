@@ -1,4 +1,4 @@
-//! Findings, changes and plans in words, for people. Nothing is printed here: text goes in, text comes out.
+//! Findings, changes and plans as text, for people and programs. Nothing is printed here: text goes in, text comes out.
 //!
 //! * `findings`: what is wrong, with its places.
 //! * `lines`: changes as a unified diff.
@@ -7,14 +7,23 @@
 //! * `comparison`: two states of a repo compared, for programs; `markdown` for a pull request.
 //! * `summary`: what a run came to.
 //! * `explanation`: why hosts are where they are.
+//! * `proposals`: what `sipgen init` did, and what is left to do.
+//! * `stale`: generated files that are not what the input makes of them.
+//! * `results`: findings and stale files for programs, as `github`, `gitlab` or `sarif` writes them.
 
 mod commit;
 mod comparison;
 mod explanation;
 mod findings;
+mod github;
+mod gitlab;
 mod lines;
 mod markdown;
 mod plan;
+mod proposals;
+mod results;
+mod sarif;
+mod stale;
 mod summary;
 mod words;
 
@@ -28,9 +37,15 @@ pub use commit::commit_message;
 pub use comparison::{Comparison, FileLines, Problem, ProblemPlace, ProblemSeverity};
 pub use explanation::{explain_cluster, explain_host};
 pub use findings::findings;
+pub use github::github;
+pub use gitlab::gitlab;
 pub use lines::diff;
 pub use markdown::{MARKER, markdown};
 pub use plan::plan;
+pub use proposals::proposals;
+pub use results::Results;
+pub use sarif::sarif;
+pub use stale::{how_to_mend, stale, stale_files};
 pub use summary::summary;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();

@@ -18,6 +18,8 @@ use crate::source::{Origin, Place};
 pub struct Host {
     /// Namespace and name.
     pub key: HostKey,
+    /// The namespace that its manifest or snapshot says, before any kustomization.
+    pub own_namespace: Option<String>,
     /// Who makes the host's object.
     pub standing: Standing,
     /// Where it is described first: its manifest, or else its snapshot.
@@ -227,6 +229,7 @@ impl Descriptions {
         Some(Host {
             network: networks.of(&key, spec),
             key,
+            own_namespace: text(primary.host.metadata.namespace.as_ref()),
             standing,
             origin: primary.origin.clone(),
             labels: primary.host.metadata.labels.clone().unwrap_or_default(),

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use camino::Utf8Path;
 
 use super::builds::{Builds, Root};
+use super::gitops::Form;
 use super::host::{Descriptions, Host, HostDocument, Standing};
 use super::networks::{NetworkSecret, Networks};
-use super::settings::{self, Mode};
+use super::settings::{self, Settings};
 use crate::api::host;
 use crate::api::names::HostKey;
 use crate::finding::Finding;
@@ -41,9 +42,9 @@ pub(super) fn assemble(
     documents: Vec<HostDocument>,
     secrets: Vec<NetworkSecret>,
     builds: &Builds,
-    mode: Mode,
-    output: &Utf8Path,
+    settings: &Settings,
 ) -> (Inventory, Vec<Finding>) {
+    let (mode, output) = (settings.inventory.mode, &settings.output);
     let mut findings = Vec::new();
     let networks = Networks::new(secrets, builds, &mut findings);
     let mut by_key: BTreeMap<HostKey, Descriptions> = BTreeMap::new();
@@ -64,7 +65,8 @@ pub(super) fn assemble(
     }
     findings.extend(malformed);
     for root in inventory.roots.values() {
-        if output.starts_with(&root.directory) {
+        // A component is patches alone: it has no base to be a cycle with.
+        if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {
             findings.push(output_inside(root, output));
         }
     }

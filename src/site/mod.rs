@@ -1,11 +1,12 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
-//! * `settings`: what `sipgen.yaml` says.
+//! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents.
 //! * `builds`: which kustomization reaches which file, and with which namespace.
 //! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
 //! * `auth`: what of that concerns Dex.
 //! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses.
 //! * `inventory`: every host once.
+//! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
 //! * `state`: what the last run wrote, which is who has which host.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `fields`: those of a SIPCluster that its current generation does not have.
@@ -19,6 +20,7 @@ pub mod builds;
 mod clashes;
 pub mod cluster;
 mod fields;
+pub mod gitops;
 pub mod host;
 pub mod inventory;
 pub mod networks;
@@ -28,10 +30,11 @@ mod selector;
 pub mod settings;
 pub mod state;
 mod unwritable;
+pub mod wiring;
 
 use std::collections::BTreeMap;
 
-use crate::api::names::{ClusterKey, ObjectName};
+use crate::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::finding::Finding;
 use crate::source::{Files, Origin, ReadError};
 
@@ -41,6 +44,7 @@ pub use host::{Host, Standing};
 pub use inventory::Inventory;
 pub use settings::Settings;
 pub use state::State;
+pub use wiring::Wiring;
 
 /// What a repo says of its clusters and hosts.
 #[derive(Debug)]
@@ -51,6 +55,8 @@ pub struct Site {
     pub clusters: BTreeMap<ClusterKey, Request>,
     /// Every host.
     pub inventory: Inventory,
+    /// How the output is wired into the repo.
+    pub wiring: Wiring,
     /// What the last run left in the output directory.
     pub state: State,
 }
@@ -72,13 +78,12 @@ impl Site {
     /// When a file or directory cannot be read.
     pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
         let (objects, mut findings) = objects::read(repo, &settings.output)?;
-        let (inventory, found) = inventory::assemble(
-            objects.hosts,
-            objects.secrets,
-            &objects.builds,
-            settings.inventory.mode,
-            &settings.output,
-        );
+        let documents: Vec<(HostKey, Origin)> =
+            objects.hosts.iter().map(|document| (document.key.clone(), document.origin.clone())).collect();
+        let (inventory, found) = inventory::assemble(objects.hosts, objects.secrets, &objects.builds, &settings);
+        findings.extend(found);
+        let (wiring, found) =
+            wiring::wire(repo, &settings, &inventory, &objects.builds, &documents, objects.agent_objects);
         findings.extend(found);
 
         let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
@@ -110,7 +115,7 @@ impl Site {
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
         findings.extend(mistaken_for_templates(repo, &state, &clusters, &objects.templates));
-        Ok((Self { settings, clusters, inventory, state }, findings))
+        Ok((Self { settings, clusters, inventory, wiring, state }, findings))
     }
 }
 

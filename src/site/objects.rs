@@ -11,7 +11,9 @@ use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::networks::NetworkSecret;
 use super::unwritable::unwritable;
+use super::wiring::AgentObject;
 use crate::api::assignment::PRIORITY;
+use crate::api::gitops::{APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND};
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, SecretKey};
@@ -29,6 +31,8 @@ pub(super) struct Objects {
     pub(super) builds: Builds,
     /// SIPClusters that are some other tool's templates, as far as one can see.
     pub(super) templates: Vec<Origin>,
+    /// What tells agents what to apply.
+    pub(super) agent_objects: Vec<AgentObject>,
 }
 
 /// A SIPCluster as it stands in a file.
@@ -48,6 +52,7 @@ enum Object {
     Secret(Origin, NetworkDataSecret),
     Kustomization(Origin, Box<Kustomization>),
     ClusterTemplate(Origin),
+    Agent(AgentObject),
     /// A file of sipgen's own.
     GeneratedHosts(Utf8PathBuf),
     Unreadable(Finding),
@@ -74,7 +79,7 @@ const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
 /// Finds by kind what concerns us in the files of a repo, except below `output`.
 pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Finding>), ReadError> {
     let files = repo.files(output)?;
-    let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret"]);
+    let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret", FLUX_GROUP, ARGOCD_GROUP]);
     let hosts = mentions(&[host::KIND]);
     let look = |file: &Utf8Path, content: &[u8]| {
         if !layout::is_ours(content) {
@@ -85,7 +90,7 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
     let read = repo.scan(&files, look, interpret)?;
 
     let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut templates = Vec::new();
+    let (mut templates, mut agent_objects) = (Vec::new(), Vec::new());
     let (mut generated_hosts, mut findings) = (Vec::new(), Vec::new());
     for object in read {
         match object {
@@ -94,6 +99,7 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
             Object::Secret(origin, secret) => secrets.push((origin, secret)),
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
             Object::ClusterTemplate(origin) => templates.push(origin),
+            Object::Agent(object) => agent_objects.push(object),
             Object::GeneratedHosts(file) => generated_hosts.push(file),
             Object::Unreadable(finding) => findings.push(finding),
         }
@@ -103,8 +109,14 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
     findings.extend(found);
 
     let mut names = Names { builds: &builds, findings, renamed: BTreeSet::new() };
-    let mut objects =
-        Objects { clusters: Vec::new(), hosts: Vec::new(), secrets: Vec::new(), builds: Builds::default(), templates };
+    let mut objects = Objects {
+        clusters: Vec::new(),
+        hosts: Vec::new(),
+        secrets: Vec::new(),
+        builds: Builds::default(),
+        templates,
+        agent_objects,
+    };
     for (origin, metadata, misfit, spec) in clusters {
         let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
         let key = ClusterKey { namespace, name };
@@ -173,6 +185,7 @@ fn interpret(document: Document<'_>) -> Option<Object> {
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(Object::Unreadable(unreadable(&origin, &error, host::KIND))),
         },
+        FLUX_KIND | APPLICATION | APPLICATION_SET => AgentObject::read(&document).map(Object::Agent),
         // Most Secrets are credentials, and not worth the parsing.
         "Secret" if !document.mentions(&SECRET_KEYS) => None,
         // A Secret that cannot be read as one may still be somebody's: a host that needs it says that it misses it.

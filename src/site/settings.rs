@@ -7,6 +7,8 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::gitops::{Argocd, Flux, Hosts};
+use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName};
 use crate::finding::Finding;
 use crate::source::{Files, Place};
@@ -35,6 +37,19 @@ pub struct Settings {
     /// Where the External Secrets Operator finds BMC credentials.
     #[serde(default)]
     pub external_secrets: ExternalSecrets,
+    /// The agent that applies the output. sipgen writes its objects, and hosts bear its safety annotations only;
+    /// without it they bear those of both agents.
+    #[serde(default)]
+    pub gitops: Option<Agent>,
+    /// What the objects for Flux say.
+    #[serde(default)]
+    pub flux: Flux,
+    /// What the objects for Argo CD say.
+    #[serde(default)]
+    pub argocd: Argocd,
+    /// How the labels of declared hosts reach them.
+    #[serde(default)]
+    pub hosts: Hosts,
 }
 
 /// How the inventory is understood.
@@ -115,6 +130,10 @@ impl Default for Settings {
             inventory: Inventory::default(),
             credentials: Credentials::default(),
             external_secrets: ExternalSecrets::default(),
+            gitops: None,
+            flux: Flux::default(),
+            argocd: Argocd::default(),
+            hosts: Hosts::default(),
         }
     }
 }
@@ -136,12 +155,14 @@ impl Settings {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
-        let mut settings: Settings = yaml_serde::from_str(&text).map_err(|error| {
+        let parser = yaml_serde::Deserializer::from_str(&text);
+        let mut settings: Settings = serde_path_to_error::deserialize(parser).map_err(|error| {
+            let (key, error) = (error.path().to_string(), error.into_inner());
             let place = match error.location() {
                 Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
                 None => Place::File(file.clone()),
             };
-            Finding::error(format!("the settings cannot be read: {error}")).at(place)
+            Finding::error(format!("the settings cannot be read: {}", with_key(&error.to_string(), &key))).at(place)
         })?;
         let directories = [("output", Some(&mut settings.output)), ("templates", settings.templates.as_mut())];
         for (name, directory) in directories {
@@ -152,7 +173,31 @@ impl Settings {
                     .help(format!("write `{name}` as a path relative to the repo's root, without `..`"))
             })?;
         }
+        for (name, prefix) in [("flux.path", &mut settings.flux.path), ("argocd.path", &mut settings.argocd.path)] {
+            let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
+            *prefix = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) }.ok_or_else(|| {
+                Finding::error(format!("`{name}: {prefix}` is not a directory inside the agent's source"))
+                    .at(Place::File(file.clone()))
+                    .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
+            })?;
+        }
+        if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
+            return Err(Finding::error("`gitops: argocd` needs `argocd.repoURL`, the URL of this repo")
+                .at(Place::File(file))
+                .help(
+                    "write it as Argo CD knows it, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`",
+                ));
+        }
         Ok(settings)
+    }
+}
+
+/// A parser's message with the whole key that it is about: the parser names the mapping around it.
+fn with_key(message: &str, key: &str) -> String {
+    let around = key.rsplit_once('.').map(|(around, _)| format!("{around}: "));
+    match around.and_then(|around| message.strip_prefix(&around)) {
+        Some(message) => format!("{key}: {message}"),
+        None => message.to_owned(),
     }
 }
 

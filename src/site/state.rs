@@ -47,6 +47,8 @@ pub struct Held {
     pub cluster: ClusterKey,
     /// What for.
     pub role: Role,
+    /// The namespace by which its patch finds the host, or that of its object.
+    pub namespace: Option<String>,
     /// Where the tree says so.
     pub origin: Origin,
 }
@@ -59,7 +61,8 @@ struct Generated {
 #[derive(Deserialize)]
 struct Metadata {
     name: String,
-    namespace: String,
+    #[serde(default)]
+    namespace: Option<String>,
     #[serde(default)]
     labels: BTreeMap<String, Option<String>>,
     #[serde(default)]
@@ -100,7 +103,7 @@ impl State {
                 && below.file_name() != Some(layout::KUSTOMIZATION);
             let file = File {
                 path: below.to_owned(),
-                fingerprint: fingerprint(content),
+                fingerprint: fingerprint(&layout::with_line_feeds(content)),
                 emptied: has_hosts && content.is_empty(),
                 node_ports: if below.file_name() == Some(layout::SERVICE) { node_ports(content) } else { Vec::new() },
             };
@@ -144,7 +147,9 @@ impl State {
 
     /// Whether a file, by its path relative to the output directory, already has this text.
     pub fn has(&self, file: &Utf8Path, text: &str) -> bool {
-        self.fingerprints.get(file).is_some_and(|there| *there == fingerprint(text.as_bytes()))
+        self.fingerprints
+            .get(file)
+            .is_some_and(|there| *there == fingerprint(&layout::with_line_feeds(text.as_bytes())))
     }
 }
 
@@ -173,10 +178,17 @@ fn read_entry(document: &Document<'_>) -> Entry {
         }
     };
     let metadata = generated.metadata;
-    let key = match (metadata.namespace.parse(), metadata.name.parse()) {
-        _ if document.kind() != Some(host::KIND) => return unreadable("it is no BareMetalHost", origin.start()),
-        (Ok(namespace), Ok(name)) => HostKey { namespace, name },
-        _ => return unreadable("its host has no valid name", origin.at(["metadata"])),
+    if document.kind() != Some(host::KIND) {
+        return unreadable("it is no BareMetalHost", origin.start());
+    }
+    // A patch in a component has the namespace of the kustomization that includes it, and a comment says whose it is.
+    let named = document.comments().find_map(layout::host_of_comment);
+    let own = || {
+        let namespace = metadata.namespace.as_ref()?.parse().ok()?;
+        Some(HostKey { namespace, name: metadata.name.parse().ok()? })
+    };
+    let Some(key) = named.filter(|host| host.name.as_str() == metadata.name).or_else(own) else {
+        return unreadable("its host has no valid name", origin.at(["metadata"]));
     };
     if let Some(given_back) = metadata.annotations.get(assignment::GIVEN_BACK) {
         let by = metadata.annotations.get(assignment::GIVEN_BACK_BY).and_then(|by| by.parse().ok());
@@ -184,7 +196,9 @@ fn read_entry(document: &Document<'_>) -> Entry {
     }
     let labels = metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
     match assignment::claim(&labels) {
-        Some(Claim::Cluster(cluster, role)) => Entry::Held(key, Held { cluster, role, origin: origin.clone() }),
+        Some(Claim::Cluster(cluster, role)) => {
+            Entry::Held(key, Held { cluster, role, namespace: metadata.namespace, origin: origin.clone() })
+        }
         Some(Claim::Unclear(_)) => {
             unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"]))
         }

@@ -79,6 +79,11 @@ impl Document<'_> {
         words.iter().any(|word| memchr::memmem::find(self.text().as_bytes(), word.as_bytes()).is_some())
     }
 
+    /// The lines of the text that are comments and begin with it.
+    pub fn comments(&self) -> impl Iterator<Item = &str> {
+        self.text().lines().filter(|line| line.starts_with('#'))
+    }
+
     fn text(&self) -> &str {
         match self.content {
             Content::Yaml(text)

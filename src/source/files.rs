@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::mem;
 use std::string::FromUtf8Error;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
 use walkdir::WalkDir;
 
-use super::git::{GitError, GitFiles};
+use super::git::GitFiles;
+use super::worktree::Worktree;
+use crate::git::GitError;
 
 /// The files of a repo, or of a directory in it, at one time.
 #[derive(Debug)]
@@ -142,67 +145,51 @@ impl Files {
     }
 
     /// All files that can hold resources, relative to the root and sorted: neither those in `.git` or below
-    /// `skip`, nor those that git ignores. Symbolic links are not followed.
+    /// `skip`, nor those that git ignores, nor those of another repo that lies here and is no submodule. Symbolic
+    /// links are not followed.
     ///
     /// A file that git ignores is not in anybody else's clone, so reading it would give everybody else a
     /// different output. A tracked file is read even where a `.gitignore` names it, as git does.
     pub fn files(&self, skip: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
-        let tracked = match &self.kept {
-            Kept::OnDisk => self.tracked()?,
-            Kept::InGit(files) => files.plain().map(Utf8Path::to_owned).collect(),
-        };
-        let wanted = |file: &Utf8PathBuf| is_candidate(file) && !file.starts_with(skip);
-        let mut files: BTreeSet<Utf8PathBuf> = tracked.into_iter().filter(wanted).collect();
-        if let Kept::OnDisk = &self.kept {
-            self.walk(skip, &mut files)?;
+        let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
+        if let Kept::InGit(files) = &self.kept {
+            return Ok(files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect());
         }
+        let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
+        let mut worktree = Worktree::around(&self.root, matters)
+            .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
+        let tracked = mem::take(&mut worktree.tracked);
+        let is_wanted = |file: &Utf8PathBuf| wanted(file) && self.kind(file) == Some(Kind::File);
+        let mut files: BTreeSet<Utf8PathBuf> = tracked.into_iter().filter(is_wanted).collect();
+        self.walk(skip, worktree, &mut files)?;
         Ok(files.into_iter().collect())
     }
 
     /// Adds the candidates that are found on the disk.
-    fn walk(&self, skip: &Utf8Path, files: &mut BTreeSet<Utf8PathBuf>) -> Result<(), ReadError> {
-        let skipped = self.root.join(skip);
+    fn walk(&self, skip: &Utf8Path, worktree: Worktree, files: &mut BTreeSet<Utf8PathBuf>) -> Result<(), ReadError> {
+        let (root, skipped) = (self.root.clone(), self.root.join(skip));
+        let is_foreign = move |entry: &DirEntry| {
+            entry.file_type().is_some_and(|kind| kind.is_dir()) && worktree.is_foreign_repo(&root, entry.path())
+        };
         let walk = WalkBuilder::new(&self.root)
             .hidden(false)
             .ignore(false)
-            .filter_entry(move |entry| entry.file_name() != ".git" && entry.path() != skipped.as_std_path())
+            .filter_entry(move |entry| {
+                entry.file_name() != ".git" && entry.path() != skipped.as_std_path() && !is_foreign(entry)
+            })
             .build();
         for entry in walk {
             let entry = entry.map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
             // A path that is not UTF-8 cannot be named in a manifest, so nothing can refer to it.
             if entry.file_type().is_some_and(|kind| kind.is_file())
                 && let Some(path) = Utf8Path::from_path(entry.path())
-                && is_candidate(path)
+                && may_hold_resources(path)
                 && let Ok(relative) = path.strip_prefix(&self.root)
             {
                 files.insert(relative.to_owned());
             }
         }
         Ok(())
-    }
-
-    /// The files that git tracks and that are there as plain files; none where there is no git repo.
-    fn tracked(&self) -> Result<Vec<Utf8PathBuf>, ReadError> {
-        let repo = match git2::Repository::discover(&self.root) {
-            Ok(repo) => repo,
-            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(self.git_error(&error)),
-        };
-        let index = repo.index().map_err(|error| self.git_error(&error))?;
-        let canonical = |path: &Utf8Path| path.canonicalize_utf8().map_err(|error| ReadError::new(path, error));
-        let Some(workdir) = repo.workdir().and_then(Utf8Path::from_path) else { return Ok(Vec::new()) };
-        let (workdir, root) = (canonical(workdir)?, canonical(&self.root)?);
-        let Ok(prefix) = root.strip_prefix(&workdir) else { return Ok(Vec::new()) };
-        let paths = index.iter().filter_map(|entry| String::from_utf8(entry.path).ok()).map(Utf8PathBuf::from);
-        let below = paths.filter_map(|path| Some(path.strip_prefix(prefix).ok()?.to_owned()));
-        let is_plain =
-            |file: &Utf8PathBuf| fs::symlink_metadata(self.root.join(file)).is_ok_and(|found| found.is_file());
-        Ok(below.filter(|path| is_candidate(path)).filter(is_plain).collect())
-    }
-
-    /// Without git, nobody knows which files are tracked although they are ignored.
-    fn git_error(&self, error: &git2::Error) -> ReadError {
-        ReadError::new(&self.root, io::Error::other(format!("git says: {}", error.message())))
     }
 
     /// All plain files below a directory, relative to the root and sorted; none when there is no such directory.
@@ -254,7 +241,8 @@ impl Kind {
     }
 }
 
-fn is_candidate(path: &Utf8Path) -> bool {
+/// Whether a file can hold resources, by its name.
+pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
     path.extension().is_some_and(|extension| EXTENSIONS.contains(&extension))
         || path.file_name() == Some("Kustomization")
 }

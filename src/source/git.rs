@@ -3,35 +3,32 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use git2::{ObjectType, Oid, Repository, TreeWalkMode, TreeWalkResult};
+use git2::{
+    Commit, ErrorCode, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository, Tree, TreeWalkMode,
+    TreeWalkResult,
+};
 
 use super::files::Kind;
+use super::submodules::{self, GITLINK, NAMES, Submodules};
+use crate::git::{GitError, open};
 
-/// Why git's files cannot be had.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct GitError(String);
-
-impl GitError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
-    }
-}
-
-impl From<git2::Error> for GitError {
-    fn from(error: git2::Error) -> Self {
-        Self(format!("git says: {}", error.message()))
-    }
-}
-
-/// The files of a tree of git, or of its index, below one directory and relative to it.
+/// The files of a tree of git, or of its index, below one directory and relative to it; those of submodules too.
 pub(super) struct GitFiles {
-    // A repository is for one thread at a time.
-    repo: Mutex<Repository>,
-    entries: BTreeMap<Utf8PathBuf, (Kind, Oid)>,
+    /// The repo, and behind it those of its submodules.
+    repos: Vec<Blobs>,
+    entries: BTreeMap<Utf8PathBuf, Entry>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    kind: Kind,
+    id: Oid,
+    /// Which of the repos has it.
+    repo: usize,
 }
 
 impl fmt::Debug for GitFiles {
@@ -48,40 +45,85 @@ const LINK: u32 = 0o120_000;
 impl GitFiles {
     /// What is staged, below a directory of a worktree.
     pub(super) fn staged(root: &Utf8Path) -> Result<Self, GitError> {
-        let (repo, prefix) = open(root)?;
-        let index = repo.index()?;
+        let opened = open::expect(root)?;
+        opened.workdir()?;
+        let index = opened.index()?;
         if index.has_conflicts() {
             return Err(GitError::new("git's index has conflicts: resolve them first, `git status` names them"));
         }
-        let mut entries = BTreeMap::new();
-        for entry in index.iter() {
-            add(&mut entries, &prefix, &entry.path, entry.mode, entry.id);
-        }
-        Ok(Self { repo: Mutex::new(repo), entries })
+        // What `git add --intent-to-add` names is to be staged some day; its content is not.
+        let is_staged =
+            |entry: &IndexEntry| !IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_intent_to_add();
+        let entries = index.iter().filter(is_staged).map(|entry| (entry.path, entry.mode, entry.id));
+        Self::gather(opened.repo, opened.prefix, entries.collect())
     }
 
     /// What a revision has, below a directory of a repo.
     pub(super) fn at_revision(root: &Utf8Path, revision: &str) -> Result<Self, GitError> {
-        let (repo, prefix) = open(root)?;
-        let mut entries = BTreeMap::new();
-        let tree = repo
-            .revparse_single(revision)
-            .and_then(|object| object.peel_to_tree())
-            .map_err(|error| no_such_revision(&repo, revision, &error))?;
-        tree.walk(TreeWalkMode::PreOrder, |directory, entry| {
-            if entry.kind() != Some(ObjectType::Tree) {
-                let path = [directory.as_bytes(), entry.name_bytes()].concat();
-                add(&mut entries, &prefix, &path, entry.filemode().cast_unsigned(), entry.id());
+        let opened = open::expect(root)?;
+        let tree = opened.repo.revparse_single(revision).and_then(|object| object.peel_to_tree());
+        let entries =
+            tree.map_err(|error| no_such_revision(&opened.repo, revision, &error)).and_then(|tree| blobs(&tree))?;
+        Self::gather(opened.repo, opened.prefix, entries)
+    }
+
+    fn gather(repo: Repository, prefix: Utf8PathBuf, entries: Vec<Listed>) -> Result<Self, GitError> {
+        let mut files = Self { repos: Vec::new(), entries: BTreeMap::new() };
+        files.add(repo, &prefix, Utf8Path::new(""), entries)?;
+        Ok(files)
+    }
+
+    /// Adds entries of a repo that lies at `at` in the outermost one, unless they lie outside of `prefix`. A path that
+    /// is not UTF-8 is none that a manifest can name.
+    fn add(
+        &mut self,
+        repo: Repository,
+        prefix: &Utf8Path,
+        at: &Utf8Path,
+        entries: Vec<Listed>,
+    ) -> Result<(), GitError> {
+        let number = self.repos.len();
+        let names = entries.iter().find(|(path, ..)| path == NAMES.as_bytes()).map(|(.., id)| *id);
+        let mut links = Vec::new();
+        for (path, mode, id) in entries {
+            let Ok(path) = String::from_utf8(path).map(Utf8PathBuf::from) else { continue };
+            let full = at.join(&path);
+            let Ok(below) = full.strip_prefix(prefix) else { continue };
+            let kind = match mode & KIND {
+                PLAIN => Kind::File,
+                LINK => Kind::Link,
+                GITLINK => {
+                    links.push((path, id));
+                    Kind::Directory
+                }
+                _ => Kind::Other,
+            };
+            self.entries.insert(below.to_owned(), Entry { kind, id, repo: number });
+        }
+        let mut found = Vec::new();
+        if !links.is_empty() {
+            let names = names.map(|id| Ok::<_, GitError>(repo.find_blob(id)?.content().to_vec())).transpose()?;
+            let submodules = Submodules::read(&names.unwrap_or_default())?;
+            for (path, commit) in links {
+                match submodules.open(&repo, &path) {
+                    Some(submodule) => found.push((submodule, at.join(&path), commit)),
+                    None if submodules.wants(&repo, &path) => return Err(submodules::missing(&at.join(&path))),
+                    None => {}
+                }
             }
-            TreeWalkResult::Ok
-        })?;
-        drop(tree);
-        Ok(Self { repo: Mutex::new(repo), entries })
+        }
+        self.repos.push(Blobs::of(repo));
+        for (submodule, at, commit) in found {
+            let tree = submodule.find_commit(commit).and_then(|commit: Commit<'_>| commit.tree());
+            let entries = tree.map_err(|_| not_fetched(&at, commit)).and_then(|tree| blobs(&tree))?;
+            self.add(submodule, prefix, &at, entries)?;
+        }
+        Ok(())
     }
 
     pub(super) fn kind(&self, path: &Utf8Path) -> Option<Kind> {
         match self.entries.get(path) {
-            Some((kind, _)) => Some(*kind),
+            Some(entry) => Some(entry.kind),
             None => self.is_directory(path).then_some(Kind::Directory),
         }
     }
@@ -94,36 +136,66 @@ impl GitFiles {
     }
 
     pub(super) fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
-        let (_, id) = self.entries.get(file).ok_or(io::ErrorKind::NotFound)?;
-        let repo = self.repo.lock().unwrap_or_else(PoisonError::into_inner);
-        let blob = repo.find_blob(*id).map_err(|error| io::Error::other(format!("git says: {}", error.message())))?;
-        Ok(blob.content().to_vec())
+        let Entry { id, repo, .. } = self.entries.get(file).ok_or(io::ErrorKind::NotFound)?;
+        self.repos[*repo].content(*id).map_err(io::Error::other)
     }
 
     /// All plain files.
     pub(super) fn plain(&self) -> impl Iterator<Item = &Utf8Path> {
-        self.entries.iter().filter(|(_, (kind, _))| *kind == Kind::File).map(|(path, _)| path.as_path())
+        self.entries.iter().filter(|(_, entry)| entry.kind == Kind::File).map(|(path, _)| path.as_path())
     }
 
     /// Everything below a directory, directories excepted.
     pub(super) fn below(&self, directory: &Utf8Path) -> Vec<(Utf8PathBuf, Kind)> {
         let from = self.entries.range(directory.to_owned()..);
         let below = from.take_while(|(path, _)| path.starts_with(directory)).filter(|(path, _)| *path != directory);
-        below.map(|(path, (kind, _))| (path.clone(), *kind)).collect()
+        below.map(|(path, entry)| (path.clone(), entry.kind)).collect()
     }
 }
 
-/// Opens the repo around a directory, and says where in the repo's files that directory is.
-fn open(root: &Utf8Path) -> Result<(Repository, Utf8PathBuf), GitError> {
-    let repo = Repository::discover(root)?;
-    let Some(workdir) = repo.workdir() else { return Ok((repo, Utf8PathBuf::new())) };
-    let canonical = |path: &Utf8Path| {
-        path.canonicalize_utf8().map_err(|error| GitError::new(format!("cannot read {path}: {error}")))
-    };
-    let workdir = Utf8Path::from_path(workdir).ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
-    let prefix = canonical(root)?.strip_prefix(canonical(workdir)?).map(Utf8Path::to_owned);
-    let prefix = prefix.map_err(|_| GitError::new(format!("{root} is not in the worktree of its git repo")))?;
-    Ok((repo, prefix))
+/// The contents in a repo. A repository is for one thread at a time, so each thread that reads has its own.
+struct Blobs {
+    path: PathBuf,
+    spare: Mutex<Vec<Repository>>,
+}
+
+impl Blobs {
+    fn of(repo: Repository) -> Self {
+        Self { path: repo.path().to_owned(), spare: Mutex::new(vec![repo]) }
+    }
+
+    fn content(&self, id: Oid) -> Result<Vec<u8>, GitError> {
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let repo = spare().pop();
+        let repo = repo.map_or_else(|| Repository::open(&self.path), Ok)?;
+        let content = repo.find_blob(id).map(|blob| blob.content().to_vec());
+        let is_partial =
+            || repo.config().is_ok_and(|config| config.get_string("remote.origin.partialclonefilter").is_ok());
+        let content = content.map_err(|error| match error.code() {
+            ErrorCode::NotFound if is_partial() => GitError::new(
+                "this is a partial clone, and the file's content has not been fetched; say `git fetch --refetch --no-filter`",
+            ),
+            _ => error.into(),
+        });
+        spare().push(repo);
+        content
+    }
+}
+
+/// An entry as git lists it: path, mode and id.
+type Listed = (Vec<u8>, u32, Oid);
+
+/// All that a tree has, however deep.
+fn blobs(tree: &Tree<'_>) -> Result<Vec<Listed>, GitError> {
+    let mut entries = Vec::new();
+    tree.walk(TreeWalkMode::PreOrder, |directory, entry| {
+        if entry.kind() != Some(ObjectType::Tree) {
+            let path = [directory.as_bytes(), entry.name_bytes()].concat();
+            entries.push((path, entry.filemode().cast_unsigned(), entry.id()));
+        }
+        TreeWalkResult::Ok
+    })?;
+    Ok(entries)
 }
 
 /// Says what to do about a revision that cannot be found.
@@ -139,17 +211,9 @@ fn no_such_revision(repo: &Repository, revision: &str, error: &git2::Error) -> G
     GitError::new(format!("there is no revision `{revision}` here ({}): {help}", error.message()))
 }
 
-/// Adds an entry, unless it lies outside of `prefix`. A path that is not UTF-8 is none that a manifest can name.
-fn add(entries: &mut BTreeMap<Utf8PathBuf, (Kind, Oid)>, prefix: &Utf8Path, path: &[u8], mode: u32, id: Oid) {
-    let kind = match mode & KIND {
-        PLAIN => Kind::File,
-        LINK => Kind::Link,
-        // A submodule.
-        _ => Kind::Directory,
-    };
-    if let Ok(path) = std::str::from_utf8(path)
-        && let Ok(below) = Utf8Path::new(path).strip_prefix(prefix)
-    {
-        entries.insert(below.to_owned(), (kind, id));
-    }
+fn not_fetched(submodule: &Utf8Path, commit: Oid) -> GitError {
+    GitError::new(format!(
+        "the submodule {submodule} is recorded at {commit}, which has not been fetched; say \
+         `git -C {submodule} fetch origin {commit}`"
+    ))
 }

@@ -1,6 +1,7 @@
 //! Where documents come from: the files of a repo, cut into documents, each with the place it came from.
 //!
-//! * `files`: the files there are, on the disk or in git; `git` reads those of a revision and those that are staged.
+//! * `files`: the files there are, on the disk or in git; `git` reads those of a revision and those that are staged,
+//!   `worktree` asks git about those on the disk, and `submodules` finds the repos within a repo.
 //! * `scan`: hands each document of some files to its reader, in parallel.
 //! * `split`: cuts a file's text into documents and lists into their items, without parsing.
 //! * `document`: one document, and how it is parsed.
@@ -14,11 +15,15 @@ mod git;
 pub mod position;
 pub mod scan;
 mod split;
+mod submodules;
 pub mod texts;
+mod worktree;
 
 pub use document::{Document, ParseError};
+pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError};
-pub use git::GitError;
 pub use position::{Origin, Place, Position, Step};
 pub use scan::{FirstLook, mentions};
 pub use texts::Texts;
+
+pub use crate::git::GitError;

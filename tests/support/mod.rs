@@ -289,7 +289,7 @@ pub fn fixture_names() -> Vec<String> {
     names
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     for entry in WalkDir::new(from).min_depth(1) {
         let entry = entry.unwrap();
         let target = to.join(entry.path().strip_prefix(from).unwrap());
@@ -318,6 +318,11 @@ pub fn tool(name: &str) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
     command
+}
+
+/// A real program of a Python package that `tests/tools/install` has installed.
+pub fn python_tool(name: &str) -> Command {
+    Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin").join(name))
 }
 
 /// Runs a real program; one that is missing is a failure that says what to do.

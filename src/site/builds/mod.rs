@@ -1,7 +1,10 @@
 //! Which files a `kustomize build` of the repo reaches, from where, and with which namespace.
 //!
 //! kustomize itself is not called: it takes minutes on an inventory of thousands of hosts. What decides
-//! reach and namespace is little, and is modelled here; a fixture's build by the real kustomize is the test.
+//! reach and namespace is little, and is modelled here; a fixture's build by the real kustomize is the test. `levels`
+//! looks at builds from a kustomization within.
+
+mod levels;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -12,12 +15,15 @@ use crate::api::kustomization::{Kustomization, Patch};
 use crate::finding::Finding;
 use crate::source::{Origin, Place};
 
+pub use levels::{Among, Listing};
+
 /// All builds of a repo: its outermost kustomizations and what they reach.
 #[derive(Debug, Default)]
 pub struct Builds {
     roots: Vec<Root>,
     reached: HashMap<Utf8PathBuf, Vec<Reach>>,
     patches: BTreeSet<Utf8PathBuf>,
+    nodes: BTreeMap<Utf8PathBuf, Node>,
 }
 
 /// An outermost kustomization: no other one of the repo has it among its resources.
@@ -40,7 +46,9 @@ pub struct Reach {
     pub renamed_by: Option<Arc<Utf8Path>>,
 }
 
+#[derive(Debug)]
 struct Node {
+    origin: Origin,
     file: Arc<Utf8Path>,
     kustomization: Kustomization,
     resources: Vec<Utf8PathBuf>,
@@ -49,6 +57,11 @@ struct Node {
 }
 
 impl Node {
+    /// Whether it works only inside another build.
+    fn is_component(&self) -> bool {
+        self.kustomization.kind.as_deref() == Some("Component")
+    }
+
     /// What it lists, directories and files alike.
     fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
         self.resources.iter().chain(&self.components)
@@ -98,7 +111,7 @@ impl Builds {
             let patch_paths = kustomization.patches.iter().flatten().filter_map(Patch::path);
             let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
             patches.extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
-            let node = Node { file: origin.file.clone(), kustomization, resources, components };
+            let node = Node { origin: origin.clone(), file: origin.file.clone(), kustomization, resources, components };
             if let Some(other) = nodes.insert(directory, node) {
                 findings.push(
                     Finding::error("there are two kustomizations in one directory, which kustomize refuses")
@@ -113,53 +126,22 @@ impl Builds {
             nodes.values().flat_map(Node::listed).filter(|path| nodes.contains_key(*path)).collect();
         let mut builds = Builds { patches, ..Builds::default() };
         for (directory, node) in &nodes {
-            // A component works only inside another build.
-            let is_component = node.kustomization.kind.as_deref() == Some("Component");
-            if inner.contains(directory) || is_component {
+            if inner.contains(directory) || node.is_component() {
                 continue;
             }
             let root = builds.roots.len();
             builds.roots.push(Root { directory: directory.clone(), file: node.file.clone() });
-            builds.walk(&nodes, directory, Reach { root, namespace: None, renamed_by: None });
+            let mut reach = Reach { root, namespace: None, renamed_by: None };
+            reach.transform_by(node);
+            walk(&nodes, children(&nodes, node, usize::MAX, reach), &mut builds.reached);
         }
         findings.extend(cycles(&nodes).into_iter().map(|node| {
             Finding::error(format!("{} has itself among its resources, directly or through others", node.file))
                 .at(Place::File(node.file.clone()))
                 .help("kustomize cannot build a cycle; remove one of the references")
         }));
+        builds.nodes = nodes;
         (builds, findings)
-    }
-
-    /// Goes down from a kustomization. An outer namespace wins over an inner one, as in kustomize, where the
-    /// outer transformer runs last. A directory is entered once for every different thing that happens to it on
-    /// the way, however many ways there are, and so cycles end.
-    fn walk(&mut self, nodes: &BTreeMap<Utf8PathBuf, Node>, directory: &Utf8PathBuf, reach: Reach) {
-        let mut entered: HashSet<(&Utf8PathBuf, Reach)> = HashSet::new();
-        let mut pending = vec![(directory, reach)];
-        while let Some((directory, mut reach)) = pending.pop() {
-            let Some(node) = nodes.get(directory) else { continue };
-            reach.transform_by(node);
-            // Components run one after the other, each on what is there by then: the last one to give a namespace
-            // wins, and what a component brings is seen by itself and those behind it.
-            let mut next: Vec<(&Utf8PathBuf, Reach)> = Vec::new();
-            for component in node.components.iter().rev() {
-                next.push((component, reach.clone()));
-                reach.transform_by_components(nodes, component);
-            }
-            next.extend(node.resources.iter().map(|resource| (resource, reach.clone())));
-            for (resource, reach) in next {
-                if nodes.contains_key(resource) {
-                    if entered.insert((resource, reach.clone())) {
-                        pending.push((resource, reach));
-                    }
-                    continue;
-                }
-                let reached = self.reached.entry(resource.clone()).or_default();
-                if !reached.contains(&reach) {
-                    reached.push(reach);
-                }
-            }
-        }
     }
 
     /// The ways in which builds reach a file; none when no build does.
@@ -172,9 +154,59 @@ impl Builds {
         &self.roots[index]
     }
 
+    /// Whether there is a kustomization in a directory.
+    pub fn has_kustomization(&self, directory: &Utf8Path) -> bool {
+        self.nodes.contains_key(directory)
+    }
+
     /// Whether a file is a patch, which looks like an object but is none.
     pub fn is_patch(&self, file: &Utf8Path) -> bool {
         self.patches.contains(file) && self.reach(file).is_empty()
+    }
+}
+
+/// What a kustomization lists, each with what happens to it on the way in: its components run one after the other, each
+/// on what is there by then. The last one to give a namespace wins, and what a component brings is seen by itself and
+/// those behind it. Of the components the first ones count.
+fn children<'a>(
+    nodes: &'a BTreeMap<Utf8PathBuf, Node>,
+    node: &'a Node,
+    components: usize,
+    mut reach: Reach,
+) -> Vec<(&'a Utf8PathBuf, Reach)> {
+    let mut children = Vec::new();
+    for component in node.components.iter().take(components).rev() {
+        children.push((component, reach.clone()));
+        reach.transform_by_components(nodes, component);
+    }
+    children.extend(node.resources.iter().map(|resource| (resource, reach.clone())));
+    children
+}
+
+/// Goes down from what a kustomization lists. An outer namespace wins over an inner one, as in kustomize, where the
+/// outer transformer runs last. A directory is entered once for every different thing that happens to it on the way,
+/// however many ways there are, and so cycles end.
+fn walk<'a>(
+    nodes: &'a BTreeMap<Utf8PathBuf, Node>,
+    listed: Vec<(&'a Utf8PathBuf, Reach)>,
+    reached: &mut HashMap<Utf8PathBuf, Vec<Reach>>,
+) {
+    let mut entered: HashSet<(&Utf8PathBuf, Reach)> = HashSet::new();
+    let mut pending = listed;
+    while let Some((path, mut reach)) = pending.pop() {
+        match nodes.get(path) {
+            Some(_) if !entered.insert((path, reach.clone())) => {}
+            Some(node) => {
+                reach.transform_by(node);
+                pending.extend(children(nodes, node, usize::MAX, reach));
+            }
+            None => {
+                let ways = reached.entry(path.clone()).or_default();
+                if !ways.contains(&reach) {
+                    ways.push(reach);
+                }
+            }
+        }
     }
 }
 

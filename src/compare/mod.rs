@@ -1,4 +1,8 @@
-//! What has to change on the disk for the output directory to hold the rendered tree.
+//! What has to change for the output directory to hold the rendered tree.
+//!
+//! * `worktree`: what of changes to git's index is still to be done on the disk.
+
+mod worktree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +16,13 @@ use crate::render::Tree;
 use crate::site::State;
 use crate::source::{Files, Kind, Place, ReadError};
 
+pub use worktree::in_worktree;
+
 /// How the names of files begin and end that are being written; only a killed run leaves one behind.
 pub(crate) const STAGED: (&str, &str) = (".sipgen-", ".tmp");
+
+/// What a file is that is not ours.
+const UNMARKED: &str = "a file without sipgen's first line";
 
 /// How many foreign files a warning names.
 const FOREIGN_SHOWN: usize = 5;
@@ -47,6 +56,16 @@ pub enum Change {
         /// The text on the disk.
         before: String,
     },
+}
+
+impl Change {
+    /// Whether nothing changes but the comment that says from which file it was made.
+    pub fn is_in_mark_only(&self) -> bool {
+        match self {
+            Change::Update { before, after } => layout::differ_in_mark_only(before, after),
+            Change::Create { .. } | Change::Delete { .. } => false,
+        }
+    }
 }
 
 impl Changes {
@@ -124,15 +143,16 @@ pub fn compare(
         }
         let content = repo.read(&full)?;
         let ours = layout::is_ours(&content);
+        let content = layout::with_line_feeds(&content);
         Ok(match tree.get(path) {
-            Some(after) if after.as_bytes() == content => Found::Unchanged,
+            Some(after) if layout::with_line_feeds(after.as_bytes()) == content => Found::Unchanged,
             // An empty file is what a crash of the machine may leave of ours.
             Some(after) if ours || content.is_empty() => {
-                Found::Changed(full, Change::Update { before: lossy(content), after: after.clone() })
+                Found::Changed(full, Change::Update { before: lossy(&content), after: after.clone() })
             }
-            Some(_) => Found::InTheWay(full, "a file without sipgen's first line"),
+            Some(_) => Found::InTheWay(full, UNMARKED),
             None if ours && with_kept.contains(path) => Found::Unchanged,
-            None if ours => Found::Changed(full, Change::Delete { before: lossy(content) }),
+            None if ours => Found::Changed(full, Change::Delete { before: lossy(&content) }),
             None => Found::Foreign(full),
         })
     };
@@ -180,8 +200,8 @@ fn entries(repo: &Files, output: &Utf8Path, tree: &Tree) -> Result<Vec<(Utf8Path
     Ok(entries.filter(|(path, kind)| *kind != Kind::Directory || tree.contains_key(path)).collect())
 }
 
-fn lossy(content: Vec<u8>) -> String {
-    String::from_utf8(content).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+fn lossy(content: &[u8]) -> String {
+    String::from_utf8_lossy(content).into_owned()
 }
 
 fn in_the_way(path: &Utf8Path, what: &str) -> Finding {

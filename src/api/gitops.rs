@@ -1,0 +1,187 @@
+//! What tells Flux and Argo CD which directories to apply: the part of it that decides which hosts they reach.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The agent that applies what is in git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Agent {
+    /// Flux, by its Kustomizations.
+    Flux,
+    /// Argo CD, by its Applications.
+    Argocd,
+}
+
+/// The API group of Flux's Kustomizations, which share their kind with the files of kustomize.
+pub const FLUX_GROUP: &str = "kustomize.toolkit.fluxcd.io";
+/// The API group and version of those that we write.
+pub const FLUX_API_VERSION: &str = "kustomize.toolkit.fluxcd.io/v1";
+/// Their kind.
+pub const FLUX_KIND: &str = "Kustomization";
+/// The API group of Argo CD.
+pub const ARGOCD_GROUP: &str = "argoproj.io";
+/// The API group and version of the Applications that we write.
+pub const ARGOCD_API_VERSION: &str = "argoproj.io/v1alpha1";
+/// What Argo CD applies.
+pub const APPLICATION: &str = "Application";
+/// What makes Applications.
+pub const APPLICATION_SET: &str = "ApplicationSet";
+
+/// The name of an agent's object.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Named {
+    /// Its own name; empty where it has none.
+    #[serde(default)]
+    pub name: String,
+    /// Its namespace, before any kustomization.
+    #[serde(default)]
+    pub namespace: Option<String>,
+}
+
+/// A Kustomization of Flux.
+#[derive(Debug, Clone, Deserialize)]
+pub struct FluxKustomization {
+    /// Its name.
+    #[serde(default)]
+    pub metadata: Named,
+    /// What is applied.
+    pub spec: FluxKustomizationSpec,
+}
+
+/// What a Kustomization of Flux applies.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FluxKustomizationSpec {
+    /// The directory in its source; the source's root without one.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// The namespace that everything gets.
+    #[serde(default)]
+    pub target_namespace: Option<String>,
+}
+
+/// An Application of Argo CD.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Application {
+    /// Its name.
+    #[serde(default)]
+    pub metadata: Named,
+    /// What is applied.
+    pub spec: ApplicationSpec,
+}
+
+/// What an Application applies: one source, or several.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ApplicationSpec {
+    /// The only source.
+    #[serde(default)]
+    pub source: Option<ApplicationSource>,
+    /// Several sources.
+    #[serde(default)]
+    pub sources: Option<Vec<ApplicationSource>>,
+}
+
+/// A directory that an Application applies.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ApplicationSource {
+    /// The directory in its repo; none for Helm charts from elsewhere.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// How a directory without kustomization is read.
+    #[serde(default)]
+    pub directory: Option<DirectorySource>,
+    /// What is added to a kustomization.
+    #[serde(default)]
+    pub kustomize: Option<KustomizeSource>,
+}
+
+/// How a directory without kustomization is read.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct DirectorySource {
+    /// Whether the directories below it count.
+    #[serde(default)]
+    pub recurse: bool,
+    /// A glob that files must match.
+    #[serde(default)]
+    pub include: Option<String>,
+    /// A glob that files must not match.
+    #[serde(default)]
+    pub exclude: Option<String>,
+}
+
+/// What an Application adds to a kustomization.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct KustomizeSource {
+    /// The namespace that everything gets.
+    #[serde(default)]
+    pub namespace: Option<String>,
+}
+
+/// An ApplicationSet of Argo CD.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ApplicationSet {
+    /// Its name.
+    #[serde(default)]
+    pub metadata: Named,
+    /// What makes Applications, and of which form.
+    pub spec: ApplicationSetSpec,
+}
+
+/// What makes Applications, and of which form.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ApplicationSetSpec {
+    /// Where parameters come from.
+    #[serde(default)]
+    pub generators: Vec<Generator>,
+    /// An Application with parameters in it.
+    pub template: ApplicationTemplate,
+}
+
+/// An Application with parameters in it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ApplicationTemplate {
+    /// What is applied.
+    #[serde(default)]
+    pub spec: ApplicationSpec,
+}
+
+/// A generator of parameters; of those that there are, the one that names directories of a repo.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Generator {
+    /// The directories of a repo.
+    #[serde(default)]
+    pub git: Option<GitGenerator>,
+    /// Generators whose parameters are combined.
+    #[serde(default)]
+    pub matrix: Option<Generators>,
+    /// Generators whose parameters are merged.
+    #[serde(default)]
+    pub merge: Option<Generators>,
+}
+
+/// Generators in another one.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Generators {
+    /// They.
+    #[serde(default)]
+    pub generators: Vec<Generator>,
+}
+
+/// The directories of a repo that match.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct GitGenerator {
+    /// Globs of directories.
+    #[serde(default)]
+    pub directories: Vec<GitDirectory>,
+}
+
+/// A glob of directories.
+#[derive(Debug, Clone, Deserialize)]
+pub struct GitDirectory {
+    /// The glob, as Go's `path.Match` has them.
+    pub path: String,
+    /// Whether what matches is left out.
+    #[serde(default)]
+    pub exclude: bool,
+}

@@ -1,0 +1,56 @@
+//! `--commit` and `--branch` of `sipgen generate`.
+
+use sipgen::compare::Change;
+use sipgen::finding::counted;
+use sipgen::git::{Committed, Committer, Content, Differs, Inputs};
+use sipgen::review::{Before, Review};
+use sipgen::source::Files;
+use sipgen::{Generated, report};
+
+use super::{Failure, say};
+
+/// A commit of what a run has generated.
+pub(super) struct Commit {
+    committer: Committer,
+    content: Content,
+}
+
+impl Commit {
+    /// Works out what is to be committed of what was generated from `files`.
+    pub(super) fn new(committer: Committer, generated: &Generated, files: &Files) -> Result<Self, Failure> {
+        let content = committer.content(&generated.site.settings.output, &generated.output(files)?)?;
+        Ok(Self { committer, content })
+    }
+
+    /// Whether nothing would change but the comments that say what files were made from: not worth a commit, and not
+    /// worth a file that is to be committed some day.
+    pub(super) fn is_idle(&self, generated: &Generated) -> bool {
+        let changes = generated.changes.iter().flat_map(|changes| changes.files.values());
+        self.content.differs() == Differs::InMarksOnly && changes.into_iter().all(Change::is_in_mark_only)
+    }
+
+    /// Commits what is worth a commit, and says what came of it.
+    pub(super) fn carry_out(self, generated: &Generated, staged: bool) -> Result<(), Failure> {
+        match self.content.differs() {
+            Differs::Not => say("no commit: the generated files are committed already\n"),
+            Differs::InMarksOnly => {
+                say("no commit: only the comments that say what files were made from would change\n")
+            }
+            Differs::Really => {
+                let settings = &generated.site.settings;
+                let inputs = Inputs { output: &settings.output, templates: settings.templates.as_deref(), staged };
+                let Committed { id, branch } =
+                    self.committer.commit(&self.content, &message(&self.content, generated), inputs)?;
+                let place = branch.map_or("a detached HEAD".to_owned(), |branch| format!("branch {branch}"));
+                say(format_args!("committed {} as {id} on {place}\n", counted(self.content.paths().len(), "file")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the commit says of itself.
+fn message(content: &Content, generated: &Generated) -> String {
+    let before = Before { clusters: content.clusters(), inventory: None, output: None };
+    report::commit_message(&Review::between(&content.changes(), &before, &generated.site))
+}

@@ -1,0 +1,28 @@
+//! `sipgen completions`: what a shell needs to complete sipgen's arguments.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::{Failure, Outcome, print};
+
+const EXAMPLES: &str = "\
+Examples:
+  source <(sipgen completions bash)                                         in ~/.bashrc
+  sipgen completions zsh > ~/.zfunc/_sipgen                                 with ~/.zfunc in fpath
+  sipgen completions fish > ~/.config/fish/completions/sipgen.fish";
+
+/// Print the completions for a shell
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut super::Arguments::command(), "sipgen", &mut script);
+    print(String::from_utf8(script)?);
+    Ok(Outcome::Yes)
+}

@@ -1,0 +1,49 @@
+//! What of the changes to git's index is still to be done in the worktree.
+
+use camino::Utf8Path;
+
+use super::{Change, Changes, UNMARKED, in_the_way, obstacle_above};
+use crate::finding::Finding;
+use crate::layout;
+use crate::source::{Files, Kind, ReadError};
+
+/// Those of the changes, which `staged` files need, that files on the disk need too. Files that are right already are
+/// not written again, files that git's index knows nothing of are left alone, and other people's are in the way.
+///
+/// # Errors
+///
+/// When a file cannot be read.
+pub fn in_worktree(disk: &Files, output: &Utf8Path, staged: &Changes) -> Result<(Changes, Vec<Finding>), ReadError> {
+    let (mut changes, mut findings) = (Changes::default(), Vec::new());
+    for (path, change) in &staged.files {
+        let after = match change {
+            Change::Create { after } | Change::Update { after, .. } => Some(after),
+            Change::Delete { .. } => None,
+        };
+        let obstacle = obstacle_above(disk, path.parent().unwrap_or(output));
+        match (obstacle, disk.kind(path), after) {
+            (Some((obstacle, what)), _, Some(_)) => findings.push(in_the_way(&obstacle, what)),
+            (None, Some(Kind::File), _) => {
+                let content = disk.read(path)?;
+                let text = layout::with_line_feeds(&content);
+                let is_ours = layout::is_ours(&content) || content.is_empty();
+                match after {
+                    Some(after) if layout::with_line_feeds(after.as_bytes()) == text => {}
+                    Some(_) if !is_ours => findings.push(in_the_way(path, UNMARKED)),
+                    None if !is_ours => {}
+                    _ => {
+                        changes.files.insert(path.clone(), change.clone());
+                    }
+                }
+            }
+            (None, Some(_), Some(_)) => findings.push(in_the_way(path, "no plain file")),
+            (None, None, Some(_)) => {
+                changes.files.insert(path.clone(), change.clone());
+            }
+            // What is to go, and is not there.
+            (_, _, None) => {}
+        }
+    }
+    findings.dedup();
+    Ok((changes, findings))
+}

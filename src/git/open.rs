@@ -1,0 +1,163 @@
+//! Opens repos and their index as git itself does: hooks are run with variables that say which they are.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use git2::{ErrorCode, Index, Repository};
+
+use super::GitError;
+
+/// The variables by which git tells a hook, or a user tells git, which repo and which index are meant.
+const VARIABLES: [&str; 4] = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
+const INDEX_FILE: &str = "GIT_INDEX_FILE";
+
+/// A repo, and where in its files a directory is.
+pub(crate) struct Opened {
+    pub(crate) repo: Repository,
+    /// The directory, relative to the worktree; empty in a bare repo.
+    pub(crate) prefix: Utf8PathBuf,
+    /// Whether the environment says something about this repo.
+    of_environment: bool,
+}
+
+/// Opens the repo around a directory; none where there is no repo.
+pub(crate) fn open(root: &Utf8Path) -> Result<Option<Opened>, GitError> {
+    let found = match Repository::discover(root) {
+        Ok(repo) => Some(repo),
+        Err(error) if error.code() == ErrorCode::NotFound => None,
+        Err(error) if error.code() == ErrorCode::Owner => return Err(foreign(root)),
+        Err(error) => return Err(error.into()),
+    };
+    let (repo, of_environment) = match (of_environment(root, found.as_ref()), found) {
+        (Some(repo), _) => (repo, true),
+        (None, Some(repo)) => (repo, false),
+        (None, None) => return Ok(None),
+    };
+    let prefix = prefix(&repo, root)?;
+    Ok(Some(Opened { repo, prefix, of_environment }))
+}
+
+/// A git repo, as far as commands ask where they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Around {
+    /// The top of its worktree; none in a bare repo.
+    pub top: Option<Utf8PathBuf>,
+    /// The repo's own directory.
+    pub directory: Utf8PathBuf,
+    /// Where in the worktree the directory is that was asked about.
+    pub place: Utf8PathBuf,
+    /// The URL that it is fetched from.
+    pub remote: Option<String>,
+}
+
+/// The git repo around a directory, if there is one.
+///
+/// # Errors
+///
+/// When it cannot be opened, or has a path that is not UTF-8.
+pub fn around(directory: &Utf8Path) -> Result<Option<Around>, GitError> {
+    let Some(Opened { repo, prefix, .. }) = open(directory)? else { return Ok(None) };
+    let in_utf8 = |path: &Path| {
+        let path = Utf8Path::from_path(path).map(Utf8Path::to_owned);
+        path.ok_or_else(|| GitError::new("the repo's path is not UTF-8"))
+    };
+    let top = repo.workdir().map(in_utf8).transpose()?;
+    Ok(Some(Around { top, directory: in_utf8(repo.path())?, place: prefix, remote: remote(&repo) }))
+}
+
+fn remote(repo: &Repository) -> Option<String> {
+    let origin = repo.find_remote("origin").or_else(|_| {
+        let remotes = repo.remotes()?;
+        let only = remotes.iter().flatten().flatten().next().unwrap_or_default();
+        repo.find_remote(only)
+    });
+    Some(origin.ok()?.url().ok()?.to_owned())
+}
+
+/// Opens the repo around a directory that must be in one.
+pub(crate) fn expect(root: &Utf8Path) -> Result<Opened, GitError> {
+    open(root)?.ok_or_else(|| GitError::new(format!("there is no git repo around {root}")))
+}
+
+impl Opened {
+    /// The index: the one that the environment names, if it names one for this repo. `git commit -a` and
+    /// `git commit FILE` run hooks with an index of what they will commit.
+    pub(crate) fn index(&self) -> Result<Index, GitError> {
+        let opened = match self.index_of_environment() {
+            Some(path) => Index::open(&path),
+            None => self.repo.index(),
+        };
+        opened.map_err(unreadable_index)
+    }
+
+    /// The file of the index that the environment names for this repo. It is relative to the worktree's top, where
+    /// git runs hooks.
+    pub(crate) fn index_of_environment(&self) -> Option<PathBuf> {
+        let file = env::var_os(INDEX_FILE).filter(|_| self.of_environment)?;
+        Some(self.repo.workdir().unwrap_or(Path::new("")).join(file))
+    }
+
+    /// The repo's own directory, if only the environment says where that is.
+    pub(super) fn named_by_environment(&self) -> Option<&Path> {
+        let is_found = || self.repo.workdir().is_some_and(|top| Repository::discover(top).is_ok());
+        (self.of_environment && !is_found()).then(|| self.repo.path())
+    }
+
+    /// The worktree's top.
+    pub(crate) fn workdir(&self) -> Result<&Path, GitError> {
+        self.repo.workdir().ok_or_else(|| {
+            GitError::new(format!("{} is a bare repo, without a worktree and an index", self.repo.path().display()))
+        })
+    }
+}
+
+/// The repo that the environment names, if that is the one around `root`: a hook may work in another repo, too.
+fn of_environment(root: &Utf8Path, found: Option<&Repository>) -> Option<Repository> {
+    if VARIABLES.iter().all(|variable| env::var_os(variable).is_none()) {
+        return None;
+    }
+    let named = Repository::open_from_env().ok()?;
+    let is_it = match found {
+        Some(found) => found.path() == named.path(),
+        // A worktree whose repo lies elsewhere, which only the environment knows.
+        None => prefix(&named, root).is_ok(),
+    };
+    is_it.then_some(named)
+}
+
+/// Where in a repo's files a directory is.
+fn prefix(repo: &Repository, root: &Utf8Path) -> Result<Utf8PathBuf, GitError> {
+    let Some(workdir) = repo.workdir() else { return Ok(Utf8PathBuf::new()) };
+    let canonical = |path: &Utf8Path| {
+        path.canonicalize_utf8().map_err(|error| GitError::new(format!("cannot read {path}: {error}")))
+    };
+    let workdir = Utf8Path::from_path(workdir).ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
+    let prefix = canonical(root)?.strip_prefix(canonical(workdir)?).map(Utf8Path::to_owned);
+    prefix.map_err(|_| GitError::new(format!("{root} is not in the worktree of its git repo")))
+}
+
+fn foreign(root: &Utf8Path) -> GitError {
+    let top = root.ancestors().find(|path| path.join(".git").exists()).unwrap_or(root);
+    let top = top.canonicalize_utf8().unwrap_or_else(|_| top.to_owned());
+    GitError::new(format!(
+        "the git repo {top} belongs to another user, and git does not trust it; if you do, say \
+         `git config --global --add safe.directory '{top}'`"
+    ))
+}
+
+/// What libgit2 says of an index that only git itself can read.
+fn unreadable_index(error: git2::Error) -> GitError {
+    let only_git = |what: &str, remedy: &str| {
+        GitError::new(format!("git's index is {what}, which cannot be read; say `{remedy}`"))
+    };
+    match error.message() {
+        message if message.contains("'sdir'") => {
+            only_git("a sparse one", "git sparse-checkout reapply --no-sparse-index")
+        }
+        message if message.contains("'link'") => {
+            only_git("split", "git config core.splitIndex false && git update-index --no-split-index")
+        }
+        _ => error.into(),
+    }
+}

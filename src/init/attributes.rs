@@ -1,0 +1,21 @@
+//! `.gitattributes`: how reviews show what is generated.
+
+use camino::Utf8Path;
+
+use super::{Action, Proposal};
+use crate::git;
+use crate::source::Files;
+
+const FILE: &str = ".gitattributes";
+
+pub(super) fn propose(repo: &Files, output: &Utf8Path) -> Proposal {
+    let wanted = git::attributes(output);
+    let lacks = |there: &str| {
+        let is_missing = |line: &&str| !there.lines().any(|other| other.trim() == *line);
+        let missing: String = wanted.lines().filter(is_missing).map(|line| format!("{line}\n")).collect();
+        let is_complete = missing.lines().all(|line| line.starts_with('#'));
+        if is_complete { Action::Keep } else { Action::Add { lines: missing, place: "at its end".to_owned() } }
+    };
+    let note = "reviews fold the generated services, and never the hosts' labels";
+    Proposal::new(repo, FILE, note, || wanted.clone(), lacks)
+}

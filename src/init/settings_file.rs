@@ -1,0 +1,99 @@
+//! `sipgen.yaml`.
+
+use camino::Utf8Path;
+
+use super::agents::{Agent, Agents, ApplicationSource};
+use super::{Action, Proposal};
+use crate::site::{Settings, settings};
+use crate::source::Files;
+
+pub(super) fn propose(repo: &Files, output: &Utf8Path, agents: &Agents) -> Proposal {
+    let gitops = gitops(agents);
+    let note = match agents.only() {
+        Some(Agent::Flux(flux)) => format!("settings; Flux was recognised by {}", flux.seen_in),
+        Some(Agent::Argocd(argocd)) => {
+            format!("settings; Argo CD was recognised by {}", argocd.seen_in)
+        }
+        None => "settings".to_owned(),
+    };
+    let lacks = |there: &str| match &gitops {
+        Gitops::Decided(lines) if !there.lines().any(|line| line.starts_with("gitops:")) => {
+            Action::Add { lines: lines.clone(), place: "at its end".to_owned() }
+        }
+        _ => Action::Keep,
+    };
+    Proposal::new(repo, settings::FILE, note, || text(output, &gitops), lacks)
+}
+
+/// What the settings say of the agent.
+enum Gitops {
+    Decided(String),
+    /// For a person to decide.
+    Open(String),
+}
+
+/// The agent's part of the settings.
+fn gitops(agents: &Agents) -> Gitops {
+    let open = |why: &str| {
+        Gitops::Open(format!(
+            "# {why} Say which agent applies\n# what is generated, and sipgen writes its objects, too.\n\
+             # gitops: flux\n\
+             # flux:\n#   sourceRef: {{kind: GitRepository, name: flux-system}}\n\
+             # gitops: argocd\n\
+             # argocd:\n#   repoURL: https://git.example.com/platform/fleet.git\n"
+        ))
+    };
+    match agents.only() {
+        Some(Agent::Flux(flux)) => {
+            let mut lines = "gitops: flux\n".to_owned();
+            if let Some(source) = &flux.source {
+                let namespace =
+                    source.namespace.as_ref().map(|namespace| format!("\n    namespace: {}", quoted(namespace)));
+                lines += &format!(
+                    "flux:\n  sourceRef:\n    kind: GitRepository\n    name: {}{}\n",
+                    quoted(&source.name),
+                    namespace.unwrap_or_default()
+                );
+            }
+            Gitops::Decided(lines)
+        }
+        Some(Agent::Argocd(argocd)) => match &argocd.source {
+            Some(ApplicationSource { repo_url, target_revision }) => {
+                let revision =
+                    target_revision.as_ref().map(|revision| format!("  targetRevision: {}\n", quoted(revision)));
+                let revision = revision.unwrap_or_default();
+                Gitops::Decided(format!("gitops: argocd\nargocd:\n  repoURL: {}\n{revision}", quoted(repo_url)))
+            }
+            None => open("Argo CD was recognised, but not the URL that it has this repo from."),
+        },
+        None if agents.flux.is_some() => open("There are manifests of Flux and of Argo CD here."),
+        None => open("There are neither manifests of Flux here nor of Argo CD."),
+    }
+}
+
+/// A text as YAML with quotes, whatever is in it.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn text(output: &Utf8Path, gitops: &Gitops) -> String {
+    let output = if output == Settings::default().output {
+        format!("# output: {output}\n")
+    } else {
+        format!("output: {}\n", quoted(output.as_str()))
+    };
+    let gitops = match gitops {
+        Gitops::Decided(lines) => format!("# The agent that applies what is generated.\n{lines}"),
+        Gitops::Open(comment) => comment.clone(),
+    };
+    format!(
+        "# The settings of sipgen. Everything has a default that works: what is a comment shows it.\n\n\
+         # The directory that sipgen writes, and nobody else.\n{output}\n\
+         # A host is declared when a kustomization.yaml of this repo reaches it, else observed: auto.\n\
+         # To take every host for one of them, write declared or observed.\n\
+         # inventory:\n#   mode: auto\n\n\
+         # How jump hosts get at their hosts' BMC credentials: reference, external-secrets or none.\n\
+         # credentials: reference\n\n\
+         {gitops}"
+    )
+}

@@ -1,0 +1,69 @@
+//! Applications of Argo CD.
+
+use serde_json::json;
+
+use super::{Delivery, Holds, document, in_source};
+use crate::api::gitops::{APPLICATION, ARGOCD_API_VERSION};
+use crate::api::host;
+use crate::site::Settings;
+
+/// Deletes what an Application has applied when it is deleted itself.
+const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
+
+/// Makes Argo CD merge a partial object, not apply it as a whole. It reads the last one here only, and not in the
+/// annotations of objects.
+const MERGE: [&str; 3] = ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
+
+/// Keeps Argo CD from deleting what leaves git, and with the Application.
+const KEEP: [&str; 2] = ["Prune=false", "Delete=false"];
+
+/// The Application that applies a directory.
+pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
+    let argocd = &settings.argocd;
+    let mut metadata = json!({
+        "name": delivery.name,
+        "namespace": argocd.namespace,
+        "annotations": { "argocd.argoproj.io/sync-wave": wave(delivery.holds).to_string() },
+    });
+    if delivery.holds == Holds::Services {
+        metadata["finalizers"] = json!([CASCADE]);
+    }
+    let mut spec = json!({
+        "project": argocd.project,
+        "source": {
+            "repoURL": argocd.repo_url,
+            "targetRevision": argocd.target_revision,
+            "path": in_source(&argocd.path, &settings.output, delivery),
+        },
+        "destination": argocd.destination,
+        "syncPolicy": {
+            "automated": { "prune": delivery.holds == Holds::Services, "selfHeal": true },
+            "syncOptions": sync_options(delivery.holds),
+        },
+    });
+    if delivery.holds == Holds::Declared {
+        // Cluster API switches hosts on and off as Machines take them: Argo CD must not.
+        spec["ignoreDifferences"] =
+            json!([{ "group": host::GROUP, "kind": host::KIND, "jsonPointers": ["/spec/online"] }]);
+    }
+    document(ARGOCD_API_VERSION, APPLICATION, metadata, spec)
+}
+
+fn wave(holds: Holds) -> i32 {
+    match holds {
+        Holds::Definitions => 0,
+        Holds::Services => 1,
+        Holds::Declared | Holds::Observed => 2,
+        Holds::Released => 3,
+    }
+}
+
+fn sync_options(holds: Holds) -> Vec<&'static str> {
+    match holds {
+        Holds::Definitions => KEEP.to_vec(),
+        // A pod of the old ReplicaSet may start once more, and needs the old ConfigMap.
+        Holds::Services => vec!["PruneLast=true"],
+        Holds::Declared => [&["RespectIgnoreDifferences=true"], KEEP.as_slice()].concat(),
+        Holds::Observed | Holds::Released => [MERGE.as_slice(), &KEEP].concat(),
+    }
+}

@@ -1,0 +1,55 @@
+//! Kustomizations of Flux.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Delivery, Holds, document, in_source};
+use crate::api::gitops::{FLUX_API_VERSION, FLUX_KIND};
+use crate::site::Settings;
+use crate::site::gitops::{Decryption, Duration, SourceRef};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    depends_on: Vec<Value>,
+    interval: &'a Duration,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_interval: Option<&'a Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout: Option<&'a Duration>,
+    source_ref: &'a SourceRef,
+    path: String,
+    /// Flux deletes what leaves the build, and all of it when the Kustomization is deleted. For hosts that would be
+    /// machines switched off, for definitions everything that they define.
+    prune: bool,
+    /// Of hosts nobody waits until they are ready: one in error would hold up all that comes after it.
+    wait: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decryption: Option<&'a Decryption>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_account_name: Option<String>,
+}
+
+/// The Kustomization that applies a directory.
+pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String {
+    let flux = &settings.flux;
+    let spec = Spec {
+        depends_on: delivery.after.iter().map(|name| json!({ "name": name })).collect(),
+        interval: &flux.interval,
+        retry_interval: flux.retry_interval.as_ref(),
+        timeout: flux.timeout.as_ref(),
+        source_ref: &flux.source_ref,
+        path: format!("./{}", in_source(&flux.path, &settings.output, delivery)),
+        prune: delivery.holds == Holds::Services,
+        wait: match delivery.holds {
+            Holds::Definitions => true,
+            Holds::Services => flux.wait,
+            Holds::Declared | Holds::Observed | Holds::Released => false,
+        },
+        decryption: flux.decryption.as_ref(),
+        service_account_name: flux.service_account_name.as_ref().map(ToString::to_string),
+    };
+    let metadata = json!({ "name": delivery.name, "namespace": flux.namespace });
+    document(FLUX_API_VERSION, FLUX_KIND, metadata, json!(spec))
+}

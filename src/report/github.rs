@@ -1,0 +1,72 @@
+//! Results as workflow commands of GitHub Actions, which become annotations of a pull request's files.
+
+use std::fmt::Write;
+
+use super::results::{Located, Results, Spot};
+use crate::finding::{Severity, counted};
+
+/// How many annotations of one severity GitHub keeps of a step.
+const ANNOTATIONS_KEPT: usize = 10;
+
+/// Results as workflow commands, one a line: as many as GitHub keeps, the worst first. The last line says how many
+/// were left out.
+pub fn github(Results(results): &Results) -> String {
+    let mut out = String::new();
+    let mut left_out = Vec::new();
+    for (severity, command) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
+        let of_severity: Vec<&Located> = results.iter().filter(|result| result.rule.severity() == severity).collect();
+        for result in of_severity.iter().take(ANNOTATIONS_KEPT) {
+            let Spot { path, line, column } = &result.place;
+            let mut properties = format!("file={}", property(path));
+            for (name, number) in [("line", line), ("col", column)] {
+                // Writing to a String cannot fail.
+                let _ = number.map(|number| write!(properties, ",{name}={number}"));
+            }
+            let _ = write!(properties, ",title={}", property(result.rule.id()));
+            let _ = writeln!(out, "::{command} {properties}::{}", data(&text(result)));
+        }
+        if of_severity.len() > ANNOTATIONS_KEPT {
+            left_out.push(counted(of_severity.len() - ANNOTATIONS_KEPT, &format!("more {command}")));
+        }
+    }
+    if !left_out.is_empty() {
+        let _ = writeln!(out, "::notice title=sipgen::{}: see the log of this step", left_out.join(" and "));
+    }
+    out
+}
+
+/// What an annotation says, line by line.
+fn text(result: &Located) -> String {
+    let mut lines = vec![result.message.clone()];
+    for (Spot { path, line, .. }, what) in &result.story {
+        let line = line.map_or(String::new(), |line| format!(":{line}"));
+        let what = what.as_ref().map_or(String::new(), |what| format!(" ({what})"));
+        lines.push(super::one_line(&format!("  {path}{line}{what}")));
+    }
+    if result.more_places > 0 {
+        lines.push(format!("  and {}", counted(result.more_places, "more place")));
+    }
+    lines.extend(result.help.iter().cloned());
+    lines.join("\n")
+}
+
+/// A text as GitHub takes it behind the command.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A text as GitHub takes it for a property.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_can_end_the_command_that_it_stands_in() {
+        assert_eq!(property("a,line=1::b\r\n%0A"), "a%2Cline=1%3A%3Ab%0D%0A%250A");
+        assert_eq!(data("50%\n::error::no"), "50%25%0A::error::no");
+    }
+}

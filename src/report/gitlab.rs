@@ -1,0 +1,44 @@
+//! Results as GitLab's code quality report, which it shows in merge requests.
+
+use serde_json::{Value, json};
+
+use super::results::{Located, Results, Rule};
+
+/// How long a description may be, in characters: it is one cell of a table.
+const DESCRIPTION_SHOWN: usize = 1000;
+
+/// Results as a code quality report: a JSON array, the worst first.
+pub fn gitlab(Results(results): &Results) -> String {
+    format!("{:#}\n", Value::from_iter(results.iter().map(issue)))
+}
+
+fn issue(result: &Located) -> Value {
+    json!({
+        "description": description(result),
+        "check_name": result.rule.id(),
+        "fingerprint": result.fingerprint,
+        "severity": severity(result.rule),
+        "location": {"path": result.place.path, "lines": {"begin": result.place.line.unwrap_or(1)}},
+    })
+}
+
+fn description(result: &Located) -> String {
+    let help = result.help.iter().map(|line| line.trim());
+    let words: Vec<&str> = [result.message.as_str()].into_iter().chain(help).collect();
+    let description = match words.as_slice() {
+        [message, help @ ..] if !help.is_empty() => format!("{message}: {}", help.join(" ")),
+        _ => words.concat(),
+    };
+    if description.chars().count() <= DESCRIPTION_SHOWN {
+        return description;
+    }
+    description.chars().take(DESCRIPTION_SHOWN - 1).chain(['…']).collect()
+}
+
+fn severity(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Error => "critical",
+        Rule::Stale => "major",
+        Rule::Warning => "minor",
+    }
+}

@@ -1,0 +1,166 @@
+//! Findings and stale files as results: what the formats for programs have in common.
+
+use std::collections::HashMap;
+
+use camino::Utf8Path;
+use sha2::{Digest, Sha256};
+
+use super::one_line;
+use crate::finding::{Finding, Severity};
+use crate::site::settings;
+use crate::source::{Files, Position, Texts};
+
+/// How many places of the story a result has.
+const PLACES_SHOWN: usize = 10;
+
+/// The kinds of results. Each has an id, by which a forge groups results and lets its users mute them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rule {
+    /// The input is wrong, and nothing is written for what is concerned.
+    Error,
+    /// The generated files are not what the input makes of them.
+    Stale,
+    /// The input has something worth knowing.
+    Warning,
+}
+
+impl Rule {
+    pub(super) const ALL: [Rule; 3] = [Rule::Error, Rule::Stale, Rule::Warning];
+
+    pub(super) fn id(self) -> &'static str {
+        match self {
+            Rule::Error => "sipgen-error",
+            Rule::Stale => "sipgen-stale",
+            Rule::Warning => "sipgen-warning",
+        }
+    }
+
+    pub(super) fn description(self) -> &'static str {
+        match self {
+            Rule::Error => "The input has an error, and nothing is generated for what it concerns",
+            Rule::Stale => "Generated files are not what the input makes of them",
+            Rule::Warning => "The input has something worth knowing",
+        }
+    }
+
+    pub(super) fn severity(self) -> Severity {
+        match self {
+            Rule::Error | Rule::Stale => Severity::Error,
+            Rule::Warning => Severity::Warning,
+        }
+    }
+}
+
+/// A result, with one place of its own.
+#[derive(Debug)]
+pub(super) struct Located {
+    pub(super) rule: Rule,
+    /// What is wrong, on one line.
+    pub(super) message: String,
+    /// What to do, line by line.
+    pub(super) help: Vec<String>,
+    pub(super) place: Spot,
+    /// The places that belong to the story, with what is there.
+    pub(super) story: Vec<(Spot, Option<String>)>,
+    /// How many more there are.
+    pub(super) more_places: usize,
+    /// What tells this result from all others, and stays the same when lines are added above it.
+    pub(super) fingerprint: String,
+}
+
+/// A place in a file of the git repo.
+#[derive(Debug)]
+pub(super) struct Spot {
+    /// The path, relative to the git repo's root.
+    pub(super) path: String,
+    pub(super) line: Option<usize>,
+    pub(super) column: Option<usize>,
+}
+
+/// Findings and stale files as programs take them, the worst first.
+#[derive(Debug)]
+pub struct Results(pub(super) Vec<Located>);
+
+impl Results {
+    /// The results of a run over `files`, which are the files of a git repo below its directory `below`: what was
+    /// found, and what [`stale`](super::stale) says of files.
+    pub fn new(findings: &[Finding], stale: &[Finding], files: &Files, below: &Utf8Path) -> Self {
+        let rule = |finding: &Finding| match finding.severity {
+            Severity::Error => Rule::Error,
+            Severity::Warning => Rule::Warning,
+        };
+        let found = findings.iter().map(|finding| (rule(finding), finding));
+        let mut all: Vec<(Rule, &Finding)> = found.chain(stale.iter().map(|stale| (Rule::Stale, stale))).collect();
+        all.sort_by_key(|(rule, _)| *rule);
+        let mut texts = Texts::new(files);
+        let mut known = HashMap::new();
+        Self(all.into_iter().map(|(rule, finding)| locate(rule, finding, &mut texts, below, &mut known)).collect())
+    }
+}
+
+fn locate(
+    rule: Rule,
+    finding: &Finding,
+    texts: &mut Texts<'_>,
+    below: &Utf8Path,
+    known: &mut HashMap<String, usize>,
+) -> Located {
+    let mut spot = |place| {
+        let Position { file, line, column } = texts.position(place);
+        Spot { path: path(below, &file), line, column }
+    };
+    let mut places = finding.places.iter();
+    // A forge shows nothing that has no file, so what concerns the whole repo stands where it is configured.
+    let whole_repo = || Spot { path: path(below, Utf8Path::new(settings::FILE)), line: None, column: None };
+    let place = places.next().map_or_else(whole_repo, |(place, _)| spot(place));
+    let story = places.by_ref().take(PLACES_SHOWN).map(|(place, what)| (spot(place), what.as_deref().map(one_line)));
+    let story = story.collect();
+    let message = one_line(&finding.message);
+
+    let identity = [rule.id(), &place.path, &without_positions(&message)].join("\0");
+    let ordinal = known.entry(identity.clone()).or_default();
+    *ordinal += 1;
+    let digest = Sha256::digest(format!("{identity}\0{ordinal}"));
+    let fingerprint = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    Located {
+        rule,
+        message,
+        help: finding.help.iter().flat_map(|help| help.lines()).map(one_line).collect(),
+        place,
+        story,
+        more_places: places.len(),
+        fingerprint,
+    }
+}
+
+fn path(below: &Utf8Path, file: &Utf8Path) -> String {
+    // An empty path joined to another one would leave a slash.
+    if below.as_str().is_empty() { file.to_string() } else { below.join(file).into_string() }
+}
+
+/// A message without the line and the column that a parser has put into it.
+fn without_positions(message: &str) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for word in message.split(' ') {
+        let is_position = matches!(words.last(), Some(&("line" | "column")));
+        if !(is_position && word.starts_with(|first: char| first.is_ascii_digit())) {
+            words.push(word);
+        }
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_known_again_wherever_it_has_moved() {
+        let at = |line, column| {
+            without_positions(&format!("host-1: unknown field `a` at line {line} column {column}, of 3"))
+        };
+
+        assert_eq!(at(1, 20), at(345, 6));
+        assert!(at(1, 2).starts_with("host-1: unknown") && at(1, 2).ends_with("of 3"));
+    }
+}

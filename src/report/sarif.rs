@@ -1,0 +1,86 @@
+//! Results as SARIF 2.1.0, for GitHub's code scanning and for editors.
+
+use serde_json::{Value, json};
+
+use super::results::{Located, Results, Rule, Spot};
+use crate::finding::Severity;
+
+const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// Results as a SARIF log with one run, the worst first.
+pub fn sarif(Results(results): &Results) -> String {
+    let rules = Rule::ALL.map(|rule| {
+        json!({
+            "id": rule.id(),
+            "shortDescription": {"text": rule.description()},
+            "defaultConfiguration": {"level": level(rule)},
+        })
+    });
+    let log = json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {"name": "sipgen", "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": rules}},
+            "columnKind": "unicodeCodePoints",
+            "results": Value::from_iter(results.iter().map(result)),
+        }],
+    });
+    format!("{log:#}\n")
+}
+
+fn result(result: &Located) -> Value {
+    let lines = [&result.message].into_iter().chain(&result.help);
+    let text: Vec<String> = lines.map(|line| without_links(line)).collect();
+    let story = result.story.iter().map(|(spot, what)| {
+        let mut location = location(spot);
+        if let Some(what) = what {
+            location["message"] = json!({"text": without_links(what)});
+        }
+        location
+    });
+    json!({
+        "ruleId": result.rule.id(),
+        "level": level(result.rule),
+        "message": {"text": text.join("\n")},
+        "locations": [location(&result.place)],
+        "relatedLocations": Value::from_iter(story),
+        "partialFingerprints": {"sipgen/v1": result.fingerprint},
+    })
+}
+
+fn location(spot: &Spot) -> Value {
+    // Code scanning follows a result from commit to commit by its line, so there is one always.
+    let mut region = json!({"startLine": spot.line.unwrap_or(1)});
+    if let Some(column) = spot.column {
+        region["startColumn"] = column.into();
+    }
+    json!({"physicalLocation": {"artifactLocation": {"uri": uri(&spot.path)}, "region": region}})
+}
+
+fn level(rule: Rule) -> &'static str {
+    match rule.severity() {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}
+
+/// A path as a reference relative to the repo's root: RFC 3986 has other characters only by their bytes.
+fn uri(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(&byte);
+    path.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+/// A text in which nothing is a link: viewers make one of `[words](address)`.
+fn without_links(text: &str) -> String {
+    text.replace("](", "] (")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_a_reference_that_leads_back_to_it() {
+        assert_eq!(uri("sites/größe 1/a%b:c.yaml"), "sites/gr%C3%B6%C3%9Fe%201/a%25b%3Ac.yaml");
+    }
+}

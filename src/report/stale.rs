@@ -1,0 +1,80 @@
+//! Generated files that are not what the input makes of them, and what to do.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use camino::Utf8Path;
+
+use super::{FAINT, one_line, styled};
+use crate::Generated;
+use crate::api::names::ClusterKey;
+use crate::compare::{Change, Changes};
+use crate::finding::{Finding, counted};
+use crate::layout;
+use crate::source::Place;
+
+/// How many stale files are named.
+const FILES_SHOWN: usize = 20;
+
+/// The files that changes are about, one a line.
+pub fn stale_files(changes: &Changes) -> String {
+    let mut out = String::new();
+    for (path, change) in changes.files.iter().take(FILES_SHOWN) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "  {:<7}  {}", verb(change), one_line(path.as_str()));
+    }
+    if changes.files.len() > FILES_SHOWN {
+        let _ = writeln!(out, "  … and {} more", changes.files.len() - FILES_SHOWN);
+    }
+    out
+}
+
+/// Says how stale files are mended.
+pub fn how_to_mend(remedy: &str) -> String {
+    format!("{} {remedy}\n", styled(FAINT, "help:"))
+}
+
+/// Stale files as findings, one for all that is stale of a cluster: it stands at the SIPCluster, which is what a
+/// reviewer has before the eyes, and names the files. Those of clusters that are gone, and those that clusters share,
+/// stand where they lie. `remedy` says how they are mended.
+pub fn stale(generated: &Generated, remedy: &str) -> Vec<Finding> {
+    let Some(changes) = &generated.changes else { return Vec::new() };
+    let mut by_cluster: BTreeMap<ClusterKey, Vec<Stale<'_>>> = BTreeMap::new();
+    let mut shared: Vec<Stale<'_>> = Vec::new();
+    for (path, change) in &changes.files {
+        let cluster = path.strip_prefix(&generated.site.settings.output).ok().and_then(layout::cluster_of);
+        cluster.map_or(&mut shared, |cluster| by_cluster.entry(cluster).or_default()).push((path, change));
+    }
+    let of_cluster = |(cluster, files): (&ClusterKey, &Vec<Stale<'_>>)| {
+        let request = generated.site.clusters.get(cluster).map(|request| request.origin.at(["metadata", "name"]));
+        finding(&format!("of {cluster}"), request, files, remedy).of(cluster)
+    };
+    let mut findings: Vec<Finding> = by_cluster.iter().map(of_cluster).collect();
+    if !shared.is_empty() {
+        findings.push(finding("that clusters share", None, &shared, remedy));
+    }
+    findings
+}
+
+type Stale<'a> = (&'a Utf8Path, &'a Change);
+
+fn finding(of: &str, place: Option<Place>, files: &[Stale<'_>], remedy: &str) -> Finding {
+    let verb_of_all = if files.len() == 1 { "is" } else { "are" };
+    let count = counted(files.len(), "generated file");
+    let mut finding = Finding::error(format!("{count} {of} {verb_of_all} stale")).help(remedy);
+    finding.places.extend(place.map(|place| (place, None)));
+    let see = |finding: Finding, (path, change): &Stale<'_>| {
+        finding.see(Place::File(Arc::from(*path)), format!("to be {}", verb(change)))
+    };
+    files.iter().fold(finding, see)
+}
+
+/// What a run does to a file.
+fn verb(change: &Change) -> &'static str {
+    match change {
+        Change::Create { .. } => "created",
+        Change::Update { .. } => "changed",
+        Change::Delete { .. } => "deleted",
+    }
+}

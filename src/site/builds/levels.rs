@@ -1,0 +1,122 @@
+//! Questions about a kustomization somewhere in a build: what it has there, and who lists it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{Builds, Reach, children, join, walk};
+use crate::source::{Place, Step};
+
+/// A place in a kustomization that lists another directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing<'a> {
+    /// The directory of the kustomization.
+    pub directory: &'a Utf8Path,
+    /// Where it lists it.
+    pub place: Place,
+    /// What it lists it among.
+    pub among: Among,
+}
+
+/// What a kustomization lists a directory among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Among {
+    /// Its resources.
+    Resources,
+    /// Its components, of which so many come before it.
+    Components(usize),
+    /// The components of what is a component itself.
+    ComponentsOfComponent,
+}
+
+impl Builds {
+    /// The directories of all kustomizations.
+    pub fn directories(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.nodes.keys().map(Utf8PathBuf::as_path)
+    }
+
+    /// The files that a build of a directory reaches by its resources and by so many of its components, with the
+    /// namespaces that everything below the directory gives them. What the directory itself does to namespaces comes
+    /// after that: this is what the next one of its components finds.
+    pub fn before_component(&self, directory: &Utf8Path, components: usize) -> HashMap<Utf8PathBuf, Vec<Reach>> {
+        let mut reached = HashMap::new();
+        if let Some(node) = self.nodes.get(directory) {
+            let reach = Reach { root: usize::MAX, namespace: None, renamed_by: None };
+            walk(&self.nodes, children(&self.nodes, node, components, reach), &mut reached);
+        }
+        reached
+    }
+
+    /// The files that a build of a directory reaches.
+    pub fn below(&self, directory: &Utf8Path) -> HashMap<Utf8PathBuf, Vec<Reach>> {
+        self.before_component(directory, usize::MAX)
+    }
+
+    /// The directories of the kustomizations that a build of a directory is made of, itself included.
+    pub fn made_of<'a>(&'a self, directory: &'a Utf8Path) -> BTreeSet<&'a Utf8Path> {
+        let mut seen = BTreeSet::new();
+        let mut pending = vec![directory];
+        while let Some(directory) = pending.pop() {
+            if let Some(node) = self.nodes.get(directory).filter(|_| seen.insert(directory)) {
+                pending.extend(node.listed().map(Utf8PathBuf::as_path));
+            }
+        }
+        seen
+    }
+
+    /// The lowest kustomization of a root's build that reaches all of some files, with the number of its components.
+    pub fn lowest(&self, root: &Utf8Path, files: &BTreeSet<&Utf8Path>) -> (Utf8PathBuf, usize) {
+        let mut lowest = root.to_owned();
+        let mut seen: BTreeSet<Utf8PathBuf> = BTreeSet::new();
+        // A cycle has no bottom.
+        while seen.insert(lowest.clone()) {
+            let resources = self.nodes.get(&lowest).map(|node| node.resources.as_slice()).unwrap_or_default();
+            let reaches_all = |directory: &&Utf8PathBuf| {
+                self.nodes.get(*directory).is_some_and(|node| !node.is_component()) && {
+                    let reached = self.below(directory);
+                    files.iter().all(|file| reached.contains_key(*file))
+                }
+            };
+            let Some(lower) = resources.iter().find(reaches_all) else { break };
+            lowest = lower.clone();
+        }
+        let components = self.nodes.get(&lowest).map_or(0, |node| node.components.len());
+        (lowest, components)
+    }
+
+    /// Where the end of a list in a kustomization is, or the kustomization itself where it has no such list.
+    pub fn place_in(&self, directory: &Utf8Path, list: &str) -> Option<Place> {
+        self.nodes.get(directory).map(|node| node.origin.at([list]))
+    }
+
+    /// The places that list directories below one, with those, sorted.
+    pub fn listings_below<'a>(&'a self, top: &'a Utf8Path) -> Vec<(&'a Utf8Path, Listing<'a>)> {
+        let mut found = Vec::new();
+        for (directory, node) in &self.nodes {
+            let kustomization = &node.kustomization;
+            let lists = [
+                ("resources", &kustomization.resources),
+                ("bases", &kustomization.bases),
+                ("components", &kustomization.components),
+            ];
+            for (name, list) in lists {
+                let mut before = 0;
+                for (index, entry) in list.iter().flatten().enumerate() {
+                    let Some(path) = join(directory, entry) else { continue };
+                    let among = match name {
+                        "components" if node.is_component() => Among::ComponentsOfComponent,
+                        "components" => Among::Components(before),
+                        _ => Among::Resources,
+                    };
+                    before += 1;
+                    let listed = node.listed().find(|listed| **listed == path && listed.starts_with(top));
+                    if let Some(listed) = listed {
+                        let place = node.origin.at([name.into(), Step::from(index)]);
+                        found.push((listed.as_path(), Listing { directory, place, among }));
+                    }
+                }
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,64 @@
+//! Kustomizations of the repo that list an overlay of declared hosts.
+
+use super::{Repo, relative, shown};
+use crate::finding::Finding;
+use crate::site::builds::Among;
+use crate::source::Place;
+
+/// What is wrong with those that list overlays. An overlay is a resource, and takes the place of what it is based on.
+pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
+    let top = repo.patches_of("".into());
+    let mut findings = Vec::new();
+    for (listed, listing) in repo.builds.listings_below(&top) {
+        let Ok(root) = listed.strip_prefix(&top) else { continue };
+        let known = repo.inventory.roots.values().find(|known| known.directory == root);
+        let around = repo
+            .inventory
+            .roots
+            .values()
+            .find(|known| repo.builds.made_of(&known.directory).contains(listing.directory));
+        let way = relative(listing.directory, root);
+        findings.extend(match (listing.among, known, around) {
+            (Among::Components(_) | Among::ComponentsOfComponent, ..) => Some(
+                Finding::error(format!("{listed} is listed as a component, but `hosts.form` is `overlay`"))
+                    .at(listing.place)
+                    .help("set `hosts: {form: component}` in sipgen.yaml, or remove the line"),
+            ),
+            (Among::Resources, Some(known), Some(around)) if known == around => Some(
+                Finding::error(format!("{listed} is based on {}, which lists it: that is a cycle", shown(root)))
+                    .at(listing.place)
+                    .see(Place::File(known.file.clone()), "what it is based on")
+                    .help(
+                        "remove the line and let the agent apply the overlay, or set `hosts: {form: component}` in \
+                         sipgen.yaml",
+                    ),
+            ),
+            (Among::Resources, Some(_), _) => None,
+            (Among::Resources, None, Some(around)) if repo.builds.made_of(&around.directory).contains(root) => Some(
+                Finding::error(format!(
+                    "{} renders the hosts of {} twice: as they are, and by the overlay over them",
+                    around.file,
+                    shown(root)
+                ))
+                .at(listing.place)
+                .help(format!(
+                    "take {way} out of the resources and keep the overlay; or remove this line and let the agent \
+                     apply {}",
+                    repo.patches_of(&around.directory)
+                )),
+            ),
+            (Among::Resources, None, _) => Some(
+                Finding::warning(format!("{listed} is listed, but sipgen writes no such overlay (any more)"))
+                    .at(listing.place)
+                    .help(format!("there are {}", overlays(repo))),
+            ),
+        });
+    }
+    findings
+}
+
+fn overlays(repo: &Repo<'_>) -> String {
+    let overlays = repo.inventory.roots.values().map(|root| repo.patches_of(&root.directory).to_string());
+    let overlays: Vec<String> = overlays.collect();
+    if overlays.is_empty() { "none".to_owned() } else { overlays.join(", ") }
+}

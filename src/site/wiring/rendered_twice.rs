@@ -1,0 +1,326 @@
+//! What is wrong when an agent is told to apply a directory that reaches hosts, by the repo's own objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::applied::{Applied, Plain, takes};
+use super::{Component, Repo, shown};
+use crate::api::gitops::Agent;
+use crate::api::names::HostKey;
+use crate::finding::{Finding, counted};
+use crate::layout;
+use crate::site::builds::Root;
+use crate::site::gitops::Form;
+use crate::site::{Host, Standing};
+use crate::source::{Origin, Place};
+
+/// How many hosts a message names.
+const SHOWN: usize = 5;
+
+/// What an agent comes at by one directory.
+struct Reached<'a> {
+    applied: &'a Applied,
+    /// The kustomizations that its builds are made of.
+    kustomizations: BTreeSet<&'a Utf8Path>,
+    /// The files that they reach.
+    built: BTreeSet<Utf8PathBuf>,
+    /// The hosts in files that are applied as they are.
+    plain: Vec<&'a (HostKey, Origin)>,
+    /// The roots whose overlays it applies.
+    overlays: BTreeSet<usize>,
+}
+
+/// The roots that objects of the repo make the chosen agent apply, and what is wrong with what they apply.
+pub(super) fn check(
+    repo: &Repo<'_>,
+    components: &BTreeMap<usize, Component>,
+    applied: &[Applied],
+) -> (BTreeSet<usize>, Vec<Finding>) {
+    let (mut roots, mut findings) = (BTreeSet::new(), Vec::new());
+    let overlays = Overlays::of(repo);
+    for applied in applied {
+        let reached = Reached::new(repo, &overlays, applied);
+        let of_root = reached.declared(repo);
+        if repo.settings.gitops == Some(applied.agent) {
+            roots.extend(of_root.keys().chain(&reached.overlays));
+        }
+        if let Some(finding) = reached.output(repo) {
+            findings.push(finding);
+            continue;
+        }
+        findings.extend(reached.plain_hosts());
+        findings.extend(reached.renamespaced(repo));
+        for (root, hosts) in &of_root {
+            findings.extend(match components.get(root) {
+                Some(component) => reached.below_component(repo, *root, component, hosts),
+                None => reached.without_labels(repo, *root, hosts),
+            });
+        }
+    }
+    (roots, findings)
+}
+
+/// What Flux leaves out of its source.
+fn ignored(repo: &Repo<'_>) -> Gitignore {
+    let mut ignored = GitignoreBuilder::new("");
+    for line in repo.files.text(".sourceignore".into()).unwrap_or_default().lines() {
+        // A line that nobody can read ignores nothing.
+        let _ = ignored.add_line(None, line);
+    }
+    ignored.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// The overlays of declared hosts.
+struct Overlays {
+    /// Their directories, by the indices of their roots.
+    directories: BTreeMap<usize, Utf8PathBuf>,
+    /// The directories of the kustomizations that list them.
+    listed_by: BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
+}
+
+impl Overlays {
+    fn of(repo: &Repo<'_>) -> Self {
+        let mut overlays = Self { directories: BTreeMap::new(), listed_by: BTreeMap::new() };
+        if repo.settings.hosts.form == Form::Overlay {
+            let directory = |(index, root): (&usize, &Root)| (*index, repo.patches_of(&root.directory));
+            overlays.directories = repo.inventory.roots.iter().map(directory).collect();
+            for (listed, listing) in repo.builds.listings_below(&repo.patches_of("".into())) {
+                overlays.listed_by.entry(listed.to_owned()).or_default().push(listing.directory.to_owned());
+            }
+        }
+        overlays
+    }
+}
+
+impl<'a> Reached<'a> {
+    fn new(repo: &Repo<'a>, overlays: &Overlays, applied: &'a Applied) -> Self {
+        let directory = applied.directory.as_path();
+        let mut reached = Self {
+            applied,
+            kustomizations: BTreeSet::new(),
+            built: BTreeSet::new(),
+            plain: Vec::new(),
+            overlays: BTreeSet::new(),
+        };
+        let mut tops = Vec::new();
+        if repo.builds.has_kustomization(directory) {
+            tops.push(directory);
+        } else {
+            let below = |(_, origin): &&(HostKey, Origin)| origin.file.starts_with(directory);
+            match &applied.plain {
+                Some(Plain::Autodetect) => {
+                    tops.extend(repo.builds.directories().filter(|top| {
+                        let above = top.ancestors().skip(1).take_while(|above| above.starts_with(directory));
+                        top.starts_with(directory)
+                            && !above.into_iter().any(|above| repo.builds.has_kustomization(above))
+                    }));
+                    let ignored = ignored(repo);
+                    let is_plain = |(_, origin): &&(HostKey, Origin)| {
+                        origin.file.extension() != Some("json")
+                            && !tops.iter().any(|top| origin.file.starts_with(top))
+                            && !ignored.matched_path_or_any_parents(&*origin.file, false).is_ignore()
+                    };
+                    reached.plain.extend(repo.documents.iter().filter(below).filter(is_plain));
+                }
+                Some(Plain::Files(source)) => {
+                    let is_taken = |(_, origin): &&(HostKey, Origin)| {
+                        origin.file.strip_prefix(directory).is_ok_and(|file| takes(source, file))
+                    };
+                    reached.plain.extend(repo.documents.iter().filter(is_taken));
+                }
+                None => {}
+            }
+        }
+        for top in &tops {
+            reached.built.extend(repo.builds.below(top).into_keys());
+            reached.kustomizations.extend(repo.builds.made_of(top));
+        }
+        let autodetects = matches!(applied.plain, Some(Plain::Autodetect)) && !repo.builds.has_kustomization(directory);
+        for (index, overlay) in &overlays.directories {
+            let is_found = autodetects && overlay.starts_with(directory);
+            let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
+            let is_listed = || listed_by.clone().any(|by| reached.kustomizations.contains(by.as_path()));
+            if overlay == directory || is_found || is_listed() {
+                reached.overlays.insert(*index);
+            }
+        }
+        reached
+    }
+
+    /// The declared hosts that are rendered without patches of an overlay, by their roots.
+    fn declared<'b>(&self, repo: &Repo<'b>) -> BTreeMap<usize, Vec<&'b Host>> {
+        let mut of_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
+        for host in &repo.inventory.hosts {
+            if let Standing::Declared { root } = host.standing
+                && self.built.contains(&*host.origin.file)
+            {
+                of_root.entry(root).or_default().push(host);
+            }
+        }
+        of_root
+    }
+
+    /// It applies the output as a whole, or a component, which is nothing by itself.
+    fn output(&self, repo: &Repo<'_>) -> Option<Finding> {
+        let Applied { by, place, directory, .. } = self.applied;
+        let output = &repo.settings.output;
+        let root_of = |root: &&Root| repo.patches_of(&root.directory) == *directory;
+        if repo.settings.hosts.form == Form::Component
+            && let Some(root) = repo.inventory.roots.values().find(root_of)
+        {
+            return Some(
+                Finding::error(format!(
+                    "{by} applies {directory}, which is a component now: its build is empty, and an agent that prunes \
+                     deletes every host for it"
+                ))
+                .at(place.clone())
+                .help(format!(
+                    "let it apply the kustomization that includes the component, such as {}",
+                    shown(&root.directory)
+                )),
+            );
+        }
+        let takes_all = match &self.applied.plain {
+            Some(Plain::Autodetect) => true,
+            Some(Plain::Files(source)) => {
+                let file = output.join(layout::HOSTS).join(layout::KUSTOMIZATION);
+                file.strip_prefix(directory).is_ok_and(|file| takes(source, file))
+            }
+            None => false,
+        };
+        if !takes_all || !output.starts_with(directory) || repo.builds.has_kustomization(directory) {
+            return None;
+        }
+        let agents = repo.settings.gitops.map(|agent| output.join(layout::agent_directory(agent)));
+        Some(
+            Finding::error(format!(
+                "{by} applies all that is in {}, {output} included: components that no agent can build, and hosts \
+                 twice",
+                shown(directory)
+            ))
+            .at(place.clone())
+            .help(match agents {
+                Some(agents) => format!("let it apply directories beside {output}, and {agents}"),
+                None => format!("let it apply directories beside {output}, and those in it that docs/gitops.md names"),
+            }),
+        )
+    }
+
+    /// Hosts in files that are applied without a kustomization: they are declared, and nobody can tell from the repo's
+    /// kustomizations.
+    fn plain_hosts(&self) -> Option<Finding> {
+        let (first, _) = self.plain.first()?;
+        let Applied { by, place, directory, agent, .. } = self.applied;
+        let here = shown(directory);
+        let finding = Finding::error(format!(
+            "{by} applies {} in files that no kustomization lists, such as {first}: labels applied to them as objects of \
+             their own would erase their specs",
+            counted(self.plain.len(), "BareMetalHost")
+        ))
+        .at(place.clone())
+        .help(match agent {
+            Agent::Flux => format!(
+                "Flux takes every YAML file of a directory without kustomization.yaml: write one, with `cd {here} && \
+                 kustomize create --autodetect --recursive`; if the files are a snapshot, move them out of {here}"
+            ),
+            Agent::Argocd => format!(
+                "write a kustomization.yaml for them, with `cd {here} && kustomize create --autodetect --recursive`; if \
+                 the files are a snapshot, move them out of {here}"
+            ),
+        });
+        Some(
+            self.plain
+                .iter()
+                .take(SHOWN)
+                .fold(finding, |finding, (host, origin)| finding.see(origin.start(), host.to_string())),
+        )
+    }
+
+    /// Hosts that get another namespace than their builds give them.
+    fn renamespaced(&self, repo: &Repo<'_>) -> Option<Finding> {
+        let (namespace, place) = self.applied.namespace.as_ref()?;
+        let is_reached = |host: &&Host| {
+            let by_overlay = matches!(host.standing, Standing::Declared { root } if self.overlays.contains(&root));
+            by_overlay || self.built.contains(&*host.origin.file)
+        };
+        let moved = |host: &&Host| host.key.namespace.as_str() != namespace;
+        let hosts: Vec<&Host> = repo.inventory.hosts.iter().filter(is_reached).filter(moved).collect();
+        let first = hosts.first()?;
+        Some(
+            Finding::error(format!(
+                "{} gives the namespace {namespace} to {}, such as {}: its hosts are not those that sipgen assigns",
+                self.applied.by,
+                counted(hosts.len(), "host"),
+                first.key
+            ))
+            .at(place.clone())
+            .see(first.origin.start(), first.key.to_string())
+            .help("remove it; a `namespace:` in the kustomization of the hosts says the same to all who read the repo"),
+        )
+    }
+
+    /// In component form: a directory below the kustomization that has the component.
+    fn below_component(&self, repo: &Repo<'_>, root: usize, component: &Component, hosts: &[&Host]) -> Option<Finding> {
+        if !component.included || self.kustomizations.contains(component.directory.as_path()) {
+            return None;
+        }
+        let root = &repo.inventory.roots[&root];
+        Some(
+            self.unlabelled(hosts, &root.directory)
+                .help(format!("let it apply {}, which includes the component", shown(&component.directory))),
+        )
+    }
+
+    /// In overlay form: a directory that renders hosts as they are.
+    fn without_labels(&self, repo: &Repo<'_>, index: usize, hosts: &[&Host]) -> Option<Finding> {
+        let root = &repo.inventory.roots[&index];
+        let overlay = repo.patches_of(&root.directory);
+        let Applied { by, place, directory, agent, .. } = self.applied;
+        if self.overlays.contains(&index) {
+            return Some(
+                Finding::error(format!("{by} applies {overlay} and what it is based on: it renders hosts twice"))
+                    .at(place.clone())
+                    .see(Place::File(root.file.clone()), "what it is based on")
+                    .help(format!("let it apply either, best {overlay}")),
+            );
+        }
+        let prefix = match agent {
+            Agent::Flux => &repo.settings.flux.path,
+            Agent::Argocd => &repo.settings.argocd.path,
+        };
+        let path = prefix.join(&overlay);
+        let path = if *agent == Agent::Flux { format!("./{path}") } else { path.to_string() };
+        let help = if root.directory == *directory {
+            format!("write `path: {path}` there: it is the same with the labels")
+        } else if root.directory.starts_with(directory) {
+            format!(
+                "it applies more than these hosts: set `hosts: {{form: component}}` in sipgen.yaml and include the \
+                 component in {}; or take {} out of it and let an agent apply {path}",
+                root.file,
+                shown(&root.directory)
+            )
+        } else {
+            format!(
+                "the overlay is one over all of {}: let one object apply {path} in place of all that apply parts of it; \
+                 or remove {}, if no agent applies it, so that each part gets an overlay of its own",
+                shown(&root.directory),
+                root.file
+            )
+        };
+        Some(self.unlabelled(hosts, &root.directory).help(help))
+    }
+
+    fn unlabelled(&self, hosts: &[&Host], root: &Utf8Path) -> Finding {
+        let are = if hosts.len() == 1 { "is" } else { "are" };
+        let of = if root == self.applied.directory { String::new() } else { format!(" of {}", shown(root)) };
+        let finding = Finding::warning(format!(
+            "{} applies {}, where {}{of} {are} rendered without labels",
+            self.applied.by,
+            shown(&self.applied.directory),
+            counted(hosts.len(), "declared host"),
+        ));
+        finding.at(self.applied.place.clone())
+    }
+}

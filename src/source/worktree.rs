@@ -1,0 +1,108 @@
+//! What git knows of files on the disk.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use git2::{IndexEntryExtendedFlag, Repository};
+
+use super::submodules::{self, GITLINK, NAMES, Submodules};
+use crate::git::{GitError, open};
+
+/// What git knows of the files in a directory on the disk. All paths are relative to the directory.
+#[derive(Default)]
+pub(super) struct Worktree {
+    /// Whether there is a repo around the directory at all.
+    pub(super) has_repo: bool,
+    /// The files that git tracks, in submodules too, whether they are there or not.
+    pub(super) tracked: Vec<Utf8PathBuf>,
+    /// The directories of the submodules.
+    submodules: BTreeSet<Utf8PathBuf>,
+}
+
+impl Worktree {
+    /// Asks git about a directory. Files that `matters` must be there if git has them: without an error, a file that
+    /// a sparse checkout leaves out would be hosts that are gone.
+    pub(super) fn around(root: &Utf8Path, matters: impl Fn(&Utf8Path) -> bool) -> Result<Self, GitError> {
+        let Some(opened) = open::open(root)? else { return Ok(Self::default()) };
+        let Ok(workdir) = opened.workdir() else { return Ok(Self::default()) };
+        let workdir = workdir.to_owned();
+        let mut worktree = Self { has_repo: true, ..Self::default() };
+        let mut asked = Asked { root, prefix: &opened.prefix, matters: &matters, left_out: Vec::new() };
+        worktree.add(&mut asked, &opened.repo, &opened.index()?, &workdir, Utf8Path::new(""))?;
+        match asked.left_out.first() {
+            Some(first) => Err(left_out(first, asked.left_out.len())),
+            None => Ok(worktree),
+        }
+    }
+
+    /// Whether a directory is a repo of its own, of which git takes nothing for this one's.
+    pub(super) fn is_foreign_repo(&self, root: &Utf8Path, directory: &Path) -> bool {
+        let is_repo = || directory.join(".git").exists() && Repository::open(directory).is_ok();
+        let below = || Utf8Path::from_path(directory).and_then(|path| path.strip_prefix(root).ok());
+        self.has_repo
+            && is_repo()
+            && below().is_none_or(|below| !below.as_str().is_empty() && !self.submodules.contains(below))
+    }
+
+    /// Adds what a repo tracks that lies at `at` in the outermost one.
+    fn add(
+        &mut self,
+        asked: &mut Asked<'_>,
+        repo: &Repository,
+        index: &git2::Index,
+        workdir: &Path,
+        at: &Utf8Path,
+    ) -> Result<(), GitError> {
+        let mut links = Vec::new();
+        for entry in index.iter() {
+            // A path that is not UTF-8 is none that a manifest can name.
+            let Ok(path) = String::from_utf8(entry.path).map(Utf8PathBuf::from) else { continue };
+            let full = at.join(&path);
+            let Ok(below) = full.strip_prefix(asked.prefix) else { continue };
+            if entry.mode == GITLINK {
+                links.push((path, below.to_owned()));
+                continue;
+            }
+            let is_skipped = IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree();
+            if is_skipped && (asked.matters)(below) && fs::symlink_metadata(asked.root.join(below)).is_err() {
+                asked.left_out.push(below.to_owned());
+            }
+            self.tracked.push(below.to_owned());
+        }
+        if links.is_empty() {
+            return Ok(());
+        }
+        let names = Submodules::read(&fs::read(workdir.join(NAMES)).unwrap_or_default())?;
+        for (path, below) in links {
+            let directory = workdir.join(&path);
+            if !submodules::is_checked_out(&directory) {
+                if names.wants(repo, &path) {
+                    return Err(submodules::missing(&below));
+                }
+            } else if let Ok(submodule) = Repository::open(&directory) {
+                self.add(asked, &submodule, &submodule.index()?, &directory, &at.join(&path))?;
+            }
+            self.submodules.insert(below);
+        }
+        Ok(())
+    }
+}
+
+/// What is asked of git, and what it has and the disk lacks.
+struct Asked<'a> {
+    root: &'a Utf8Path,
+    prefix: &'a Utf8Path,
+    matters: &'a dyn Fn(&Utf8Path) -> bool,
+    left_out: Vec<Utf8PathBuf>,
+}
+
+fn left_out(first: &Utf8Path, count: usize) -> GitError {
+    let others = if count == 1 { String::new() } else { format!(" and {} more files are", count - 1) };
+    let is = if count == 1 { " is" } else { "" };
+    GitError::new(format!(
+        "{first}{others}{is} left out of this sparse checkout, so what the repo has is not known; say \
+         `git sparse-checkout disable`, or add the directories by `git sparse-checkout add`"
+    ))
+}

@@ -1,0 +1,335 @@
+//! What tells Flux and Argo CD to apply the output, and what guards hosts against them.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use insta::assert_snapshot;
+use support::programs::{sequence, string, succeed};
+use support::{Repo, assert_says, documents, kustomize_build};
+use yaml_serde::Value;
+
+const FLUX: &str = "gitops: flux\n";
+const ARGOCD: &str = "gitops: argocd\nargocd: {repoURL: \"https://git.example.com/fleet.git\"}\n";
+
+/// A fixture's repo with more settings, generated.
+fn with(fixture: &str, settings: &str) -> Repo {
+    let repo = Repo::of_fixture(fixture);
+    let own = if repo.exists("sipgen.yaml") { repo.read("sipgen.yaml") } else { String::new() };
+    repo.write("sipgen.yaml", &(own + settings));
+    repo.generate(&[]).expect(0);
+    repo
+}
+
+/// An agent's objects, as the agent's own build of their directory has them, by name.
+fn objects(repo: &Repo, agent: &str) -> BTreeMap<String, Value> {
+    let build = kustomize_build(repo.path().join("overlays/agents").join(agent));
+    let objects = documents(&build).into_iter().filter(|object| object["kind"] != "ConfigMap");
+    objects.map(|object| (string(&object["metadata"]["name"]), object)).collect()
+}
+
+fn depends_on(object: &Value) -> BTreeSet<String> {
+    sequence(&object["spec"]["dependsOn"]).iter().map(|dependency| string(&dependency["name"])).collect()
+}
+
+/// A repo with declared and observed hosts, hosts given back, services and Dex.
+fn of_everything(settings: &str) -> Repo {
+    let repo = Repo::of_fixture("quickstart");
+    repo.want("tenant-b/live", 2);
+    repo.observe("");
+    repo.write("sipgen.yaml", settings);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo.want("tenant-b/live", 1);
+    repo.generate(&[]).expect(0);
+    repo
+}
+
+/// The files of an agent, one after the other.
+fn files(repo: &Repo, agent: &str) -> String {
+    let files = repo.files(&format!("overlays/agents/{agent}"));
+    files.into_iter().map(|(path, text)| format!(">>> {path}\n{text}")).collect()
+}
+
+#[test]
+fn the_objects_for_flux() {
+    assert_snapshot!(files(
+        &of_everything(
+            "gitops: flux\nflux:\n  path: fleet/base\n  interval: 30m\n  retryInterval: 1m\n  timeout: 5m\n  wait: true\n  \
+             sourceRef: {kind: OCIRepository, name: fleet, namespace: sources}\n  \
+             decryption: {provider: sops, secretRef: {name: sops-age}}\n  serviceAccountName: fleet\n"
+        ),
+        "flux"
+    ));
+}
+
+#[test]
+fn the_objects_for_argo_cd() {
+    assert_snapshot!(files(
+        &of_everything(
+            "gitops: argocd\nargocd:\n  repoURL: git@git.example.com:fleet.git\n  targetRevision: main\n  project: base\n  \
+             path: fleet/base\n  destination: {name: base-cluster}\n"
+        ),
+        "argocd"
+    ));
+}
+
+#[test]
+fn without_an_agent_there_are_no_objects_for_one() {
+    assert!(!of_everything("").exists("overlays/agents"));
+}
+
+#[test]
+fn every_object_is_one_that_its_agent_takes() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (agent, settings) in [("flux", FLUX), ("argocd", ARGOCD)] {
+        for repo in [of_everything(settings), with("multi-cluster", settings), with("auth", settings)] {
+            let directory = repo.path().join("overlays/agents").join(agent);
+            let build = repo.path().join("build.yaml");
+            std::fs::write(&build, kustomize_build(&directory)).unwrap();
+            let mut validator = Command::new(root.join("target/tools/venv/bin/python"));
+            let said = succeed(validator.arg(root.join("tests/tools/validate-manifests")).arg(&build));
+            assert!(objects(&repo, agent).len() >= 2, "{said}");
+        }
+    }
+}
+
+/// What an object has its agent apply, relative to the repo.
+fn path(object: &Value) -> String {
+    let spec = &object["spec"];
+    let path = spec.get("path").or_else(|| spec["source"].get("path"));
+    string(path.unwrap()).trim_start_matches("./").to_owned()
+}
+
+#[test]
+fn everything_that_is_to_be_applied_is_applied_once() {
+    for (agent, settings) in [("flux", FLUX), ("argocd", ARGOCD)] {
+        let repo = of_everything(settings);
+        let mut applied: Vec<String> = objects(&repo, agent).values().map(path).collect();
+        applied.sort();
+        assert_eq!(
+            applied,
+            [
+                "overlays/clusters/tenant-a/edge",
+                "overlays/crds/dex",
+                "overlays/hosts/declared/sites/lab",
+                "overlays/hosts/observed/released",
+                "overlays/hosts/observed/tenant-b.live",
+            ]
+        );
+        for directory in applied {
+            assert!(repo.exists(&format!("{directory}/kustomization.yaml")), "{directory}");
+        }
+    }
+}
+
+#[test]
+fn flux_applies_services_before_hosts_and_given_back_hosts_last() {
+    let objects = objects(&of_everything(FLUX), "flux");
+
+    let after = |name: &str| depends_on(&objects[name]).into_iter().collect::<Vec<_>>();
+    assert!(after("sipgen.crds.dex").is_empty());
+    assert_eq!(after("sipgen.services.tenant-a.edge"), ["sipgen.crds.dex"]);
+    assert_eq!(after("sipgen.declared.sites.lab"), ["sipgen.services.tenant-a.edge"]);
+    assert_eq!(after("sipgen.released"), ["sipgen.declared.sites.lab", "sipgen.observed.tenant-b.live"]);
+    // What depends on an object that is not there waits for ever.
+    for object in objects.values() {
+        assert!(depends_on(object).iter().all(|name| objects.contains_key(name)), "{object:?}");
+    }
+}
+
+#[test]
+fn only_services_are_deleted_with_their_object() {
+    for (name, object) in objects(&of_everything(FLUX), "flux") {
+        let are_services = name.starts_with("sipgen.services.");
+        assert_eq!(object["spec"]["prune"], Value::from(are_services), "{name}");
+        assert!(object["spec"].get("deletionPolicy").is_none(), "{name}");
+        assert!(object["spec"].get("targetNamespace").is_none(), "{name}");
+    }
+    for (name, object) in objects(&of_everything(ARGOCD), "argocd") {
+        let are_services = name.starts_with("sipgen.services.");
+        let policy = &object["spec"]["syncPolicy"];
+        let options: BTreeSet<String> = sequence(&policy["syncOptions"]).iter().map(string).collect();
+        assert_eq!(policy["automated"]["prune"], Value::from(are_services), "{name}");
+        assert_eq!(object["metadata"].get("finalizers").is_some(), are_services, "{name}");
+        for guard in ["Prune=false", "Delete=false"] {
+            assert_eq!(options.contains(guard), !are_services, "{name}: {guard}");
+        }
+    }
+}
+
+/// Argo CD reads it in Applications only: an annotation of a host says nothing to it.
+#[test]
+fn argo_cd_merges_observed_hosts_and_takes_over_nothing_that_kubectl_applied() {
+    for (name, object) in objects(&of_everything(ARGOCD), "argocd") {
+        let is_partial = name.starts_with("sipgen.observed.") || name == "sipgen.released";
+        let options: BTreeSet<String> =
+            sequence(&object["spec"]["syncPolicy"]["syncOptions"]).iter().map(string).collect();
+        for option in ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"] {
+            assert_eq!(options.contains(option), is_partial, "{name}: {option}");
+        }
+    }
+}
+
+/// The annotations of agents at the hosts of a cluster.
+fn guards(repo: &Repo, file: &str) -> BTreeSet<(String, String)> {
+    let hosts = documents(&repo.read(file));
+    assert!(!hosts.is_empty());
+    let annotations = hosts.iter().flat_map(|host| host["metadata"]["annotations"].as_mapping().unwrap());
+    let of_agent = annotations.filter(|(key, _)| !string(key).starts_with("sip.airshipit.org/"));
+    of_agent.map(|(key, value)| (string(key), string(value))).collect()
+}
+
+#[test]
+fn hosts_are_guarded_against_the_agent_there_is_and_without_a_choice_against_both() {
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let flux =
+        [pair("kustomize.toolkit.fluxcd.io/prune", "disabled"), pair("kustomize.toolkit.fluxcd.io/ssa", "Merge")];
+    let argocd = |merge: &str| [pair("argocd.argoproj.io/sync-options", &format!("{merge}Prune=false,Delete=false"))];
+    let merge = "ServerSideApply=true,Validate=false,ClientSideApplyMigration=false,";
+    for (settings, with_flux, with_argocd) in [(FLUX, true, false), (ARGOCD, false, true), ("", true, true)] {
+        let repo = of_everything(settings);
+        let expected = |flux: &[(String, String)], argocd: [(String, String); 1]| -> BTreeSet<(String, String)> {
+            let flux = flux.iter().filter(|_| with_flux).cloned();
+            flux.chain(argocd.into_iter().filter(|_| with_argocd)).collect()
+        };
+        for file in ["tenant-b.live/hosts.yaml", "released/hosts.yaml"] {
+            let file = format!("overlays/hosts/observed/{file}");
+            assert_eq!(guards(&repo, &file), expected(&flux, argocd(merge)), "{settings}{file}");
+        }
+        let file = "overlays/hosts/declared/sites/lab/tenant-a.edge.yaml";
+        assert_eq!(guards(&repo, file), expected(&flux[..1], argocd("")), "{settings}{file}");
+    }
+}
+
+#[test]
+fn a_cluster_that_is_left_as_it_is_keeps_its_objects() {
+    let repo = of_everything(FLUX);
+    let before = repo.on_disk("overlays/agents");
+    repo.replace(support::EDGE, "nodePort: 30443", "nodePort: 3");
+
+    repo.generate(&["--keep-going"]).expect(1);
+
+    assert_eq!(repo.on_disk("overlays/agents"), before);
+}
+
+#[test]
+fn with_the_last_cluster_its_objects_go_and_the_directory_stays_for_the_agent_to_see_that() {
+    for (agent, settings) in [("flux", FLUX), ("argocd", ARGOCD)] {
+        let repo = with("observed", settings);
+        assert!(!objects(&repo, agent).is_empty());
+        repo.remove("clusters/edge.yaml");
+
+        repo.generate(&["--allow-empty"]).expect(0);
+
+        let left: Vec<String> = objects(&repo, agent).into_keys().collect();
+        assert_eq!(left, ["sipgen.released"]);
+    }
+}
+
+#[test]
+fn a_root_that_an_object_of_the_repo_applies_gets_none_of_ours() {
+    for path in ["./overlays/hosts/declared/sites/lab", "./sites/lab"] {
+        let repo = Repo::of_fixture("quickstart");
+        repo.write("sipgen.yaml", FLUX);
+        repo.write("agent/lab.yaml", &flux_kustomization(path, ""));
+
+        repo.generate(&[]).expect(0);
+
+        let names: Vec<String> = objects(&repo, "flux").into_keys().collect();
+        assert_eq!(names, ["sipgen.crds.dex", "sipgen.services.tenant-a.edge"], "{path}");
+    }
+}
+
+#[test]
+fn in_component_form_the_repo_itself_applies_its_hosts() {
+    let repo = with("quickstart", &format!("{FLUX}hosts: {{form: component}}\n"));
+
+    let names: Vec<String> = objects(&repo, "flux").into_keys().collect();
+
+    assert_eq!(names, ["sipgen.crds.dex", "sipgen.services.tenant-a.edge"]);
+}
+
+#[test]
+fn names_are_short_enough_for_a_label_however_long_those_of_clusters_are() {
+    let repo = Repo::of_hosts(2);
+    let (namespace, name) = ("n".repeat(63), format!("{}.{}", "c".repeat(63), "c".repeat(63)));
+    repo.observe("");
+    repo.remove("inventory/kustomization.yaml");
+    repo.remove("inventory/hosts.yaml");
+    repo.write("sipgen.yaml", FLUX);
+    let long = |name: &str| {
+        format!(
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{namespace: {namespace}, name: {name}}}\n\
+             spec: {{nodes: {{Worker: {{labelSelector: {{}}, count: {{active: 1}}}}}}}}\n"
+        )
+    };
+    // Labels of hosts have 63 characters at most, and so has a cluster's name that hosts bear.
+    let short: String = name.chars().take(63).collect();
+    let other: String = format!("{}d", &short[..62]);
+    repo.write("clusters/a.yaml", &long(&short));
+    repo.write("clusters/b.yaml", &long(&other));
+
+    repo.generate(&[]).expect(0);
+
+    let names: BTreeSet<String> = objects(&repo, "flux").into_keys().collect();
+    assert_eq!(names.len(), 2);
+    assert!(names.iter().all(|name| name.len() <= 63), "{names:?}");
+}
+
+fn flux_kustomization(path: &str, more: &str) -> String {
+    format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n\
+         metadata: {{name: lab, namespace: flux-system}}\nspec:\n  interval: 1h\n  path: {path}\n  prune: true\n{more}  \
+         sourceRef: {{kind: GitRepository, name: flux-system}}\n"
+    )
+}
+
+// Settings
+
+#[track_caller]
+fn refused(settings: &str, parts: &[&str]) {
+    let repo = Repo::generated("quickstart");
+    repo.write("sipgen.yaml", settings);
+    assert_says(&repo.refused(), parts);
+}
+
+#[test]
+fn settings_of_agents_that_they_would_not_take_are_refused() {
+    for (settings, parts) in [
+        ("gitops: fleet\n", &["unknown variant `fleet`, expected `flux` or `argocd`", "--> sipgen.yaml:1:"][..]),
+        (
+            "gitops: flux\nflux: {interval: 10 minutes}\n",
+            &["flux.interval: `10 minutes` is no duration", "--> sipgen.yaml:2:"],
+        ),
+        ("gitops: flux\nflux: {timeout: 0s}\n", &["flux.timeout: `0s` is no time at all"]),
+        ("flux: {intervall: 1m}\n", &["flux.intervall: unknown field `intervall`"]),
+        ("flux: {namespace: a.b}\n", &["flux.namespace: `a.b` has a dot"]),
+        ("flux: {sourceRef: {kind: HelmRepository}}\n", &["flux.sourceRef.kind: unknown variant `HelmRepository`"]),
+        ("flux: {sourceRef: {name: A}}\n", &["flux.sourceRef.name: `A`"]),
+        ("flux: {decryption: {provider: vault}}\n", &["flux.decryption.provider: unknown variant `vault`"]),
+        ("flux: {path: ../x}\n", &["`flux.path: ../x` is not a directory inside the agent's source"]),
+        ("gitops: argocd\n", &["`gitops: argocd` needs `argocd.repoURL`", "--> sipgen.yaml"]),
+        (
+            "argocd: {repoURL: \"https://u:not-a-secret@a.example/b\"}\n",
+            &["argocd.repoURL: the URL has a user or password"],
+        ),
+        ("argocd: {destination: {name: a, server: b}}\n", &["argocd.destination: write either `server` or `name`"]),
+        ("argocd: {targetRevision: a b}\n", &["argocd.targetRevision: \"a b\" is empty, or has blanks"]),
+        ("hosts: {form: patch}\n", &["hosts.form: unknown variant `patch`, expected `overlay` or `component`"]),
+    ] {
+        refused(settings, parts);
+    }
+}
+
+#[test]
+fn a_password_in_the_url_of_the_repo_is_not_shown() {
+    let repo = Repo::generated("quickstart");
+    repo.write("sipgen.yaml", "gitops: argocd\nargocd: {repoURL: \"https://u:not-a-secret@git.example.com/x\"}\n");
+
+    assert!(!repo.refused().contains("not-a-secret"));
+}

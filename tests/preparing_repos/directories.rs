@@ -1,0 +1,66 @@
+//! Where `sipgen init` may be run.
+
+use std::fs;
+use std::process::Command;
+
+use crate::support::{Repo, assert_says, run};
+use crate::{init, newcomer};
+
+#[test]
+fn outside_of_a_git_repo_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+
+    let sipgen = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sipgen"));
+        run(command.args(arguments).current_dir(directory.path())).expect(2)
+    };
+
+    assert_says(&sipgen(&["init"]).stderr, &["there is no git repo around the working directory"]);
+    assert_says(&sipgen(&["init", "--repo", "."]).stderr, &["is not in a git repo; `git init` makes it one"]);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn below_the_root_is_refused_with_the_root() {
+    let repo = newcomer();
+
+    let run = init(&repo, &["--repo", "sites"]).expect(2);
+
+    let root = repo.path().canonicalize().unwrap();
+    assert_says(&run.stderr, &["sites is not the root of its git repo", &format!("--repo {}", root.display())]);
+    assert!(!repo.exists("sites/sipgen.yaml"));
+}
+
+#[test]
+fn inside_the_repo_stands_for_the_repo_where_none_is_named() {
+    let repo = newcomer();
+
+    run(repo.sipgen(&["init"]).current_dir(repo.path().join("sites/lab"))).expect(0);
+
+    assert!(repo.exists("sipgen.yaml"));
+}
+
+#[test]
+fn with_a_bare_repo_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let git = Command::new("git").args(["init", "--quiet", "--bare"]).current_dir(directory.path()).status();
+    assert!(git.unwrap().success());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sipgen"));
+
+    let run = run(command.args(["init", "--repo"]).arg(directory.path())).expect(2);
+
+    assert_says(&run.stderr, &["is bare"]);
+}
+
+#[test]
+fn that_is_a_worktree_of_git_is_prepared_like_any_other() {
+    let repo = Repo::of_fixture("quickstart");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let worktree = elsewhere.path().join("größe 1");
+    repo.git(&["worktree", "add", "--quiet", "--detach", worktree.to_str().unwrap()]);
+
+    run(repo.sipgen(&["init"]).current_dir(&worktree)).expect(0);
+
+    assert!(worktree.join("sipgen.yaml").exists());
+    assert!(!repo.exists("sipgen.yaml"));
+}
