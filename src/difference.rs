@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use camino::Utf8Path;
 
 use crate::api::names::ClusterKey;
-use crate::compare::Changes;
+use crate::compare::{Change, Changes};
 use crate::finding::{Finding, counted};
 use crate::render::Tree;
 use crate::review::{Before, Review};
@@ -64,12 +64,21 @@ pub fn between(base: &Files, head: &Files, options: &Options, progress: &dyn Fn(
         let clusters: BTreeSet<ClusterKey> = before.keys().filter_map(|path| layout::cluster_of(path)).collect();
         let moved_from = (old != new && !before.is_empty()).then_some(old.as_path());
         let known_before = Before { clusters: &clusters, inventory: Some(&earlier.inventory), output: moved_from };
-        let changes = Changes::between(&before, &after, new);
+        let mut changes = Changes::between(&before, &after, new);
+        changes.files.retain(|_, change| !is_checkout(change));
         let review = Review::between(&changes, &known_before, &later.site);
         let changes = moved_from.map_or(changes, |old| all_moved(&before, old, &after, new));
         known = Some((changes, review));
     }
     Ok(Difference { known, findings: later.findings, notes })
+}
+
+/// Whether a change is none but what git makes of line ends when it checks files out.
+fn is_checkout(change: &Change) -> bool {
+    match change {
+        Change::Update { before, after } => before.lines().eq(after.lines()),
+        Change::Create { .. } | Change::Delete { .. } => false,
+    }
 }
 
 /// What has to change when a tree is to be replaced by one that lies elsewhere.

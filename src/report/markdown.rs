@@ -250,23 +250,23 @@ fn does(cluster: &ClusterReview) -> String {
 
 /// Lines as a block that GitHub and GitLab colour.
 fn block(lines: &[Line]) -> String {
-    let mut text = String::new();
-    let mut told = 0;
-    for Line { sign, text: line } in lines {
+    let wrapped = lines.iter().flat_map(|Line { sign, text }| {
         let sign = if *sign == '~' { '!' } else { *sign };
-        let mut wrapped = wrapped(line, WIDTH).into_iter();
-        let mut part = format!("{sign} {}\n", wrapped.next().unwrap_or_default());
-        wrapped.for_each(|line| part.extend([&sign.to_string(), "     ", &line, "\n"]));
-        if text.len() + part.len() > DETAIL {
-            let end = part.floor_char_boundary(DETAIL - text.len());
-            text.push_str(part[..end].rsplit_once('\n').map_or("", |(whole, _)| whole));
-            let _ = write!(text, "\n  and more: {} of {} lines are cut off\n", lines.len() - told, lines.len());
-            break;
-        }
-        text.push_str(&part);
-        told += 1;
-    }
-    fenced("diff", text.trim_start_matches('\n'))
+        let wrapped = wrapped(text, WIDTH).into_iter().enumerate();
+        wrapped.map(move |(index, line)| format!("{sign} {}{line}\n", if index == 0 { "" } else { "    " }))
+    });
+    let wrapped: Vec<String> = wrapped.collect();
+    let mut room = DETAIL;
+    let fitting = wrapped.iter().take_while(|line| {
+        room = room.saturating_sub(line.len());
+        room > 0
+    });
+    let fitting: Vec<&str> = fitting.map(String::as_str).collect();
+    let cut_off = match wrapped.len() - fitting.len() {
+        0 => String::new(),
+        count => format!("  … and {} more\n", counted(count, "line")),
+    };
+    fenced("diff", &(fitting.concat() + &cut_off))
 }
 
 /// A problem as text.

@@ -276,6 +276,19 @@ fn a_checkout_with_crlf_has_no_differences() {
 }
 
 #[test]
+fn a_cluster_that_is_left_as_it_is_in_a_checkout_with_crlf_has_no_differences() {
+    let repo = with_history();
+    repo.git(&["config", "core.autocrlf", "true"]);
+    repo.git(&["rm", "-r", "--quiet", "--cached", "."]);
+    repo.git(&["reset", "--quiet", "--hard"]);
+    repo.want("tenant/one", 9);
+
+    let run = repo.diff(&["--base", "HEAD", "--keep-going"]).expect(1);
+
+    assert_eq!(run.stdout, "no changes\n");
+}
+
+#[test]
 fn git_revert_takes_back_what_the_plan_said() {
     let repo = with_history();
     repo.git(&["revert", "--no-edit", "HEAD"]);
