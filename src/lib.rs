@@ -26,6 +26,7 @@ pub mod api;
 pub mod compare;
 pub mod finding;
 pub mod layout;
+pub mod picture;
 pub mod plan;
 pub mod render;
 pub mod report;

@@ -4,6 +4,8 @@ mod explain;
 mod generate;
 mod progress;
 mod repo;
+mod report;
+mod status;
 mod template;
 
 use std::fmt;
@@ -27,6 +29,8 @@ struct Arguments {
 enum Command {
     Generate(generate::Arguments),
     Explain(explain::Arguments),
+    Status(status::Arguments),
+    Report(report::Arguments),
     Template(template::Arguments),
 }
 
@@ -52,6 +56,8 @@ pub(crate) fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
     };
     match outcome {

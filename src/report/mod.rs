@@ -4,10 +4,14 @@
 //! * `lines`: changes as a unified diff.
 //! * `summary`: what a run came to.
 //! * `explanation`: why hosts are where they are.
+//! * `status`: the site at a glance, for a terminal.
+//! * `page`: the same as a page for a browser.
 
 mod explanation;
 mod findings;
 mod lines;
+mod page;
+pub mod status;
 mod summary;
 
 use std::fmt;
@@ -19,6 +23,8 @@ use crate::render::values::Given;
 pub use explanation::{explain_cluster, explain_host};
 pub use findings::findings;
 pub use lines::diff;
+pub use page::{is_page, page};
+pub use status::status;
 pub use summary::summary;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
