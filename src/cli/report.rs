@@ -54,7 +54,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// The page that is at a path, if one is; anything else there is somebody's, and is refused.
 fn replaceable(path: &Utf8Path) -> Result<Option<String>, Failure> {
-    let refused = |what: &str| Failure(format!("{path} {what}; it stays as it is: name another file, or `-` for stdout"));
+    let refused =
+        |what: &str| Failure(format!("{path} {what}; it stays as it is: name another file, or `-` for stdout"));
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(refused(&format!("cannot be looked at: {error}"))),
@@ -73,9 +74,10 @@ fn replaceable(path: &Utf8Path) -> Result<Option<String>, Failure> {
 /// Writes the page as every file is written: whole, or not at all. One that stays as it is, is not touched.
 fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), Failure> {
     let directory = path.parent().filter(|directory| !directory.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
-    let Some(name) = path.file_name().filter(|_| directory.is_dir()) else {
+    let Some(name) = path.file_name() else { return Err(Failure(format!("--html {path:?} names no file"))) };
+    if !directory.is_dir() {
         return Err(Failure(format!("cannot write {path}: there is no directory {directory}")));
-    };
+    }
     let change = match before {
         Some(before) if before == after => return Ok(()),
         Some(before) => Change::Update { before, after },

@@ -90,12 +90,7 @@ impl ClusterPicture {
 }
 
 /// A picture of every cluster; those that are gone come last.
-pub(super) fn pictures(
-    site: &Site,
-    plan: &Plan,
-    hosts: &[HostPicture],
-    findings: &[Finding],
-) -> Vec<ClusterPicture> {
+pub(super) fn pictures(site: &Site, plan: &Plan, hosts: &[HostPicture], findings: &[Finding]) -> Vec<ClusterPicture> {
     let mut have: HashMap<(&ClusterKey, Role), (usize, usize)> = HashMap::new();
     for host in hosts {
         if let Some(assigned) = &host.assigned {

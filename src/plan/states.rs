@@ -99,10 +99,7 @@ pub fn of_all(site: &Site, plan: &Plan) -> Vec<HostStanding> {
 fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, Assignment> {
     let held = site.state.held.iter().filter_map(|(host, held)| {
         let held = held.iter().find(|held| plan.frozen.contains(&held.cluster))?;
-        Some((
-            site.inventory.index(host)?,
-            Assignment { cluster: held.cluster.clone(), role: held.role, how: None },
-        ))
+        Some((site.inventory.index(host)?, Assignment { cluster: held.cluster.clone(), role: held.role, how: None }))
     });
     let planned = plan.clusters.iter().flat_map(|(cluster, placement)| {
         let hosts = placement.iter().flat_map(|(role, hosts)| hosts.iter().map(move |host| (*role, host)));

@@ -4,8 +4,8 @@ import { element, keyOf, make, picture, roleWords, standing } from "./site.js";
 
 /** @typedef {import("./site.js").Host} Host */
 
-/** Shows a host, or that none is chosen. @param {Host | null} host */
-export function showDetails(host) {
+/** Shows a host, or that none is chosen. @param {Host | null} host @param {() => void} close is called to choose none */
+export function showDetails(host, close) {
   const panel = element("details");
   panel.replaceChildren();
   if (!host) {
@@ -13,8 +13,10 @@ export function showDetails(host) {
     return;
   }
   const { data } = host;
-  const title = make("h3", data.name, "name");
-  panel.append(title, make("p", standing(data), "standing"));
+  const button = make("button", "Close", "close");
+  button.setAttribute("type", "button");
+  button.addEventListener("click", close);
+  panel.append(button, make("h3", data.name, "name"), make("p", standing(data), "standing"));
   if (data.whyNotFree) panel.append(make("p", `No cluster can have it: it ${data.whyNotFree}.`));
 
   const list = make("dl");

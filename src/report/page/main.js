@@ -2,10 +2,10 @@
 // Puts the parts of the page together.
 import { showDetails } from "./details.js";
 import { startFilters } from "./filters.js";
-import { markChosen, startMap } from "./map.js";
+import { focusMap, markChosen, startMap } from "./map.js";
 import { startOverview } from "./overview.js";
 import { element, hosts } from "./site.js";
-import { markRow, startTable } from "./table.js";
+import { markRow, showTable, startTable } from "./table.js";
 
 /** From this many hosts on, they are squares at first. */
 const MANY = 400;
@@ -17,7 +17,10 @@ let chosenHost = null;
 function chooseHost(host) {
   markChosen(host, chosenHost);
   markRow(host);
-  showDetails(host);
+  showDetails(host, () => {
+    chooseHost(null);
+    focusMap();
+  });
   chosenHost = host;
 }
 
@@ -48,6 +51,7 @@ function startViews() {
       tab.tabIndex = number === chosen ? 0 : -1;
       element(tab.getAttribute("aria-controls") ?? "").hidden = number !== chosen;
     });
+    if (tabs[chosen].id === "table-tab") showTable();
   };
   tabs.forEach((tab, number) => {
     tab.addEventListener("click", () => select(number));
@@ -66,4 +70,7 @@ startViews();
 startMap(chooseHost);
 startTable(chooseHost);
 startFilters();
-showDetails(null);
+chooseHost(null);
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape") chooseHost(null);
+});

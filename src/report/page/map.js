@@ -7,7 +7,7 @@ import { counted, element, hosts, make, picture, rackWords } from "./site.js";
 /** @typedef {import("./site.js").Host} Host */
 
 /** Squares a row in compact boxes; the style sheet has the same number. */
-const SQUARES = 6;
+const SQUARES = 5;
 
 /** @type {HTMLElement[]} each host's element */
 const cells = [];
@@ -98,6 +98,11 @@ function moveTo(index) {
   enterBy(index);
   cells[index].focus();
   choose(hosts[index]);
+}
+
+/** Moves the focus to where Tab leads in the map. */
+export function focusMap() {
+  cells[current]?.focus();
 }
 
 /** Shows which host is chosen. @param {Host | null} host @param {Host | null} before */

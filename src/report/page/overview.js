@@ -1,7 +1,7 @@
 // @ts-check
 // What stands above the hosts: the headline, findings, clusters and spare hosts.
 import { setFilter } from "./filters.js";
-import { clusters, counted, element, findings, hosts, hueOf, keyOf, make, moreFindings, picture } from "./site.js";
+import { HUES, clusters, counted, element, findings, hosts, hueOf, keyOf, make, moreFindings, picture } from "./site.js";
 
 /** @typedef {import("./site.js").Cluster} Cluster */
 /** @typedef {import("./site.js").NodeSet} NodeSet */
@@ -11,6 +11,7 @@ export function startOverview() {
   const named = picture.racks.filter((/** @type {{name: string | null}} */ rack) => rack.name !== null).length;
   const racks = picture.rackBy ? ` in ${counted(named, "rack")}, by ${picture.rackBy}` : "";
   element("headline").textContent = `${counted(hosts.length, "host")}${racks}, ${counted(clusters.length, "cluster")}`;
+  if (clusters.length > HUES) element("hues").textContent = `; colours repeat after ${HUES} clusters`;
   showFindings();
   showClusters();
   showSpare();
@@ -78,7 +79,7 @@ function meter(set) {
   const full = make("span", "", missing > 0 ? "short" : "full");
   full.style.setProperty("width", `${wanted > 0 ? Math.min(set.have / wanted, 1) * 100 : 0}%`);
   bar.append(full);
-  const words = standby > 0 ? `${set.have} of ${active} + ${standby} standby` : `${set.have} of ${active}`;
+  const words = `${set.have} of ${wanted}${standby > 0 ? `, ${standby} standby` : ""}`;
   const parts = [bar, make("span", words)];
   if (missing > 0) parts.push(make("span", `${missing} missing`, "badge bad"));
   return parts;

@@ -21,6 +21,8 @@ const COLUMNS = [
 let sortedBy = 0;
 let ascending = true;
 let page = 0;
+/** Whether the rows have changed since they were drawn. */
+let stale = true;
 /** @type {Host[]} those that are shown, sorted */
 let rows = [];
 /** @type {Host | null} */
@@ -60,8 +62,14 @@ export function startTable(choose) {
   addEventListener("afterprint", () => turnTo(page));
   onFilter((shown) => {
     rows = hosts.filter((host) => shown[host.index]);
-    sort();
+    stale = true;
+    if (!element("table-view").hidden) showTable();
   });
+}
+
+/** Brings the table up to date; while nobody sees it, nothing is drawn. */
+export function showTable() {
+  if (stale) sort();
 }
 
 /** @param {number} column */
@@ -72,6 +80,7 @@ function sortBy(column) {
 }
 
 function sort() {
+  stale = false;
   const { of } = COLUMNS[sortedBy];
   const values = new Map(rows.map((host) => [host, of(host)]));
   const compare = (/** @type {Host} */ a, /** @type {Host} */ b) => {

@@ -27,7 +27,8 @@ pub(super) fn write_all(out: &mut String, picture: &Picture, letters: &Letters<'
     shown.sort_unstable();
     let shown: Vec<&ClusterPicture> = shown.into_iter().map(|at| &picture.clusters[at]).collect();
 
-    let width = shown.iter().map(|cluster| cluster.key.to_string().len()).max().unwrap_or_default().max("cluster".len());
+    let width =
+        shown.iter().map(|cluster| cluster.key.to_string().len()).max().unwrap_or_default().max("cluster".len());
     let gutter = if matches!(letters, Letters::ByRole) { "" } else { "   " };
     writeln!(out, "  {gutter}{:width$}  role          active  standby  have", "cluster")?;
     for cluster in &shown {

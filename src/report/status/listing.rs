@@ -30,29 +30,21 @@ pub(super) fn write(out: &mut String, hosts: &[&HostPicture], letters: &Letters<
 
 /// How a host stands, in words.
 fn words(host: &HostPicture) -> String {
-    let mut words = match &host.assigned {
-        Some(assigned) => {
-            let how = match assigned.how {
-                Some(How::Added) => ", added",
-                Some(How::Adopted) => ", adopted by its labels",
-                Some(How::Stays) | None => "",
-            };
-            format!("{} of {}{how}", assigned.role, assigned.cluster)
-        }
-        None => host.state.words().to_owned(),
+    let Some(assigned) = &host.assigned else {
+        return match (&host.why_not_free, &host.given_back_by) {
+            (Some(why), _) => why.clone(),
+            (None, Some(cluster)) => format!("{} by {cluster}", host.state.words()),
+            (None, None) => host.state.words().to_owned(),
+        };
     };
-    if let Some(cluster) = &host.given_back_by {
-        let taken = if host.assigned.is_some() { ", given back" } else { "" };
-        words += &format!("{taken} by {cluster}");
+    let mut words = vec![format!("{} of {}", assigned.role, assigned.cluster)];
+    match assigned.how {
+        Some(How::Added) => words.push("added".to_owned()),
+        Some(How::Adopted) => words.push("adopted by its labels".to_owned()),
+        Some(How::Stays) | None => {}
     }
-    if host.assigned.is_some() && host.failed {
-        words += ", has failed";
-    }
-    if host.assigned.is_some() && host.deleting {
-        words += ", is being deleted";
-    }
-    if let Some(why) = &host.why_not_free {
-        words += &format!(": {why}");
-    }
-    words
+    words.extend(host.given_back_by.as_ref().map(|cluster| format!("given back by {cluster}")));
+    words.extend(host.failed.then(|| "has failed".to_owned()));
+    words.extend(host.deleting.then(|| "is being deleted".to_owned()));
+    words.join(", ")
 }

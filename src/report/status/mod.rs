@@ -9,7 +9,7 @@ mod listing;
 mod rack_map;
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write};
 
 use crate::api::names::ClusterKey;
 use crate::finding::counted;
@@ -59,10 +59,10 @@ fn write_status(out: &mut String, picture: &Picture, view: &View<'_>) -> fmt::Re
             rack_map::write(out, picture, &letters, view)
         }
         Focus::Rack(name) => {
+            let hosts: Vec<&HostPicture> = picture.hosts.iter().filter(|host| host.rack.as_deref() == name).collect();
+            let name = name.map_or("hosts without a rack".to_owned(), |name| format!("rack {}", one_line(name)));
+            writeln!(out, "{}: {}", styled(STRONG, name), tally(hosts.iter().copied()))?;
             rack_map::write(out, picture, &letters, view)?;
-            let of_rack = picture.racks.iter().filter(|rack| rack.name.as_deref() == name);
-            let hosts: Vec<&HostPicture> =
-                of_rack.flat_map(|rack| &rack.hosts).map(|host| &picture.hosts[*host]).collect();
             listing::write(out, &hosts, &letters, view.all)
         }
         Focus::Cluster(key) => {
@@ -79,7 +79,7 @@ fn concerns(host: &HostPicture, cluster: &ClusterKey) -> bool {
     host.cluster() == Some(cluster) || host.given_back_by.as_ref() == Some(cluster)
 }
 
-fn write_headline(out: &mut impl fmt::Write, picture: &Picture) -> fmt::Result {
+fn write_headline(out: &mut String, picture: &Picture) -> fmt::Result {
     let named = picture.racks.iter().filter(|rack| rack.name.is_some()).count();
     let racks = match &picture.rack_by {
         Some(label) => format!(" in {}, by {}", counted(named, "rack"), one_line(label)),
@@ -110,6 +110,6 @@ fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostPicture>) -> String {
 }
 
 /// A heading with a blank line above it.
-fn write_heading(out: &mut impl fmt::Write, heading: impl fmt::Display) -> fmt::Result {
+fn write_heading(out: &mut String, heading: impl fmt::Display) -> fmt::Result {
     writeln!(out, "\n{}", styled(STRONG, heading))
 }

@@ -33,6 +33,58 @@ const COLOURS: [AnsiColor; 6] = [
     AnsiColor::BrightBlue,
 ];
 
+/// The symbol of a host of a cluster that is not in view.
+const OF_ANOTHER: char = '-';
+
+/// What is marked on a host besides whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Added,
+    Failed,
+    Deleting,
+}
+
+impl Mark {
+    /// In the order of the legend.
+    const ALL: [Mark; 3] = [Mark::Added, Mark::Failed, Mark::Deleting];
+
+    /// The mark that matters most; none where the symbol itself says it.
+    fn of(host: &HostPicture) -> Option<Self> {
+        let is_assigned = host.state == HostState::Assigned;
+        if is_assigned && host.deleting {
+            Some(Mark::Deleting)
+        } else if host.failed && host.state != HostState::Failed {
+            Some(Mark::Failed)
+        } else {
+            host.is_new().then_some(Mark::Added)
+        }
+    }
+
+    fn symbol(self) -> char {
+        match self {
+            Mark::Added => '+',
+            Mark::Failed => '!',
+            Mark::Deleting => '%',
+        }
+    }
+
+    fn style(self) -> Style {
+        match self {
+            Mark::Added => STRONG,
+            Mark::Failed => ERROR,
+            Mark::Deleting => WARNING,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Mark::Added => "added",
+            Mark::Failed => "has failed",
+            Mark::Deleting => "is being deleted",
+        }
+    }
+}
+
 /// How clusters' hosts are told apart: upper case for control planes, lower case for workers.
 pub(super) enum Letters<'a> {
     /// A letter a cluster; hosts of other clusters have none.
@@ -80,13 +132,10 @@ impl<'a> Letters<'a> {
             Some(assigned) => self.assigned(&assigned.cluster, assigned.role),
             None => unassigned(host.state),
         };
-        let (mark, mark_style) = match host {
-            _ if host.state == HostState::Assigned && host.deleting => ('%', WARNING),
-            _ if host.state != HostState::Failed && host.failed => ('!', ERROR),
-            _ if host.is_new() => ('+', STRONG),
-            _ => (' ', Style::new()),
+        let mark = match Mark::of(host).filter(|_| symbol != OF_ANOTHER) {
+            Some(mark) => styled(mark.style(), mark.symbol()),
+            None => " ".to_owned(),
         };
-        let mark = if mark == ' ' { " ".to_owned() } else { styled(mark_style, mark) };
         format!("{}{mark}", styled(style, symbol))
     }
 
@@ -94,7 +143,7 @@ impl<'a> Letters<'a> {
         let (letter, style) = match self {
             Letters::ByCluster(letters) => match letters.get(cluster) {
                 Some(letter) => (*letter, colour(*letter)),
-                None => return ('-', Style::new()),
+                None => return (OF_ANOTHER, Style::new()),
             },
             Letters::ByRole if role == Role::ControlPlane => ('C', colour('A')),
             Letters::ByRole => ('W', colour('B')),
@@ -150,12 +199,12 @@ pub(super) fn write(out: &mut String, picture: &Picture, letters: &Letters<'_>, 
         let hosts = left_out.iter().flat_map(|rack| &rack.hosts).map(|host| &picture.hosts[*host]);
         writeln!(
             out,
-            "{INDENT}… and {} more: {}; --rack NAME shows one, --all shows them all",
-            counted(left_out.len(), "rack"),
+            "{INDENT}… and {}: {}; --rack NAME shows one, --all shows them all",
+            counted(left_out.len(), "more rack"),
             tally(hosts)
         )?;
     }
-    write_legend(out, picture, letters, &shown)
+    write_legend(out, picture, letters, &shown, view.width)
 }
 
 /// The racks to show: those where something changes or is wrong first, and then the first by name. Both parts are in
@@ -212,37 +261,57 @@ fn write_rack(
 }
 
 /// What the symbols mean that the map has.
-fn write_legend(out: &mut String, picture: &Picture, letters: &Letters<'_>, racks: &[&Rack]) -> fmt::Result {
+fn write_legend(
+    out: &mut String,
+    picture: &Picture,
+    letters: &Letters<'_>,
+    racks: &[&Rack],
+    width: usize,
+) -> fmt::Result {
     let hosts: Vec<&HostPicture> =
         racks.iter().flat_map(|rack| &rack.hosts).map(|host| &picture.hosts[*host]).collect();
-    let mut entries: Vec<String> = Vec::new();
     let any = |is: &dyn Fn(&HostPicture) -> bool| hosts.iter().any(|host| is(host));
-    if any(&|host| host.assigned.is_some()) {
-        match letters {
-            Letters::ByCluster(_) => {
-                entries.push("A control plane, a worker of cluster A".to_owned());
-                if any(&|host| host.cluster().is_some_and(|cluster| letters.of(cluster) == " ")) {
-                    entries.push("- of another cluster".to_owned());
-                }
+    let mut entries: Vec<(String, Style, String)> = Vec::new();
+    let mut add = |symbol: &str, style: Style, words: &str| entries.push((symbol.to_owned(), style, words.to_owned()));
+    match letters {
+        _ if !any(&|host| host.assigned.is_some()) => {}
+        Letters::ByCluster(known) => {
+            add("A", STRONG, "control plane of cluster A");
+            add("a", Style::new(), "worker of cluster A");
+            if any(&|host| host.cluster().is_some_and(|cluster| !known.contains_key(cluster))) {
+                add(&OF_ANOTHER.to_string(), Style::new(), "of another cluster");
             }
-            Letters::ByRole => entries
-                .push("C control plane, w worker; --cluster NS/NAME shows whose, as there are too many".to_owned()),
+        }
+        Letters::ByRole => {
+            add("C", STRONG, "control plane");
+            add("w", Style::new(), "worker (the clusters are more than letters: see --cluster NS/NAME)");
         }
     }
     for state in HostState::ALL.into_iter().filter(|state| *state != HostState::Assigned) {
         if any(&|host| host.state == state) {
             let (symbol, style) = unassigned(state);
-            entries.push(format!("{} {}", styled(style, symbol), state.words()));
+            add(&symbol.to_string(), style, state.words());
         }
     }
-    if any(&HostPicture::is_new) {
-        entries.push(format!("{} behind it: added", styled(STRONG, '+')));
+    for mark in Mark::ALL.into_iter().filter(|mark| any(&|host| Mark::of(host) == Some(*mark))) {
+        let letter = if matches!(letters, Letters::ByRole) { 'C' } else { 'A' };
+        add(&format!("{letter}{}", mark.symbol()), mark.style(), mark.words());
     }
-    if any(&|host| host.state != HostState::Failed && host.failed) {
-        entries.push(format!("{} behind it: has failed", styled(ERROR, '!')));
+
+    const GAP: &str = "   ";
+    let mut at = 0;
+    writeln!(out)?;
+    for (symbol, style, words) in &entries {
+        let length = symbol.len() + 1 + words.len();
+        if at == 0 || at + GAP.len() + length > width {
+            let break_before = if at == 0 { "" } else { "\n" };
+            write!(out, "{break_before}{INDENT}")?;
+            at = INDENT.len() + length;
+        } else {
+            write!(out, "{GAP}")?;
+            at += GAP.len() + length;
+        }
+        write!(out, "{} {words}", styled(*style, symbol))?;
     }
-    if any(&|host| host.state == HostState::Assigned && host.deleting) {
-        entries.push(format!("{} behind it: is being deleted", styled(WARNING, '%')));
-    }
-    writeln!(out, "\n{INDENT}{}", entries.join("   "))
+    writeln!(out)
 }
