@@ -123,6 +123,7 @@ fn a_cluster_is_shown_with_its_services_and_hosts() {
 #[test]
 fn a_rack_is_shown_host_by_host() {
     insta::assert_snapshot!(shown(&Repo::generated("multi-cluster"), &["--rack", "a4"]), @"
+    rack a4: 3 assigned, 1 free, 1 failed, 1 not ready
 
     racks
       a4  ~ A ! . a b

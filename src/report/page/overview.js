@@ -6,6 +6,9 @@ import { HUES, clusters, counted, element, findings, hosts, hueOf, keyOf, make, 
 /** @typedef {import("./site.js").Cluster} Cluster */
 /** @typedef {import("./site.js").NodeSet} NodeSet */
 
+/** Up to this many clusters are shown with their services. */
+const FEW = 6;
+
 /** Fills the upper part of the page. */
 export function startOverview() {
   const named = picture.racks.filter((/** @type {{name: string | null}} */ rack) => rack.name !== null).length;
@@ -113,7 +116,12 @@ function services(cluster) {
     item.append(make("code", reached));
     list.append(item);
   }
-  if (list.childElementCount > 0) cell.append(list);
+  if (cluster.endpoints.length === 0) return cell;
+  const folded = /** @type {HTMLDetailsElement} */ (make("details"));
+  folded.append(make("summary", counted(cluster.endpoints.length, "service")), list);
+  // Where there is room for them.
+  folded.open = clusters.length <= FEW && matchMedia("(min-width: 60rem)").matches;
+  cell.append(folded);
   return cell;
 }
 

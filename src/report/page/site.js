@@ -97,7 +97,8 @@ export function standing(host) {
   } else {
     words.push(STATES.find((state) => state.id === host.state)?.words ?? host.state);
   }
-  if (host.givenBackBy) words.push(`${host.assigned ? "given back " : ""}by ${keyOf(host.givenBackBy)}`);
+  if (host.givenBackBy && host.assigned) words.push(`given back by ${keyOf(host.givenBackBy)}`);
+  else if (host.givenBackBy) words[0] += ` by ${keyOf(host.givenBackBy)}`;
   return words.join(", ");
 }
 
