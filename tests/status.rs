@@ -5,6 +5,11 @@
 mod support;
 
 use serde_json::Value;
+use sipgen::Options;
+use sipgen::picture::Picture;
+use sipgen::report::status as status_text;
+use sipgen::report::status::{Focus, View};
+use sipgen::source::Files;
 use support::{EDGE, Repo, Run, assert_says, edge_with, host, labels_of, run};
 
 fn status(repo: &Repo, arguments: &[&str]) -> Run {
@@ -298,6 +303,26 @@ fn a_large_site_is_shown_in_part_and_says_what_is_left_out() {
     assert!(some.lines().count() < 80, "{some}");
     let all = shown(&repo, &["--all"]);
     assert!(all.contains("r99") && all.contains("tenant/c29") && !all.contains('…'), "{all}");
+}
+
+#[test]
+fn a_map_fits_the_terminal_however_narrow_it_is() {
+    let repo = Repo::of_hosts(90);
+    repo.want("tenant/batch", 30);
+    let files = Files::on_disk(repo.path().to_str().unwrap());
+    let generated = sipgen::generate(&files, &Options::default(), &|_| {}).unwrap();
+    let picture = Picture::new(&generated, None).unwrap();
+
+    for width in [40, 80, 200] {
+        let text = status_text(&picture, &View { focus: Focus::Site, all: false, width });
+        let (_, map) = text.split_once("in no racks").unwrap();
+        let map = anstream::adapter::strip_str(map).to_string();
+
+        let cells = map.lines().filter(|line| line.starts_with("  a") && !line.contains("cluster"));
+        let longest = cells.map(str::len).max().unwrap();
+        assert!((width - 3..=width).contains(&longest) || longest == 2 + 90 * 2 - 1, "{width}: {longest}\n{map}");
+        assert!(map.lines().skip(1).all(|line| line.len() <= width), "{width}\n{map}");
+    }
 }
 
 #[test]

@@ -9,8 +9,12 @@ const [installed, page, screenshots] = process.argv.slice(2);
 export const require = createRequire(join(installed, "/"));
 const { chromium } = require("playwright-core");
 
-// Slow machines are slow; nothing is measured here.
+// Slow machines are slow; nothing is measured here. But a test that hangs has to end.
 const PATIENCE = 120_000;
+setTimeout(() => {
+  console.error("the test takes too long");
+  process.exit(1);
+}, 5 * PATIENCE).unref();
 // Chromium asks its maker for this and that when it starts, and needs no sandbox for a page of our own.
 const ARGUMENTS = [
   "--no-sandbox",

@@ -14,7 +14,7 @@ await inBrowser(async (page, seen) => {
   await page.waitForFunction(() => document.querySelector("#count").textContent === "1 of 2 hosts");
 
   // Were a tag to get in after all, it could neither load nor run anything.
-  const refused = await page.evaluate(async () => {
+  await page.evaluate(async () => {
     const violations = [];
     document.addEventListener("securitypolicyviolation", (event) => violations.push(event.effectiveDirective));
     document.body.insertAdjacentHTML("beforeend", `<img src="https://example.com/x" onerror="document.title = 'taken'">`);
@@ -22,9 +22,11 @@ await inBrowser(async (page, seen) => {
     script.textContent = "document.title = 'taken'";
     document.body.append(script);
     await fetch("https://example.com/y").catch(() => {});
-    while (violations.length < 4) await new Promise((resolve) => setTimeout(resolve, 50));
-    return violations.sort();
+    globalThis.violations = violations;
   });
+  // Fails at its deadline when less is refused.
+  await page.waitForFunction(() => globalThis.violations.length === 4);
+  const refused = await page.evaluate(() => globalThis.violations.sort());
   assert.deepEqual(refused, ["connect-src", "img-src", "script-src-attr", "script-src-elem"]);
   assert.equal(await page.title(), "Site: clusters, racks and hosts");
   // Those were the test's own doing, and did not get out.

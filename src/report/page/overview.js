@@ -40,7 +40,7 @@ function showFindings() {
 function showClusters() {
   const body = element("cluster-table").querySelector("tbody");
   for (const cluster of clusters) body?.append(clusterRow(cluster));
-  if (clusters.length === 0) body?.append(make("tr", "There is no cluster."));
+  element("clusters").hidden = clusters.length === 0;
 }
 
 /** @param {Cluster} cluster */
