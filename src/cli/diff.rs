@@ -9,17 +9,24 @@ use sipgen::{Options, difference};
 use super::progress::Progress;
 use super::{Failure, Outcome, print, repo, say};
 
+const EXAMPLES: &str = "\
+Examples:
+  sipgen diff                        what `sipgen generate` would change
+  sipgen diff --base origin/main     what a branch changes
+  sipgen diff --base HEAD~ --lines   the last commit, and the files line by line
+
+In CI, where differences are no failure:
+  sipgen diff --base origin/main --format markdown > plan.md || test $? -eq 1";
+
 /// Show what changes for clusters: hosts, services, endpoints, and the dangers first
 ///
 /// Without --base: what `sipgen generate` would change. With --base: what is generated from the inputs of that
 /// revision against what is generated from those on the disk, or of --head. Overlays that somebody forgot to generate
 /// count as generated. Nothing is written or checked out, and a bare repo will do for --base with --head.
 ///
-/// Exit codes are those of `diff`: 0 no differences, 1 differences or errors in the input, 2 it could not run. In CI,
-/// where differences are no failure:
-///
-///     sipgen diff --base origin/main --format markdown > plan.md || test $? -eq 1
+/// Exit codes are those of `diff`: 0 no differences, 1 differences or errors in the input, 2 it could not run.
 #[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The repo's directory; by default the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]

@@ -6,6 +6,7 @@ mod checking;
 mod commenting;
 mod forge;
 mod linting;
+mod planning;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -35,7 +35,10 @@ fn a_new_branch_starts_at_head_and_nothing_else_changes() {
 
     assert_eq!(id(&repo, "sipgen/next~"), head);
     assert_eq!(changed_by(&repo, "sipgen/next").len(), 5);
-    assert_says(&message(&repo, "sipgen/next"), &["adds tenant-a/lab-c2", &format!("Sipgen-Inputs: {head}\n")]);
+    assert_says(
+        &message(&repo, "sipgen/next"),
+        &["tenant-a/edge: add 1 host", "+ 1 Worker host: tenant-a/lab-c2", &format!("Sipgen-Inputs: {head}\n")],
+    );
     assert_says(&run.stderr, &["committed 5 files as", "on branch sipgen/next"]);
     assert!(repo.on_disk("") == on_disk, "files have changed");
     assert_eq!(fs::read(repo.path().join(".git/index")).unwrap(), index);

@@ -134,7 +134,7 @@ fn the_message_has_the_plan_and_names_the_revision_of_the_inputs() {
     repo.generate(&["--commit"]).expect(0);
 
     let message = message(&repo, "HEAD");
-    assert_says(&message, &["tenant-a/edge adds tenant-a/lab-c2"]);
+    assert_says(&message, &["tenant-a/edge: add 1 host", "+ 1 Worker host: tenant-a/lab-c2"]);
     assert!(!message.contains('\u{1b}'), "{message:?}");
     let trailers = repo.git(&["show", "--no-patch", "--format=%(trailers)", "HEAD"]);
     assert_eq!(trailers.trim(), format!("Sipgen-Inputs: {inputs}"));

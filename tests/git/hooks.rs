@@ -194,7 +194,11 @@ fn the_checking_hook_shows_the_difference_and_writes_nothing() {
 
     assert_says(
         &refused.stderr,
-        &["5 files would be written", "+  name: \"lab-c2\"", "say `sipgen generate --from-index`"],
+        &[
+            "5 files would be written",
+            "+  name: \"lab-c2\"",
+            "run `sipgen generate --from-index`, then `git add overlays`",
+        ],
     );
     assert!(guarded.repo.on_disk("") == before, "files have changed");
     guarded.repo.generate(&["--from-index"]).expect(0);
