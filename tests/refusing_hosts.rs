@@ -118,7 +118,7 @@ fn an_outermost_kustomization_above_the_output_directory() {
     assert_snapshot!(repo.refused(), @"
     error: kustomization.yaml renders hosts and lies above the output directory overlays: an overlay below its own base is a cycle
       --> kustomization.yaml
-      help: move what it lists into a directory of its own, beside overlays
+      help: move what it lists into a directory of its own, beside overlays; or set `hosts: {form: component}`, which has no base
 
     1 error: no file was changed
     ");

@@ -92,7 +92,7 @@ fn output_inside(root: &Root, output: &Utf8Path) -> Finding {
         root.file
     ))
     .at(Place::File(root.file.clone()))
-    .help(help)
+    .help(format!("{help}; or set `hosts: {{form: component}}`, which has no base"))
 }
 
 /// `kustomize build` takes time with the square of a build's hosts, and Argo CD ends it after 90 seconds.

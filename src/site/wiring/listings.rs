@@ -1,22 +1,27 @@
 //! Kustomizations of the repo that list an overlay of declared hosts.
 
+use std::collections::HashMap;
+
+use camino::Utf8Path;
+
 use super::{Repo, relative, shown};
 use crate::finding::Finding;
-use crate::site::builds::Among;
+use crate::site::builds::{Among, Root};
 use crate::source::Place;
 
 /// What is wrong with those that list overlays. An overlay is a resource, and takes the place of what it is based on.
 pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
     let top = repo.patches_of("".into());
+    let listings = repo.builds.listings_below(&top);
+    let mut around_of: HashMap<&Utf8Path, &Root> = HashMap::new();
+    for known in repo.inventory.roots.values().filter(|_| !listings.is_empty()) {
+        around_of.extend(repo.builds.made_of(&known.directory).into_iter().map(|directory| (directory, known)));
+    }
     let mut findings = Vec::new();
-    for (listed, listing) in repo.builds.listings_below(&top) {
+    for (listed, listing) in listings {
         let Ok(root) = listed.strip_prefix(&top) else { continue };
         let known = repo.inventory.roots.values().find(|known| known.directory == root);
-        let around = repo
-            .inventory
-            .roots
-            .values()
-            .find(|known| repo.builds.made_of(&known.directory).contains(listing.directory));
+        let around = around_of.get(listing.directory).copied();
         let way = relative(listing.directory, root);
         findings.extend(match (listing.among, known, around) {
             (Among::Components(_) | Among::ComponentsOfComponent, ..) => Some(
@@ -34,7 +39,7 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
                     ),
             ),
             (Among::Resources, Some(_), _) => None,
-            (Among::Resources, None, Some(around)) if repo.builds.made_of(&around.directory).contains(root) => Some(
+            (Among::Resources, None, Some(around)) if around_of.get(root) == Some(&around) => Some(
                 Finding::error(format!(
                     "{} renders the hosts of {} twice: as they are, and by the overlay over them",
                     around.file,
