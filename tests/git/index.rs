@@ -59,14 +59,13 @@ fn what_is_untracked_is_not_read() {
 
 #[test]
 fn what_is_to_be_added_some_day_is_not_staged() {
-    let repo = Repo::of_hosts(3);
-    repo.want("tenant/one", 1);
+    let repo = Repo::of_fixture("quickstart");
     repo.generate(&[]).expect(0);
-    repo.commit();
-    repo.want("tenant/two", 1);
-    repo.git(&["add", "--intent-to-add", "clusters"]);
+    repo.git(&["add", "--intent-to-add", "overlays"]);
 
-    repo.generate(&CHECK).expect(0);
+    let run = repo.generate(&CHECK).expect(1);
+
+    assert_says(&run.stderr, &["40 created, 0 changed"]);
 }
 
 #[test]
