@@ -44,8 +44,8 @@ fn text(output: &Utf8Path, agent: Option<Agent<'_>>) -> String {
 2. Run `sipgen generate`, and look at what it says: which cluster gets or gives back which host.
 3. Commit both, your change and `{output}/`, together.
 
-`{output}/hosts` is also the memory of who has which host. A merge conflict in `{output}/` is solved in the inputs:
-take either side of the generated files, and run `sipgen generate` again.
+`{output}/hosts` is also the memory of who has which host. In a merge conflict, resolve the inputs by hand; of the
+files in `{output}/` take those of the main branch, which is what runs, and run `sipgen generate` again.
 
 ## To review a change
 

@@ -122,11 +122,13 @@ fn a_plan_is_found_on_the_second_page_of_gitlab() {
 #[test]
 fn a_forge_that_refuses_fails_the_job() {
     for kind in [Kind::Github, Kind::Gitlab] {
-        let forge = Forge::with(&[]);
+        for token in ["wrong", "token-to-read"] {
+            let forge = Forge::with(&[]);
 
-        let run = comment_with(kind, &forge, true, "wrong");
+            let run = comment_with(kind, &forge, true, token);
 
-        assert_ne!(run.code, 0, "{kind:?}");
-        assert_eq!(forge.bodies().len(), 0, "{kind:?}");
+            assert_ne!(run.code, 0, "{kind:?} with {token}");
+            assert_eq!(forge.bodies().len(), 0, "{kind:?} with {token}");
+        }
     }
 }

@@ -33,8 +33,9 @@ class Api(BaseHTTPRequestHandler):
         return parse_qs(text, keep_blank_values=True, strict_parsing=True)["body"][0]
 
     def handle_request(self):
-        if "token-of-the-bot" not in str(self.headers.get("Authorization")) + str(self.headers.get("PRIVATE-TOKEN")):
-            return self.answer(401, {"message": "401 Unauthorized"})
+        token = str(self.headers.get("Authorization")) + str(self.headers.get("PRIVATE-TOKEN"))
+        if "token-of-the-bot" not in token and ("token-to-read" not in token or self.command != "GET"):
+            return self.answer(403, {"message": "403 Forbidden"})
         url = urlsplit(self.path)
         with open(FILE, encoding="utf-8") as file:
             comments = json.load(file)
