@@ -182,6 +182,9 @@ pub(super) fn shared(shared: &Shared, name: Name<'_>) -> Vec<Line> {
     for definitions in &shared.definitions {
         lines.push(Line::new(definitions.state, format!("definitions in {}", name(&definitions.directory))));
     }
+    for agent in &shared.agents {
+        lines.push(Line::new(agent.state, format!("the agent's objects in {}", name(&agent.directory))));
+    }
     for released in &shared.released {
         let by = released.by.as_ref().map(|by| format!(" by {}", name(by))).unwrap_or_default();
         lines.push(Line::new(State::Created, format!("host {} is released{by}", name(&released.host))));

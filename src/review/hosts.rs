@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::Utf8Path;
 use rayon::prelude::*;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Before, Files};
-use crate::api::assignment::{self, Claim};
+use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::layout;
 use crate::site::inventory::natural;
+use crate::site::state::Generated;
 use crate::site::{Host, Site};
 
 /// What changes of a cluster's hosts. Each list is in natural order of the hosts' names.
@@ -110,22 +111,6 @@ pub struct Moved {
     pub consumer: Option<String>,
 }
 
-/// A generated document of a host.
-#[derive(Deserialize)]
-struct Document {
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    name: String,
-    namespace: String,
-    #[serde(default)]
-    labels: BTreeMap<String, Option<String>>,
-    #[serde(default)]
-    annotations: BTreeMap<String, String>,
-}
-
 /// A host of a generated file, with what the file says of it.
 pub(super) struct Entry {
     pub(super) host: HostKey,
@@ -135,22 +120,18 @@ pub(super) struct Entry {
 
 /// The hosts in a generated file. What cannot be read says nothing: it was written by somebody else.
 pub(super) fn entries(text: &str) -> Vec<Entry> {
-    let documents = yaml_serde::Deserializer::from_str(text);
-    documents.map_while(|document| Option::<Document>::deserialize(document).ok()).flatten().filter_map(entry).collect()
+    let lines: Vec<&str> = text.lines().collect();
+    lines.split(|line| *line == "---").filter_map(entry).collect()
 }
 
-fn entry(document: Document) -> Option<Entry> {
-    let Metadata { name, namespace, labels, annotations } = document.metadata;
-    let labels = labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
-    let assigned = match assignment::claim(&labels) {
+fn entry(lines: &[&str]) -> Option<Entry> {
+    let document: Generated = yaml_serde::from_str(&lines.join("\n")).ok()?;
+    let comments = lines.iter().copied().filter(|line| line.starts_with('#'));
+    let assigned = match document.claim() {
         Some(Claim::Cluster(cluster, role)) => Some((cluster, role)),
         Some(Claim::Unclear(_)) | None => None,
     };
-    Some(Entry {
-        host: HostKey { namespace: namespace.parse().ok()?, name: name.parse().ok()? },
-        assigned,
-        given_back_by: annotations.get(assignment::GIVEN_BACK_BY).and_then(|by| by.parse().ok()),
-    })
+    Some(Entry { host: document.host(comments)?, assigned, given_back_by: document.given_back_by() })
 }
 
 /// Who has which host, and what for, in some changed files. One cluster has it, but for what a run leaves that was

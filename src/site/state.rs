@@ -53,8 +53,9 @@ pub struct Held {
     pub origin: Origin,
 }
 
+/// A generated document of a host.
 #[derive(Deserialize)]
-struct Generated {
+pub(crate) struct Generated {
     metadata: Metadata,
 }
 
@@ -67,6 +68,29 @@ struct Metadata {
     labels: BTreeMap<String, Option<String>>,
     #[serde(default)]
     annotations: BTreeMap<String, String>,
+}
+
+impl Generated {
+    /// The host that a document with these comments is about.
+    pub(crate) fn host<'a>(&self, mut comments: impl Iterator<Item = &'a str>) -> Option<HostKey> {
+        let Metadata { name, namespace, .. } = &self.metadata;
+        // A patch in a component has the namespace of the kustomization that includes it, and a comment says whose it is.
+        let named = comments.find_map(layout::host_of_comment);
+        let own = || Some(HostKey { namespace: namespace.as_ref()?.parse().ok()?, name: name.parse().ok()? });
+        named.filter(|host| host.name.as_str() == name).or_else(own)
+    }
+
+    /// Whose its labels say that the host is.
+    pub(crate) fn claim(&self) -> Option<Claim> {
+        let labels = self.metadata.labels.iter();
+        let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.clone()?))).collect();
+        assignment::claim(&labels)
+    }
+
+    /// The cluster that gives the host back, where that is said.
+    pub(crate) fn given_back_by(&self) -> Option<ClusterKey> {
+        self.metadata.annotations.get(assignment::GIVEN_BACK_BY)?.parse().ok()
+    }
 }
 
 /// What is seen of every file.
@@ -177,27 +201,19 @@ fn read_entry(document: &Document<'_>) -> Entry {
             return unreadable(&error.message, place);
         }
     };
-    let metadata = generated.metadata;
     if document.kind() != Some(host::KIND) {
         return unreadable("it is no BareMetalHost", origin.start());
     }
-    // A patch in a component has the namespace of the kustomization that includes it, and a comment says whose it is.
-    let named = document.comments().find_map(layout::host_of_comment);
-    let own = || {
-        let namespace = metadata.namespace.as_ref()?.parse().ok()?;
-        Some(HostKey { namespace, name: metadata.name.parse().ok()? })
-    };
-    let Some(key) = named.filter(|host| host.name.as_str() == metadata.name).or_else(own) else {
+    let Some(key) = generated.host(document.comments()) else {
         return unreadable("its host has no valid name", origin.at(["metadata"]));
     };
-    if let Some(given_back) = metadata.annotations.get(assignment::GIVEN_BACK) {
-        let by = metadata.annotations.get(assignment::GIVEN_BACK_BY).and_then(|by| by.parse().ok());
-        return Entry::Released(key, Release { given_back: GivenBack::from_value(given_back), by });
+    if let Some(given_back) = generated.metadata.annotations.get(assignment::GIVEN_BACK) {
+        let given_back = GivenBack::from_value(given_back);
+        return Entry::Released(key, Release { given_back, by: generated.given_back_by() });
     }
-    let labels = metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
-    match assignment::claim(&labels) {
+    match generated.claim() {
         Some(Claim::Cluster(cluster, role)) => {
-            Entry::Held(key, Held { cluster, role, namespace: metadata.namespace, origin: origin.clone() })
+            Entry::Held(key, Held { cluster, role, namespace: generated.metadata.namespace, origin: origin.clone() })
         }
         Some(Claim::Unclear(_)) => {
             unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"]))
