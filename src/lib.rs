@@ -29,6 +29,7 @@ pub mod finding;
 pub mod git;
 pub mod init;
 pub mod layout;
+pub mod picture;
 pub mod plan;
 pub mod render;
 pub mod report;

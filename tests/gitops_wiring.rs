@@ -32,6 +32,7 @@ fn with_object(object: &str) -> Repo {
 /// Hosts that no kustomization lists, and a cluster on them.
 fn of_loose_hosts(object: &str) -> Repo {
     let repo = Repo::of_hosts(1);
+    repo.write("sipgen.yaml", "argocd: {repoURL: x}\n");
     repo.remove("inventory/kustomization.yaml");
     repo.want("tenant-a/edge", 1);
     repo.write("agent/lab.yaml", object);
@@ -183,14 +184,25 @@ fn a_kustomization_as_the_message_says_makes_the_hosts_declared() {
 
 #[test]
 fn an_object_that_applies_the_output_with_everything_around_it_is_refused() {
-    for object in
-        [flux("./", ""), flux("overlays", ""), application("{repoURL: x, path: '', directory: {recurse: true}}")]
-    {
-        let refused = with_object(&object).refused();
+    let recursive = application("{repoURL: 'https://git.example.com/x', path: '', directory: {recurse: true}}");
+    for object in [flux("./", ""), flux("overlays", ""), recursive] {
+        let repo = with_object(&object);
+        repo.write("sipgen.yaml", "argocd: {repoURL: 'https://git.example.com/x.git'}\n");
+        let refused = repo.refused();
         assert_says(
             &refused,
             &["overlays included: components that no agent can build, and hosts twice", "--> agent/lab.yaml:"],
         );
+    }
+}
+
+#[test]
+fn an_object_that_applies_the_root_of_another_repo_is_somebody_elses() {
+    for object in [
+        flux("./", "").replace("name: flux-system}", "name: shop}"),
+        application("{repoURL: 'https://git.example.com/shop', path: ., directory: {recurse: true}}"),
+    ] {
+        assert!(!said(&with_object(&object)).contains("warning"), "{object}");
     }
 }
 

@@ -59,6 +59,17 @@ pub struct FluxKustomizationSpec {
     /// The namespace that everything gets.
     #[serde(default)]
     pub target_namespace: Option<String>,
+    /// The source.
+    #[serde(default)]
+    pub source_ref: FluxSourceRef,
+}
+
+/// A source of Flux, by its name.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct FluxSourceRef {
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
 }
 
 /// An Application of Argo CD.
@@ -85,6 +96,9 @@ pub struct ApplicationSpec {
 /// A directory that an Application applies.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ApplicationSource {
+    /// The URL of its repo.
+    #[serde(rename = "repoURL", default)]
+    pub repo_url: String,
     /// The directory in its repo; none for Helm charts from elsewhere.
     #[serde(default)]
     pub path: Option<String>,

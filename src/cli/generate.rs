@@ -5,14 +5,14 @@ use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::compare::{Changes, in_worktree};
 use sipgen::finding::Finding;
-use sipgen::git::Committer;
+use sipgen::git::{Committer, in_shell};
 use sipgen::report::{self, Results};
 use sipgen::source::Files;
 use sipgen::{Generated, Options};
 
 use super::commit::Commit;
 use super::progress::Progress;
-use super::{Failure, Outcome, print, repo, say, shell};
+use super::{Failure, Outcome, print, repo, say, staging};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -165,7 +165,7 @@ impl Arguments {
 
     /// What makes the changes a matter of the past, when they are not, or not yet, in the repo.
     fn remedy(&self, generated: &Generated, files: &Files) -> String {
-        let stage = shell::staging(files.root(), &generated.site.settings.output);
+        let stage = staging::command(files.root(), &generated.site.settings.output);
         match (self.from_index, self.check) {
             (true, false) => format!("not staged yet: say `{stage}`"),
             (true, true) => format!("run `{}`, then `{stage}`", self.writing_command()),
@@ -175,7 +175,7 @@ impl Arguments {
 
     /// The command that writes what this one has checked.
     fn writing_command(&self) -> String {
-        let repo = self.repo.as_ref().map(|directory| format!(" --repo {}", shell::word(directory.as_str())));
+        let repo = self.repo.as_ref().map(|directory| format!(" --repo {}", in_shell(directory.as_str())));
         let only: String = self.only.iter().map(|cluster| format!(" --only {cluster}")).collect();
         let flags = [
             (" --from-index", self.from_index),

@@ -9,7 +9,9 @@ mod init;
 mod man;
 mod progress;
 mod repo;
-mod shell;
+mod report;
+mod staging;
+mod status;
 mod template;
 
 use std::fmt;
@@ -22,6 +24,8 @@ const EXAMPLES: &str = "\
 Examples:
   sipgen init                        once: settings, a hook and a CI job for your repo
   sipgen generate                    after every change of a SIPCluster or of the hosts
+  sipgen diff --base origin/main     what a branch changes, for its reviewer
+  sipgen status                      clusters, spare hosts and racks at a glance
   sipgen explain tenant-a/edge       why a cluster has its hosts";
 
 /// Turns SIPClusters and a snapshot of BareMetalHosts into kustomize overlays that Flux or Argo CD can apply.
@@ -41,6 +45,8 @@ enum Command {
     Generate(generate::Arguments),
     Diff(diff::Arguments),
     Explain(explain::Arguments),
+    Status(status::Arguments),
+    Report(report::Arguments),
     Template(template::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
@@ -70,6 +76,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),

@@ -2,8 +2,8 @@
 
 use git2::{Oid, ReferenceType, Repository};
 
-use super::GitError;
 use super::program::Program;
+use super::{GitError, in_shell};
 
 /// A branch that nobody has checked out, and that may not be there yet.
 pub(super) struct Branch {
@@ -49,7 +49,8 @@ impl Branch {
             _ => {
                 return Err(GitError::new(format!(
                     "branch {name} and HEAD have both gone on since they parted; rebase {name} onto HEAD, or delete it \
-                     by `git branch -D {name}`, and it starts anew at HEAD"
+                     by `git branch -D {}`, and it starts anew at HEAD",
+                    in_shell(name)
                 )));
             }
         };

@@ -24,13 +24,30 @@ pub use open::{Around, around};
 pub struct GitError(String);
 
 impl GitError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
+    /// An error with a message of one line, whatever names are in it.
+    pub(crate) fn new(message: impl AsRef<str>) -> Self {
+        let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+        Self(message.as_ref().chars().map(escape).collect())
+    }
+
+    /// An error with what git says, line by line.
+    fn said(text: &str) -> Self {
+        let lines: Vec<String> = text.lines().map(|line| Self::new(line).0).collect();
+        Self(format!("git says: {}", lines.join("\n")))
     }
 }
 
 impl From<git2::Error> for GitError {
     fn from(error: git2::Error) -> Self {
-        Self(format!("git says: {}", error.message()))
+        Self::said(error.message())
     }
+}
+
+/// A name as one word of a shell's command line.
+pub fn in_shell(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    format!("'{}'", name.replace('\'', r"'\''"))
 }

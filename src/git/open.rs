@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{ErrorCode, Index, Repository};
 
-use super::GitError;
+use super::{GitError, in_shell};
 
 /// The variables by which git tells a hook, or a user tells git, which repo and which index are meant.
 const VARIABLES: [&str; 4] = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
@@ -18,7 +18,7 @@ pub(crate) struct Opened {
     /// The directory, relative to the worktree; empty in a bare repo.
     pub(crate) prefix: Utf8PathBuf,
     /// Whether the environment says something about this repo.
-    of_environment: bool,
+    pub(crate) of_environment: bool,
 }
 
 /// Opens the repo around a directory; none where there is no repo.
@@ -78,6 +78,11 @@ fn remote(repo: &Repository) -> Option<String> {
 /// Opens the repo around a directory that must be in one.
 pub(crate) fn expect(root: &Utf8Path) -> Result<Opened, GitError> {
     open(root)?.ok_or_else(|| GitError::new(format!("there is no git repo around {root}")))
+}
+
+/// Opens a repo once more, for another thread.
+pub(crate) fn again(git_dir: &Path, of_environment: bool) -> Result<Repository, git2::Error> {
+    if of_environment { Repository::open_from_env() } else { Repository::open(git_dir) }
 }
 
 impl Opened {
@@ -142,7 +147,8 @@ fn foreign(root: &Utf8Path) -> GitError {
     let top = top.canonicalize_utf8().unwrap_or_else(|_| top.to_owned());
     GitError::new(format!(
         "the git repo {top} belongs to another user, and git does not trust it; if you do, say \
-         `git config --global --add safe.directory '{top}'`"
+         `git config --global --add safe.directory {}`",
+        in_shell(top.as_str())
     ))
 }
 

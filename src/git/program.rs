@@ -46,7 +46,7 @@ impl Program {
         if output.status.success() {
             return Ok(text(&output.stdout));
         }
-        Err(GitError::new(format!("git says: {}", text(&output.stderr))))
+        Err(GitError::said(&text(&output.stderr)))
     }
 
     /// Runs git on another index. git and its hooks speak for themselves, on stderr.

@@ -36,7 +36,7 @@ pub(super) enum Agent<'a> {
 pub(super) struct Flux {
     pub(super) seen_in: Utf8PathBuf,
     /// The source that has this repo, if one is known to.
-    pub(super) source: Option<GitRepository>,
+    pub(super) source: Option<SourceRef>,
 }
 
 /// What tells that Argo CD applies the repo.
@@ -47,22 +47,30 @@ pub(super) struct Argocd {
     pub(super) source: Option<ApplicationSource>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct GitRepository {
+/// A source of Flux, as its Kustomizations refer to it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SourceRef {
+    pub(super) kind: String,
     pub(super) name: String,
     pub(super) namespace: Option<String>,
-    url: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ApplicationSource {
     pub(super) repo_url: String,
     pub(super) target_revision: Option<String>,
+    pub(super) project: Option<String>,
 }
 
 /// What one document, or the name of a file, says.
 enum Sign {
-    Flux(Option<GitRepository>),
+    /// There is Flux.
+    Flux,
+    /// Flux has a source with this URL.
+    Source(SourceRef, String),
+    /// Flux applies something from this source.
+    Used(SourceRef),
+    /// Argo CD applies something from these.
     Argocd(Vec<ApplicationSource>),
 }
 
@@ -108,76 +116,94 @@ pub(super) fn find(repo: &Files, output: &Utf8Path, remote: Option<&str>) -> Res
         Some((document.origin.file.to_path_buf(), sign))
     };
     let of_flux = files.iter().filter(|file| file.file_name() == Some(FLUX_COMPONENTS));
-    let mut signs: Vec<(Utf8PathBuf, Sign)> = of_flux.map(|file| (file.clone(), Sign::Flux(None))).collect();
+    let mut signs: Vec<(Utf8PathBuf, Sign)> = of_flux.map(|file| (file.clone(), Sign::Flux)).collect();
     signs.extend(repo.scan(&files, look, read)?);
 
     let mut agents = Agents::default();
-    let (mut repositories, mut sources) = (Vec::new(), BTreeSet::new());
+    let (mut sources, mut used, mut applied) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for (seen_in, sign) in signs {
+        if let Sign::Argocd(from) = sign {
+            applied.extend(from);
+            agents.argocd.get_or_insert(Argocd { seen_in, source: None });
+            continue;
+        }
+        agents.flux.get_or_insert(Flux { seen_in, source: None });
         match sign {
-            Sign::Flux(repository) => {
-                repositories.extend(repository);
-                agents.flux.get_or_insert(Flux { seen_in, source: None });
-            }
-            Sign::Argocd(found) => {
-                sources.extend(found);
-                agents.argocd.get_or_insert(Argocd { seen_in, source: None });
-            }
+            Sign::Source(source, url) => sources.push((source, url)),
+            Sign::Used(source) => drop(used.insert(source)),
+            Sign::Flux | Sign::Argocd(_) => {}
         }
     }
     if let Some(flux) = &mut agents.flux {
-        flux.source = own_repository(repositories, remote);
+        flux.source = own_repository(&sources, used, remote);
     }
     if let Some(argocd) = &mut agents.argocd {
-        argocd.source = own_source(sources, remote);
+        argocd.source = own_source(applied, remote);
     }
     Ok(agents)
 }
 
 /// What an object says of the agents.
 fn sign(object: &Object) -> Option<Sign> {
-    let group = object.api_version.split('/').next().unwrap_or_default();
+    let Object { api_version, kind, metadata, spec } = object;
+    let group = api_version.split('/').next().unwrap_or_default();
     if group.strip_suffix(FLUX_DOMAIN).is_some_and(|rest| rest.ends_with('.')) {
-        let Metadata { name, namespace } = &object.metadata;
-        let url = text(&object.spec, "url").filter(|_| object.kind == "GitRepository");
-        let repository = name.clone().zip(url);
-        return Some(Sign::Flux(repository.map(|(name, url)| GitRepository {
-            name,
-            namespace: namespace.clone(),
-            url,
-        })));
+        let namespace = metadata.namespace.clone();
+        let sign = match kind.as_str() {
+            "GitRepository" => metadata
+                .name
+                .clone()
+                .zip(text(spec, "url"))
+                .map(|(name, url)| Sign::Source(SourceRef { kind: kind.clone(), name, namespace }, url)),
+            "Kustomization" => spec.get("sourceRef").and_then(|source| {
+                let namespace = text(source, "namespace").or(namespace);
+                Some(Sign::Used(SourceRef { kind: text(source, "kind")?, name: text(source, "name")?, namespace }))
+            }),
+            _ => None,
+        };
+        return Some(sign.unwrap_or(Sign::Flux));
     }
-    let is_argocd = object.api_version.starts_with(ARGOCD_GROUP) && ARGOCD_KINDS.contains(&object.kind.as_str());
-    is_argocd.then(|| Sign::Argocd(sources(&object.spec)))
+    let is_argocd = api_version.starts_with(ARGOCD_GROUP) && ARGOCD_KINDS.contains(&kind.as_str());
+    is_argocd.then(|| Sign::Argocd(sources(spec)))
 }
 
 /// Where an Application or ApplicationSet has its manifests from, charts of Helm excepted.
 fn sources(spec: &Value) -> Vec<ApplicationSource> {
     let list = |value: Option<&Value>| value.and_then(Value::as_sequence).cloned().unwrap_or_default();
-    let of_application = |spec: &Value| spec.get("source").cloned().into_iter().chain(list(spec.get("sources")));
-    let template = spec.get("template").and_then(|template| template.get("spec"));
+    let application = spec.get("template").and_then(|template| template.get("spec")).unwrap_or(spec);
+    let of_application = application.get("source").cloned().into_iter().chain(list(application.get("sources")));
     let generators = list(spec.get("generators")).into_iter().filter_map(|generator| generator.get("git").cloned());
-    let all = of_application(spec).chain(template.into_iter().flat_map(of_application)).chain(generators);
+    // What has parameters of an ApplicationSet in it is no value yet.
+    let value = |of: &Value, key: &str| text(of, key).filter(|value| !value.contains("{{"));
     let source = |source: Value| {
-        let repo_url = text(&source, "repoURL").filter(|url| !url.contains("{{") && source.get("chart").is_none())?;
-        let target_revision = text(&source, "targetRevision").or_else(|| text(&source, "revision"));
-        let target_revision = target_revision.filter(|revision| !revision.contains("{{"));
-        Some(ApplicationSource { repo_url: urls::without_credentials(&repo_url)?, target_revision })
+        let repo_url = value(&source, "repoURL").filter(|_| source.get("chart").is_none())?;
+        Some(ApplicationSource {
+            repo_url: urls::without_credentials(&repo_url)?,
+            target_revision: value(&source, "targetRevision").or_else(|| value(&source, "revision")),
+            project: value(application, "project").filter(|project| project != "default"),
+        })
     };
-    all.filter_map(source).collect()
+    of_application.chain(generators).filter_map(source).collect()
 }
 
 fn text(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(str::to_owned)
 }
 
-/// The source of Flux that has this repo: by its URL; else the one of `flux bootstrap`; else the only one.
-fn own_repository(repositories: Vec<GitRepository>, remote: Option<&str>) -> Option<GitRepository> {
-    let is_own = |repository: &&GitRepository| is_same_repo(&repository.url, remote);
-    let is_bootstrapped = |repository: &&GitRepository| repository.name == FLUX_SYSTEM;
-    let only = || repositories.first().filter(|first| repositories.iter().all(|repository| repository == *first));
-    let found = repositories.iter().find(is_own).or_else(|| repositories.iter().find(is_bootstrapped));
-    found.or_else(only).cloned()
+/// The source of Flux that has this repo: by its URL; else the one of `flux bootstrap`; else the only one. Where the
+/// repo has none, the only one that is used.
+fn own_repository(
+    sources: &[(SourceRef, String)],
+    used: BTreeSet<SourceRef>,
+    remote: Option<&str>,
+) -> Option<SourceRef> {
+    if sources.is_empty() {
+        return used.first().filter(|_| used.len() == 1).cloned();
+    }
+    let own = sources.iter().find(|(_, url)| is_same_repo(url, remote));
+    let bootstrapped = || sources.iter().find(|(source, _)| source.name == FLUX_SYSTEM);
+    let only = || sources.first().filter(|_| sources.len() == 1);
+    own.or_else(bootstrapped).or_else(only).map(|(source, _)| source.clone())
 }
 
 /// Where Argo CD has this repo from: by its URL; else where git has it from; else where all Applications are from.
@@ -185,7 +211,7 @@ fn own_source(sources: BTreeSet<ApplicationSource>, remote: Option<&str>) -> Opt
     let own = sources.iter().find(|source| is_same_repo(&source.repo_url, remote)).cloned();
     let by_git = || {
         let repo_url = urls::without_credentials(remote?)?;
-        Some(ApplicationSource { repo_url, target_revision: None })
+        Some(ApplicationSource { repo_url, target_revision: None, project: None })
     };
     let only = || sources.first().filter(|_| sources.len() == 1).cloned();
     own.or_else(by_git).or_else(only)

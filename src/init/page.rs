@@ -21,16 +21,17 @@ pub(super) fn propose(repo: &Files, output: &Utf8Path, agent: Option<Agent<'_>>)
 
 fn text(output: &Utf8Path, agent: Option<Agent<'_>>) -> String {
     let agent = match agent {
-        Some(Agent::Flux(_)) => {
-            "Flux applies it. `gitops: flux` in `sipgen.yaml` has sipgen write the Kustomizations for that."
-        }
-        Some(Agent::Argocd(_)) => {
-            "Argo CD applies it. `gitops: argocd` in `sipgen.yaml` has sipgen write the Applications for that."
-        }
-        None => {
-            "The GitOps agent applies it. `gitops` in `sipgen.yaml` says which one that is; then sipgen writes the \
-             agent's objects, too."
-        }
+        Some(Agent::Flux(_)) => format!(
+            "Flux does. `{output}/agents/flux` has the Kustomizations for all of it: point Flux at that directory, and \
+             at nothing else in `{output}/`."
+        ),
+        Some(Agent::Argocd(_)) => format!(
+            "Argo CD does. `{output}/agents/argocd` has the Applications for all of it: point Argo CD at that \
+             directory, and at nothing else in `{output}/`."
+        ),
+        None => "The GitOps agent does. `gitops` in `sipgen.yaml` says which one that is; then sipgen writes the \
+                 agent's objects, too, and they are all that the agent has to be pointed at."
+            .to_owned(),
     };
     format!(
         "# What sipgen generates here
@@ -57,7 +58,7 @@ take either side of the generated files, and run `sipgen generate` again.
 
 {agent}
 
-| apply | it holds |
+| applied | it holds |
 | --- | --- |
 | `{output}/crds/dex` | definitions that Dex needs, if a cluster has auth; first |
 | `{output}/clusters/<namespace>/<cluster>` | a cluster's services |

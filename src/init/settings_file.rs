@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::agents::{Agent, Agents, ApplicationSource};
+use super::agents::{Agent, Agents, ApplicationSource, SourceRef};
 use super::{Action, Proposal};
 use crate::site::{Settings, settings};
 use crate::source::Files;
@@ -45,30 +45,29 @@ fn gitops(agents: &Agents) -> Gitops {
     };
     match agents.only() {
         Some(Agent::Flux(flux)) => {
-            let mut lines = "gitops: flux\n".to_owned();
-            if let Some(source) = &flux.source {
-                let namespace =
-                    source.namespace.as_ref().map(|namespace| format!("\n    namespace: {}", quoted(namespace)));
-                lines += &format!(
-                    "flux:\n  sourceRef:\n    kind: GitRepository\n    name: {}{}\n",
-                    quoted(&source.name),
-                    namespace.unwrap_or_default()
-                );
-            }
-            Gitops::Decided(lines)
+            let source = flux.source.as_ref().map(|SourceRef { kind, name, namespace }| {
+                let entries = [entry("    ", "kind", Some(kind)), entry("    ", "name", Some(name))].concat();
+                format!("flux:\n  sourceRef:\n{entries}{}", entry("    ", "namespace", namespace.as_ref()))
+            });
+            Gitops::Decided(format!("gitops: flux\n{}", source.unwrap_or_default()))
         }
         Some(Agent::Argocd(argocd)) => match &argocd.source {
-            Some(ApplicationSource { repo_url, target_revision }) => {
-                let revision =
-                    target_revision.as_ref().map(|revision| format!("  targetRevision: {}\n", quoted(revision)));
-                let revision = revision.unwrap_or_default();
-                Gitops::Decided(format!("gitops: argocd\nargocd:\n  repoURL: {}\n{revision}", quoted(repo_url)))
-            }
+            Some(ApplicationSource { repo_url, target_revision, project }) => Gitops::Decided(format!(
+                "gitops: argocd\nargocd:\n{}{}{}",
+                entry("  ", "repoURL", Some(repo_url)),
+                entry("  ", "targetRevision", target_revision.as_ref()),
+                entry("  ", "project", project.as_ref()),
+            )),
             None => open("Argo CD was recognised, but not the URL that it has this repo from."),
         },
         None if agents.flux.is_some() => open("There are manifests of Flux and of Argo CD here."),
         None => open("There are neither manifests of Flux here nor of Argo CD."),
     }
+}
+
+/// A line of a mapping; none without a value.
+fn entry(indent: &str, key: &str, value: Option<&String>) -> String {
+    value.map_or(String::new(), |value| format!("{indent}{key}: {}\n", quoted(value)))
 }
 
 /// A text as YAML with quotes, whatever is in it.
@@ -92,6 +91,9 @@ fn text(output: &Utf8Path, gitops: &Gitops) -> String {
          # A host is declared when a kustomization.yaml of this repo reaches it, else observed: auto.\n\
          # To take every host for one of them, write declared or observed.\n\
          # inventory:\n#   mode: auto\n\n\
+         # How their labels reach declared hosts: overlay, which an agent applies in place of their directory; or\n\
+         # component, for a kustomization of yours that renders them together with other things.\n\
+         # hosts:\n#   form: overlay\n\n\
          # How jump hosts get at their hosts' BMC credentials: reference, external-secrets or none.\n\
          # credentials: reference\n\n\
          {gitops}"

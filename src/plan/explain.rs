@@ -178,7 +178,8 @@ fn assignment(site: &Site, plan: &Plan, index: usize) -> Option<Assignment> {
     Some(Assignment { cluster: held.cluster.clone(), role: held.role, how: None })
 }
 
-fn facts(host: &Host, plan: &Plan) -> Vec<String> {
+/// What is true of a host for every cluster: how it stands, and who claims it. Each completes the sentence "the host …".
+pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     let mut facts = Vec::new();
     match host.standing {
         Standing::Declared { .. } => facts.push("is declared by a manifest of this repo".to_owned()),

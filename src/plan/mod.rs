@@ -9,6 +9,7 @@
 //! * `shortage`: the proof that a node set cannot be filled.
 //! * `giving_back`: what becomes of the hosts that clusters give back.
 //! * `explain`: why each host is where it is, for people.
+//! * `states`: how every host stands when the plan is carried out, in a word.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
 
@@ -23,6 +24,7 @@ mod holdings;
 mod kinds;
 mod matching;
 mod shortage;
+pub mod states;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -10,6 +10,8 @@
 //! * `proposals`: what `sipgen init` did, and what is left to do.
 //! * `stale`: generated files that are not what the input makes of them.
 //! * `results`: findings and stale files for programs, as `github`, `gitlab` or `sarif` writes them.
+//! * `status`: the site at a glance, for a terminal.
+//! * `page`: the same as a page for a browser.
 
 mod commit;
 mod comparison;
@@ -19,11 +21,13 @@ mod github;
 mod gitlab;
 mod lines;
 mod markdown;
+mod page;
 mod plan;
 mod proposals;
 mod results;
 mod sarif;
 mod stale;
+pub mod status;
 mod summary;
 mod words;
 
@@ -41,11 +45,13 @@ pub use github::github;
 pub use gitlab::gitlab;
 pub use lines::diff;
 pub use markdown::{MARKER, markdown};
+pub use page::{is_page, page};
 pub use plan::plan;
 pub use proposals::proposals;
 pub use results::Results;
 pub use sarif::sarif;
 pub use stale::{how_to_mend, stale, stale_files};
+pub use status::status;
 pub use summary::summary;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();

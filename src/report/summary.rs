@@ -10,7 +10,7 @@ use crate::api::names::ClusterKey;
 use crate::compare::{Change, Changes};
 use crate::finding::{Finding, counted};
 use crate::plan::{How, Plan};
-use crate::review::Review;
+use crate::review::{Released, Review};
 
 /// How many hosts of a cluster, and how many dangers, a summary names.
 const HOSTS_SHOWN: usize = 6;
@@ -37,7 +37,8 @@ fn write_review(out: &mut String, review: &Review) -> fmt::Result {
     if review.dangers.len() > DANGERS_SHOWN {
         writeln!(out, "… and {} more dangers", review.dangers.len() - DANGERS_SHOWN)?;
     }
-    let lines: Vec<String> = review.clusters.iter().filter_map(|cluster| sentence(cluster, HOSTS_SHOWN)).collect();
+    let of_clusters = review.clusters.iter().filter_map(|cluster| sentence(cluster, HOSTS_SHOWN));
+    let lines: Vec<String> = of_clusters.chain(review.outlived().map(outlived)).collect();
     for line in lines.iter().take(CLUSTERS_SHOWN) {
         writeln!(out, "{line}")?;
     }
@@ -45,6 +46,12 @@ fn write_review(out: &mut String, review: &Review) -> fmt::Result {
         writeln!(out, "… and {} more clusters", lines.len() - CLUSTERS_SHOWN)?;
     }
     Ok(())
+}
+
+/// A host that a cluster gives back although no file gave it to the cluster.
+fn outlived(released: &Released) -> String {
+    let by = released.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
+    format!("{} gives back {}, which still has its labels", styled(STRONG, by), released.host)
 }
 
 fn write_plan(out: &mut String, plan: &Plan) -> fmt::Result {

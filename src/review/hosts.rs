@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use camino::Utf8Path;
 use rayon::prelude::*;
@@ -12,9 +13,10 @@ use super::{Before, Files};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::layout;
+use crate::site::generated_host::{GeneratedHost, Says};
 use crate::site::inventory::natural;
-use crate::site::state::Generated;
 use crate::site::{Host, Site};
+use crate::source::document;
 
 /// What changes of a cluster's hosts. Each list is in natural order of the hosts' names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -111,27 +113,10 @@ pub struct Moved {
     pub consumer: Option<String>,
 }
 
-/// A host of a generated file, with what the file says of it.
-pub(super) struct Entry {
-    pub(super) host: HostKey,
-    pub(super) assigned: Option<(ClusterKey, Role)>,
-    pub(super) given_back_by: Option<ClusterKey>,
-}
-
 /// The hosts in a generated file. What cannot be read says nothing: it was written by somebody else.
-pub(super) fn entries(text: &str) -> Vec<Entry> {
-    let lines: Vec<&str> = text.lines().collect();
-    lines.split(|line| *line == "---").filter_map(entry).collect()
-}
-
-fn entry(lines: &[&str]) -> Option<Entry> {
-    let document: Generated = yaml_serde::from_str(&lines.join("\n")).ok()?;
-    let comments = lines.iter().copied().filter(|line| line.starts_with('#'));
-    let assigned = match document.claim() {
-        Some(Claim::Cluster(cluster, role)) => Some((cluster, role)),
-        Some(Claim::Unclear(_)) | None => None,
-    };
-    Some(Entry { host: document.host(comments)?, assigned, given_back_by: document.given_back_by() })
+pub(super) fn entries(path: &Utf8Path, text: &str) -> Vec<GeneratedHost> {
+    let documents = document::objects(&Arc::from(path), text);
+    documents.iter().filter_map(|document| GeneratedHost::read(document).ok()).collect()
 }
 
 /// Who has which host, and what for, in some changed files. One cluster has it, but for what a run leaves that was
@@ -145,7 +130,8 @@ pub(super) fn changes(
     site: &Site,
 ) -> BTreeMap<ClusterKey, HostChanges> {
     let files = by_cluster.values().flatten().filter(|(path, _)| has_hosts(path));
-    let (was, is): (Vec<_>, Vec<_>) = files.map(|(_, texts)| *texts).unzip();
+    let texts = files.map(|(path, (was, is))| ((*path, *was), (*path, *is)));
+    let (was, is): (Vec<_>, Vec<_>) = texts.unzip();
     let (was, is) = (assignments(was), assignments(is));
     let facts = Facts { before, site };
     let mut changes: BTreeMap<ClusterKey, HostChanges> = BTreeMap::new();
@@ -183,11 +169,16 @@ pub(super) fn changes(
     changes
 }
 
-fn assignments(texts: Vec<Option<&str>>) -> Assignments {
-    let entries: Vec<Entry> = texts.into_par_iter().flatten().flat_map_iter(entries).collect();
+fn assignments(texts: Vec<(&Utf8Path, Option<&str>)>) -> Assignments {
+    let entries = |(path, text): (&Utf8Path, Option<&str>)| text.map(|text| entries(path, text)).unwrap_or_default();
+    let hosts: Vec<GeneratedHost> = texts.into_par_iter().flat_map_iter(entries).collect();
     let mut assignments = Assignments::new();
-    for Entry { host, assigned, .. } in entries {
-        assignments.entry(host).or_default().extend(assigned);
+    for GeneratedHost { key, says, .. } in hosts {
+        let assigned = match says {
+            Says::Held(cluster, role) => Some((cluster, role)),
+            Says::Released(_) | Says::Unlabelled => None,
+        };
+        assignments.entry(key).or_default().extend(assigned);
     }
     assignments
 }
@@ -237,6 +228,13 @@ impl Facts<'_> {
 }
 
 impl HostChanges {
+    /// The hosts that the cluster has no longer.
+    pub(super) fn leaving(&self) -> impl Iterator<Item = &HostKey> {
+        let replaced = self.replaced.iter().map(|replaced| &replaced.given_back.host);
+        let others = self.to_others.iter().map(|moved| &moved.host);
+        self.given_back.iter().map(|given_back| &given_back.host).chain(replaced).chain(others)
+    }
+
     fn sort(&mut self) {
         self.added.sort_by(|a, b| a.role.cmp(&b.role).then_with(|| in_order(&a.host, &b.host)));
         self.given_back.sort_by(|a, b| a.role.cmp(&b.role).then_with(|| in_order(&a.host, &b.host)));

@@ -30,7 +30,7 @@ pub use dangers::{Danger, Harm};
 pub use endpoints::{EndpointChange, EndpointKind};
 pub use hosts::HostChanges;
 pub use services::{Aspect, ServiceChange};
-pub use shared::Shared;
+pub use shared::{Released, Shared};
 
 /// What a set of changes means to clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -173,6 +173,18 @@ impl Review {
     }
 }
 
+impl Review {
+    /// Observed hosts that are released although no file gave them to a cluster: they have its labels from a time that
+    /// was reverted.
+    pub fn outlived(&self) -> impl Iterator<Item = &Released> {
+        let gives_back = |released: &Released| {
+            let mut hosts = self.clusters.iter().flat_map(|cluster| cluster.hosts.leaving());
+            hosts.any(|host| *host == released.host)
+        };
+        self.shared.released.iter().filter(move |released| !gives_back(released))
+    }
+}
+
 impl ClusterReview {
     /// Whether something but its files' comments and the like changes.
     pub fn says_something(&self) -> bool {
@@ -199,6 +211,11 @@ impl State {
 }
 
 impl Counts {
+    /// How many come, change and go.
+    pub fn by_state(self) -> impl Iterator<Item = (State, usize)> {
+        [(State::Created, self.created), (State::Changed, self.changed), (State::Deleted, self.deleted)].into_iter()
+    }
+
     /// How many there are in all.
     pub fn all(&self) -> usize {
         self.created + self.changed + self.deleted

@@ -6,10 +6,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::hosts::{Entry, entries};
-use super::{Files, State};
+use super::hosts::entries;
+use super::{Counts, Files, State};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::layout;
+use crate::site::generated_host::{GeneratedHost, Says};
 
 /// What changes outside of clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -19,8 +20,8 @@ pub struct Shared {
     pub roots: Vec<Directory>,
     /// The definitions that services need.
     pub definitions: Vec<Directory>,
-    /// The objects that tell an agent what to apply.
-    pub agents: Vec<Directory>,
+    /// The files with what the agent is told to apply.
+    pub agent_files: Counts,
     /// Observed hosts that are released: they lose their labels, and are free once a snapshot shows that.
     pub released: Vec<Released>,
     /// Observed hosts that were released, and are no longer.
@@ -55,20 +56,27 @@ pub struct Released {
 /// What changes in the files that are no cluster's.
 pub(super) fn changes(files: &Files<'_>) -> Shared {
     let mut shared = Shared::default();
-    let (mut definitions, mut agents) = (BTreeMap::new(), BTreeMap::new());
+    let mut definitions: BTreeMap<&Utf8Path, Files<'_>> = BTreeMap::new();
+    let mut of_agents: Vec<State> = Vec::new();
     for (path, texts) in files {
         let directory = path.parent().unwrap_or(path);
-        let file = path.strip_prefix(directory).unwrap_or(path);
         if path.starts_with(layout::CRDS) {
-            definitions.entry(directory).or_insert_with(Files::new).insert(file, *texts);
+            let file = path.strip_prefix(directory).unwrap_or(path);
+            definitions.entry(directory).or_default().insert(file, *texts);
         } else if path.starts_with(layout::AGENTS) {
-            agents.entry(directory).or_insert_with(Files::new).insert(file, *texts);
+            of_agents.push(State::of(*texts));
         } else if layout::is_root(path) {
             shared.roots.push(Directory { directory: directory.to_owned(), state: State::of(*texts) });
         } else if layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED) {
+            let released = |GeneratedHost { key, says, .. }: GeneratedHost| Released {
+                host: key,
+                by: match says {
+                    Says::Released(release) => release.by,
+                    Says::Held(..) | Says::Unlabelled => None,
+                },
+            };
             let hosts = |text: Option<&str>| -> BTreeSet<Released> {
-                let entries = text.map(entries).unwrap_or_default().into_iter();
-                entries.map(|Entry { host, given_back_by, .. }| Released { host, by: given_back_by }).collect()
+                text.map(|text| entries(path, text)).unwrap_or_default().into_iter().map(released).collect()
             };
             let (before, after) = (hosts(texts.0), hosts(texts.1));
             let (no_longer, newly) = (left(&before, &after), left(&after, &before));
@@ -85,8 +93,8 @@ pub(super) fn changes(files: &Files<'_>) -> Shared {
         directory: directory.to_owned(),
         state: State::by_witness(&files, layout::KUSTOMIZATION),
     };
+    shared.agent_files = of_agents.into_iter().collect();
     shared.definitions = definitions.into_iter().map(directory).collect();
-    shared.agents = agents.into_iter().map(directory).collect();
     shared
 }
 

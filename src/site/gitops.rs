@@ -263,6 +263,14 @@ impl TryFrom<String> for Word {
     }
 }
 
+impl RepoUrl {
+    /// Whether a URL is one of the same repo: with or without `.git`.
+    pub fn is(&self, url: &str) -> bool {
+        let plain = |url: &str| url.trim_end_matches('/').trim_end_matches(".git").to_owned();
+        plain(&self.0.0) == plain(url)
+    }
+}
+
 impl TryFrom<String> for RepoUrl {
     type Error = String;
 

@@ -7,7 +7,7 @@
 //! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses.
 //! * `inventory`: every host once.
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
-//! * `state`: what the last run wrote, which is who has which host.
+//! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `fields`: those of a SIPCluster that its current generation does not have.
 //! * `unwritable`: texts that must not reach a file.
@@ -20,6 +20,7 @@ pub mod builds;
 mod clashes;
 pub mod cluster;
 mod fields;
+pub(crate) mod generated_host;
 pub mod gitops;
 pub mod host;
 pub mod inventory;

@@ -5,10 +5,9 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::Deserialize;
 
-use crate::api::assignment::{self, Claim, GivenBack};
-use crate::api::host;
+use super::generated_host::{GeneratedHost, Says, Unreadable};
+use crate::api::assignment::GivenBack;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Role};
 use crate::finding::Finding;
 use crate::layout;
@@ -51,46 +50,6 @@ pub struct Held {
     pub namespace: Option<String>,
     /// Where the tree says so.
     pub origin: Origin,
-}
-
-/// A generated document of a host.
-#[derive(Deserialize)]
-pub(crate) struct Generated {
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    name: String,
-    #[serde(default)]
-    namespace: Option<String>,
-    #[serde(default)]
-    labels: BTreeMap<String, Option<String>>,
-    #[serde(default)]
-    annotations: BTreeMap<String, String>,
-}
-
-impl Generated {
-    /// The host that a document with these comments is about.
-    pub(crate) fn host<'a>(&self, mut comments: impl Iterator<Item = &'a str>) -> Option<HostKey> {
-        let Metadata { name, namespace, .. } = &self.metadata;
-        // A patch in a component has the namespace of the kustomization that includes it, and a comment says whose it is.
-        let named = comments.find_map(layout::host_of_comment);
-        let own = || Some(HostKey { namespace: namespace.as_ref()?.parse().ok()?, name: name.parse().ok()? });
-        named.filter(|host| host.name.as_str() == name).or_else(own)
-    }
-
-    /// Whose its labels say that the host is.
-    pub(crate) fn claim(&self) -> Option<Claim> {
-        let labels = self.metadata.labels.iter();
-        let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.clone()?))).collect();
-        assignment::claim(&labels)
-    }
-
-    /// The cluster that gives the host back, where that is said.
-    pub(crate) fn given_back_by(&self) -> Option<ClusterKey> {
-        self.metadata.annotations.get(assignment::GIVEN_BACK_BY)?.parse().ok()
-    }
 }
 
 /// What is seen of every file.
@@ -193,34 +152,13 @@ fn fingerprint(content: &[u8]) -> u64 {
 
 fn read_entry(document: &Document<'_>) -> Entry {
     let origin = &document.origin;
-    let unreadable = |reason: &str, place: Place| Entry::Unreadable(unreadable(reason, &origin.file, place));
-    let generated: Generated = match document.parse() {
-        Ok(generated) => generated,
-        Err(error) => {
-            let place = error.line.map_or(origin.start(), |line| Place::Spot(origin.file.clone(), line, error.column));
-            return unreadable(&error.message, place);
+    match GeneratedHost::read(document) {
+        Ok(GeneratedHost { key, says: Says::Held(cluster, role), namespace }) => {
+            Entry::Held(key, Held { cluster, role, namespace, origin: origin.clone() })
         }
-    };
-    if document.kind() != Some(host::KIND) {
-        return unreadable("it is no BareMetalHost", origin.start());
-    }
-    let Some(key) = generated.host(document.comments()) else {
-        return unreadable("its host has no valid name", origin.at(["metadata"]));
-    };
-    if let Some(given_back) = generated.metadata.annotations.get(assignment::GIVEN_BACK) {
-        let given_back = GivenBack::from_value(given_back);
-        return Entry::Released(key, Release { given_back, by: generated.given_back_by() });
-    }
-    match generated.claim() {
-        Some(Claim::Cluster(cluster, role)) => {
-            Entry::Held(key, Held { cluster, role, namespace: generated.metadata.namespace, origin: origin.clone() })
-        }
-        Some(Claim::Unclear(_)) => {
-            unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"]))
-        }
-        None if origin.file.file_name() == Some(layout::UNLABELLED) => Entry::Unlabelled(key),
-        // What a file may be that was cut off.
-        None => unreadable("its host is neither a cluster's nor given back", origin.at(["metadata"])),
+        Ok(GeneratedHost { key, says: Says::Released(release), .. }) => Entry::Released(key, release),
+        Ok(GeneratedHost { key, says: Says::Unlabelled, .. }) => Entry::Unlabelled(key),
+        Err(Unreadable { reason, place }) => Entry::Unreadable(unreadable(&reason, &origin.file, place)),
     }
 }
 

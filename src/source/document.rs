@@ -142,7 +142,7 @@ impl Document<'_> {
 }
 
 /// Cuts a file's text into its objects; the items of lists count as objects of their own.
-pub(super) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'a>> {
+pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'a>> {
     let mut found = Vec::new();
     // Lines are counted once for the whole file, forwards, or a file of many documents would be quadratic.
     let mut lines = LineCounter { text, at: 0, line: 1 };

@@ -8,13 +8,14 @@ use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{
-    Commit, ErrorCode, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository, Tree, TreeWalkMode,
+    Config, ErrorCode, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository, Tree, TreeWalkMode,
     TreeWalkResult,
 };
 
 use super::files::Kind;
 use super::submodules::{self, GITLINK, NAMES, Submodules};
-use crate::git::{GitError, open};
+use crate::git::open::{self, Opened};
+use crate::git::{GitError, in_shell};
 
 /// The files of a tree of git, or of its index, below one directory and relative to it; those of submodules too.
 pub(super) struct GitFiles {
@@ -55,7 +56,7 @@ impl GitFiles {
         let is_staged =
             |entry: &IndexEntry| !IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_intent_to_add();
         let entries = index.iter().filter(is_staged).map(|entry| (entry.path, entry.mode, entry.id));
-        Self::gather(opened.repo, opened.prefix, entries.collect())
+        Self::gather(&opened, entries.collect())
     }
 
     /// What a revision has, below a directory of a repo.
@@ -64,31 +65,24 @@ impl GitFiles {
         let tree = opened.repo.revparse_single(revision).and_then(|object| object.peel_to_tree());
         let entries =
             tree.map_err(|error| no_such_revision(&opened.repo, revision, &error)).and_then(|tree| blobs(&tree))?;
-        Self::gather(opened.repo, opened.prefix, entries)
+        Self::gather(&opened, entries)
     }
 
-    fn gather(repo: Repository, prefix: Utf8PathBuf, entries: Vec<Listed>) -> Result<Self, GitError> {
+    fn gather(opened: &Opened, entries: Vec<Listed>) -> Result<Self, GitError> {
         let mut files = Self { repos: Vec::new(), entries: BTreeMap::new() };
-        files.add(repo, &prefix, Utf8Path::new(""), entries)?;
+        files.add(opened, Utf8Path::new(""), entries)?;
         Ok(files)
     }
 
-    /// Adds entries of a repo that lies at `at` in the outermost one, unless they lie outside of `prefix`. A path that
-    /// is not UTF-8 is none that a manifest can name.
-    fn add(
-        &mut self,
-        repo: Repository,
-        prefix: &Utf8Path,
-        at: &Utf8Path,
-        entries: Vec<Listed>,
-    ) -> Result<(), GitError> {
-        let number = self.repos.len();
+    /// Adds entries of a repo that lies at `at` in the outermost one, unless they lie outside of what is wanted of it.
+    /// A path that is not UTF-8 is none that a manifest can name.
+    fn add(&mut self, opened: &Opened, at: &Utf8Path, entries: Vec<Listed>) -> Result<(), GitError> {
         let names = entries.iter().find(|(path, ..)| path == NAMES.as_bytes()).map(|(.., id)| *id);
         let mut links = Vec::new();
         for (path, mode, id) in entries {
             let Ok(path) = String::from_utf8(path).map(Utf8PathBuf::from) else { continue };
             let full = at.join(&path);
-            let Ok(below) = full.strip_prefix(prefix) else { continue };
+            let Ok(below) = full.strip_prefix(&opened.prefix) else { continue };
             let kind = match mode & KIND {
                 PLAIN => Kind::File,
                 LINK => Kind::Link,
@@ -98,25 +92,36 @@ impl GitFiles {
                 }
                 _ => Kind::Other,
             };
-            self.entries.insert(below.to_owned(), Entry { kind, id, repo: number });
+            self.entries.insert(below.to_owned(), Entry { kind, id, repo: self.repos.len() });
         }
-        let mut found = Vec::new();
-        if !links.is_empty() {
-            let names = names.map(|id| Ok::<_, GitError>(repo.find_blob(id)?.content().to_vec())).transpose()?;
-            let submodules = Submodules::read(&names.unwrap_or_default())?;
-            for (path, commit) in links {
-                match submodules.open(&repo, &path) {
-                    Some(submodule) => found.push((submodule, at.join(&path), commit)),
-                    None if submodules.wants(&repo, &path) => return Err(submodules::missing(&at.join(&path))),
-                    None => {}
+        self.repos.push(Blobs::of(opened));
+        if links.is_empty() { Ok(()) } else { self.add_submodules(opened, at, names, links) }
+    }
+
+    /// Adds the files of submodules, each at the commit that is recorded for it.
+    fn add_submodules(
+        &mut self,
+        Opened { repo, prefix, .. }: &Opened,
+        at: &Utf8Path,
+        names: Option<Oid>,
+        links: Vec<(Utf8PathBuf, Oid)>,
+    ) -> Result<(), GitError> {
+        let names = names.map(|id| repo.find_blob(id)).transpose()?;
+        let submodules = Submodules::read(names.as_ref().map_or(&[], |names| names.content()))?;
+        for (path, recorded) in links {
+            let full = at.join(&path);
+            let Some(submodule) = submodules.open(repo, &path) else {
+                if submodules.wants(repo, &path) {
+                    return Err(submodules::missing(&full));
                 }
-            }
-        }
-        self.repos.push(Blobs::of(repo));
-        for (submodule, at, commit) in found {
-            let tree = submodule.find_commit(commit).and_then(|commit: Commit<'_>| commit.tree());
-            let entries = tree.map_err(|_| not_fetched(&at, commit)).and_then(|tree| blobs(&tree))?;
-            self.add(submodule, prefix, &at, entries)?;
+                continue;
+            };
+            let entries = match submodule.find_commit(recorded) {
+                Ok(commit) => blobs(&commit.tree()?)?,
+                Err(_) => return Err(not_fetched(&full, recorded)),
+            };
+            let opened = Opened { repo: submodule, prefix: prefix.clone(), of_environment: false };
+            self.add(&opened, &full, entries)?;
         }
         Ok(())
     }
@@ -155,31 +160,37 @@ impl GitFiles {
 
 /// The contents in a repo. A repository is for one thread at a time, so each thread that reads has its own.
 struct Blobs {
-    path: PathBuf,
+    git_dir: PathBuf,
+    of_environment: bool,
     spare: Mutex<Vec<Repository>>,
 }
 
 impl Blobs {
-    fn of(repo: Repository) -> Self {
-        Self { path: repo.path().to_owned(), spare: Mutex::new(vec![repo]) }
+    fn of(Opened { repo, of_environment, .. }: &Opened) -> Self {
+        Self { git_dir: repo.path().to_owned(), of_environment: *of_environment, spare: Mutex::default() }
     }
 
     fn content(&self, id: Oid) -> Result<Vec<u8>, GitError> {
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let repo = spare().pop();
-        let repo = repo.map_or_else(|| Repository::open(&self.path), Ok)?;
+        let repo = repo.map_or_else(|| open::again(&self.git_dir, self.of_environment), Ok)?;
         let content = repo.find_blob(id).map(|blob| blob.content().to_vec());
-        let is_partial =
-            || repo.config().is_ok_and(|config| config.get_string("remote.origin.partialclonefilter").is_ok());
         let content = content.map_err(|error| match error.code() {
-            ErrorCode::NotFound if is_partial() => GitError::new(
-                "this is a partial clone, and the file's content has not been fetched; say `git fetch --refetch --no-filter`",
+            ErrorCode::NotFound if is_partial(&repo) => GitError::new(
+                "this is a partial clone, and the file's content has not been fetched; say \
+                 `git fetch --refetch --no-filter`",
             ),
             _ => error.into(),
         });
         spare().push(repo);
         content
     }
+}
+
+/// Whether a remote has promised to have what this clone lacks.
+fn is_partial(repo: &Repository) -> bool {
+    let has_any = |config: Config| Ok(config.entries(Some(r"^remote\..*\.promisor$"))?.next().is_some());
+    repo.config().and_then(has_any).unwrap_or_default()
 }
 
 /// An entry as git lists it: path, mode and id.
@@ -214,6 +225,7 @@ fn no_such_revision(repo: &Repository, revision: &str, error: &git2::Error) -> G
 fn not_fetched(submodule: &Utf8Path, commit: Oid) -> GitError {
     GitError::new(format!(
         "the submodule {submodule} is recorded at {commit}, which has not been fetched; say \
-         `git -C {submodule} fetch origin {commit}`"
+         `git -C {} fetch origin {commit}`",
+        in_shell(submodule.as_str())
     ))
 }

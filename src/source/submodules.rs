@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{Config, Repository};
 
-use crate::git::GitError;
+use crate::git::{GitError, in_shell};
 
 /// A mode that says that an entry is a submodule's commit.
 pub(super) const GITLINK: u32 = 0o160_000;
@@ -84,6 +84,7 @@ pub(super) fn is_checked_out(directory: &Path) -> bool {
 pub(super) fn missing(path: &Utf8Path) -> GitError {
     GitError::new(format!(
         "the submodule {path} is not checked out, so what it has of the inventory is not known; say \
-         `git submodule update --init {path}`, or `update = none` in {NAMES} if nobody needs it here"
+         `git submodule update --init {}`, or `update = none` in {NAMES} if nobody needs it here",
+        in_shell(path.as_str())
     ))
 }

@@ -29,6 +29,16 @@ fn services_fold_in_reviews_and_the_labels_of_hosts_never_do() {
 }
 
 #[test]
+fn the_docs_have_the_same_lines() {
+    let docs = include_str!("../../docs/git.md");
+
+    let attributes = sipgen::git::attributes(Utf8Path::new("overlays"));
+
+    let (_, lines) = attributes.split_once('\n').unwrap();
+    assert!(docs.contains(lines), "{lines}");
+}
+
+#[test]
 fn the_output_directory_may_have_any_name() {
     for output in ["out put", "a/b c", "#1", "!x", "[a]*?", r"back\slash", "\"quoted\"", "サイト", "tab\there"] {
         let repo = Repo::empty();

@@ -189,7 +189,7 @@ fn a_repo_of_another_user_is_read_when_git_trusts_it() {
     let refused = run(&mut sipgen).expect(2);
 
     let top = repo.path().canonicalize().unwrap();
-    let remedy = format!("git config --global --add safe.directory '{}'", top.display());
+    let remedy = format!("git config --global --add safe.directory {}", top.display());
     assert_says(&refused.stderr, &["belongs to another user", &remedy]);
     let mut shell = tool("sh");
     let trusted = run_tool(shell.args(["-c", &remedy]).env("HOME", home.path()).current_dir(home.path()));

@@ -126,6 +126,18 @@ fn a_submodule_that_nobody_needs_may_be_missing() {
 }
 
 #[test]
+fn a_submodule_of_an_evil_name_speaks_neither_to_the_terminal_nor_to_the_shell() {
+    let repo = Repo::generated("quickstart");
+    let name = "\u{1b}[2J;touch x";
+    repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{},{name}", "1".repeat(40))]);
+
+    for arguments in [&["--check"][..], &["--check", "--from-index"]] {
+        let run = repo.generate(arguments).expect(2);
+        assert_says(&run.stderr, &["--init '\\u{1b}[2J;touch x'`"]);
+    }
+}
+
+#[test]
 fn a_commit_that_the_submodule_lacks_is_named() {
     let Site { repo, .. } = site();
     let unknown = "1".repeat(40);

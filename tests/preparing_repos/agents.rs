@@ -12,7 +12,7 @@ const APPLICATION: &str = "apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: lab, namespace: argocd}
 spec:
-  project: default
+  project: hardware
   source: {repoURL: \"https://git.example.com/platform/fleet.git\", path: apps, targetRevision: stable}
   destination: {server: \"https://kubernetes.default.svc\"}
 ";
@@ -29,7 +29,7 @@ fn flux_is_recognised_with_its_source() {
     assert_eq!(settings["gitops"], "flux");
     let source = &settings["flux"]["sourceRef"];
     assert_eq!((source["name"].as_str(), source["namespace"].as_str()), (Some("flux-system"), Some("flux-system")));
-    assert_says(&repo.read("SIPGEN.md"), &["Flux applies it"]);
+    assert_says(&repo.read("SIPGEN.md"), &["point Flux at that directory"]);
 }
 
 #[test]
@@ -56,6 +56,21 @@ fn of_several_sources_the_one_of_this_repo_is_taken() {
 }
 
 #[test]
+fn without_a_source_in_the_repo_the_one_is_taken_that_is_used() {
+    let repo = newcomer();
+    repo.write(
+        "flux.yaml",
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: lab, namespace: fleet}\n\
+         spec: {path: sites/lab, sourceRef: {kind: OCIRepository, name: fleet}}\n",
+    );
+
+    init(&repo, &[]).expect(0);
+
+    let source = yaml_serde::from_str::<yaml_serde::Value>("{kind: OCIRepository, name: fleet, namespace: fleet}");
+    assert_eq!(settings(&repo)["flux"]["sourceRef"], source.unwrap());
+}
+
+#[test]
 fn argo_cd_is_recognised_with_its_url_of_this_repo() {
     let repo = newcomer();
     repo.write(
@@ -72,6 +87,7 @@ fn argo_cd_is_recognised_with_its_url_of_this_repo() {
     assert_eq!(settings["gitops"], "argocd");
     assert_eq!(settings["argocd"]["repoURL"], "https://git.example.com/platform/fleet.git");
     assert_eq!(settings["argocd"]["targetRevision"], "stable");
+    assert_eq!(settings["argocd"]["project"], "hardware");
 }
 
 #[test]

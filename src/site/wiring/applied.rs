@@ -1,4 +1,7 @@
 //! The directories that objects of the repo tell Flux or Argo CD to apply.
+//!
+//! An object may be about another repo. One whose directory is here, with hosts in it, is about this one. Only every repo
+//! has a root: there the source decides, which the settings name.
 
 use std::collections::BTreeSet;
 
@@ -96,14 +99,17 @@ fn named(kind: &str, metadata: &Named) -> String {
 }
 
 fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Option<Applied> {
-    let path = object.spec.path.unwrap_or_default();
+    let directory = in_repo(&object.spec.path.unwrap_or_default(), &repo.settings.flux.path)?;
+    if directory.as_str().is_empty() && object.spec.source_ref.name != repo.settings.flux.source_ref.name.as_str() {
+        return None;
+    }
     let namespace = object.spec.target_namespace.filter(|namespace| !namespace.is_empty());
     Some(Applied {
         agent: Agent::Flux,
         by: named("Flux Kustomization", &object.metadata),
         place: origin.at(["spec", "path"]),
         namespace: namespace.map(|namespace| (namespace, origin.at(["spec", "targetNamespace"]))),
-        directory: in_repo(&path, &repo.settings.flux.path)?,
+        directory,
         plain: Some(Plain::Autodetect),
     })
 }
@@ -131,6 +137,10 @@ fn by_argocd(
         };
         for path in paths(source, directories) {
             let Some(directory) = in_repo(&path, &repo.settings.argocd.path) else { continue };
+            let is_here = || repo.settings.argocd.repo_url.as_ref().is_some_and(|url| url.is(&source.repo_url));
+            if directory.as_str().is_empty() && !is_here() {
+                continue;
+            }
             let namespace = source.kustomize.as_ref().and_then(|kustomize| kustomize.namespace.clone());
             // A Helm chart is somebody else's to render.
             let is_chart = repo.files.kind(&directory.join("Chart.yaml")).is_some();

@@ -158,7 +158,10 @@ fn not_included(repo: &Repo<'_>, component: &Utf8Path, lowest: &Utf8Path, hosts:
 /// What to write, and where.
 fn line_to_add(repo: &Repo<'_>, component: &Utf8Path, directory: &Utf8Path, to_do: &str) -> String {
     let file = repo.builds.place_in(directory, "components").map_or_else(|| shown(directory).into(), file_of);
-    format!("{to_do}add it to {file}:\ncomponents:\n  - {}", relative(directory, component))
+    let way = relative(directory, component);
+    let is_plain = way.as_str().chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
+    let way = if is_plain { way.into_string() } else { serde_json::Value::from(way.as_str()).to_string() };
+    format!("{to_do}add it to {file}:\ncomponents:\n  - {way}")
 }
 
 fn file_of(place: Place) -> Arc<str> {

@@ -1,0 +1,88 @@
+//! `sipgen report`: the site as a page for a browser.
+
+use std::fs;
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use sipgen::compare::{Change, Changes};
+use sipgen::finding::Finding;
+use sipgen::picture::Picture;
+use sipgen::{Options, report};
+
+use super::{Failure, Outcome, print, repo, say};
+
+/// Make a page of the site: racks, hosts, clusters, with filters
+///
+/// One file that loads nothing from anywhere: open it in a browser, attach it to a ticket, keep it as a CI artifact.
+/// It shows what `sipgen generate` would decide now, with what changes marked. Nothing else is written.
+///
+///     sipgen report --html site.html
+///
+/// Exits with 1 if the input has errors; the page is made all the same and tells them.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The repo's directory; by default the root of the git repo around the working directory
+    #[arg(long, value_name = "DIR")]
+    repo: Option<Utf8PathBuf>,
+
+    /// Where to write the page; `-` prints it. A file that is no such page is not replaced
+    #[arg(long, value_name = "FILE")]
+    html: Utf8PathBuf,
+
+    /// The label whose values are the racks; by default the topology key that most node sets use
+    #[arg(long, value_name = "LABEL")]
+    rack_by: Option<String>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let repo = repo::find(arguments.repo.as_deref())?;
+    let to_stdout = arguments.html == "-";
+    // Before the work, so that nobody waits for a refusal.
+    let before = if to_stdout { None } else { replaceable(&arguments.html)? };
+    let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
+    let picture = Picture::new(&generated, arguments.rack_by.as_deref())?;
+    let page = report::page(&picture, &generated.findings, &repo)?;
+    if to_stdout {
+        print(page);
+    } else {
+        write(&arguments.html, before, page)?;
+    }
+    say(report::findings(&generated.findings, &repo));
+    let failed = generated.findings.iter().any(Finding::is_error);
+    Ok(if failed { Outcome::No } else { Outcome::Yes })
+}
+
+/// The page that is at a path, if one is; anything else there is somebody's, and is refused.
+fn replaceable(path: &Utf8Path) -> Result<Option<String>, Failure> {
+    let refused =
+        |what: &str| Failure(format!("{path} {what}; it stays as it is: name another file, or `-` for stdout"));
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(refused(&format!("cannot be looked at: {error}"))),
+        Ok(found) => found,
+    };
+    if !found.is_file() {
+        return Err(refused("is no plain file"));
+    }
+    let content = fs::read(path).map_err(|error| refused(&format!("cannot be read: {error}")))?;
+    if !report::is_page(&content) {
+        return Err(refused("is not a page that sipgen made"));
+    }
+    Ok(Some(String::from_utf8_lossy(&content).into_owned()))
+}
+
+/// Writes the page as every file is written: whole, or not at all. One that stays as it is, is not touched.
+fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), Failure> {
+    let directory = path.parent().filter(|directory| !directory.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
+    let Some(name) = path.file_name() else { return Err(Failure(format!("--html {path:?} names no file"))) };
+    if !directory.is_dir() {
+        return Err(Failure(format!("cannot write {path}: there is no directory {directory}")));
+    }
+    let change = match before {
+        Some(before) if before == after => return Ok(()),
+        Some(before) => Change::Update { before, after },
+        None => Change::Create { after },
+    };
+    let changes = Changes { files: [(name.into(), change)].into(), leftovers: Vec::new() };
+    Ok(sipgen::write(directory, &changes)?)
+}

@@ -1,0 +1,104 @@
+//! `sipgen status`: the site at a glance.
+
+use camino::Utf8PathBuf;
+use clap::ValueEnum;
+use sipgen::api::names::ClusterKey;
+use sipgen::finding::Finding;
+use sipgen::picture::Picture;
+use sipgen::report::status::{Focus, View};
+use sipgen::{Options, report};
+
+use super::{Failure, Outcome, print, repo, say};
+
+/// How wide a line is where no terminal says it.
+const WIDTH: usize = 100;
+/// How many names a message has.
+const NAMES_SHOWN: usize = 12;
+
+/// Show the site at a glance: clusters, spare hosts, racks
+///
+/// For each cluster, how many hosts it wants and has; for each labelSelector, how many hosts it matches and how many
+/// of those are free; and a map with a row a rack and a cell a host. It shows what `sipgen generate` would decide now;
+/// nothing is written.
+///
+///     sipgen status --cluster tenant-a/edge
+///
+/// Exits with 1 if the input has errors. `sipgen report` makes a page of the same.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The repo's directory; by default the root of the git repo around the working directory
+    #[arg(long, value_name = "DIR")]
+    repo: Option<Utf8PathBuf>,
+
+    /// Show this rack and its hosts; an empty name shows the hosts that have no rack
+    #[arg(long, value_name = "NAME", conflicts_with = "cluster")]
+    rack: Option<String>,
+
+    /// Show this cluster, its services and its hosts
+    #[arg(long, value_name = "NS/NAME")]
+    cluster: Option<ClusterKey>,
+
+    /// The label whose values are the racks; by default the topology key that most node sets use
+    #[arg(long, value_name = "LABEL")]
+    rack_by: Option<String>,
+
+    /// Leave nothing out, however large the site is
+    #[arg(long)]
+    all: bool,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs: all of the site, whatever is to be shown
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let repo = repo::find(arguments.repo.as_deref())?;
+    let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
+    let picture = Picture::new(&generated, arguments.rack_by.as_deref())?;
+    let view = View { focus: focus(arguments, &picture)?, all: arguments.all, width: width() };
+    match arguments.format {
+        Format::Text => print(report::status(&picture, &view)),
+        Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&picture)?)),
+    }
+    say(report::findings(&generated.findings, &repo));
+    let failed = generated.findings.iter().any(Finding::is_error);
+    Ok(if failed { Outcome::No } else { Outcome::Yes })
+}
+
+/// What is to be shown, if the site has it.
+fn focus<'a>(arguments: &'a Arguments, picture: &Picture) -> Result<Focus<'a>, Failure> {
+    if let Some(key) = &arguments.cluster {
+        let known = picture.clusters.iter().any(|cluster| cluster.key == *key);
+        let names = picture.clusters.iter().map(|cluster| cluster.key.to_string());
+        return if known { Ok(Focus::Cluster(key)) } else { Err(unknown("cluster", key.to_string(), names)) };
+    }
+    let Some(name) = &arguments.rack else { return Ok(Focus::Site) };
+    let rack = Some(name.as_str()).filter(|name| !name.is_empty());
+    let known = picture.racks.iter().any(|other| other.name.as_deref() == rack);
+    let names = picture.racks.iter().filter_map(|rack| rack.name.clone());
+    if known { Ok(Focus::Rack(rack)) } else { Err(unknown("rack", name.clone(), names)) }
+}
+
+fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> Failure {
+    let known: Vec<String> = known.collect();
+    let more = known.len().saturating_sub(NAMES_SHOWN);
+    let shown = match known.as_slice() {
+        [] => "none".to_owned(),
+        names => names[..names.len() - more].join(", "),
+    };
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Failure(format!("there is no {kind} {name:?}; the site has {shown}{more}"))
+}
+
+/// How many characters a line of the terminal has.
+fn width() -> usize {
+    terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0))
+}

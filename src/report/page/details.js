@@ -1,0 +1,38 @@
+// @ts-check
+// What is known of the host that is chosen.
+import { element, keyOf, make, picture, roleWords, standing } from "./site.js";
+
+/** @typedef {import("./site.js").Host} Host */
+
+/** Shows a host, or that none is chosen. @param {Host | null} host @param {() => void} close is called to choose none */
+export function showDetails(host, close) {
+  const panel = element("details");
+  panel.replaceChildren();
+  if (!host) {
+    panel.append(make("p", "Choose a host to see whose it is, and why.", "quiet"));
+    return;
+  }
+  const { data } = host;
+  const button = make("button", "Close", "close");
+  button.setAttribute("type", "button");
+  button.addEventListener("click", close);
+  panel.append(button, make("h3", data.name, "name"), make("p", standing(data), "standing"));
+  if (data.whyNotFree) panel.append(make("p", `No cluster can have it: it ${data.whyNotFree}.`));
+
+  const list = make("dl");
+  const add = (/** @type {string} */ term, /** @type {string | undefined} */ text) => {
+    if (text) list.append(make("dt", term), make("dd", text));
+  };
+  add("Namespace", data.namespace);
+  add("Cluster", data.assigned && keyOf(data.assigned.cluster));
+  add("Role", data.assigned && roleWords(data.assigned.role));
+  add("Given back by", data.givenBackBy && keyOf(data.givenBackBy));
+  if (picture.rackBy && !(picture.rackBy in (data.topology ?? {}))) add(picture.rackBy, data.rack);
+  for (const [label, value] of Object.entries(data.topology ?? {})) add(label, value);
+  add("Described in", data.place);
+  panel.append(list, make("h4", "The host …"));
+
+  const facts = make("ul");
+  for (const fact of data.facts) facts.append(make("li", fact));
+  panel.append(facts, make("h4", "Why not others"), make("code", `sipgen explain ${host.key}`, "command"));
+}

@@ -1,0 +1,144 @@
+// @ts-check
+// What stands above the hosts: the headline, findings, clusters and spare hosts.
+import { setFilter } from "./filters.js";
+import { HUES, clusters, counted, element, findings, hosts, hueOf, keyOf, make, moreFindings, picture } from "./site.js";
+
+/** @typedef {import("./site.js").Cluster} Cluster */
+/** @typedef {import("./site.js").NodeSet} NodeSet */
+
+/** Up to this many clusters are shown with their services. */
+const FEW = 6;
+
+/** Fills the upper part of the page. */
+export function startOverview() {
+  const named = picture.racks.filter((/** @type {{name: string | null}} */ rack) => rack.name !== null).length;
+  const racks = picture.rackBy ? ` in ${counted(named, "rack")}, by ${picture.rackBy}` : "";
+  element("headline").textContent = `${counted(hosts.length, "host")}${racks}, ${counted(clusters.length, "cluster")}`;
+  if (clusters.length > HUES) element("hues").textContent = `; colours repeat after ${HUES} clusters`;
+  showFindings();
+  showClusters();
+  showSpare();
+}
+
+function showFindings() {
+  if (findings.length === 0) return;
+  const errors = findings.filter((finding) => finding.error).length;
+  const warnings = findings.length - errors;
+  const title = [errors && counted(errors, "error"), warnings && counted(warnings, "warning")].filter(Boolean);
+  element("findings").hidden = false;
+  element("findings-title").textContent = title.join(", ");
+  for (const { error, message, help, places } of findings) {
+    const item = make("li", "", error ? "error" : "warning");
+    item.append(make("strong", error ? "error" : "warning"), ` ${message}`);
+    for (const place of places) item.append(make("div", place, "place"));
+    if (help) item.append(make("div", help, "help"));
+    element("findings-list").append(item);
+  }
+  if (moreFindings > 0) element("findings-list").append(make("li", `… and ${moreFindings} more`));
+}
+
+function showClusters() {
+  const body = element("cluster-table").querySelector("tbody");
+  for (const cluster of clusters) body?.append(clusterRow(cluster));
+  if (clusters.length === 0) body?.append(make("tr", "There is no cluster."));
+}
+
+/** @param {Cluster} cluster */
+function clusterRow(cluster) {
+  const key = keyOf(cluster);
+  const row = make("tr");
+  const head = make("th");
+  head.setAttribute("scope", "row");
+  const sample = make("span", "", `host sample s-assigned r-ControlPlane h${hueOf(key)}`);
+  sample.dataset.glyph = "C";
+  sample.setAttribute("aria-hidden", "true");
+  const button = make("button", key, "link name");
+  button.setAttribute("type", "button");
+  button.title = "Show its hosts only";
+  button.addEventListener("click", () => {
+    setFilter({ cluster: key });
+    element("hosts").scrollIntoView();
+  });
+  head.append(sample, button);
+  row.append(head);
+  for (const role of ["ControlPlane", "Worker"]) {
+    const cell = make("td");
+    const set = cluster.nodeSets.find((set) => set.role === role);
+    if (set) cell.append(...meter(set));
+    row.append(cell);
+  }
+  row.append(notes(cluster), services(cluster));
+  return row;
+}
+
+/** How many hosts a node set has of those that it wants. @param {NodeSet} set */
+function meter(set) {
+  if (!set.wanted) return [make("span", `has ${set.have}`)];
+  const { active, standby } = set.wanted;
+  const wanted = active + standby;
+  const missing = Math.max(wanted - set.have, 0);
+  const bar = make("span", "", "meter");
+  bar.setAttribute("aria-hidden", "true");
+  const full = make("span", "", missing > 0 ? "short" : "full");
+  full.style.setProperty("width", `${wanted > 0 ? Math.min(set.have / wanted, 1) * 100 : 0}%`);
+  bar.append(full);
+  const words = `${set.have} of ${wanted}${standby > 0 ? `, ${standby} standby` : ""}`;
+  const parts = [bar, make("span", words)];
+  if (missing > 0) parts.push(make("span", `${missing} missing`, "badge bad"));
+  return parts;
+}
+
+/** @param {Cluster} cluster */
+function notes(cluster) {
+  const cell = make("td");
+  const added = cluster.nodeSets.reduce((sum, set) => sum + set.added, 0);
+  if (cluster.gone) cell.append(make("span", "gone", "badge bad"));
+  if (cluster.leftAsItIs) cell.append(make("span", "left as it is", "badge bad"));
+  if (added > 0) cell.append(make("span", `+ ${added} added`, "badge good"));
+  if (cluster.givesBack.length > 0) cell.append(make("span", `↩ ${cluster.givesBack.length} given back`, "badge warn"));
+  const reasons = [...cluster.errors, ...cluster.nodeSets.flatMap((set) => set.shortage)];
+  if (reasons.length > 0) {
+    const why = make("details");
+    why.append(make("summary", "why"));
+    for (const reason of reasons) why.append(make("div", reason, "proof"));
+    cell.append(why);
+  }
+  return cell;
+}
+
+/** @param {Cluster} cluster */
+function services(cluster) {
+  const cell = make("td");
+  const list = make("ul", "", "plain");
+  for (const { service, address, ports } of cluster.endpoints) {
+    const reached = address ? `${address}:${ports.join(", ")}` : `NodePort ${ports.join(", ")}`;
+    const item = make("li", `${service} `);
+    item.append(make("code", reached));
+    list.append(item);
+  }
+  if (cluster.endpoints.length === 0) return cell;
+  const folded = /** @type {HTMLDetailsElement} */ (make("details"));
+  folded.append(make("summary", counted(cluster.endpoints.length, "service")), list);
+  // Where there is room for them.
+  folded.open = clusters.length <= FEW && matchMedia("(min-width: 60rem)").matches;
+  cell.append(folded);
+  return cell;
+}
+
+function showSpare() {
+  const body = element("spare-table").querySelector("tbody");
+  element("spare").hidden = picture.spare.length === 0;
+  for (const { selector, matching, assigned, free, nodeSets } of picture.spare) {
+    const row = make("tr");
+    const head = make("th");
+    head.setAttribute("scope", "row");
+    head.append(selector ? make("code", selector) : "every host");
+    const names = nodeSets.map((/** @type {[import("./site.js").Key, string]} */ [cluster, role]) => `${keyOf(cluster)} ${role}`);
+    const shown = names.length > 4 ? [...names.slice(0, 3), `${names.length - 3} more`] : names;
+    row.append(head);
+    for (const number of [matching, assigned, free]) row.append(make("td", String(number), "number"));
+    if (free === 0) row.lastElementChild?.classList.add("none");
+    row.append(make("td", shown.join(", ")));
+    body?.append(row);
+  }
+}

@@ -1,0 +1,133 @@
+// @ts-check
+// The site as the page has it: what stands in the page as JSON, with what is derived from it.
+
+/**
+ * @typedef {{namespace: string, name: string}} Key
+ * @typedef {{
+ *   namespace: string, name: string, state: string, assigned?: {cluster: Key, role: string, how: string | null},
+ *   givenBackBy?: Key, changes?: boolean, failed?: boolean, deleting?: boolean, whyNotFree?: string,
+ *   consumer?: string, rack?: string, topology?: Record<string, string>, facts: string[], place: string,
+ * }} HostData
+ * @typedef {{
+ *   index: number, data: HostData, key: string, cluster: string, role: string, rack: string, state: string,
+ *   hue: number, glyph: string, mark: string, label: string, searched: string,
+ * }} Host
+ * @typedef {{role: string, wanted: {active: number, standby: number} | null, have: number, added: number, shortage: string[]}} NodeSet
+ * @typedef {{
+ *   namespace: string, name: string, gone: boolean, leftAsItIs: boolean, errors: string[], nodeSets: NodeSet[],
+ *   endpoints: {service: string, address: string | null, ports: string[]}[], givesBack: Key[],
+ * }} Cluster
+ */
+
+/** How states are called and drawn, in the order in which they are told. */
+export const STATES = [
+  { id: "assigned", words: "assigned", glyph: "" },
+  { id: "free", words: "free", glyph: "○" },
+  { id: "failed", words: "failed", glyph: "!" },
+  { id: "givenBack", words: "given back", glyph: "↩" },
+  { id: "inUse", words: "in use by others", glyph: "●" },
+  { id: "notReady", words: "not ready", glyph: "…" },
+  { id: "reserved", words: "reserved", glyph: "=" },
+  { id: "deleting", words: "being deleted", glyph: "×" },
+];
+
+/** How many colours clusters have before they repeat. */
+export const HUES = 12;
+
+/** @type {{picture: any, findings: {error: boolean, message: string, help: string | null, places: string[]}[], more_findings: number}} */
+const data = JSON.parse(element("site").textContent);
+
+export const { picture, findings, more_findings: moreFindings } = data;
+/** @type {Cluster[]} */
+export const clusters = picture.clusters;
+
+const collator = new Intl.Collator("en", { numeric: true });
+/** Compares names as people count: r9 before r10. */
+export const natural = collator.compare;
+
+/** @param {string} id @returns {HTMLElement} */
+export function element(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no ${id}`);
+  return found;
+}
+
+/**
+ * An element with text in it. Text is never HTML: names come from the input.
+ * @param {string} tag @param {string} [text] @param {string} [className]
+ */
+export function make(tag, text = "", className = "") {
+  const made = document.createElement(tag);
+  if (text) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+/** @param {Key} key */
+export function keyOf(key) {
+  return `${key.namespace}/${key.name}`;
+}
+
+/** @param {number} count @param {string} noun */
+export function counted(count, noun) {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** @param {string} role */
+export function roleWords(role) {
+  return role === "ControlPlane" ? "control plane" : "worker";
+}
+
+const hues = new Map(clusters.map((cluster, index) => [keyOf(cluster), index % HUES]));
+
+/** The number of a cluster's colour. @param {string} cluster */
+export function hueOf(cluster) {
+  return hues.get(cluster) ?? 0;
+}
+
+/** How a host stands, in words. @param {HostData} host */
+export function standing(host) {
+  const words = [];
+  if (host.assigned) {
+    words.push(`${roleWords(host.assigned.role)} of ${keyOf(host.assigned.cluster)}`);
+    if (host.assigned.how === "added") words.push("added");
+    if (host.assigned.how === "adopted") words.push("adopted by its labels");
+    if (host.failed) words.push("has failed");
+    if (host.deleting) words.push("is being deleted");
+  } else {
+    words.push(STATES.find((state) => state.id === host.state)?.words ?? host.state);
+  }
+  if (host.givenBackBy && host.assigned) words.push(`given back by ${keyOf(host.givenBackBy)}`);
+  else if (host.givenBackBy) words[0] += ` by ${keyOf(host.givenBackBy)}`;
+  return words.join(", ");
+}
+
+/** What stands behind the name of a host. @param {HostData} host */
+function markOf(host) {
+  if (host.assigned && host.deleting) return "×";
+  if (host.failed && host.state !== "failed") return "!";
+  return host.assigned && host.changes ? "+" : "";
+}
+
+/** @param {HostData} host @param {number} index @returns {Host} */
+function derive(host, index) {
+  const cluster = host.assigned ? keyOf(host.assigned.cluster) : "";
+  const role = host.assigned?.role ?? "";
+  const rack = host.rack ?? "";
+  const key = keyOf(host);
+  const words = standing(host);
+  const searched = [key, words, rack, host.place, ...Object.values(host.topology ?? {}), ...host.facts];
+  const glyph = role ? role[0] : (STATES.find((state) => state.id === host.state)?.glyph ?? "?");
+  const label = `${host.name}, ${words}`;
+  const all = searched.join("\n").toLowerCase();
+  return { index, data: host, key, cluster, role, rack, state: host.state, hue: hueOf(cluster), glyph, mark: markOf(host), label, searched: all };
+}
+
+/** @type {Host[]} */
+export const hosts = picture.hosts.map(derive);
+
+/** What a rack is called. @param {string | null} name */
+export function rackWords(name) {
+  if (name) return name;
+  return picture.rackBy ? `without ${picture.rackBy}` : "all hosts";
+}

@@ -1,0 +1,148 @@
+// @ts-check
+// The hosts as a table that can be sorted by each of its columns. It shows a page at a time, so that thousands of
+// hosts are no burden.
+import { onFilter } from "./filters.js";
+import { element, hosts, make, natural, roleWords, standing } from "./site.js";
+
+/** @typedef {import("./site.js").Host} Host */
+
+const ROWS = 200;
+
+/** @type {{title: string, of: (host: Host) => string}[]} */
+const COLUMNS = [
+  { title: "Host", of: (host) => host.key },
+  { title: "Cluster", of: (host) => host.cluster },
+  { title: "Role", of: (host) => (host.role ? roleWords(host.role) : "") },
+  { title: "Rack", of: (host) => host.rack },
+  { title: "State", of: (host) => (host.cluster ? "assigned" : standing(host.data)) },
+  { title: "More", of: moreOf },
+];
+
+let sortedBy = 0;
+let ascending = true;
+let page = 0;
+/** Whether the rows have changed since they were drawn. */
+let stale = true;
+/** @type {Host[]} those that are shown, sorted */
+let rows = [];
+/** @type {Host | null} */
+let chosen = null;
+
+/** What is worth saying of a host besides. @param {Host} host */
+function moreOf({ data }) {
+  const words = [];
+  if (data.assigned && data.changes) words.push(data.assigned.how === "adopted" ? "adopted" : "added");
+  if (data.assigned && data.givenBackBy) words.push(`given back by ${data.givenBackBy.namespace}/${data.givenBackBy.name}`);
+  if (data.assigned && data.failed) words.push("has failed");
+  if (data.assigned && data.deleting) words.push("is being deleted");
+  if (data.whyNotFree) words.push(data.whyNotFree);
+  return words.join(", ");
+}
+
+/** @param {(host: Host) => void} choose is called with the host that somebody chooses */
+export function startTable(choose) {
+  const head = element("host-table").querySelector("tr");
+  COLUMNS.forEach(({ title }, column) => {
+    const cell = make("th");
+    cell.setAttribute("scope", "col");
+    const button = make("button", title);
+    button.setAttribute("type", "button");
+    button.addEventListener("click", () => sortBy(column));
+    cell.append(button);
+    head?.append(cell);
+  });
+  element("host-table").addEventListener("click", (event) => {
+    const row = /** @type {Element} */ (event.target).closest("tbody tr");
+    if (row) choose(hosts[Number(/** @type {HTMLElement} */ (row).dataset.index)]);
+  });
+  element("previous").addEventListener("click", () => turnTo(page - 1));
+  element("next").addEventListener("click", () => turnTo(page + 1));
+  // On paper there are no pages to turn.
+  addEventListener("beforeprint", () => draw(rows));
+  addEventListener("afterprint", () => turnTo(page));
+  onFilter((shown) => {
+    rows = hosts.filter((host) => shown[host.index]);
+    stale = true;
+    if (!element("table-view").hidden) showTable();
+  });
+}
+
+/** Brings the table up to date; while nobody sees it, nothing is drawn. */
+export function showTable() {
+  if (stale) sort();
+}
+
+/** @param {number} column */
+function sortBy(column) {
+  ascending = column === sortedBy ? !ascending : true;
+  sortedBy = column;
+  sort();
+}
+
+function sort() {
+  stale = false;
+  const { of } = COLUMNS[sortedBy];
+  const values = new Map(rows.map((host) => [host, of(host)]));
+  const compare = (/** @type {Host} */ a, /** @type {Host} */ b) => {
+    const [x, y] = [values.get(a) ?? "", values.get(b) ?? ""];
+    // What a host lacks stands last, whichever way the table is sorted.
+    if (!x || !y) return Number(!x) - Number(!y) || a.index - b.index;
+    return (ascending ? natural(x, y) : natural(y, x)) || a.index - b.index;
+  };
+  rows.sort(compare);
+  element("host-table").querySelectorAll("th").forEach((cell, column) => {
+    if (column === sortedBy) cell.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+    else cell.removeAttribute("aria-sort");
+  });
+  turnTo(0);
+}
+
+/** @param {number} wanted */
+function turnTo(wanted) {
+  const last = Math.max(Math.ceil(rows.length / ROWS) - 1, 0);
+  page = Math.min(Math.max(wanted, 0), last);
+  const from = page * ROWS;
+  draw(rows.slice(from, from + ROWS));
+  element("pager").hidden = last === 0;
+  element("page").textContent = `${from + 1} to ${Math.min(from + ROWS, rows.length)} of ${rows.length}`;
+  /** @type {HTMLButtonElement} */ (element("previous")).disabled = page === 0;
+  /** @type {HTMLButtonElement} */ (element("next")).disabled = page === last;
+}
+
+/** @param {Host[]} drawn */
+function draw(drawn) {
+  const body = element("host-table").querySelector("tbody");
+  body?.replaceChildren(...drawn.map(rowOf));
+}
+
+/** @param {Host} host */
+function rowOf(host) {
+  const row = make("tr");
+  row.dataset.index = String(host.index);
+  row.classList.toggle("chosen", host === chosen);
+  COLUMNS.forEach(({ of }, column) => {
+    const cell = make(column === 0 ? "th" : "td");
+    if (column === 0) {
+      cell.setAttribute("scope", "row");
+      const sample = make("span", "", `host sample s-${host.state}`);
+      if (host.role) sample.classList.add(`h${host.hue}`, `r-${host.role}`);
+      sample.dataset.glyph = host.glyph;
+      sample.setAttribute("aria-hidden", "true");
+      const button = make("button", of(host), "link name");
+      button.setAttribute("type", "button");
+      cell.append(sample, button);
+    } else {
+      cell.textContent = of(host);
+    }
+    row.append(cell);
+  });
+  return row;
+}
+
+/** Shows which host is chosen. @param {Host | null} host */
+export function markRow(host) {
+  chosen = host;
+  for (const row of element("host-table").querySelectorAll("tbody tr")) {
+    row.classList.toggle("chosen", Number(/** @type {HTMLElement} */ (row).dataset.index) === host?.index);
+  }
+}

@@ -1,0 +1,50 @@
+//! Hosts one by one: whose each is, or why it is nobody's.
+
+use std::fmt::{self, Write};
+
+use super::rack_map::Letters;
+use super::write_heading;
+use crate::finding::counted;
+use crate::picture::HostPicture;
+use crate::plan::How;
+use crate::report::one_line;
+
+/// How many hosts are listed, if not all are asked for.
+const HOSTS_SHOWN: usize = 100;
+
+pub(super) fn write(out: &mut String, hosts: &[&HostPicture], letters: &Letters<'_>, all: bool) -> fmt::Result {
+    if hosts.is_empty() {
+        return Ok(());
+    }
+    write_heading(out, "hosts")?;
+    let shown = if all { hosts } else { &hosts[..hosts.len().min(HOSTS_SHOWN)] };
+    let width = shown.iter().map(|host| host.key.to_string().len()).max().unwrap_or_default();
+    for host in shown {
+        writeln!(out, "  {} {:width$}  {}", letters.cell(host), host.key.to_string(), one_line(&words(host)))?;
+    }
+    if shown.len() < hosts.len() {
+        writeln!(out, "  … and {}; --all lists them all", counted(hosts.len() - shown.len(), "more host"))?;
+    }
+    writeln!(out, "\n  `sipgen explain NS/NAME` says why")
+}
+
+/// How a host stands, in words.
+fn words(host: &HostPicture) -> String {
+    let Some(assigned) = &host.assigned else {
+        return match (&host.why_not_free, &host.given_back_by) {
+            (Some(why), _) => why.clone(),
+            (None, Some(cluster)) => format!("{} by {cluster}", host.state.words()),
+            (None, None) => host.state.words().to_owned(),
+        };
+    };
+    let mut words = vec![format!("{} of {}", assigned.role, assigned.cluster)];
+    match assigned.how {
+        Some(How::Added) => words.push("added".to_owned()),
+        Some(How::Adopted) => words.push("adopted by its labels".to_owned()),
+        Some(How::Stays) | None => {}
+    }
+    words.extend(host.given_back_by.as_ref().map(|cluster| format!("given back by {cluster}")));
+    words.extend(host.failed.then(|| "has failed".to_owned()));
+    words.extend(host.deleting.then(|| "is being deleted".to_owned()));
+    words.join(", ")
+}
