@@ -93,7 +93,7 @@ pub enum Harm {
         /// Its new ports.
         after: Option<String>,
     },
-    /// A directory that an agent applies goes.
+    /// A directory of declared hosts goes, which an agent applies or a kustomization includes.
     RootDeleted {
         /// Relative to the repo's root.
         #[schemars(with = "String")]
@@ -257,7 +257,7 @@ impl Harm {
                 format!("{port} {}", becomes(before, after))
             }
             Harm::RootDeleted { directory } => {
-                format!("{} goes: an agent that applies it applies its hosts no longer", name(directory))
+                format!("{} goes: whatever applies or includes it has to stop first", name(directory))
             }
             Harm::OutputMoves { before, after } => {
                 format!("everything goes from {} to {}: agents have to follow", name(before), name(after))

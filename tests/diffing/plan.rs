@@ -130,6 +130,27 @@ fn a_host_with_the_labels_of_its_cluster_is_adopted_not_added() {
 }
 
 #[test]
+fn hosts_that_are_patched_in_a_component_are_told_by_the_names_that_the_inventory_has() {
+    let repo = Repo::of_fixture("kustomize-namespaces");
+    repo.write("sipgen.yaml", "hosts: {form: component}\n");
+
+    let run = repo.diff(&[]).expect(1);
+
+    assert_says(&run.stdout, &["+ 1 Worker host: east-infra/node-2\n", "+ 1 Worker host: west-infra/node-2\n"]);
+    assert_says(&run.stdout, &["; 6 hosts added; "]);
+}
+
+#[test]
+fn the_objects_of_an_agent_are_told_beside_the_clusters() {
+    let repo = Repo::generated("quickstart");
+    repo.write("sipgen.yaml", "gitops: flux\n");
+
+    let run = repo.diff(&[]).expect(1);
+
+    assert_says(&run.stdout, &["outside of clusters\n", "    + 5 files with what the agent is told to apply\n"]);
+}
+
+#[test]
 fn of_a_service_it_says_what_changes() {
     for (from, to, told) in [
         ("image: ghcr.io/dexidp/dex:v2.45.0", "image: ghcr.io/dexidp/dex:v2.45.1", "service auth: image"),
