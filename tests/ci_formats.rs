@@ -321,8 +321,10 @@ fn a_check_names_the_stale_files_and_the_command_that_writes_them() {
 
     let run = repo.generate(&["--check", "--repo", "."]).expect(1);
     insta::assert_snapshot!(run.stderr, @"
-    tenant/two adds metal/host-1
-    tenant/one is gone, and gives back metal/host-1
+    danger: cluster tenant/one is deleted, with its 1 host
+    danger: 1 host goes from tenant/one to tenant/two: metal/host-1
+    tenant/one is deleted; hands over metal/host-1
+    tenant/two takes over metal/host-1
     1 cluster: 1 host assigned, 1 added, 1 given back
     9 files would be written: 4 created, 1 changed, 4 deleted
       changed  overlays/hosts/declared/inventory/kustomization.yaml

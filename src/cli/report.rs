@@ -11,15 +11,19 @@ use sipgen::{Options, report};
 
 use super::{Failure, Outcome, print, repo, say};
 
+const EXAMPLES: &str = "\
+Examples:
+  sipgen report --html site.html
+  sipgen report --html - | gzip > site.html.gz";
+
 /// Make a page of the site: racks, hosts, clusters, with filters
 ///
 /// One file that loads nothing from anywhere: open it in a browser, attach it to a ticket, keep it as a CI artifact.
 /// It shows what `sipgen generate` would decide now, with what changes marked. Nothing else is written.
 ///
-///     sipgen report --html site.html
-///
 /// Exits with 1 if the input has errors; the page is made all the same and tells them.
 #[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The repo's directory; by default the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]

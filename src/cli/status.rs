@@ -15,16 +15,21 @@ const WIDTH: usize = 100;
 /// How many names a message has.
 const NAMES_SHOWN: usize = 12;
 
+const EXAMPLES: &str = "\
+Examples:
+  sipgen status                      the whole site
+  sipgen status --cluster tenant-a/edge
+  sipgen status --rack a3            one rack, host by host";
+
 /// Show the site at a glance: clusters, spare hosts, racks
 ///
 /// For each cluster, how many hosts it wants and has; for each labelSelector, how many hosts it matches and how many
 /// of those are free; and a map with a row a rack and a cell a host. It shows what `sipgen generate` would decide now;
 /// nothing is written.
 ///
-///     sipgen status --cluster tenant-a/edge
-///
 /// Exits with 1 if the input has errors. `sipgen report` makes a page of the same.
 #[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The repo's directory; by default the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]

@@ -182,9 +182,8 @@ pub(super) fn shared(shared: &Shared, name: Name<'_>) -> Vec<Line> {
     for definitions in &shared.definitions {
         lines.push(Line::new(definitions.state, format!("definitions in {}", name(&definitions.directory))));
     }
-    for (state, count) in shared.agent_files.by_state().filter(|(_, count)| *count > 0) {
-        let objects = counted(count, "file");
-        lines.push(Line::new(state, format!("{objects} with what the agent is told to apply")));
+    for agent in &shared.agents {
+        lines.push(Line::new(agent.state, format!("the agent's objects in {}", name(&agent.directory))));
     }
     for released in &shared.released {
         let by = released.by.as_ref().map(|by| format!(" by {}", name(by))).unwrap_or_default();

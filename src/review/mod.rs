@@ -211,11 +211,6 @@ impl State {
 }
 
 impl Counts {
-    /// How many come, change and go.
-    pub fn by_state(self) -> impl Iterator<Item = (State, usize)> {
-        [(State::Created, self.created), (State::Changed, self.changed), (State::Deleted, self.deleted)].into_iter()
-    }
-
     /// How many there are in all.
     pub fn all(&self) -> usize {
         self.created + self.changed + self.deleted

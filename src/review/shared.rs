@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::hosts::entries;
-use super::{Counts, Files, State};
+use super::{Files, State};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::layout;
 use crate::site::generated_host::{GeneratedHost, Says};
@@ -20,8 +20,8 @@ pub struct Shared {
     pub roots: Vec<Directory>,
     /// The definitions that services need.
     pub definitions: Vec<Directory>,
-    /// The files with what the agent is told to apply.
-    pub agent_files: Counts,
+    /// The objects that tell an agent what to apply.
+    pub agents: Vec<Directory>,
     /// Observed hosts that are released: they lose their labels, and are free once a snapshot shows that.
     pub released: Vec<Released>,
     /// Observed hosts that were released, and are no longer.
@@ -56,15 +56,14 @@ pub struct Released {
 /// What changes in the files that are no cluster's.
 pub(super) fn changes(files: &Files<'_>) -> Shared {
     let mut shared = Shared::default();
-    let mut definitions: BTreeMap<&Utf8Path, Files<'_>> = BTreeMap::new();
-    let mut of_agents: Vec<State> = Vec::new();
+    let (mut definitions, mut agents) = (BTreeMap::new(), BTreeMap::new());
     for (path, texts) in files {
         let directory = path.parent().unwrap_or(path);
+        let file = path.strip_prefix(directory).unwrap_or(path);
         if path.starts_with(layout::CRDS) {
-            let file = path.strip_prefix(directory).unwrap_or(path);
-            definitions.entry(directory).or_default().insert(file, *texts);
+            definitions.entry(directory).or_insert_with(Files::new).insert(file, *texts);
         } else if path.starts_with(layout::AGENTS) {
-            of_agents.push(State::of(*texts));
+            agents.entry(directory).or_insert_with(Files::new).insert(file, *texts);
         } else if layout::is_root(path) {
             shared.roots.push(Directory { directory: directory.to_owned(), state: State::of(*texts) });
         } else if layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED) {
@@ -93,8 +92,8 @@ pub(super) fn changes(files: &Files<'_>) -> Shared {
         directory: directory.to_owned(),
         state: State::by_witness(&files, layout::KUSTOMIZATION),
     };
-    shared.agent_files = of_agents.into_iter().collect();
     shared.definitions = definitions.into_iter().map(directory).collect();
+    shared.agents = agents.into_iter().map(directory).collect();
     shared
 }
 

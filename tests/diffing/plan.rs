@@ -147,7 +147,7 @@ fn the_objects_of_an_agent_are_told_beside_the_clusters() {
 
     let run = repo.diff(&[]).expect(1);
 
-    assert_says(&run.stdout, &["outside of clusters\n", "    + 5 files with what the agent is told to apply\n"]);
+    assert_says(&run.stdout, &["outside of clusters\n", "    + the agent's objects in agents/flux\n"]);
 }
 
 #[test]

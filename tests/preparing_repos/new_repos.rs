@@ -63,7 +63,10 @@ fn has_a_hook_that_refuses_what_is_stale() {
     repo.commit();
 
     let run = pre_commit(&repo, &["run", "--all-files"]).expect(1);
-    assert_says(&run.stdout, &["generated overlays are up to date", "Failed", "run `sipgen generate`"]);
+    assert_says(
+        &run.stdout,
+        &["generated overlays are up to date", "Failed", "run `sipgen generate --from-index`, then `git add overlays`"],
+    );
 
     repo.generate(&[]).expect(0);
     repo.commit();
@@ -88,8 +91,8 @@ fn has_attributes_that_fold_services_and_never_the_labels_of_hosts() {
         assert_eq!(attribute("eol", &file), "lf", "{file}");
     }
     let labels = "overlays/hosts/declared/sites/lab/tenant-a.edge.yaml";
-    assert_eq!(attribute("linguist-generated", labels), "unspecified");
-    assert_eq!(attribute("gitlab-generated", labels), "unspecified");
+    assert_eq!(attribute("linguist-generated", labels), "unset");
+    assert_eq!(attribute("gitlab-generated", labels), "unset");
     assert_eq!(attribute("eol", labels), "lf");
 }
 
