@@ -185,16 +185,6 @@ impl Review {
     }
 }
 
-impl ClusterReview {
-    /// Whether something but its files' comments and the like changes.
-    pub fn says_something(&self) -> bool {
-        self.state != State::Changed
-            || self.hosts != HostChanges::default()
-            || !self.services.is_empty()
-            || !self.endpoints.is_empty()
-    }
-}
-
 impl State {
     fn of(texts: Texts<'_>) -> Self {
         match texts {
