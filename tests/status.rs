@@ -172,6 +172,20 @@ fn a_site_without_racks_is_one_group_of_hosts() {
 }
 
 #[test]
+fn only_the_node_set_that_lacks_hosts_is_blamed_for_a_cluster_without_any() {
+    let repo = Repo::of_fixture("quickstart");
+    let text = repo.read(EDGE);
+    let (control_plane, workers) = text.split_at(text.find("Worker").unwrap());
+    repo.write(EDGE, &format!("{control_plane}{}", workers.replacen("active: 1", "active: 9", 1)));
+
+    let run = status(&repo, &[]).expect(1);
+
+    let line = |role: &str| run.stdout.lines().find(|line| line.contains(&format!("  {role} "))).unwrap().to_owned();
+    assert_says(&line("ControlPlane"), &["2 not placed"]);
+    assert_says(&line("Worker"), &["7 missing"]);
+}
+
+#[test]
 fn hosts_that_a_smaller_cluster_gives_back_are_told_from_free_ones() {
     let repo = Repo::generated("multi-cluster");
     repo.replace("tenants/tenant-b/lab.yaml", "        active: 2\n", "        active: 1\n");

@@ -48,6 +48,9 @@ pub struct NodeSetPicture {
     pub selector: Option<String>,
     /// The labels by which its hosts are kept apart.
     pub topology_keys: Vec<String>,
+    /// How many hosts cannot be found for it. Where another node set of its cluster lacks hosts, this one may be without
+    /// any and lack none.
+    pub short_of: usize,
     /// Why it has not all that it wants: a proof by counting.
     pub shortage: Vec<String>,
 }
@@ -75,7 +78,7 @@ pub struct Endpoint {
 }
 
 impl NodeSetPicture {
-    /// How many hosts it lacks.
+    /// How many hosts it is without, of those that it wants.
     pub fn missing(&self) -> usize {
         self.wanted.map_or(0, |wanted| (wanted.active + wanted.standby).saturating_sub(self.have))
     }
@@ -143,6 +146,7 @@ fn picture_of(
         added,
         selector: node_set.map(|set| set.selector.to_string()),
         topology_keys: node_set.map(|set| set.topology_keys.clone()).unwrap_or_default(),
+        short_of: shortage.map_or(0, Shortage::short_of),
         shortage: shortage.map(Shortage::proof).unwrap_or_default(),
     }
 }

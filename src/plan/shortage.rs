@@ -113,6 +113,11 @@ pub struct Refused {
 }
 
 impl Shortage {
+    /// How many hosts cannot be found.
+    pub fn short_of(&self) -> usize {
+        self.wanted.saturating_sub(self.kept + self.found)
+    }
+
     /// `refusals` has every host that the node set does not have, and why it is refused, if it is.
     pub(super) fn new(
         site: &Site,
@@ -153,7 +158,7 @@ impl Shortage {
     /// The finding about the node set of this role.
     pub(super) fn finding(&self, site: &Site, demand: &Demand<'_>) -> Finding {
         let Demand { cluster, role, .. } = demand;
-        let short = self.wanted - self.kept - self.found;
+        let short = self.short_of();
         Finding::error(format!(
             "{short} of the {} {role} hosts of {} cannot be found: {}",
             self.wanted,

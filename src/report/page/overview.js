@@ -1,7 +1,7 @@
 // @ts-check
 // What stands above the hosts: the headline, findings, clusters and spare hosts.
 import { setFilter } from "./filters.js";
-import { HUES, clusters, counted, element, findings, hosts, hueOf, keyOf, make, moreFindings, picture } from "./site.js";
+import { HUES, clusters, counted, element, findings, hosts, hueOf, keyOf, make, moreFindings, natural, picture } from "./site.js";
 
 /** @typedef {import("./site.js").Cluster} Cluster */
 /** @typedef {import("./site.js").NodeSet} NodeSet */
@@ -39,8 +39,15 @@ function showFindings() {
 
 function showClusters() {
   const body = element("cluster-table").querySelector("tbody");
-  for (const cluster of clusters) body?.append(clusterRow(cluster));
+  const byTrouble = [...clusters].sort((a, b) => Number(isQuiet(a)) - Number(isQuiet(b)) || natural(keyOf(a), keyOf(b)));
+  for (const cluster of byTrouble) body?.append(clusterRow(cluster));
   element("clusters").hidden = clusters.length === 0;
+}
+
+/** Whether all is well and stays as it is. @param {Cluster} cluster */
+function isQuiet(cluster) {
+  const { gone, leftAsItIs, givesBack, nodeSets } = cluster;
+  return !gone && !leftAsItIs && givesBack.length === 0 && nodeSets.every((set) => set.shortOf === 0 && set.added === 0);
 }
 
 /** @param {Cluster} cluster */
@@ -80,11 +87,13 @@ function meter(set) {
   const bar = make("span", "", "meter");
   bar.setAttribute("aria-hidden", "true");
   const full = make("span", "", missing > 0 ? "short" : "full");
-  full.style.setProperty("width", `${wanted > 0 ? Math.min(set.have / wanted, 1) * 100 : 0}%`);
+  full.style.setProperty("width", `${wanted > 0 ? Math.min(set.have / wanted, 1) * 100 : 100}%`);
   bar.append(full);
   const words = `${set.have} of ${wanted}${standby > 0 ? `, ${standby} standby` : ""}`;
   const parts = [bar, make("span", words)];
-  if (missing > 0) parts.push(make("span", `${missing} missing`, "badge bad"));
+  if (set.shortOf > 0) parts.push(make("span", `${set.shortOf} missing`, "badge bad"));
+  // It is another node set of the cluster that keeps it from being placed.
+  else if (missing > 0) parts.push(make("span", `${missing} not placed`, "badge warn"));
   return parts;
 }
 

@@ -84,8 +84,10 @@ fn notes(cluster: &ClusterPicture) -> Vec<String> {
 /// What is worth saying of a node set.
 fn notes_of(set: &NodeSetPicture) -> Vec<String> {
     let mut notes = Vec::new();
-    if set.missing() > 0 {
-        notes.push(styled(ERROR, format_args!("{} missing", set.missing())));
+    match (set.short_of, set.missing()) {
+        (0, 0) => {}
+        (0, waiting) => notes.push(styled(WARNING, format_args!("{waiting} not placed"))),
+        (short_of, _) => notes.push(styled(ERROR, format_args!("{short_of} missing"))),
     }
     if set.added > 0 {
         notes.push(format!("{} added", set.added));
