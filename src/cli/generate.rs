@@ -81,7 +81,9 @@ pub(crate) struct Arguments {
 
     /// Commit to this branch, and leave worktree and index alone; implies --commit
     ///
-    /// A branch that is not there starts at HEAD; one that is behind HEAD is brought there first.
+    /// A branch that is not there starts at HEAD; one that is behind HEAD is brought there first. Where there is nothing
+    /// to commit because HEAD has the generated files already, the branch is neither made nor moved. A branch whose
+    /// inputs are not those of HEAD is refused.
     #[arg(long, value_name = "NAME", conflicts_with = "check")]
     branch: Option<String>,
 
