@@ -102,7 +102,8 @@ fn without_a_commit_files_are_read_all_the_same() {
     let repo = Repo::empty();
     copy(&fixtures().join("quickstart"), repo.path());
 
-    repo.generate(&["--from-index"]).expect(1);
+    assert_says(&repo.generate(&["--from-index"]).expect(0).stderr, &["there is no SIPCluster"]);
+    assert!(!repo.exists("overlays"));
     repo.git(&["add", "--all"]);
     repo.generate(&["--from-index"]).expect(0);
 
