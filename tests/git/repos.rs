@@ -143,6 +143,36 @@ fn another_repo_in_the_worktree_is_not_this_ones() {
 }
 
 #[test]
+fn a_bare_repo_has_nothing_to_generate_but_something_to_compare() {
+    let repo = quickstart();
+    let bare = tempfile::tempdir().unwrap();
+    repo.git(&["clone", "--quiet", "--bare", ".", bare.path().to_str().unwrap()]);
+    let here = bare.path().to_str().unwrap();
+
+    for arguments in [&["generate"][..], &["generate", "--repo", here], &["status"], &["generate", "--from-index"]] {
+        let refused = run(repo.sipgen(arguments).current_dir(bare.path())).expect(2);
+        assert_says(&refused.stderr, &["is a bare repo", "`sipgen diff --base REVISION --head REVISION`"]);
+    }
+    run(repo.sipgen(&["diff", "--base", "HEAD", "--head", "HEAD"]).current_dir(bare.path())).expect(0);
+}
+
+#[test]
+fn the_memory_of_another_site_is_not_to_be_deleted() {
+    let repo = quickstart();
+    repo.generate(&["--repo", "sites"]).expect(0);
+    let own = "sites/overlays/hosts/declared/lab/tenant-a.edge.yaml";
+    assert!(repo.exists(own));
+
+    let copies = repo.refused();
+    repo.write("sites/sipgen.yaml", "");
+    let foreign = repo.refused();
+
+    assert_says(&copies, &["1 of sipgen's own files with hosts lies outside the output directory", "delete them"]);
+    assert_says(&foreign, &["hosts lies in sites, which has a sipgen.yaml of its own", "--repo sites`", own]);
+    assert!(!foreign.contains("delete"), "{foreign}");
+}
+
+#[test]
 fn a_repo_within_another_is_one_of_its_own() {
     let outer = Repo::of_hosts(1);
     let nested = outer.path().join("nested");
