@@ -90,6 +90,8 @@ pub(crate) struct Arguments {
     branch: Option<String>,
 
     /// Accept a repo without SIPClusters, and give all hosts back
+    ///
+    /// Needed once, while the output directory still has something of a cluster; from then on there is only a warning.
     #[arg(long)]
     allow_empty: bool,
 

@@ -76,6 +76,15 @@ fn has_a_hook_that_refuses_what_is_stale() {
 }
 
 #[test]
+fn without_any_cluster_can_be_committed() {
+    let repo = Repo::empty();
+    init(&repo, &[]).expect(0);
+    repo.commit();
+
+    pre_commit(&repo, &["run", "--all-files"]).expect(0);
+}
+
+#[test]
 fn has_the_hook_that_is_published_under_its_name() {
     let repo = newcomer();
     init(&repo, &[]).expect(0);
