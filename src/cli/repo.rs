@@ -11,7 +11,11 @@ pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
     match directory {
         Some(directory) => {
             let around = git::around(existing(directory)?)?;
-            around.as_ref().map(worktree).transpose()?;
+            // The hooks of a bare repo run with its name in their environment, also for files that lie elsewhere.
+            let holds = |around: &&Around| {
+                directory.canonicalize_utf8().is_ok_and(|directory| directory.starts_with(&around.directory))
+            };
+            around.as_ref().filter(holds).map(worktree).transpose()?;
             Ok(Files::on_disk(directory))
         }
         None => {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::Path;
+use std::process::Command;
 
 use camino::Utf8Path;
 use sipgen::Options;
@@ -154,6 +155,19 @@ fn a_bare_repo_has_nothing_to_generate_but_something_to_compare() {
         assert_says(&refused.stderr, &["is a bare repo", "`sipgen diff --base REVISION --head REVISION`"]);
     }
     run(repo.sipgen(&["diff", "--base", "HEAD", "--head", "HEAD"]).current_dir(bare.path())).expect(0);
+}
+
+#[test]
+fn a_hook_of_a_bare_repo_can_check_files_that_lie_elsewhere() {
+    let bare = tempfile::tempdir().unwrap();
+    git(bare.path(), &["init", "--quiet", "--bare"]);
+    let files = tempfile::tempdir().unwrap();
+    copy(quickstart().path(), files.path());
+    fs::remove_dir_all(files.path().join(".git")).unwrap();
+    let mut sipgen = Command::new(env!("CARGO_BIN_EXE_sipgen"));
+    sipgen.args(["generate", "--check", "--repo"]).arg(files.path()).current_dir(bare.path()).env("GIT_DIR", ".");
+
+    run(&mut sipgen).expect(0);
 }
 
 #[test]
