@@ -61,7 +61,8 @@ pub struct Options {
     pub only: BTreeSet<ClusterKey>,
     /// Move hosts that stay but would not be chosen again, where that is possible.
     pub rebalance: bool,
-    /// Take a repo without any SIPCluster for one that wants none, and not for a mistake.
+    /// Take a repo without any SIPCluster for one that wants none, and not for a mistake, even if there are clusters in
+    /// its output directory.
     pub allow_empty: bool,
 }
 
@@ -150,7 +151,7 @@ pub fn generate(repo: &Files, options: &Options, progress: &dyn Fn(Stage)) -> Re
     let mut findings: Vec<Finding> = invalid.into_iter().chain(found).chain(read).collect();
     // With an error, the cluster that is missing may be what could not be read.
     if site.clusters.is_empty() && !options.allow_empty && !findings.iter().any(Finding::is_error) {
-        findings.push(no_cluster(repo));
+        findings.push(no_cluster(repo, &site));
     }
 
     let mut frozen = left_out(&site, options)?;
@@ -230,8 +231,14 @@ fn load_templates(repo: &Files, settings: &Settings) -> Result<(Templates, Vec<F
     Ok(Templates::new(directory, own))
 }
 
-fn no_cluster(repo: &Files) -> Finding {
-    Finding::error(format!("there is no SIPCluster (airship.airshipit.org/v1) in {}", repo.root())).help(
+/// Without any SIPCluster, all hosts would be given back, which is a mistake more often than not. Where there is nothing
+/// to be given back, it is no more than worth knowing.
+fn no_cluster(repo: &Files, site: &Site) -> Finding {
+    let message = format!("there is no SIPCluster (airship.airshipit.org/v1) in {}", repo.root());
+    if site.state.clusters().is_empty() {
+        return Finding::warning(message).help("if there should be one, check the directory and .gitignore");
+    }
+    Finding::error(message).help(
         "check the directory and .gitignore; if no cluster is wanted any more, say so with --allow-empty, and all \
          hosts are given back",
     )

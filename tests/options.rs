@@ -341,12 +341,39 @@ mod allow_empty {
     }
 
     #[test]
-    fn without_it_a_repo_without_clusters_is_an_error() {
+    fn without_it_no_cluster_is_given_up() {
+        let repo = with_two_clusters();
+        repo.generate(&[]).expect(0);
+        repo.want_no_more("tenant/one");
+        repo.want_no_more("tenant/two");
+
+        let message = repo.refused();
+
+        assert_says(&message, &["error: there is no SIPCluster", "--allow-empty"]);
+    }
+
+    #[test]
+    fn a_site_that_was_given_up_needs_it_once() {
+        let repo = with_two_clusters();
+        repo.generate(&[]).expect(0);
+        repo.want_no_more("tenant/one");
+        repo.want_no_more("tenant/two");
+        repo.generate(&["--allow-empty"]).expect(0);
+
+        let run = repo.generate(&["--check"]).expect(0);
+
+        assert_says(&run.stderr, &["warning: there is no SIPCluster (airship.airshipit.org/v1) in /"]);
+        assert!(!repo.generate(&["--check", "--allow-empty"]).expect(0).stderr.contains("there is no SIPCluster"));
+    }
+
+    #[test]
+    fn a_site_that_has_no_cluster_yet_does_without() {
         let repo = Repo::of_hosts(1);
+        repo.generate(&[]).expect(0);
 
-        repo.generate(&[]).expect(1);
+        let run = repo.generate(&["--check"]).expect(0);
 
-        assert!(!repo.exists("overlays"));
+        assert_says(&run.stderr, &["warning: there is no SIPCluster", "check the directory and .gitignore"]);
     }
 }
 

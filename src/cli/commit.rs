@@ -2,7 +2,7 @@
 
 use sipgen::compare::Change;
 use sipgen::finding::counted;
-use sipgen::git::{Committed, Committer, Content, Differs, Inputs};
+use sipgen::git::{Committed, Committer, Content, Differs, Inputs, Standing};
 use sipgen::review::{Before, Review};
 use sipgen::source::Files;
 use sipgen::{Generated, report};
@@ -32,10 +32,11 @@ impl Commit {
     /// Commits what is worth a commit, and says what came of it.
     pub(super) fn carry_out(self, generated: &Generated, staged: bool) -> Result<(), Failure> {
         match self.content.differs() {
-            Differs::Not => say("no commit: the generated files are committed already\n"),
-            Differs::InMarksOnly => {
-                say("no commit: only the comments that say what files were made from would change\n")
-            }
+            Differs::Not => say(format_args!("no commit: {}\n", self.who_has_them())),
+            Differs::InMarksOnly => say(format_args!(
+                "no commit: only the comments that say what files were made from would change{}\n",
+                self.left_alone()
+            )),
             Differs::Really => {
                 let settings = &generated.site.settings;
                 let inputs = Inputs { output: &settings.output, templates: settings.templates.as_deref(), staged };
@@ -46,6 +47,26 @@ impl Commit {
             }
         }
         Ok(())
+    }
+
+    /// Who has the generated files already, and what was not done to the branch for that reason.
+    fn who_has_them(&self) -> String {
+        match self.committer.branch() {
+            None => "the generated files are committed already".to_owned(),
+            Some(branch) if branch.standing() == Standing::Ahead => {
+                format!("branch {} has the generated files already", branch.name())
+            }
+            Some(_) => format!("HEAD has the generated files already{}", self.left_alone()),
+        }
+    }
+
+    /// What was not done to the branch, as there is no commit for it.
+    fn left_alone(&self) -> String {
+        self.committer.branch().map_or_else(String::new, |branch| match branch.standing() {
+            Standing::New => format!("; branch {} was not made", branch.name()),
+            Standing::Behind => format!("; branch {} was not moved, and is behind HEAD", branch.name()),
+            Standing::Ahead => format!("; branch {} is as it was", branch.name()),
+        })
     }
 }
 

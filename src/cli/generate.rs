@@ -3,7 +3,7 @@
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
-use sipgen::compare::{Changes, in_worktree};
+use sipgen::compare::{Change, Changes, in_worktree};
 use sipgen::finding::Finding;
 use sipgen::git::{Committer, in_shell};
 use sipgen::report::{self, Results};
@@ -34,6 +34,8 @@ pub(crate) struct Arguments {
     repo: Option<Utf8PathBuf>,
 
     /// Write nothing, and exit with 1 if something would change
+    ///
+    /// Files that differ in nothing but the comment that names their input, as after it was renamed, do not count.
     #[arg(long)]
     check: bool,
 
@@ -81,11 +83,15 @@ pub(crate) struct Arguments {
 
     /// Commit to this branch, and leave worktree and index alone; implies --commit
     ///
-    /// A branch that is not there starts at HEAD; one that is behind HEAD is brought there first.
+    /// A branch that is not there starts at HEAD; one that is behind HEAD is brought there first. Where there is nothing
+    /// to commit because HEAD has the generated files already, the branch is neither made nor moved. A branch whose
+    /// inputs are not those of HEAD is refused.
     #[arg(long, value_name = "NAME", conflicts_with = "check")]
     branch: Option<String>,
 
     /// Accept a repo without SIPClusters, and give all hosts back
+    ///
+    /// Needed once, while the output directory still has something of a cluster; from then on there is only a warning.
     #[arg(long)]
     allow_empty: bool,
 
@@ -140,14 +146,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     print_results(arguments, &generated, &files)?;
     say(report::findings(&generated.findings, &files));
     say(report::summary(&generated, writes));
-    let changed = !is_idle && generated.changes.as_ref().is_some_and(|changes| !changes.files.is_empty());
+    // A comment of another name is no reason to refuse what somebody wants to commit or merge.
+    let counts = |change: &Change| !(is_idle || arguments.check && change.is_in_mark_only());
+    let changed = generated.changes.as_ref().is_some_and(|changes| changes.files.values().any(counts));
     match (commit, &generated.changes) {
         (Some(commit), Some(_)) => commit.carry_out(&generated, arguments.from_index)?,
-        (None, Some(changes)) if changed && (arguments.check || arguments.from_index) => {
+        (None, Some(changes)) if arguments.check || arguments.from_index => {
             if arguments.check {
                 say(report::stale_files(changes));
+                say(report::renamed_inputs(changes, &arguments.writing_command()));
             }
-            say(report::how_to_mend(&arguments.remedy(&generated, &files)));
+            if changed {
+                say(report::how_to_mend(&arguments.remedy(&generated, &files)));
+            }
         }
         _ => {}
     }

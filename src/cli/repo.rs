@@ -9,16 +9,34 @@ use super::Failure;
 /// The directory that was named, or the git repo around the working directory.
 pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
     match directory {
-        Some(directory) => Ok(Files::on_disk(existing(directory)?)),
+        Some(directory) => {
+            let around = git::around(existing(directory)?)?;
+            // The hooks of a bare repo run with its name in their environment, also for files that lie elsewhere.
+            let holds = |around: &&Around| {
+                directory.canonicalize_utf8().is_ok_and(|directory| directory.starts_with(&around.directory))
+            };
+            around.as_ref().filter(holds).map(worktree).transpose()?;
+            Ok(Files::on_disk(directory))
+        }
         None => {
-            let none = || {
+            let around = git::around(Utf8Path::new("."))?.ok_or_else(|| {
                 let message = "there is no git repo around the working directory; name a directory by --repo";
                 Failure(message.to_owned())
-            };
-            let top = git::around(Utf8Path::new("."))?.and_then(|around| around.top);
-            Ok(Files::on_disk(top.ok_or_else(none)?))
+            })?;
+            Ok(Files::on_disk(worktree(&around)?))
         }
     }
+}
+
+/// The top of a repo's worktree.
+fn worktree(around: &Around) -> Result<&Utf8Path, Failure> {
+    around.top.as_deref().ok_or_else(|| {
+        Failure(format!(
+            "{} is a bare repo, which has no files on the disk: clone it, or compare what it has by `sipgen diff --base \
+             REVISION --head REVISION`",
+            around.directory
+        ))
+    })
 }
 
 /// The files that a revision has in the directory that was named, or in the git repo around the working directory;
@@ -43,11 +61,8 @@ pub(super) fn git_root(directory: Option<&Utf8Path>) -> Result<(Files, Around), 
         let message = format!("{} is not in a git repo; `git init` makes it one", files.root());
         Failure(message)
     })?;
-    let Some(top) = &around.top else {
-        return Err(Failure(format!("the git repo of {} is bare: it has no files to add to", files.root())));
-    };
     if !around.place.as_str().is_empty() {
-        let top = top.as_str().trim_end_matches('/');
+        let top = worktree(&around)?.as_str().trim_end_matches('/');
         return Err(Failure(format!(
             "{} is not the root of its git repo, and hooks and CI jobs are read only there: name the root by --repo {top}",
             files.root()

@@ -1,16 +1,28 @@
 //! Which branch can take a commit without anybody's worktree noticing.
 
+use camino::Utf8Path;
 use git2::{Oid, ReferenceType, Repository};
 
 use super::program::Program;
 use super::{GitError, in_shell};
 
 /// A branch that nobody has checked out, and that may not be there yet.
-pub(super) struct Branch {
+pub struct Branch {
     pub(super) name: String,
     tip: Option<Oid>,
     /// What its next commit stands on.
     pub(super) parent: Option<Oid>,
+}
+
+/// Where a branch is that takes a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is not there yet.
+    New,
+    /// HEAD has all of it, and more.
+    Behind,
+    /// It has all of HEAD.
+    Ahead,
 }
 
 impl Branch {
@@ -55,6 +67,50 @@ impl Branch {
             }
         };
         Ok(Self { name: name.to_owned(), tip, parent })
+    }
+
+    /// The branch's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where the branch is, seen from HEAD.
+    pub fn standing(&self) -> Standing {
+        match self.tip {
+            None => Standing::New,
+            tip if tip == self.parent => Standing::Ahead,
+            Some(_) => Standing::Behind,
+        }
+    }
+
+    /// Makes sure that the branch has the inputs that `head` has below `place`: files that were made from others would
+    /// undo what its own call for.
+    pub(super) fn expect_inputs_of(
+        &self,
+        repo: &Repository,
+        head: Option<Oid>,
+        place: &Utf8Path,
+        output: &Utf8Path,
+    ) -> Result<(), GitError> {
+        let tree = |commit: Option<Oid>| commit.map(|id| repo.find_commit(id)?.tree()).transpose();
+        let (ours, theirs) = (tree(head)?, tree(self.parent)?);
+        let diff = repo.diff_tree_to_tree(ours.as_ref(), theirs.as_ref(), None)?;
+        let output = place.join(output);
+        let differs = |path: &Utf8Path| path.starts_with(place) && !path.starts_with(&output);
+        let paths: Vec<String> = diff
+            .deltas()
+            .filter_map(|delta| delta.new_file().path().map(|path| path.to_string_lossy().into_owned()))
+            .filter(|path| differs(Utf8Path::new(path)))
+            .collect();
+        let Some(first) = paths.first() else { return Ok(()) };
+        let name = &self.name;
+        Err(GitError::new(format!(
+            "branch {name} has changes of its own beside generated files: {} not as in HEAD, {first} first; what is \
+             made from HEAD would undo what they call for: check {name} out by `git switch {}`, and generate there by \
+             `sipgen generate --commit`",
+            if paths.len() == 1 { "1 file is".to_owned() } else { format!("{} files are", paths.len()) },
+            in_shell(name)
+        )))
     }
 
     /// Moves the branch to a commit, unless somebody else has moved it meanwhile.

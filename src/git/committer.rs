@@ -71,12 +71,20 @@ impl Committer {
         Ok(Self { opened, program, head, branch })
     }
 
+    /// The branch that a commit would go to; none when it is the one that is checked out.
+    pub fn branch(&self) -> Option<&Branch> {
+        self.branch.as_ref()
+    }
+
     /// What a commit would change below `output` for it to have `files`, by path relative to it.
     ///
     /// # Errors
     ///
-    /// When the repo cannot be read.
+    /// When the repo cannot be read. When the branch has other inputs than HEAD.
     pub fn content(&self, output: &Utf8Path, files: &BTreeMap<Utf8PathBuf, String>) -> Result<Content, GitError> {
+        if let Some(branch) = &self.branch {
+            branch.expect_inputs_of(&self.opened.repo, self.head, &self.opened.prefix, output)?;
+        }
         let parent = self.parent_tree()?;
         Content::new(&self.opened.repo, parent.as_ref(), &self.opened.prefix, output, files)
     }

@@ -14,6 +14,7 @@ pub(crate) mod open;
 mod program;
 
 pub use attributes::attributes;
+pub use branch::{Branch, Standing};
 pub use committer::{Committed, Committer, Inputs};
 pub use content::{Content, Differs};
 pub use open::{Around, around};

@@ -10,7 +10,7 @@ const ENTRY: &str = "  - repo: local
     hooks:
       - id: sipgen-check
         name: generated overlays are up to date
-        entry: sipgen generate --from-index --check
+        entry: sipgen generate --from-index --check --diff
         language: system
         pass_filenames: false
         always_run: true

@@ -76,6 +76,20 @@ pub fn propose(
     Ok(proposals)
 }
 
+/// The directories below the root that have settings of their own, where the root has none: a repo of several sites.
+///
+/// # Errors
+///
+/// When a directory cannot be read.
+pub fn sites(repo: &Files, settings: &Settings) -> Result<Vec<Utf8PathBuf>, ReadError> {
+    if repo.kind(Utf8Path::new(settings::FILE)).is_some() {
+        return Ok(Vec::new());
+    }
+    let files = repo.files(&settings.output)?;
+    let settled = files.iter().filter(|file| file.file_name() == Some(settings::FILE));
+    Ok(settled.filter_map(|file| file.parent().map(Utf8Path::to_owned)).collect())
+}
+
 /// The files to create.
 pub fn changes(proposals: &[Proposal]) -> Changes {
     let created = proposals.iter().filter_map(|proposal| match &proposal.action {

@@ -50,7 +50,7 @@ pub use plan::plan;
 pub use proposals::proposals;
 pub use results::Results;
 pub use sarif::sarif;
-pub use stale::{how_to_mend, stale, stale_files};
+pub use stale::{how_to_mend, renamed_inputs, stale, stale_files};
 pub use status::status;
 pub use summary::summary;
 

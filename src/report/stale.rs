@@ -17,17 +17,38 @@ use crate::source::Place;
 /// How many stale files are named.
 const FILES_SHOWN: usize = 20;
 
-/// The files that changes are about, one a line.
+/// The changes that make a file stale. One that differs in nothing but the comment that names its input is not.
+fn stale_of(changes: &Changes) -> impl Iterator<Item = Stale<'_>> {
+    let stale = changes.files.iter().filter(|(_, change)| !change.is_in_mark_only());
+    stale.map(|(path, change)| (path.as_path(), change))
+}
+
+/// The files that are stale, one a line.
 pub fn stale_files(changes: &Changes) -> String {
     let mut out = String::new();
-    for (path, change) in changes.files.iter().take(FILES_SHOWN) {
+    for (path, change) in stale_of(changes).take(FILES_SHOWN) {
         // Writing to a String cannot fail.
         let _ = writeln!(out, "  {:<7}  {}", verb(change), one_line(path.as_str()));
     }
-    if changes.files.len() > FILES_SHOWN {
-        let _ = writeln!(out, "  … and {} more", changes.files.len() - FILES_SHOWN);
+    let count = stale_of(changes).count();
+    if count > FILES_SHOWN {
+        let _ = writeln!(out, "  … and {} more", count - FILES_SHOWN);
     }
     out
+}
+
+/// One line on the files that are not stale, although `command` would write them.
+pub fn renamed_inputs(changes: &Changes, command: &str) -> String {
+    let count = changes.files.len() - stale_of(changes).count();
+    let (verb, their, them) = match count {
+        0 => return String::new(),
+        1 => ("differs", "its", "it"),
+        _ => ("differ", "their", "them"),
+    };
+    format!(
+        "{} {verb} only in the comment that names {their} input, which is no failure; `{command}` writes {them}\n",
+        counted(count, "file")
+    )
 }
 
 /// Says how stale files are mended.
@@ -42,7 +63,7 @@ pub fn stale(generated: &Generated, remedy: &str) -> Vec<Finding> {
     let Some(changes) = &generated.changes else { return Vec::new() };
     let mut by_cluster: BTreeMap<ClusterKey, Vec<Stale<'_>>> = BTreeMap::new();
     let mut shared: Vec<Stale<'_>> = Vec::new();
-    for (path, change) in &changes.files {
+    for (path, change) in stale_of(changes) {
         let cluster = path.strip_prefix(&generated.site.settings.output).ok().and_then(layout::cluster_of);
         cluster.map_or(&mut shared, |cluster| by_cluster.entry(cluster).or_default()).push((path, change));
     }

@@ -1,6 +1,6 @@
 //! From documents to typed objects, with the names that their builds give them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -10,6 +10,7 @@ use super::builds::Builds;
 use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::networks::NetworkSecret;
+use super::settings;
 use super::unwritable::unwritable;
 use super::wiring::AgentObject;
 use crate::api::assignment::PRIORITY;
@@ -20,8 +21,9 @@ use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, SecretKey};
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::Finding;
+use crate::git::in_shell;
 use crate::layout;
-use crate::source::{Document, Files, FirstLook, Origin, ParseError, Place, ReadError, mentions};
+use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, mentions};
 
 /// What concerns us in a repo.
 pub(super) struct Objects {
@@ -104,7 +106,7 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
             Object::Unreadable(finding) => findings.push(finding),
         }
     }
-    findings.extend(misplaced(&generated_hosts, output));
+    findings.extend(misplaced(repo, &generated_hosts, output));
     let (builds, found) = Builds::new(kustomizations);
     findings.extend(found);
 
@@ -139,19 +141,45 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
     Ok((objects, findings))
 }
 
-/// Generated hosts outside the output directory are no inventory, and may be the memory of who has which host.
-fn misplaced(generated_hosts: &[Utf8PathBuf], output: &Utf8Path) -> Option<Finding> {
-    let first = generated_hosts.first()?;
-    Some(
-        Finding::error(format!(
-            "{} of sipgen's own files with hosts lie outside the output directory {output}",
-            generated_hosts.len()
-        ))
-        .at(Place::File(Arc::from(first.as_path())))
-        .help(
-            "they say who has which host: if the output directory has got another name, move it with `git mv`; if \
-             they are copies, delete them",
-        ),
+/// Generated hosts outside the output directory are no inventory, and may be the memory of who has which host: of this
+/// repo's clusters, or of those of another one that lies here.
+fn misplaced(repo: &Files, generated_hosts: &[Utf8PathBuf], output: &Utf8Path) -> Vec<Finding> {
+    let mut by_owner: BTreeMap<Option<&Utf8Path>, Vec<&Utf8PathBuf>> = BTreeMap::new();
+    for file in generated_hosts {
+        by_owner.entry(settled_directory(repo, file)).or_default().push(file);
+    }
+    let finding = |(owner, files): (Option<&Utf8Path>, Vec<&Utf8PathBuf>)| {
+        let verb = if files.len() == 1 { "lies" } else { "lie" };
+        let place = match owner {
+            Some(owner) => format!("in {owner}, which has a {} of its own", settings::FILE),
+            None => format!("outside the output directory {output}"),
+        };
+        let finding = Finding::error(format!("{} of sipgen's own files with hosts {verb} {place}", files.len())).help(
+            match owner {
+                Some(owner) => elsewhere(owner),
+                None => "they say who has which host: if the output directory has got another name, move it with \
+                         `git mv`; if they are copies, delete them"
+                    .to_owned(),
+            },
+        );
+        files.first().into_iter().fold(finding, |finding, file| finding.at(Place::File(Arc::from(file.as_path()))))
+    };
+    by_owner.into_iter().map(finding).collect()
+}
+
+/// The innermost directory around a file, other than the repo's root, that has settings of its own.
+fn settled_directory<'a>(repo: &Files, file: &'a Utf8Path) -> Option<&'a Utf8Path> {
+    let above = file.ancestors().skip(1).filter(|directory| !directory.as_str().is_empty());
+    above.into_iter().find(|directory| repo.kind(&directory.join(settings::FILE)) == Some(Kind::File))
+}
+
+/// What to do about another site in this one.
+fn elsewhere(owner: &Utf8Path) -> String {
+    let directory = in_shell(owner.as_str());
+    format!(
+        "leave them alone: they are the memory of another site, which `sipgen generate --repo {directory}` generates. \
+         Generate this one by --repo, too, from a directory beside it; a submodule is left out by `update = none` in \
+         .gitmodules and `git submodule deinit {directory}`"
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{EDGE, Repo, assert_says, run_tool, tool};
+use crate::support::{EDGE, Repo, assert_says, copy, fixtures, run_tool, tool};
 use crate::{changed_by, hook, id, message, quickstart, status, want_more};
 
 /// The quickstart, whose cluster wants one host more than was generated, in a commit.
@@ -64,7 +64,7 @@ fn a_second_run_adds_no_commit() {
 
     let run = repo.generate(&["--branch", "next"]).expect(0);
 
-    assert_says(&run.stderr, &["no commit"]);
+    assert_says(&run.stderr, &["no commit: branch next has the generated files already"]);
     assert_eq!(id(&repo, "next"), before);
 }
 
@@ -72,9 +72,59 @@ fn a_second_run_adds_no_commit() {
 fn without_changes_no_branch_is_made() {
     let repo = quickstart();
 
-    repo.generate(&["--branch", "next"]).expect(0);
+    let run = repo.generate(&["--branch", "next"]).expect(0);
 
+    assert_says(&run.stderr, &["no commit: HEAD has the generated files already; branch next was not made"]);
     assert_eq!(repo.git(&["branch", "--list", "next"]), "");
+}
+
+#[test]
+fn without_changes_a_branch_that_is_behind_stays_there() {
+    let repo = quickstart();
+    repo.git(&["branch", "next"]);
+    repo.write("notes", "mine\n");
+    repo.commit();
+
+    let run = repo.generate(&["--branch", "next"]).expect(0);
+
+    assert_says(&run.stderr, &["HEAD has the generated files already; branch next was not moved, and is behind HEAD"]);
+    assert_eq!(id(&repo, "next"), id(&repo, "HEAD~"));
+}
+
+/// Has the branch `next` go on from HEAD with a change of its own.
+fn go_on(repo: &Repo, change: impl FnOnce()) {
+    repo.git(&["switch", "--quiet", "--create", "next"]);
+    change();
+    repo.commit();
+    repo.git(&["switch", "--quiet", "-"]);
+}
+
+#[test]
+fn a_branch_with_inputs_of_its_own_keeps_what_they_call_for() {
+    let repo = quickstart();
+    go_on(&repo, || {
+        want_more(&repo);
+        repo.generate(&[]).expect(0);
+    });
+    let before = id(&repo, "next");
+
+    let run = repo.generate(&["--branch", "next"]).expect(2);
+
+    assert_says(&run.stderr, &["branch next has changes of its own", EDGE, "git switch next", "generate --commit"]);
+    assert_eq!(id(&repo, "next"), before);
+}
+
+#[test]
+fn of_several_sites_each_may_go_to_the_same_branch() {
+    let repo = Repo::of_fixture("quickstart");
+    copy(&fixtures().join("quickstart/sites"), &repo.path().join("other"));
+    crate::identify(&repo);
+    repo.commit();
+
+    repo.generate(&["--repo", "sites", "--branch", "next"]).expect(0);
+    repo.generate(&["--repo", "other", "--branch", "next"]).expect(0);
+
+    assert_eq!(repo.git(&["rev-list", "--count", "HEAD..next"]).trim(), "2");
 }
 
 #[test]

@@ -199,11 +199,9 @@ fn without_changes_there_is_no_commit() {
 #[test]
 fn a_change_of_comments_alone_is_neither_written_nor_committed() {
     let repo = quickstart();
-    repo.git(&["mv", EDGE, "sites/lab/clusters/renamed.yaml"]);
-    repo.replace("sites/lab/clusters/kustomization.yaml", "edge.yaml", "renamed.yaml");
+    rename_an_input(&repo);
     repo.commit();
     let (before, on_disk) = (id(&repo, "HEAD"), repo.on_disk(""));
-    repo.generate(&["--check"]).expect(1);
 
     let run = repo.generate(&["--commit", "--exit-code"]).expect(0);
 
@@ -213,11 +211,49 @@ fn a_change_of_comments_alone_is_neither_written_nor_committed() {
 }
 
 #[test]
+fn a_change_of_comments_alone_is_no_reason_to_refuse_either() {
+    let repo = quickstart();
+    rename_an_input(&repo);
+    repo.git(&["add", "sites"]);
+
+    for arguments in [&["--check"][..], &["--check", "--exit-code", "--from-index"]] {
+        let run = repo.generate(arguments).expect(0);
+        assert_says(&run.stderr, &["files differ only in the comment that names their input", "`sipgen generate"]);
+        assert!(!run.stderr.contains("help:"), "{}", run.stderr);
+    }
+    assert_eq!(repo.generate(&["--check", "--format", "github"]).expect(0).stdout, "");
+    repo.generate(&["--exit-code"]).expect(1);
+    assert!(!repo.generate(&["--check"]).expect(0).stderr.contains("differ"));
+}
+
+#[test]
+fn beside_one_that_matters_changes_of_comments_are_not_called_stale() {
+    let repo = quickstart();
+    rename_an_input(&repo);
+    let renamed = repo.generate(&["--check", "--format", "sarif"]).expect(0).stdout;
+    assert!(!renamed.contains("\"ruleId\""), "{renamed}");
+    repo.replace(RENAMED, crate::ONE_WORKER, crate::TWO_WORKERS);
+
+    let run = repo.generate(&["--check"]).expect(1);
+
+    let named: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("  changed")).collect();
+    assert_eq!(named.len(), 5, "{}", run.stderr);
+    assert_says(&run.stderr, &["differ only in the comment"]);
+}
+
+/// Renames the file of the quickstart's cluster, which generated files name.
+fn rename_an_input(repo: &Repo) {
+    repo.git(&["mv", EDGE, RENAMED]);
+    repo.replace("sites/lab/clusters/kustomization.yaml", "edge.yaml", "renamed.yaml");
+}
+
+const RENAMED: &str = "sites/lab/clusters/renamed.yaml";
+
+#[test]
 fn a_change_of_comments_goes_with_one_that_matters() {
     let repo = quickstart();
-    repo.git(&["mv", EDGE, "sites/lab/clusters/renamed.yaml"]);
-    repo.replace("sites/lab/clusters/kustomization.yaml", "edge.yaml", "renamed.yaml");
-    repo.replace("sites/lab/clusters/renamed.yaml", crate::ONE_WORKER, crate::TWO_WORKERS);
+    rename_an_input(&repo);
+    repo.replace(RENAMED, crate::ONE_WORKER, crate::TWO_WORKERS);
     repo.commit();
 
     repo.generate(&["--commit"]).expect(0);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::Path;
+use std::process::Command;
 
 use camino::Utf8Path;
 use sipgen::Options;
@@ -102,7 +103,8 @@ fn without_a_commit_files_are_read_all_the_same() {
     let repo = Repo::empty();
     copy(&fixtures().join("quickstart"), repo.path());
 
-    repo.generate(&["--from-index"]).expect(1);
+    assert_says(&repo.generate(&["--from-index"]).expect(0).stderr, &["there is no SIPCluster"]);
+    assert!(!repo.exists("overlays"));
     repo.git(&["add", "--all"]);
     repo.generate(&["--from-index"]).expect(0);
 
@@ -139,6 +141,49 @@ fn another_repo_in_the_worktree_is_not_this_ones() {
     // As git itself sees it.
     assert_eq!(status(&repo), ["?? nested/"]);
     repo.generate(&["--check"]).expect(0);
+}
+
+#[test]
+fn a_bare_repo_has_nothing_to_generate_but_something_to_compare() {
+    let repo = quickstart();
+    let bare = tempfile::tempdir().unwrap();
+    repo.git(&["clone", "--quiet", "--bare", ".", bare.path().to_str().unwrap()]);
+    let here = bare.path().to_str().unwrap();
+
+    for arguments in [&["generate"][..], &["generate", "--repo", here], &["status"], &["generate", "--from-index"]] {
+        let refused = run(repo.sipgen(arguments).current_dir(bare.path())).expect(2);
+        assert_says(&refused.stderr, &["is a bare repo", "`sipgen diff --base REVISION --head REVISION`"]);
+    }
+    run(repo.sipgen(&["diff", "--base", "HEAD", "--head", "HEAD"]).current_dir(bare.path())).expect(0);
+}
+
+#[test]
+fn a_hook_of_a_bare_repo_can_check_files_that_lie_elsewhere() {
+    let bare = tempfile::tempdir().unwrap();
+    git(bare.path(), &["init", "--quiet", "--bare"]);
+    let files = tempfile::tempdir().unwrap();
+    copy(quickstart().path(), files.path());
+    fs::remove_dir_all(files.path().join(".git")).unwrap();
+    let mut sipgen = Command::new(env!("CARGO_BIN_EXE_sipgen"));
+    sipgen.args(["generate", "--check", "--repo"]).arg(files.path()).current_dir(bare.path()).env("GIT_DIR", ".");
+
+    run(&mut sipgen).expect(0);
+}
+
+#[test]
+fn the_memory_of_another_site_is_not_to_be_deleted() {
+    let repo = quickstart();
+    repo.generate(&["--repo", "sites"]).expect(0);
+    let own = "sites/overlays/hosts/declared/lab/tenant-a.edge.yaml";
+    assert!(repo.exists(own));
+
+    let copies = repo.refused();
+    repo.write("sites/sipgen.yaml", "");
+    let foreign = repo.refused();
+
+    assert_says(&copies, &["1 of sipgen's own files with hosts lies outside the output directory", "delete them"]);
+    assert_says(&foreign, &["hosts lies in sites, which has a sipgen.yaml of its own", "--repo sites`", own]);
+    assert!(!foreign.contains("delete"), "{foreign}");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! What a repo gets that has none of the files yet.
 
+use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{Repo, assert_says};
+use crate::support::{Repo, assert_says, documents};
 use crate::{init, newcomer, pre_commit, settings};
 
 #[test]
@@ -71,6 +73,30 @@ fn has_a_hook_that_refuses_what_is_stale() {
     repo.generate(&[]).expect(0);
     repo.commit();
     pre_commit(&repo, &["run", "--all-files"]).expect(0);
+}
+
+#[test]
+fn without_any_cluster_can_be_committed() {
+    let repo = Repo::empty();
+    init(&repo, &[]).expect(0);
+    repo.commit();
+
+    pre_commit(&repo, &["run", "--all-files"]).expect(0);
+}
+
+#[test]
+fn has_the_hook_that_is_published_under_its_name() {
+    let repo = newcomer();
+    init(&repo, &[]).expect(0);
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join(".pre-commit-hooks.yaml");
+    let published = documents(&fs::read_to_string(manifest).unwrap()).remove(0);
+
+    let hook = &documents(&repo.read(".pre-commit-config.yaml"))[0]["repos"][0]["hooks"][0];
+
+    let published = published.as_sequence().unwrap().iter().find(|published| published["id"] == hook["id"]).unwrap();
+    for key in ["entry", "pass_filenames", "always_run", "require_serial"] {
+        assert_eq!(hook[key], published[key], "{key}");
+    }
 }
 
 #[test]
