@@ -60,18 +60,116 @@ fn a_host_that_becomes_declared_is_patched_and_no_longer_applied_in_part() {
 }
 
 #[test]
-fn a_host_that_is_no_longer_declared_stays_with_its_cluster() {
-    let repo = Repo::of_hosts(2);
-    repo.want("vino/one", 2);
+fn a_host_that_is_no_longer_declared_is_not_made_an_observed_one() {
+    let repo = Repo::of_fixture("declared-and-snapshot");
+    repo.write("sipgen.yaml", "gitops: flux\n");
     repo.generate(&[]).expect(0);
+    let before = repo.on_disk("overlays");
+    let (kept, removed) = split_at_host(&repo.read("inventory/hosts.yaml"), "bay1-right");
+    assert!(removed.contains("name: bay1-right\n"));
+
+    repo.write("inventory/hosts.yaml", &kept);
+
+    insta::assert_snapshot!(repo.refused(), @"
+    error: host metal/bay1-right of metal/lab was declared by this repo, and no kustomization renders it any more
+      --> overlays/hosts/declared/inventory/metal.lab.yaml:14:1
+      --> snapshot/hosts.json:167:9  (what is left of it)
+      help: restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. The agent applied it in full, and an object with labels alone would erase its spec. If the machine is gone, delete the BareMetalHost and take it out of the snapshot, too
+
+    1 error in metal/lab: no file was changed
+    ");
+    repo.generate(&["--keep-going"]).expect(1);
+    assert!(repo.on_disk("overlays") == before);
+}
+
+/// The documents of a text of YAML without the one that names a host, and that one.
+fn split_at_host(text: &str, name: &str) -> (String, String) {
+    let is_it = |document: &&str| document.contains(&format!("  name: {name}\n"));
+    let (its, others): (Vec<&str>, Vec<&str>) = text.split("---\n").partition(is_it);
+    (others.join("---\n"), its.concat())
+}
+
+#[test]
+fn hosts_that_no_kustomization_lists_any_more_are_not_made_observed_ones() {
+    let repo = no_longer_listed();
+
+    let message = repo.refused();
+    repo.generate(&["--keep-going"]).expect(1);
+
+    for name in ["host-1", "host-2"] {
+        assert_says(&message, &[&format!("host metal/{name} of tenant/one was declared by this repo")]);
+    }
+    assert_says(&message, &["list it in the kustomization again", "2 errors in tenant/one"]);
+    assert!(!repo.exists("overlays/hosts/observed"));
+    assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1", "Worker metal/host-2"]);
+}
+
+/// A repo whose only cluster, `tenant/one`, has two declared hosts that no kustomization reaches any more.
+fn no_longer_listed() -> Repo {
+    let repo = Repo::of_hosts(2);
+    repo.want("tenant/one", 2);
+    repo.generate(&[]).expect(0);
+    repo.write("inventory/kustomization.yaml", "resources: []\n");
+    repo
+}
+
+#[test]
+fn a_host_that_is_no_longer_declared_is_not_released_by_a_cluster_that_wants_less() {
+    let repo = no_longer_listed();
+
+    repo.want("tenant/one", 0);
+    assert_says(&repo.refused(), &["host metal/host-1 of tenant/one was declared", "host metal/host-2 of tenant/one"]);
+    repo.generate(&["--keep-going"]).expect(1);
+
+    assert!(!repo.exists("overlays/hosts/observed"));
+}
+
+#[test]
+fn a_host_that_is_no_longer_declared_is_not_released_by_a_deleted_cluster() {
+    let repo = no_longer_listed();
+
+    repo.want_no_more("tenant/one");
+    for arguments in [&["--allow-empty"][..], &["--allow-empty", "--keep-going"]] {
+        let run = repo.generate(arguments).expect(1);
+        assert_says(&run.stderr, &["host metal/host-1 of tenant/one was declared by this repo"]);
+    }
+    assert!(!repo.exists("overlays/hosts/observed"));
+
+    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
+    repo.generate(&["--allow-empty"]).expect(0);
+    assert!(!is_labelled(&built_host(repo.path().join(PATCHES), "host-1")));
+}
+
+#[test]
+fn a_cluster_that_is_left_out_keeps_the_patch_of_a_host_that_is_no_longer_declared() {
+    let repo = Repo::of_hosts(2);
+    repo.want("tenant/one", 1);
+    repo.want("tenant/two", 1);
+    repo.generate(&[]).expect(0);
+
+    repo.write("inventory/hosts.yaml", &host("host-2", ""));
+    repo.write("snapshot/hosts.yaml", &host("host-1", ""));
+    let run = repo.generate(&["--only", "tenant/two"]).expect(0);
+
+    assert_says(&run.stderr, &["patches host metal/host-1", "help: restore its manifest"]);
+    assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1"]);
+    assert!(!repo.exists("overlays/hosts/observed"));
+}
+
+#[test]
+fn a_host_whose_manifest_had_its_labels_patched_away_is_not_made_an_observed_one() {
+    let repo = Repo::of_hosts(1);
+    repo.write("inventory/hosts.yaml", &(host("host-1", "") + &host("host-2", &labels_of("tenant/one"))));
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+    repo.want("tenant/one", 0);
+    repo.generate(&[]).expect(0);
+    assert!(repo.read(&format!("{PATCHES}/released.yaml")).contains("host-2"));
 
     repo.write("inventory/hosts.yaml", &host("host-1", ""));
     repo.write("snapshot/hosts.yaml", &host("host-2", ""));
-    repo.generate(&[]).expect(0);
 
-    assert_eq!(repo.hosts_of("vino", "one"), ["Worker metal/host-1", "Worker metal/host-2"]);
-    assert!(!repo.read(&format!("{PATCHES}/vino.one.yaml")).contains("host-2"));
-    assert!(is_labelled(&built_host(repo.path().join("overlays/hosts/observed/vino.one"), "host-2")));
+    assert_says(&repo.refused(), &["host metal/host-2 was declared by this repo", "--> snapshot/hosts.yaml:1:1"]);
 }
 
 #[test]

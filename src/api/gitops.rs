@@ -19,6 +19,12 @@ pub const FLUX_GROUP: &str = "kustomize.toolkit.fluxcd.io";
 pub const FLUX_API_VERSION: &str = "kustomize.toolkit.fluxcd.io/v1";
 /// Their kind.
 pub const FLUX_KIND: &str = "Kustomization";
+/// Label: the name of the Kustomization that applied an object last.
+pub const FLUX_NAME: &str = "kustomize.toolkit.fluxcd.io/name";
+/// Label: the namespace of that Kustomization.
+pub const FLUX_NAMESPACE: &str = "kustomize.toolkit.fluxcd.io/namespace";
+/// Annotation: the Application that applied an object last, and the object, as `APPLICATION:GROUP/KIND:NAMESPACE/NAME`.
+pub const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
 /// The API group of Argo CD.
 pub const ARGOCD_GROUP: &str = "argoproj.io";
 /// The API group and version of the Applications that we write.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// The API group of BareMetalHosts.
 pub const GROUP: &str = "metal3.io";
@@ -73,9 +74,31 @@ pub struct Metadata {
     /// Set by the API server only.
     #[serde(default)]
     pub resource_version: Option<String>,
-    /// Set by the API server only; what is in it does not matter.
+    /// Set by the API server only.
     #[serde(default)]
-    pub managed_fields: Option<serde::de::IgnoredAny>,
+    pub managed_fields: Option<Vec<ManagedFields>>,
+}
+
+/// What one manager has set of an object.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ManagedFields {
+    /// Who has.
+    #[serde(default)]
+    pub manager: String,
+    /// `Apply`, or `Update` for everything else.
+    #[serde(default)]
+    pub operation: String,
+    /// Which fields.
+    #[serde(rename = "fieldsV1", default)]
+    pub fields: Option<Fields>,
+}
+
+/// The fields that a manager has set: of those, whether there are any of the spec.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Fields {
+    /// Those of the spec.
+    #[serde(rename = "f:spec", default)]
+    pub spec: Option<IgnoredAny>,
 }
 
 /// A host's spec.

@@ -41,6 +41,7 @@ pub(super) enum Refusal {
     GivenBack(String),
     InUse(String),
     Deleting,
+    AppliedInFull(String),
     InError(String),
     NotFree(String),
     Reserved(&'static str),
@@ -60,6 +61,9 @@ impl fmt::Display for Refusal {
             Refusal::GivenBack(by) => write!(f, "is being given back by {by} and not yet seen free"),
             Refusal::InUse(consumer) => write!(f, "is in use by {consumer}"),
             Refusal::Deleting => write!(f, "is being deleted"),
+            Refusal::AppliedInFull(by) => {
+                write!(f, "is applied in full by {by}, so labels of our own would erase its spec")
+            }
             Refusal::InError(error) => write!(f, "is in an error: {error}"),
             Refusal::NotFree(state) => write!(f, "is in the state `{state}`, neither `available` nor `ready`"),
             Refusal::Reserved(annotation) => write!(f, "bears the annotation {annotation}"),
@@ -81,6 +85,7 @@ impl Refusal {
             Refusal::GivenBack(_) => "being given back, and not yet seen free in the snapshot".to_owned(),
             Refusal::InUse(_) => "in use (consumerRef)".to_owned(),
             Refusal::Deleting => "being deleted".to_owned(),
+            Refusal::AppliedInFull(_) => "applied in full by another object of the agent".to_owned(),
             Refusal::InError(_) => "in an error".to_owned(),
             Refusal::NotFree(state) => format!("in the state `{state}`"),
             Refusal::Reserved(annotation) => format!("with the annotation {annotation}"),
@@ -102,10 +107,11 @@ impl Refusal {
     }
 }
 
-/// Why a host is of no use to anybody. These are the eyes of Cluster API's Metal3 provider: what it would not
-/// take, nobody gets.
+/// Why a host is of no use to anybody. Beside the first rule, these are the eyes of Cluster API's Metal3 provider: what
+/// it would not take, nobody gets.
 pub(super) fn unusable(host: &Host) -> Option<Refusal> {
-    in_use(host)
+    applied_in_full(host)
+        .or_else(|| in_use(host))
         .or_else(|| deleting(host))
         .or_else(|| in_error(host))
         .or_else(|| not_free(host))
@@ -128,6 +134,11 @@ pub(super) fn not_selected(host: &Host, selector: &Selector) -> Option<Refusal> 
 /// The topology domains of a host that has them, each with its key.
 pub(super) fn domains<'k, 'h>(host: &'h Host, keys: &[&'k str]) -> Vec<(&'k str, &'h str)> {
     keys.iter().filter_map(|key| Some((*key, domain(host, key)?))).collect()
+}
+
+/// The agent that would apply our object with labels alone takes the spec for something that it should no longer have.
+fn applied_in_full(host: &Host) -> Option<Refusal> {
+    host.applied_in_full_by.clone().map(Refusal::AppliedInFull)
 }
 
 fn in_use(host: &Host) -> Option<Refusal> {

@@ -185,6 +185,7 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
         Standing::Declared { .. } => facts.push("is declared by a manifest of this repo".to_owned()),
         Standing::Observed => facts.push("is observed in a snapshot; somebody else makes it".to_owned()),
     }
+    facts.extend(host.applied_in_full_by.as_ref().map(|by| format!("is applied in full by {by}")));
     facts.extend(host.state.as_ref().map(|state| format!("is in the state `{state}`")));
     facts.extend(host.consumer.as_ref().map(|consumer| format!("is consumed by {consumer}")));
     facts.extend(host.deleting.then(|| "is being deleted".to_owned()));

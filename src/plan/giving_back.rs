@@ -21,7 +21,9 @@ use crate::site::{Host, Site, Standing};
 pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
     let mut released = BTreeMap::new();
     for (key, release) in &site.state.released {
-        let Some(host) = site.inventory.host(key).filter(|host| host.standing == Standing::Observed) else { continue };
+        // Where somebody applies the host in full, one more application of ours would erase its spec.
+        let is_ours = |host: &&Host| host.standing == Standing::Observed && host.applied_in_full_by.is_none();
+        let Some(host) = site.inventory.host(key).filter(is_ours) else { continue };
         let labelled = !host.claims.is_empty();
         let proven = !labelled && (release.given_back.labels_seen || annotation_seen(host, release));
         if !proven {

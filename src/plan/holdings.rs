@@ -14,8 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::SelectorExt;
 
-use super::eligibility;
-use super::{Assigned, How, Placement};
+use super::{Assigned, How, Placement, eligibility, standing};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::finding::Finding;
@@ -54,11 +53,12 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
             findings.extend(entries.iter().filter_map(|held| vanished(key, held, site, frozen)));
             continue;
         };
+        let host_there = &site.inventory.hosts[host];
+        findings.extend(entries.iter().filter_map(|held| standing::changed(host_there, held, site, frozen)));
         for held in one_each(entries) {
             let holding = Holding { host, role: held.role, how: How::Stays, origin: &held.origin };
-            findings.extend(conflict(&site.inventory.hosts[host], held, site, frozen));
+            findings.extend(conflict(host_there, held, site, frozen));
             if frozen.contains(&held.cluster) {
-                findings.extend(changed_standing(&site.inventory.hosts[host], held, site));
                 findings.extend(patch_without_host(key, held, site));
                 holdings.kept.entry(host).or_default().push((&held.cluster, held.role, &held.origin));
             } else if site.clusters.contains_key(&held.cluster) {
@@ -69,6 +69,8 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
         }
     }
     for (index, host) in site.inventory.hosts.iter().enumerate() {
+        findings.extend(standing::no_longer_patched(host, site));
+        findings.extend(standing::applied_while_given_back(host, site, frozen));
         let in_output = site.state.held.contains_key(&host.key) || site.state.unlabelled.contains(&host.key);
         if in_output {
             continue;
@@ -76,6 +78,7 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
         match adopter(host, site) {
             Adopter::Nobody => {}
             Adopter::Cluster(cluster, role, origin) if !frozen.contains(cluster) => {
+                findings.extend(standing::applied_in_full(host, cluster, origin));
                 let holding = Holding { host: index, role, how: How::Adopted, origin };
                 holdings.by_cluster.entry(cluster).or_default().push(holding);
             }
@@ -268,6 +271,11 @@ fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Findin
         }
         _ => false,
     };
+    // Whoever removes the entry of a host that is still there makes it one that the agent may be told to erase.
+    let help = match site.inventory.host(host).map(|host| host.standing) {
+        Some(Standing::Observed) => standing::STAY_DECLARED,
+        _ => "let the cluster be generated again, or remove the entry",
+    };
     (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
         Finding::warning(format!(
             "{} is left as it is, and patches host {host}, which is no longer there: `kustomize build` of {directory} \
@@ -275,7 +283,7 @@ fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Findin
             held.cluster
         ))
         .at(held.origin.start())
-        .help("let the cluster be generated again, or remove the entry")
+        .help(help)
         .of(&held.cluster)
     })
 }
@@ -296,21 +304,6 @@ fn conflict(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>
         .of(&held.cluster)
         .of(other);
     concerns_planned(&finding, site, frozen).then_some(finding)
-}
-
-/// A host that a frozen cluster has as an observed one is declared now: both objects would be applied.
-fn changed_standing(host: &Host, held: &Held, site: &Site) -> Option<Finding> {
-    let observed = site.settings.output.join(layout::observed_directory(&held.cluster));
-    let changed = matches!(host.standing, Standing::Declared { .. }) && held.origin.file.starts_with(observed);
-    changed.then(|| {
-        Finding::error(format!(
-            "host {} is declared now, but {} still has it as an observed one, and is to be left as it is",
-            host.key, held.cluster
-        ))
-        .at(host.origin.start())
-        .see(held.origin.start(), "the observed object, which would erase the declared one's spec")
-        .help(format!("let {} be generated again: correct its errors, or do not leave it out by --only", held.cluster))
-    })
 }
 
 enum Adopter<'a> {

@@ -1,6 +1,7 @@
 //! The plan: which host each cluster gets, which it keeps, and which it gives back.
 //!
 //! * `holdings`: who has which host before anything is chosen, by the tree and by labels.
+//! * `standing`: hosts that one object must not be made of after another one, or an agent erases their spec.
 //! * `eligibility`: one rule after the other, why a host may not be taken.
 //! * `demand`: what a node set still wants after the hosts that it keeps.
 //! * `choose`: chooses hosts for all demands at once, so that a placement is found whenever there is one.
@@ -24,6 +25,7 @@ mod holdings;
 mod kinds;
 mod matching;
 mod shortage;
+mod standing;
 pub mod states;
 
 use std::cmp::Reverse;

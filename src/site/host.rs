@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use super::appliers;
 use super::builds::Builds;
 use super::networks::{Network, Networks, Unaddressed};
-use super::settings::{self, Mode};
+use super::settings::{self, Mode, Settings};
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
 use crate::api::names::HostKey;
@@ -32,6 +33,8 @@ pub struct Host {
     pub manifest_labels: Vec<&'static str>,
     /// Argo CD's options in the manifest, which a patch must not lose: see [`SYNC_OPTIONS`].
     pub sync_options: Option<String>,
+    /// Which agent applies an observed host in full, in words. An object of ours would erase its spec.
+    pub applied_in_full_by: Option<String>,
     /// The last time that the host was given back, as the snapshot shows it.
     pub given_back: Option<GivenBack>,
     /// How its BMC is reached.
@@ -169,11 +172,11 @@ impl Descriptions {
     pub(super) fn join(
         self,
         key: HostKey,
-        mode: Mode,
+        settings: &Settings,
         networks: &Networks,
         findings: &mut Vec<Finding>,
     ) -> Option<Host> {
-        if let (Mode::Declared, None, Some(snapshot)) = (mode, &self.manifest, &self.snapshot) {
+        if let (Mode::Declared, None, Some(snapshot)) = (settings.inventory.mode, &self.manifest, &self.snapshot) {
             findings.push(
                 Finding::error(format!("no kustomization reaches host {key}, but every host is said to be declared"))
                     .at(snapshot.origin.start())
@@ -212,6 +215,10 @@ impl Descriptions {
             let annotations = document.host.metadata.annotations.as_ref()?;
             annotations.get(assignment::GIVEN_BACK).map(|value| GivenBack::from_value(value))
         });
+        let applied_in_full_by = match (&manifest, &live) {
+            (None, Some(live)) => appliers::applied_in_full(&key, &live.host.metadata, settings.gitops),
+            _ => None,
+        };
         let status = [&live, &manifest].into_iter().flatten().find_map(|document| document.host.status.as_ref());
         let text = |value: Option<&String>| value.filter(|text| !text.is_empty()).cloned();
         let error = status.and_then(|status| {
@@ -236,6 +243,7 @@ impl Descriptions {
             claims,
             manifest_labels,
             sync_options,
+            applied_in_full_by,
             given_back,
             bmc: spec.and_then(|spec| spec.bmc.clone()),
             consumer,

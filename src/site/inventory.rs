@@ -54,7 +54,7 @@ pub(super) fn assemble(
     let mut inventory = Inventory::default();
     let mut malformed = Vec::new();
     for (key, descriptions) in by_key {
-        let Some(host) = descriptions.join(key, mode, &networks, &mut findings) else { continue };
+        let Some(host) = descriptions.join(key, settings, &networks, &mut findings) else { continue };
         if let Standing::Declared { root } = host.standing {
             inventory.roots.entry(root).or_insert_with(|| builds.root(root).clone());
         }

@@ -5,6 +5,7 @@
 //! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
 //! * `auth`: what of that concerns Dex.
 //! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses.
+//! * `appliers`: which agent applies a host in full, as its snapshot says.
 //! * `inventory`: every host once.
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
@@ -15,6 +16,7 @@
 //!
 //! How hosts are chosen is not known here.
 
+mod appliers;
 pub mod auth;
 pub mod builds;
 mod clashes;
