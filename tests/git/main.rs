@@ -11,6 +11,7 @@ mod commit;
 mod hooks;
 mod index;
 mod line_ends;
+mod renamed_inputs;
 mod repos;
 mod revert;
 mod submodules;
