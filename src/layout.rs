@@ -149,6 +149,11 @@ pub fn observed_directory(cluster: &ClusterKey) -> Utf8PathBuf {
     Utf8Path::new(HOSTS).join(OBSERVED).join(dotted(cluster))
 }
 
+/// The directory of all observed hosts.
+pub fn all_observed() -> Utf8PathBuf {
+    Utf8Path::new(HOSTS).join(OBSERVED)
+}
+
 /// The directory of the observed hosts that are being given back.
 pub fn released_directory() -> Utf8PathBuf {
     Utf8Path::new(HOSTS).join(OBSERVED).join("released")

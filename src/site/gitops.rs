@@ -7,7 +7,11 @@ use camino::Utf8PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::gitops::{ApplicationDestination, FluxSourceRef};
 use crate::api::names::{Namespace, ObjectName};
+
+/// The address by which a cluster's own agents reach its API server, and the name that Argo CD has for it.
+const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "in-cluster");
 
 /// What the Flux Kustomizations say, that sipgen writes for `gitops: flux`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -60,6 +64,18 @@ pub enum SourceKind {
     Bucket,
     /// An artifact that another controller makes.
     ExternalArtifact,
+}
+
+impl SourceKind {
+    /// The kind as Flux writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GitRepository => "GitRepository",
+            Self::OciRepository => "OCIRepository",
+            Self::Bucket => "Bucket",
+            Self::ExternalArtifact => "ExternalArtifact",
+        }
+    }
 }
 
 /// How Flux decrypts Secrets in git.
@@ -138,6 +154,39 @@ struct NameOrServer {
     name: Option<Word>,
 }
 
+impl Flux {
+    /// Whether a source that a Kustomization names is the one that has this repo. What it leaves out is taken to be
+    /// right; `namespace` is its own.
+    pub fn is_source(&self, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
+        let is_kind = source.kind.as_ref().is_none_or(|kind| kind == self.source_ref.kind.as_str());
+        let own = self.source_ref.namespace.as_ref().unwrap_or(&self.namespace).as_str();
+        let is_there = source.namespace.as_deref().or(namespace).is_none_or(|namespace| namespace == own);
+        is_kind && is_there && source.name == self.source_ref.name.as_str()
+    }
+}
+
+impl Destination {
+    /// Whether an Application is for this cluster. One that does not say, or by a parameter, is taken to be.
+    pub fn is(&self, other: &ApplicationDestination) -> bool {
+        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let server = |text: String| text.trim_end_matches('/').to_owned();
+        let plain = |server: Option<String>, name: Option<String>| match (server, name) {
+            (None, Some(name)) if name == IN_CLUSTER.1 => (Some(IN_CLUSTER.0.to_owned()), None),
+            other => other,
+        };
+        let (there, by_name) = plain(said(&other.server).map(server), said(&other.name));
+        let (own, own_name) = match self {
+            Self::Server { server: own } => plain(Some(server(own.0.clone())), None),
+            Self::Name { name } => plain(None, Some(name.0.clone())),
+        };
+        let is_parameter = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("{{"));
+        if (there.is_none() && by_name.is_none()) || is_parameter(&there) || is_parameter(&by_name) {
+            return true;
+        }
+        there == own && by_name == own_name
+    }
+}
+
 impl TryFrom<NameOrServer> for Destination {
     type Error = &'static str;
 
@@ -200,7 +249,7 @@ impl Default for Argocd {
             repo_url: None,
             target_revision: Word("HEAD".to_owned()),
             path: Utf8PathBuf::new(),
-            destination: Destination::Server { server: Word("https://kubernetes.default.svc".to_owned()) },
+            destination: Destination::Server { server: Word(IN_CLUSTER.0.to_owned()) },
         }
     }
 }

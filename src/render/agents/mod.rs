@@ -5,7 +5,7 @@
 //! What can go wrong here switches machines off, so for both agents:
 //!
 //! * Only services are ever deleted with the object that applied them; hosts and definitions never.
-//! * A root of declared hosts that an object of the repo's own applies gets none of ours: two would fight over it.
+//! * What an object of the repo's own applies gets none of ours: two would fight over it.
 //! * Names are at most 63 characters long: agents label what they apply with them.
 
 mod argocd;
@@ -111,11 +111,14 @@ fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8P
 fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
     let kept = plan.frozen.iter().filter_map(|cluster| site.state.files.get(cluster)).flatten();
     let present: BTreeSet<&Utf8Path> = tree.keys().chain(kept).map(Utf8PathBuf::as_path).collect();
-    let is_built = |directory: &Utf8Path| present.contains(directory.join(layout::KUSTOMIZATION).as_path());
+    let is_ours = |directory: &Utf8Path| {
+        let is_built = present.contains(directory.join(layout::KUSTOMIZATION).as_path());
+        is_built && !site.wiring.delivered.has(directory)
+    };
     let mut all = Vec::new();
 
     let definitions = definitions_directory();
-    let has_definitions = is_built(&definitions);
+    let has_definitions = is_ours(&definitions);
     if has_definitions {
         all.push(Delivery {
             name: definitions_name(),
@@ -132,7 +135,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
         let observed = layout::observed_directory(cluster);
         let mut before = Vec::new();
         let services_name = name_of_cluster("services", cluster);
-        if is_built(&services) {
+        if is_ours(&services) {
             let auth = services.join(ServiceKind::Auth.component());
             let has_auth = present.range(auth.as_path()..).next();
             let has_auth = has_auth.is_some_and(|file| file.as_str().starts_with(auth.as_str()));
@@ -146,7 +149,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
                 file: file.clone(),
             });
         }
-        if is_built(&observed) {
+        if is_ours(&observed) {
             all.push(Delivery {
                 name: name_of_cluster("observed", cluster),
                 directory: observed,
@@ -164,7 +167,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
         let has_hosts_there =
             |cluster: &&&ClusterKey| present.contains(directory.join(layout::patch_file(cluster)).as_path());
         let with_services = clusters.iter().filter(has_hosts_there);
-        let with_services = with_services.filter(|cluster| is_built(&layout::cluster_directory(cluster)));
+        let with_services = with_services.filter(|cluster| is_ours(&layout::cluster_directory(cluster)));
         all.push(Delivery {
             name: name_of_root(&root.directory),
             after: with_services.map(|cluster| name_of_cluster("services", cluster)).collect(),
@@ -174,7 +177,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
         });
     }
     let released = layout::released_directory();
-    if is_built(&released) {
+    if is_ours(&released) {
         let hosts = all.iter().filter(|delivery| matches!(delivery.holds, Holds::Declared | Holds::Observed));
         let after = hosts.map(|delivery| delivery.name.clone()).collect();
         all.push(Delivery {

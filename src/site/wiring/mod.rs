@@ -3,12 +3,14 @@
 //! * `listings`: kustomizations of the repo that list a directory of ours.
 //! * `components`: the kustomizations that include the components of hosts.
 //! * `applied`: the directories that objects of the repo tell Flux or Argo CD to apply.
+//! * `delivered`: those of them that have what sipgen writes, declared hosts aside.
 //! * `rendered_twice`: what is wrong when those reach hosts that sipgen's own output reaches too.
 //!
 //! One object must have one renderer: two that differ in labels take them from each other for ever.
 
 mod applied;
 mod components;
+mod delivered;
 mod listings;
 mod rendered_twice;
 
@@ -27,6 +29,7 @@ use crate::source::{Files, Origin};
 
 pub(super) use applied::AgentObject;
 pub use components::Component;
+pub use delivered::Delivered;
 
 /// How the output is wired into the repo.
 #[derive(Debug, Default)]
@@ -34,6 +37,8 @@ pub struct Wiring {
     /// The roots that objects of the repo's own make the chosen agent apply, with labels or still without: no object
     /// of ours is to apply them, too.
     pub applied: BTreeSet<usize>,
+    /// The other directories of the output that they make it apply.
+    pub delivered: Delivered,
     /// Where each root's hosts are patched, when that is done by components.
     pub components: BTreeMap<usize, Component>,
 }
@@ -68,9 +73,7 @@ pub(super) fn wire(
             findings.extend(found);
         }
     }
-    let (applied, found) = rendered_twice::check(&repo, &wiring.components, &applied::directories(&repo, objects));
-    wiring.applied = applied;
-    findings.extend(found);
+    findings.extend(rendered_twice::check(&repo, &mut wiring, &applied::directories(&repo, objects)));
     (wiring, findings)
 }
 
