@@ -17,6 +17,8 @@ const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "in-cluster"
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Flux {
+    /// How their names begin; by default `sipgen`. No two sites may have the same in one namespace.
+    pub name: SiteName,
     /// The namespace that they are in.
     pub namespace: Namespace,
     /// The source that has this repo.
@@ -112,6 +114,8 @@ pub struct SecretRef {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Argocd {
+    /// How their names begin; by default `sipgen`. No two sites may have the same in one Argo CD.
+    pub name: SiteName,
     /// The namespace that they are in.
     pub namespace: Namespace,
     /// Their project.
@@ -222,6 +226,7 @@ pub enum Form {
 impl Default for Flux {
     fn default() -> Self {
         Self {
+            name: named("sipgen"),
             namespace: named("flux-system"),
             source_ref: SourceRef::default(),
             path: Utf8PathBuf::new(),
@@ -244,6 +249,7 @@ impl Default for SourceRef {
 impl Default for Argocd {
     fn default() -> Self {
         Self {
+            name: named("sipgen"),
             namespace: named("argocd"),
             project: named("default"),
             repo_url: None,
@@ -258,6 +264,43 @@ impl Default for Argocd {
 #[expect(clippy::unwrap_used, reason = "only for literals, which a test reads")]
 fn named<T: FromStr<Err: fmt::Debug>>(name: &'static str) -> T {
     name.parse().unwrap()
+}
+
+/// How the names of a site's objects begin: one part of a name, short enough that what follows can still be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+pub struct SiteName(Namespace);
+
+impl SiteName {
+    const LONGEST: usize = 20;
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl TryFrom<String> for SiteName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl FromStr for SiteName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(label) if text.len() <= Self::LONGEST => Ok(Self(label)),
+            _ => Err(format!(
+                "`{}` is no name of at most {} lowercase letters, digits and dashes",
+                text.escape_debug(),
+                Self::LONGEST
+            )),
+        }
+    }
 }
 
 /// A span of time as Flux writes it: `10m`, `1h30m`, `500ms`.

@@ -15,17 +15,19 @@ mod listings;
 mod rendered_twice;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::builds::Builds;
 use super::gitops::Form;
 use super::inventory::Inventory;
-use super::settings::Settings;
+use super::settings::{FILE, Settings};
+use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
 use crate::finding::Finding;
 use crate::layout;
-use crate::source::{Files, Origin};
+use crate::source::{Files, Origin, Place};
 
 pub(super) use applied::AgentObject;
 pub use components::Component;
@@ -73,8 +75,31 @@ pub(super) fn wire(
             findings.extend(found);
         }
     }
+    findings.extend(changed_agent(&repo));
     findings.extend(rendered_twice::check(&repo, &mut wiring, &applied::directories(&repo, objects)));
     (wiring, findings)
+}
+
+/// The output is still that for the other agent: this one's objects would take its place at once, and hosts lose the
+/// guards against the other while that still applies them.
+fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
+    let (other, name) = match repo.settings.gitops? {
+        Agent::Flux => (Agent::Argocd, "Argo CD"),
+        Agent::Argocd => (Agent::Flux, "Flux"),
+    };
+    let directory = repo.settings.output.join(layout::agent_directory(other));
+    let file = directory.join(layout::KUSTOMIZATION);
+    let is_generated = repo.files.text(&file).is_some_and(|text| layout::is_ours(text.as_bytes()));
+    is_generated.then(|| {
+        Finding::error(format!("the output is for {name}, and may not be for another agent from one run to the next"))
+            .at(Place::File(Arc::from(Utf8Path::new(FILE))))
+            .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"))
+            .help(format!(
+                "first have {name} let go of the services, or it deletes them: docs/gitops.md says how, under \"Change \
+                 the agent\"; then remove `gitops`, generate, and let {name} apply the hosts, which bear the guards of \
+                 both agents then; at last set `gitops` anew"
+            ))
+    })
 }
 
 impl Repo<'_> {
