@@ -223,3 +223,14 @@ fn an_object_that_applies_all_from_above_the_repo_is_seen() {
         assert_eq!(said(&repo).contains("overlays included"), is_seen);
     }
 }
+
+#[test]
+fn an_object_that_applies_hosts_is_told_how_to_wait_for_services() {
+    let repo = of_flux(&flux("lab", "./inventory", ""));
+
+    assert_says(
+        &said(&repo),
+        &["write `path: ./overlays/hosts/declared/inventory` there", "`dependsOn: [{name: sipgen.services}]`"],
+    );
+    assert!(has_own(&repo, "flux", "sipgen.services"));
+}

@@ -159,6 +159,11 @@ struct NameOrServer {
 }
 
 impl Flux {
+    /// The name of the Kustomization that comes after all services.
+    pub fn after_services(&self) -> String {
+        format!("{}.services", self.name.as_str())
+    }
+
     /// Whether a source that a Kustomization names is the one that has this repo. What it leaves out is taken to be
     /// right; `namespace` is its own.
     pub fn is_source(&self, source: &FluxSourceRef, namespace: Option<&str>) -> bool {

@@ -87,7 +87,7 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
     write_kustomization(&mut files, &directory, &listed, &anchor(names.0, namespace, about));
     if agent == Agent::Flux {
         let about = "What depends on the Kustomization of this name comes after the services of all clusters.";
-        let anchor = anchor(&names.after_services(), namespace, about);
+        let anchor = anchor(&site.settings.flux.after_services(), namespace, about);
         let listed = BTreeSet::from([ANCHOR.to_owned()]);
         write_kustomization(&mut files, &directory.join(AFTER_SERVICES.1), &listed, &anchor);
     }
@@ -193,7 +193,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
     if agent == Agent::Flux {
         let services = all.iter().filter(|delivery| delivery.holds == Holds::Services);
         all.push(Delivery {
-            name: names.after_services(),
+            name: site.settings.flux.after_services(),
             after: services.map(|delivery| delivery.name.clone()).collect(),
             directory: layout::agent_directory(agent).join(AFTER_SERVICES.1),
             holds: Holds::AfterServices,

@@ -20,11 +20,6 @@ impl Names<'_> {
         self.name("crds", "dex", true)
     }
 
-    /// The object that comes after all services.
-    pub(super) fn after_services(self) -> String {
-        self.name("services", "", true)
-    }
-
     /// The object that applies a cluster's services. Namespaces have no dots, so no two clusters have one name.
     pub(super) fn services(self, cluster: &ClusterKey) -> String {
         self.of_cluster("services", cluster)

@@ -9,6 +9,7 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 
 use super::Repo;
+use super::aside::Aside;
 use crate::api::gitops::{
     APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Agent, Application, ApplicationSet, ApplicationSource, ApplicationSpec,
     DirectorySource, FLUX_GROUP, FLUX_KIND, FluxKustomization, Generator, GitDirectory, Named,
@@ -48,17 +49,6 @@ pub(super) struct Applied {
     pub(super) above: Utf8PathBuf,
     /// How the directory is read when it is no kustomization; none when it is not read then.
     pub(super) plain: Option<Plain>,
-}
-
-/// Why an object is not taken to apply this repo's files to the base cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aside {
-    /// Its source is another than the one that the setting names.
-    OtherSource(&'static str),
-    /// It applies to another cluster than the field or setting says ours is.
-    OtherCluster(&'static str),
-    /// It is suspended: it may apply them again, but does not now.
-    Suspended,
 }
 
 /// How an agent reads a directory that is no kustomization.

@@ -3,12 +3,14 @@
 //! * `listings`: kustomizations of the repo that list a directory of ours.
 //! * `components`: the kustomizations that include the components of hosts.
 //! * `applied`: the directories that objects of the repo tell Flux or Argo CD to apply.
+//! * `aside`: objects that only seem to do so.
 //! * `delivered`: those of them that have what sipgen writes, declared hosts aside.
 //! * `rendered_twice`: what is wrong when those reach hosts that sipgen's own output reaches too.
 //!
 //! One object must have one renderer: two that differ in labels take them from each other for ever.
 
 mod applied;
+mod aside;
 mod components;
 mod delivered;
 mod listings;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::applied::{Applied, Aside, Plain, takes};
+use super::applied::{Applied, Plain, takes};
+use super::aside::{self, Aside};
 use super::{Component, Repo, Wiring, delivered, shown};
 use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
@@ -43,8 +44,7 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
         let delivered = delivered::of(repo, applied, |directory| reached.kustomizations.contains(directory));
         if let Some(Aside::OtherSource(_) | Aside::OtherCluster(_)) = applied.aside {
             let reaches_any = !(of_root.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty());
-            findings
-                .extend((reaches_any || !delivered.is_empty()).then(|| reached.is_no_object_of_this_repo()).flatten());
+            findings.extend((reaches_any || !delivered.is_empty()).then(|| aside::somebody_elses(applied)).flatten());
             continue;
         }
         if let Some(finding) = reached.output(repo) {
@@ -324,36 +324,16 @@ impl<'a> Reached<'a> {
         .help("remove one of them; let it prune nothing before, as docs/gitops.md says")
     }
 
-    /// It applies directories that are here by their names, but from elsewhere or to elsewhere.
-    fn is_no_object_of_this_repo(&self) -> Option<Finding> {
-        let Applied { by, place, directory, aside, .. } = self.applied;
-        let here = shown(directory);
-        let (what, help) = match aside.as_ref()? {
-            Aside::OtherSource(setting) => (
-                format!("applies {here} of another source than the one in `{setting}`"),
-                format!("if it is this repo's {here}, name its source in `{setting}`: the same hosts are applied twice \
-                         otherwise"),
-            ),
-            Aside::OtherCluster(cluster) => (
-                format!("applies {here} to another cluster, by {cluster}"),
-                "sipgen's own objects apply the output to the base cluster; if that is the one which this object means, \
-                 say the same in both".to_owned(),
-            ),
-            Aside::Suspended => return None,
-        };
-        Some(Finding::warning(format!("{by} {what}: it is taken for somebody else's")).at(place.clone()).help(help))
-    }
-
     /// In component form: a directory below the kustomization that has the component.
     fn below_component(&self, repo: &Repo<'_>, root: usize, component: &Component, hosts: &[&Host]) -> Option<Finding> {
         if !component.included || self.kustomizations.contains(component.directory.as_path()) {
             return None;
         }
         let root = &repo.inventory.roots[&root];
-        Some(
-            self.unlabelled(hosts, &root.directory)
-                .help(format!("let it apply {}, which includes the component", shown(&component.directory))),
-        )
+        Some(self.unlabelled(hosts, &root.directory).help(
+            format!("let it apply {}, which includes the component", shown(&component.directory))
+                + &self.after_services(repo),
+        ))
     }
 
     /// In overlay form: a directory that renders hosts as they are.
@@ -392,7 +372,16 @@ impl<'a> Reached<'a> {
                 root.file
             )
         };
-        Some(self.unlabelled(hosts, &root.directory).help(help))
+        Some(self.unlabelled(hosts, &root.directory).help(help + &self.after_services(repo)))
+    }
+
+    /// How it is made to wait for the services, as an object of ours would.
+    fn after_services(&self, repo: &Repo<'_>) -> String {
+        if self.applied.agent != Agent::Flux || repo.settings.gitops != Some(Agent::Flux) {
+            return String::new();
+        }
+        let name = repo.settings.flux.after_services();
+        format!("; with `dependsOn: [{{name: {name}}}]` it waits for the services of clusters")
     }
 
     fn unlabelled(&self, hosts: &[&Host], root: &Utf8Path) -> Finding {
