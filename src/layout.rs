@@ -149,12 +149,16 @@ pub fn observed_directory(cluster: &ClusterKey) -> Utf8PathBuf {
     Utf8Path::new(HOSTS).join(OBSERVED).join(dotted(cluster))
 }
 
-/// How the names begin of the agents' objects that apply our objects with labels alone.
-const AGENTS_OBJECTS_OF_LABELS: [&str; 2] = ["sipgen.observed.", "sipgen.released"];
+/// Whether an agent's object, by its name, applies nothing but our objects with labels alone. `site` is how the names of
+/// this site's objects begin.
+pub fn is_agents_object_of_labels(name: &str, site: &str) -> bool {
+    let kind = name.strip_prefix(site).and_then(|rest| rest.strip_prefix('.'));
+    kind.is_some_and(|kind| kind == "released" || kind.starts_with("observed."))
+}
 
-/// Whether an agent's object, by its name, applies nothing but our objects with labels alone.
-pub fn is_agents_object_of_labels(name: &str) -> bool {
-    AGENTS_OBJECTS_OF_LABELS.iter().any(|start| name.starts_with(start))
+/// The directory of all observed hosts.
+pub fn all_observed() -> Utf8PathBuf {
+    Utf8Path::new(HOSTS).join(OBSERVED)
 }
 
 /// The directory of the observed hosts that are being given back.

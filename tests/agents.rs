@@ -119,6 +119,11 @@ fn everything_that_is_to_be_applied_is_applied_once() {
         let repo = of_everything(settings);
         let mut applied: Vec<String> = objects(&repo, agent).values().map(path).collect();
         applied.sort();
+        // Which applies nothing that anybody needs.
+        let is_after_services = applied.first().is_some_and(|path| path == "overlays/agents/flux/services");
+        assert_eq!(is_after_services, agent == "flux");
+        assert!(!is_after_services || repo.exists("overlays/agents/flux/services/kustomization.yaml"));
+        applied.retain(|path| path != "overlays/agents/flux/services");
         assert_eq!(
             applied,
             [
@@ -143,7 +148,8 @@ fn flux_applies_services_before_hosts_and_given_back_hosts_last() {
     assert!(after("sipgen.crds.dex").is_empty());
     assert_eq!(after("sipgen.services.tenant-a.edge"), ["sipgen.crds.dex"]);
     assert_eq!(after("sipgen.declared.sites.lab"), ["sipgen.services.tenant-a.edge"]);
-    assert_eq!(after("sipgen.released"), ["sipgen.declared.sites.lab", "sipgen.observed.tenant-b.live"]);
+    assert_eq!(after("sipgen.services"), ["sipgen.services.tenant-a.edge"]);
+    assert_eq!(after("sipgen.released"), ["sipgen.observed.tenant-b.live"], "the one that had the host");
     // What depends on an object that is not there waits for ever.
     for object in objects.values() {
         assert!(depends_on(object).iter().all(|name| objects.contains_key(name)), "{object:?}");
@@ -153,7 +159,7 @@ fn flux_applies_services_before_hosts_and_given_back_hosts_last() {
 #[test]
 fn only_services_are_deleted_with_their_object() {
     for (name, object) in objects(&of_everything(FLUX), "flux") {
-        let are_services = name.starts_with("sipgen.services.");
+        let are_services = name.starts_with("sipgen.services");
         assert_eq!(object["spec"]["prune"], Value::from(are_services), "{name}");
         assert!(object["spec"].get("deletionPolicy").is_none(), "{name}");
         assert!(object["spec"].get("targetNamespace").is_none(), "{name}");
@@ -234,8 +240,10 @@ fn with_the_last_cluster_its_objects_go_and_the_directory_stays_for_the_agent_to
 
         repo.generate(&["--allow-empty"]).expect(0);
 
-        let left: Vec<String> = objects(&repo, agent).into_keys().collect();
-        assert_eq!(left, ["sipgen.released"]);
+        let mut left = objects(&repo, agent);
+        // What the repo's own objects depend on is there as long as the directory.
+        assert_eq!(left.remove("sipgen.services").is_some(), agent == "flux");
+        assert_eq!(left.into_keys().collect::<Vec<_>>(), ["sipgen.released"]);
     }
 }
 
@@ -249,7 +257,7 @@ fn a_root_that_an_object_of_the_repo_applies_gets_none_of_ours() {
         repo.generate(&[]).expect(0);
 
         let names: Vec<String> = objects(&repo, "flux").into_keys().collect();
-        assert_eq!(names, ["sipgen.crds.dex", "sipgen.services.tenant-a.edge"], "{path}");
+        assert_eq!(names, ["sipgen.crds.dex", "sipgen.services", "sipgen.services.tenant-a.edge"], "{path}");
     }
 }
 
@@ -259,7 +267,7 @@ fn in_component_form_the_repo_itself_applies_its_hosts() {
 
     let names: Vec<String> = objects(&repo, "flux").into_keys().collect();
 
-    assert_eq!(names, ["sipgen.crds.dex", "sipgen.services.tenant-a.edge"]);
+    assert_eq!(names, ["sipgen.crds.dex", "sipgen.services", "sipgen.services.tenant-a.edge"]);
 }
 
 #[test]
@@ -285,8 +293,67 @@ fn names_are_short_enough_for_a_label_however_long_those_of_clusters_are() {
     repo.generate(&[]).expect(0);
 
     let names: BTreeSet<String> = objects(&repo, "flux").into_keys().collect();
-    assert_eq!(names.len(), 2);
+    assert_eq!(names.len(), 3);
     assert!(names.iter().all(|name| name.len() <= 63), "{names:?}");
+}
+
+/// Two sites may share a namespace of Flux, or an Argo CD.
+#[test]
+fn objects_of_sites_with_different_names_have_different_names() {
+    for (agent, settings) in [
+        ("flux", "gitops: flux\nflux: {name: north}\n"),
+        ("argocd", "gitops: argocd\nargocd: {repoURL: x, name: north}\n"),
+    ] {
+        let build = kustomize_build(of_everything(settings).path().join("overlays/agents").join(agent));
+        for object in documents(&build) {
+            let name = string(&object["metadata"]["name"]);
+            assert!(name == "north" || name.starts_with("north."), "{name}");
+            for dependency in depends_on(&object) {
+                assert!(dependency.starts_with("north."), "{name} {dependency}");
+            }
+        }
+    }
+}
+
+#[test]
+fn given_back_hosts_wait_for_those_only_who_had_them() {
+    let repo = Repo::of_hosts(4);
+    repo.remove("inventory/kustomization.yaml");
+    repo.write("sipgen.yaml", FLUX);
+    repo.want("tenant-a/giver", 2);
+    repo.want("tenant-b/keeper", 2);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo.want("tenant-a/giver", 1);
+    repo.generate(&[]).expect(0);
+
+    let objects = objects(&repo, "flux");
+
+    assert!(objects.contains_key("sipgen.observed.tenant-b.keeper"));
+    let after: Vec<String> = depends_on(&objects["sipgen.released"]).into_iter().collect();
+    assert_eq!(after, ["sipgen.observed.tenant-a.giver"]);
+}
+
+#[test]
+fn the_agent_is_not_changed_for_another_in_one_run() {
+    for (settings, other, agent) in [(FLUX, ARGOCD, "Flux"), (ARGOCD, FLUX, "Argo CD")] {
+        let repo = of_everything(settings);
+        repo.commit();
+        repo.write("sipgen.yaml", other);
+        assert_says(
+            &repo.refused(),
+            &[
+                &format!("the output is for {agent}, and may not be for another agent from one run to the next"),
+                "--> sipgen.yaml",
+                "then remove `gitops`, generate, and",
+            ],
+        );
+
+        repo.write("sipgen.yaml", "");
+        repo.generate(&[]).expect(0);
+        repo.write("sipgen.yaml", other);
+        repo.generate(&[]).expect(0);
+    }
 }
 
 fn flux_kustomization(path: &str, more: &str) -> String {
@@ -321,6 +388,9 @@ fn settings_of_agents_that_they_would_not_take_are_refused() {
         ("flux: {sourceRef: {name: A}}\n", &["flux.sourceRef.name: `A`"]),
         ("flux: {decryption: {provider: vault}}\n", &["flux.decryption.provider: unknown variant `vault`"]),
         ("flux: {path: ../x}\n", &["`flux.path: ../x` is not a directory inside the agent's source"]),
+        ("flux: {name: a.b}\n", &["flux.name: `a.b` is no name of at most 20 lowercase letters, digits and dashes"]),
+        ("argocd: {name: xxxxxxxxxxxxxxxxxxxxx}\n", &["argocd.name: `xxxxxxxxxxxxxxxxxxxxx` is no name of at most 20"]),
+        ("flux: {name: ''}\n", &["flux.name: `` is no name"]),
         ("gitops: argocd\n", &["`gitops: argocd` needs `argocd.repoURL`", "--> sipgen.yaml"]),
         (
             "argocd: {repoURL: \"https://u:not-a-secret@a.example/b\"}\n",

@@ -1,6 +1,7 @@
 //! What tells Flux and Argo CD which directories to apply: the part of it that decides which hosts they reach.
 
 use schemars::JsonSchema;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 /// The agent that applies what is in git.
@@ -65,17 +66,35 @@ pub struct FluxKustomizationSpec {
     /// The namespace that everything gets.
     #[serde(default)]
     pub target_namespace: Option<String>,
+    /// What every name gets in front.
+    #[serde(default)]
+    pub name_prefix: Option<String>,
+    /// What every name gets at its end.
+    #[serde(default)]
+    pub name_suffix: Option<String>,
     /// The source.
     #[serde(default)]
     pub source_ref: FluxSourceRef,
+    /// Whether nothing is applied for now.
+    #[serde(default)]
+    pub suspend: bool,
+    /// How another cluster is reached, to which it is applied.
+    #[serde(default)]
+    pub kube_config: Option<IgnoredAny>,
 }
 
-/// A source of Flux, by its name.
+/// A source of Flux, as a Kustomization names it.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct FluxSourceRef {
+    /// Its kind.
+    #[serde(default)]
+    pub kind: Option<String>,
     /// Its name.
     #[serde(default)]
     pub name: String,
+    /// Its namespace; that of the Kustomization without one.
+    #[serde(default)]
+    pub namespace: Option<String>,
 }
 
 /// An Application of Argo CD.
@@ -97,6 +116,20 @@ pub struct ApplicationSpec {
     /// Several sources.
     #[serde(default)]
     pub sources: Option<Vec<ApplicationSource>>,
+    /// The cluster that it is applied to.
+    #[serde(default)]
+    pub destination: ApplicationDestination,
+}
+
+/// A cluster, as an Application names it.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ApplicationDestination {
+    /// The address of its API server.
+    #[serde(default)]
+    pub server: Option<String>,
+    /// Its name.
+    #[serde(default)]
+    pub name: Option<String>,
 }
 
 /// A directory that an Application applies.
@@ -132,10 +165,17 @@ pub struct DirectorySource {
 
 /// What an Application adds to a kustomization.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct KustomizeSource {
     /// The namespace that everything gets.
     #[serde(default)]
     pub namespace: Option<String>,
+    /// What every name gets in front.
+    #[serde(default)]
+    pub name_prefix: Option<String>,
+    /// What every name gets at its end.
+    #[serde(default)]
+    pub name_suffix: Option<String>,
 }
 
 /// An ApplicationSet of Argo CD.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Settings;
 use crate::api::assignment;
 use crate::api::gitops::{Agent, FLUX_NAME, FLUX_NAMESPACE, TRACKING_ID};
 use crate::api::host::{self, Metadata};
@@ -16,12 +17,14 @@ const MERGED_BY_ARGOCD: &str = "ClientSideApplyMigration=false";
 
 /// Who applies a live host in full, in words; none where nothing says that an agent does, or only one that the repo
 /// does not use. What our own objects with labels alone leave on a host does not count.
-pub(super) fn applied_in_full(key: &HostKey, live: &Metadata, used: Option<Agent>) -> Option<String> {
-    let agents = [Agent::Flux, Agent::Argocd].into_iter().filter(|agent| used.is_none_or(|used| used == *agent));
-    agents.into_iter().find_map(|agent| by_agent(key, live, agent))
+pub(super) fn applied_in_full(key: &HostKey, live: &Metadata, settings: &Settings) -> Option<String> {
+    let agents = [(Agent::Flux, &settings.flux.name), (Agent::Argocd, &settings.argocd.name)];
+    let used = agents.into_iter().filter(|(agent, _)| settings.gitops.is_none_or(|used| used == *agent));
+    used.into_iter().find_map(|(agent, site)| by_agent(key, live, agent, site.as_str()))
 }
 
-fn by_agent(key: &HostKey, live: &Metadata, agent: Agent) -> Option<String> {
+/// `site` is how the names of this site's objects begin.
+fn by_agent(key: &HostKey, live: &Metadata, agent: Agent, site: &str) -> Option<String> {
     let empty = BTreeMap::new();
     let annotations = live.annotations.as_ref().unwrap_or(&empty);
     let (by, words) = match agent {
@@ -32,7 +35,7 @@ fn by_agent(key: &HostKey, live: &Metadata, agent: Agent) -> Option<String> {
         return Some(words);
     }
     let by = by?;
-    (!layout::is_agents_object_of_labels(by) && !is_labels_alone(live, annotations, agent)).then_some(words)
+    (!layout::is_agents_object_of_labels(by, site) && !is_labels_alone(live, annotations, agent)).then_some(words)
 }
 
 /// The name of the Kustomization that applied a host last, and how to speak of it.

@@ -7,12 +7,18 @@ use camino::Utf8PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::gitops::{ApplicationDestination, FluxSourceRef};
 use crate::api::names::{Namespace, ObjectName};
+
+/// The address by which a cluster's own agents reach its API server, and the name that Argo CD has for it.
+const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "in-cluster");
 
 /// What the Flux Kustomizations say, that sipgen writes for `gitops: flux`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Flux {
+    /// How their names begin; by default `sipgen`. No two sites may have the same in one namespace.
+    pub name: SiteName,
     /// The namespace that they are in.
     pub namespace: Namespace,
     /// The source that has this repo.
@@ -62,6 +68,18 @@ pub enum SourceKind {
     ExternalArtifact,
 }
 
+impl SourceKind {
+    /// The kind as Flux writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GitRepository => "GitRepository",
+            Self::OciRepository => "OCIRepository",
+            Self::Bucket => "Bucket",
+            Self::ExternalArtifact => "ExternalArtifact",
+        }
+    }
+}
+
 /// How Flux decrypts Secrets in git.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -96,6 +114,8 @@ pub struct SecretRef {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Argocd {
+    /// How their names begin; by default `sipgen`. No two sites may have the same in one Argo CD.
+    pub name: SiteName,
     /// The namespace that they are in.
     pub namespace: Namespace,
     /// Their project.
@@ -138,6 +158,44 @@ struct NameOrServer {
     name: Option<Word>,
 }
 
+impl Flux {
+    /// The name of the Kustomization that comes after all services.
+    pub fn after_services(&self) -> String {
+        format!("{}.services", self.name.as_str())
+    }
+
+    /// Whether a source that a Kustomization names is the one that has this repo. What it leaves out is taken to be
+    /// right; `namespace` is its own.
+    pub fn is_source(&self, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
+        let is_kind = source.kind.as_ref().is_none_or(|kind| kind == self.source_ref.kind.as_str());
+        let own = self.source_ref.namespace.as_ref().unwrap_or(&self.namespace).as_str();
+        let is_there = source.namespace.as_deref().or(namespace).is_none_or(|namespace| namespace == own);
+        is_kind && is_there && source.name == self.source_ref.name.as_str()
+    }
+}
+
+impl Destination {
+    /// Whether an Application is for this cluster. One that does not say, or by a parameter, is taken to be.
+    pub fn is(&self, other: &ApplicationDestination) -> bool {
+        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let server = |text: String| text.trim_end_matches('/').to_owned();
+        let plain = |server: Option<String>, name: Option<String>| match (server, name) {
+            (None, Some(name)) if name == IN_CLUSTER.1 => (Some(IN_CLUSTER.0.to_owned()), None),
+            other => other,
+        };
+        let (there, by_name) = plain(said(&other.server).map(server), said(&other.name));
+        let (own, own_name) = match self {
+            Self::Server { server: own } => plain(Some(server(own.0.clone())), None),
+            Self::Name { name } => plain(None, Some(name.0.clone())),
+        };
+        let is_parameter = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("{{"));
+        if (there.is_none() && by_name.is_none()) || is_parameter(&there) || is_parameter(&by_name) {
+            return true;
+        }
+        there == own && by_name == own_name
+    }
+}
+
 impl TryFrom<NameOrServer> for Destination {
     type Error = &'static str;
 
@@ -173,6 +231,7 @@ pub enum Form {
 impl Default for Flux {
     fn default() -> Self {
         Self {
+            name: named("sipgen"),
             namespace: named("flux-system"),
             source_ref: SourceRef::default(),
             path: Utf8PathBuf::new(),
@@ -195,12 +254,13 @@ impl Default for SourceRef {
 impl Default for Argocd {
     fn default() -> Self {
         Self {
+            name: named("sipgen"),
             namespace: named("argocd"),
             project: named("default"),
             repo_url: None,
             target_revision: Word("HEAD".to_owned()),
             path: Utf8PathBuf::new(),
-            destination: Destination::Server { server: Word("https://kubernetes.default.svc".to_owned()) },
+            destination: Destination::Server { server: Word(IN_CLUSTER.0.to_owned()) },
         }
     }
 }
@@ -209,6 +269,43 @@ impl Default for Argocd {
 #[expect(clippy::unwrap_used, reason = "only for literals, which a test reads")]
 fn named<T: FromStr<Err: fmt::Debug>>(name: &'static str) -> T {
     name.parse().unwrap()
+}
+
+/// How the names of a site's objects begin: one part of a name, short enough that what follows can still be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+pub struct SiteName(Namespace);
+
+impl SiteName {
+    const LONGEST: usize = 20;
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl TryFrom<String> for SiteName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl FromStr for SiteName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(label) if text.len() <= Self::LONGEST => Ok(Self(label)),
+            _ => Err(format!(
+                "`{}` is no name of at most {} lowercase letters, digits and dashes",
+                text.escape_debug(),
+                Self::LONGEST
+            )),
+        }
+    }
 }
 
 /// A span of time as Flux writes it: `10m`, `1h30m`, `500ms`.

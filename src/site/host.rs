@@ -216,7 +216,7 @@ impl Descriptions {
             annotations.get(assignment::GIVEN_BACK).map(|value| GivenBack::from_value(value))
         });
         let applied_in_full_by = match (&manifest, &live) {
-            (None, Some(live)) => appliers::applied_in_full(&key, &live.host.metadata, settings.gitops),
+            (None, Some(live)) => appliers::applied_in_full(&key, &live.host.metadata, settings),
             _ => None,
         };
         let status = [&live, &manifest].into_iter().flatten().find_map(|document| document.host.status.as_ref());

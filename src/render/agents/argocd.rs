@@ -52,7 +52,7 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
 fn wave(holds: Holds) -> i32 {
     match holds {
         Holds::Definitions => 0,
-        Holds::Services => 1,
+        Holds::Services | Holds::AfterServices => 1,
         Holds::Declared | Holds::Observed => 2,
         Holds::Released => 3,
     }
@@ -62,7 +62,7 @@ fn sync_options(holds: Holds) -> Vec<&'static str> {
     match holds {
         Holds::Definitions => KEEP.to_vec(),
         // A pod of the old ReplicaSet may start once more, and needs the old ConfigMap.
-        Holds::Services => vec!["PruneLast=true"],
+        Holds::Services | Holds::AfterServices => vec!["PruneLast=true"],
         Holds::Declared => [&["RespectIgnoreDifferences=true"], KEEP.as_slice()].concat(),
         Holds::Observed | Holds::Released => [MERGE.as_slice(), &KEEP].concat(),
     }

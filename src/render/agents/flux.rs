@@ -41,11 +41,11 @@ pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String 
         timeout: flux.timeout.as_ref(),
         source_ref: &flux.source_ref,
         path: format!("./{}", in_source(&flux.path, &settings.output, delivery)),
-        prune: delivery.holds == Holds::Services,
+        prune: matches!(delivery.holds, Holds::Services | Holds::AfterServices),
         wait: match delivery.holds {
             Holds::Definitions => true,
             Holds::Services => flux.wait,
-            Holds::Declared | Holds::Observed | Holds::Released => false,
+            Holds::AfterServices | Holds::Declared | Holds::Observed | Holds::Released => false,
         },
         decryption: flux.decryption.as_ref(),
         service_account_name: flux.service_account_name.as_ref().map(ToString::to_string),

@@ -5,17 +5,16 @@
 //! What can go wrong here switches machines off, so for both agents:
 //!
 //! * Only services are ever deleted with the object that applied them; hosts and definitions never.
-//! * A root of declared hosts that an object of the repo's own applies gets none of ours: two would fight over it.
-//! * Names are at most 63 characters long: agents label what they apply with them.
+//! * What an object of the repo's own applies gets none of ours: two would fight over it.
 
 mod argocd;
 mod flux;
+mod names;
 
 use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::Tree;
 use super::block::block_of;
@@ -25,6 +24,8 @@ use crate::layout::{self, header};
 use crate::plan::Plan;
 use crate::site::gitops::Form;
 use crate::site::{ServiceKind, Site, settings};
+
+use names::Names;
 
 /// A directory of the output that an agent applies.
 struct Delivery {
@@ -46,6 +47,8 @@ enum Holds {
     Definitions,
     /// A cluster's services.
     Services,
+    /// Nothing but an object that says so: what depends on it comes after all services.
+    AfterServices,
     /// Hosts as the repo declares them, with their labels.
     Declared,
     /// Labels of hosts that somebody else makes.
@@ -57,16 +60,20 @@ enum Holds {
 /// The file of the object that is always there.
 const ANCHOR: &str = "about.yaml";
 
-/// The longest value of a label.
-const LONGEST_NAME: usize = 63;
+/// The file of the Kustomization that comes after all services, and the directory that it applies.
+const AFTER_SERVICES: (&str, &str) = ("services.yaml", "services");
 
 /// The files of the agent that the settings name; `tree` is what is rendered already.
 pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
     let mut files = Tree::new();
     let Some(agent) = site.settings.gitops else { return files };
     let directory = layout::agent_directory(agent);
+    let (names, namespace) = match agent {
+        Agent::Flux => (Names(site.settings.flux.name.as_str()), &site.settings.flux.namespace),
+        Agent::Argocd => (Names(site.settings.argocd.name.as_str()), &site.settings.argocd.namespace),
+    };
     let mut listed = BTreeSet::new();
-    for delivery in deliveries(site, plan, tree) {
+    for delivery in deliveries(site, plan, tree, agent, names) {
         let object = match agent {
             Agent::Flux => flux::kustomization(&delivery, &site.settings),
             Agent::Argocd => argocd::application(&delivery, &site.settings),
@@ -75,24 +82,31 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
         file.push_str(&object);
         listed.insert(delivery.file);
     }
-    let anchor = match agent {
-        Agent::Flux => anchor(&site.settings.flux.namespace),
-        Agent::Argocd => anchor(&site.settings.argocd.namespace),
-    };
-    files.insert(directory.join(ANCHOR), header(settings::FILE) + &anchor);
+    let about = "What sipgen tells this agent to apply. This object is here even when that is nothing.";
     listed.insert(ANCHOR.to_owned());
+    write_kustomization(&mut files, &directory, &listed, &anchor(names.0, namespace, about));
+    if agent == Agent::Flux {
+        let about = "What depends on the Kustomization of this name comes after the services of all clusters.";
+        let anchor = anchor(&site.settings.flux.after_services(), namespace, about);
+        let listed = BTreeSet::from([ANCHOR.to_owned()]);
+        write_kustomization(&mut files, &directory.join(AFTER_SERVICES.1), &listed, &anchor);
+    }
+    files
+}
+
+/// A kustomization of some files, of which it has the one with the object that is always there.
+fn write_kustomization(files: &mut Tree, directory: &Utf8Path, listed: &BTreeSet<String>, anchor: &str) {
+    files.insert(directory.join(ANCHOR), header(settings::FILE) + anchor);
     let mut text = header(settings::FILE) + super::hosts::KUSTOMIZATION_HEAD + "resources:\n";
     listed.iter().for_each(|file| super::hosts::write_item(&mut text, "", file));
     files.insert(directory.join(layout::KUSTOMIZATION), text);
-    files
 }
 
 /// An object that is always there. Without it the directory would vanish with the last cluster, and the agent that
 /// applies it would find nothing to compare with and leave that cluster's services running.
-fn anchor(namespace: &Namespace) -> String {
-    let metadata = json!({ "name": "sipgen", "namespace": namespace });
-    let data =
-        json!({ "about": "What sipgen tells this agent to apply. This object is here even when that is nothing." });
+fn anchor(name: &str, namespace: &Namespace, about: &str) -> String {
+    let metadata = json!({ "name": name, "namespace": namespace });
+    let data = json!({ "about": about });
     format!("---\napiVersion: v1\nkind: ConfigMap{}\n", block_of(json!({ "data": data, "metadata": metadata })))
 }
 
@@ -108,17 +122,20 @@ fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8P
 }
 
 /// Everything that is to be applied, in the order in which that is done.
-fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
+fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<'_>) -> Vec<Delivery> {
     let kept = plan.frozen.iter().filter_map(|cluster| site.state.files.get(cluster)).flatten();
     let present: BTreeSet<&Utf8Path> = tree.keys().chain(kept).map(Utf8PathBuf::as_path).collect();
-    let is_built = |directory: &Utf8Path| present.contains(directory.join(layout::KUSTOMIZATION).as_path());
+    let is_ours = |directory: &Utf8Path| {
+        let is_built = present.contains(directory.join(layout::KUSTOMIZATION).as_path());
+        is_built && !site.wiring.delivered.has(directory)
+    };
     let mut all = Vec::new();
 
     let definitions = definitions_directory();
-    let has_definitions = is_built(&definitions);
+    let has_definitions = is_ours(&definitions);
     if has_definitions {
         all.push(Delivery {
-            name: definitions_name(),
+            name: names.definitions(),
             directory: definitions,
             holds: Holds::Definitions,
             after: Vec::new(),
@@ -131,12 +148,12 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
         let services = layout::cluster_directory(cluster);
         let observed = layout::observed_directory(cluster);
         let mut before = Vec::new();
-        let services_name = name_of_cluster("services", cluster);
-        if is_built(&services) {
+        let services_name = names.services(cluster);
+        if is_ours(&services) {
             let auth = services.join(ServiceKind::Auth.component());
             let has_auth = present.range(auth.as_path()..).next();
             let has_auth = has_auth.is_some_and(|file| file.as_str().starts_with(auth.as_str()));
-            let after = if has_auth && has_definitions { vec![definitions_name()] } else { Vec::new() };
+            let after = if has_auth && has_definitions { vec![names.definitions()] } else { Vec::new() };
             before.push(services_name.clone());
             all.push(Delivery {
                 name: services_name,
@@ -146,9 +163,9 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
                 file: file.clone(),
             });
         }
-        if is_built(&observed) {
+        if is_ours(&observed) {
             all.push(Delivery {
-                name: name_of_cluster("observed", cluster),
+                name: names.observed(cluster),
                 directory: observed,
                 holds: Holds::Observed,
                 after: before,
@@ -164,24 +181,39 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
         let has_hosts_there =
             |cluster: &&&ClusterKey| present.contains(directory.join(layout::patch_file(cluster)).as_path());
         let with_services = clusters.iter().filter(has_hosts_there);
-        let with_services = with_services.filter(|cluster| is_built(&layout::cluster_directory(cluster)));
+        let with_services = with_services.filter(|cluster| is_ours(&layout::cluster_directory(cluster)));
         all.push(Delivery {
-            name: name_of_root(&root.directory),
-            after: with_services.map(|cluster| name_of_cluster("services", cluster)).collect(),
+            name: names.declared(&root.directory),
+            after: with_services.map(|cluster| names.services(cluster)).collect(),
             directory,
             holds: Holds::Declared,
             file: "hosts.yaml".to_owned(),
         });
     }
-    let released = layout::released_directory();
-    if is_built(&released) {
-        let hosts = all.iter().filter(|delivery| matches!(delivery.holds, Holds::Declared | Holds::Observed));
-        let after = hosts.map(|delivery| delivery.name.clone()).collect();
+    if agent == Agent::Flux {
+        let services = all.iter().filter(|delivery| delivery.holds == Holds::Services);
         all.push(Delivery {
-            name: name("released", "", true),
+            name: site.settings.flux.after_services(),
+            after: services.map(|delivery| delivery.name.clone()).collect(),
+            directory: layout::agent_directory(agent).join(AFTER_SERVICES.1),
+            holds: Holds::AfterServices,
+            file: AFTER_SERVICES.0.to_owned(),
+        });
+    }
+    let released = layout::released_directory();
+    if is_ours(&released) {
+        // An object that still had the hosts would put their labels back on.
+        let gives_back = |cluster: &ClusterKey| {
+            let mut givers = plan.released.values().map(|release| release.by.as_ref());
+            givers.any(|by| by.is_none_or(|by| by == cluster))
+        };
+        let giving = clusters.iter().filter(|cluster| gives_back(cluster));
+        let giving = giving.filter(|cluster| is_ours(&layout::observed_directory(cluster)));
+        all.push(Delivery {
+            name: names.released(),
+            after: giving.map(|cluster| names.observed(cluster)).collect(),
             directory: released,
             holds: Holds::Released,
-            after,
             file: "released.yaml".to_owned(),
         });
     }
@@ -191,78 +223,4 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree) -> Vec<Delivery> {
 
 fn definitions_directory() -> Utf8PathBuf {
     Utf8Path::new(layout::CRDS).join("dex")
-}
-
-fn definitions_name() -> String {
-    name("crds", "dex", true)
-}
-
-/// The name of an object that is of a cluster. Namespaces have no dots, so no two clusters have one name.
-fn name_of_cluster(kind: &str, cluster: &ClusterKey) -> String {
-    name(kind, &format!("{}.{}", cluster.namespace, cluster.name), true)
-}
-
-/// The name of the object that applies the overlay over a directory.
-fn name_of_root(directory: &Utf8Path) -> String {
-    let is_plain = directory.iter().all(is_dns_label);
-    let parts: Vec<&str> = directory.iter().collect();
-    name("declared", &parts.join(if is_plain { "." } else { "/" }), is_plain)
-}
-
-/// The name of an object: `sipgen`, what it is of, and the rest. A rest that is no name, or too long, is made one, and
-/// a hash tells it from others.
-fn name(kind: &str, rest: &str, is_plain: bool) -> String {
-    let parts: Vec<&str> = ["sipgen", kind, rest].into_iter().filter(|part| !part.is_empty()).collect();
-    let whole = parts.join(".");
-    if is_plain && whole.len() <= LONGEST_NAME {
-        return whole;
-    }
-    let digest = Sha256::digest(whole.as_bytes());
-    let hash: String = digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
-    let lowercase = whole.to_ascii_lowercase();
-    let labels = lowercase.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-');
-    let labels: Vec<&str> = labels.map(|label| label.trim_matches('-')).filter(|label| !label.is_empty()).collect();
-    let short: String = labels.join(".").chars().take(LONGEST_NAME - hash.len() - 1).collect();
-    format!("{}-{hash}", short.trim_end_matches(['-', '.']))
-}
-
-fn is_dns_label(text: &str) -> bool {
-    let is_dns = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    !text.is_empty() && text.chars().all(is_dns) && !text.starts_with('-') && !text.ends_with('-')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cluster(key: &str) -> String {
-        name_of_cluster("services", &key.parse().unwrap())
-    }
-
-    #[test]
-    fn an_object_is_named_after_what_it_applies() {
-        assert_eq!(cluster("tenant-a/edge"), "sipgen.services.tenant-a.edge");
-        assert_eq!(name_of_root("sites/lab".into()), "sipgen.declared.sites.lab");
-        assert_eq!(name_of_root("".into()), "sipgen.declared");
-        assert_eq!(name("released", "", true), "sipgen.released");
-    }
-
-    #[test]
-    fn no_two_names_are_alike_and_all_are_names() {
-        let part = "x".repeat(63);
-        let clusters = ["a-b/c", "a/b-c", "a/b.c"].map(str::to_owned).into_iter().chain([
-            format!("{part}/{part}.{part}.{part}.y"),
-            format!("{part}/{part}.{part}.{part}.z"),
-            format!("{part}/y"),
-        ]);
-        let roots =
-            ["a-b/c", "a/b-c", "a/b.c", "a/b/c", "a.b/c", "A/b/c", "Sites/Lab 1", "sites/lab_1", "сайт", "_", ""];
-        let names: Vec<String> =
-            clusters.map(|key| cluster(&key)).chain(roots.map(|root| name_of_root(root.into()))).collect();
-
-        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 6 + roots.len(), "{names:?}");
-        for name in names {
-            assert!(name.len() <= LONGEST_NAME && name.split('.').all(is_dns_label), "{name}");
-        }
-    }
 }

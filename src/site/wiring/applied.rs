@@ -1,7 +1,7 @@
 //! The directories that objects of the repo tell Flux or Argo CD to apply.
 //!
-//! An object may be about another repo. One whose directory is here, with hosts in it, is about this one. Only every repo
-//! has a root: there the source decides, which the settings name.
+//! An object may be about another repo or another cluster, whose directories have the names that ours have: the settings
+//! name the source and the cluster that are ours.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,12 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 
 use super::Repo;
+use super::aside::Aside;
 use crate::api::gitops::{
     APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Agent, Application, ApplicationSet, ApplicationSource, ApplicationSpec,
     DirectorySource, FLUX_GROUP, FLUX_KIND, FluxKustomization, Generator, GitDirectory, Named,
 };
+use crate::site::gitops::SourceRef;
 use crate::source::{Document, Origin, Place};
 
 /// An object of the repo that tells an agent what to apply.
@@ -35,10 +37,16 @@ pub(super) struct Applied {
     pub(super) by: String,
     /// Where it says so.
     pub(super) place: Place,
+    /// Why it is not taken to apply this repo's files to the base cluster.
+    pub(super) aside: Option<Aside>,
     /// Where it gives a namespace to all that it applies, and which.
     pub(super) namespace: Option<(String, Place)>,
+    /// Where it changes the names of all that it applies, and the field that does.
+    pub(super) renamed: Option<(&'static str, Place)>,
     /// The directory, relative to the repo's root.
     pub(super) directory: Utf8PathBuf,
+    /// The way to the repo from the directory that it names, when this is above the repo.
+    pub(super) above: Utf8PathBuf,
     /// How the directory is read when it is no kustomization; none when it is not read then.
     pub(super) plain: Option<Plain>,
 }
@@ -99,19 +107,43 @@ fn named(kind: &str, metadata: &Named) -> String {
 }
 
 fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Option<Applied> {
-    let directory = in_repo(&object.spec.path.unwrap_or_default(), &repo.settings.flux.path)?;
-    if directory.as_str().is_empty() && object.spec.source_ref.name != repo.settings.flux.source_ref.name.as_str() {
+    let flux = &repo.settings.flux;
+    let FluxKustomization { metadata, spec } = object;
+    let (directory, above) = in_repo(&spec.path.unwrap_or_default(), &flux.path)?;
+    let is_ours = flux.is_source(&spec.source_ref, metadata.namespace.as_deref());
+    // Nobody has to name the source before sipgen writes Kustomizations. Every repo has a root, though.
+    let is_unsaid = repo.settings.gitops != Some(Agent::Flux) && flux.source_ref == SourceRef::default();
+    let aside = if is_root(&directory) && !is_ours {
         return None;
-    }
-    let namespace = object.spec.target_namespace.filter(|namespace| !namespace.is_empty());
+    } else if !is_ours && !is_unsaid {
+        Some(Aside::OtherSource("flux.sourceRef"))
+    } else if spec.kube_config.is_some() {
+        Some(Aside::OtherCluster("its `kubeConfig`"))
+    } else {
+        spec.suspend.then_some(Aside::Suspended)
+    };
+    let namespace = spec.target_namespace.filter(|namespace| !namespace.is_empty());
+    let renamed = changed_names("namePrefix", &spec.name_prefix).or(changed_names("nameSuffix", &spec.name_suffix));
     Some(Applied {
         agent: Agent::Flux,
-        by: named("Flux Kustomization", &object.metadata),
+        by: named("Flux Kustomization", &metadata),
         place: origin.at(["spec", "path"]),
+        aside,
         namespace: namespace.map(|namespace| (namespace, origin.at(["spec", "targetNamespace"]))),
+        renamed: renamed.map(|field| (field, origin.at(["spec", field]))),
         directory,
+        above,
         plain: Some(Plain::Autodetect),
     })
+}
+
+/// The field, if it changes names.
+fn changed_names(field: &'static str, value: &Option<String>) -> Option<&'static str> {
+    value.as_ref().is_some_and(|value| !value.is_empty()).then_some(field)
+}
+
+fn is_root(directory: &Utf8Path) -> bool {
+    directory.as_str().is_empty()
 }
 
 fn by_argocd(
@@ -122,6 +154,7 @@ fn by_argocd(
     spec: &ApplicationSpec,
     directories: &[Utf8PathBuf],
 ) -> Vec<Applied> {
+    let argocd = &repo.settings.argocd;
     let one = spec.source.iter().map(|source| (None, source));
     let several = spec.sources.iter().flatten().enumerate().map(|(index, source)| (Some(index), source));
     let mut applied = Vec::new();
@@ -135,23 +168,39 @@ fn by_argocd(
             steps.extend(fields.iter().map(|key| (*key).into()));
             origin.at(steps)
         };
+        let is_url = argocd.repo_url.as_ref().map(|url| url.is(&source.repo_url) || source.repo_url.contains("{{"));
+        let aside = if is_url == Some(false) {
+            Some(Aside::OtherSource("argocd.repoURL"))
+        } else {
+            (!argocd.destination.is(&spec.destination)).then_some(Aside::OtherCluster("`argocd.destination`"))
+        };
         for path in paths(source, directories) {
-            let Some(directory) = in_repo(&path, &repo.settings.argocd.path) else { continue };
-            let is_here = || repo.settings.argocd.repo_url.as_ref().is_some_and(|url| url.is(&source.repo_url));
-            if directory.as_str().is_empty() && !is_here() {
+            let Some((directory, above)) = in_repo(&path, &argocd.path) else { continue };
+            if is_root(&directory) && is_url != Some(true) {
                 continue;
             }
-            let namespace = source.kustomize.as_ref().and_then(|kustomize| kustomize.namespace.clone());
+            // Argo CD reads no deeper than it is told to.
+            let recurses = source.directory.as_ref().is_some_and(|directory| directory.recurse);
+            if !is_root(&above) && !recurses {
+                continue;
+            }
+            let kustomize = source.kustomize.clone().unwrap_or_default();
+            let renamed = changed_names("namePrefix", &kustomize.name_prefix)
+                .or(changed_names("nameSuffix", &kustomize.name_suffix));
             // A Helm chart is somebody else's to render.
             let is_chart = repo.files.kind(&directory.join("Chart.yaml")).is_some();
             applied.push(Applied {
                 agent: Agent::Argocd,
                 by: format!("Argo CD's {by}"),
                 place: place(&["path"]),
-                namespace: namespace
+                aside,
+                namespace: kustomize
+                    .namespace
                     .filter(|namespace| !namespace.is_empty())
                     .map(|namespace| (namespace, place(&["kustomize", "namespace"]))),
+                renamed: renamed.map(|field| (field, place(&["kustomize", field]))),
                 directory,
+                above,
                 plain: (!is_chart).then(|| Plain::Files(source.directory.clone().unwrap_or_default())),
             });
         }
@@ -216,8 +265,9 @@ pub(super) fn takes(source: &DirectorySource, file: &Utf8Path) -> bool {
     (source.recurse || !is_below) && include.is_none_or(matches) && !exclude.is_some_and(matches)
 }
 
-/// A path in an agent's source as one in the repo, which lies at `prefix` there; none where it leads elsewhere.
-fn in_repo(path: &str, prefix: &Utf8Path) -> Option<Utf8PathBuf> {
+/// A path in an agent's source as one in the repo, which lies at `prefix` there, and for a path above the repo the way
+/// from it to the repo's root, which it has with everything else; none where it leads elsewhere.
+fn in_repo(path: &str, prefix: &Utf8Path) -> Option<(Utf8PathBuf, Utf8PathBuf)> {
     let mut plain = Utf8PathBuf::new();
     for component in Utf8Path::new(path).components() {
         match component {
@@ -226,8 +276,10 @@ fn in_repo(path: &str, prefix: &Utf8Path) -> Option<Utf8PathBuf> {
             Utf8Component::CurDir | Utf8Component::RootDir | Utf8Component::Prefix(_) => {}
         }
     }
-    // What is above the repo has files that sipgen does not know.
-    plain.strip_prefix(prefix).ok().map(Utf8Path::to_owned)
+    match plain.strip_prefix(prefix) {
+        Ok(directory) => Some((directory.to_owned(), Utf8PathBuf::new())),
+        Err(_) => prefix.strip_prefix(&plain).ok().map(|above| (Utf8PathBuf::new(), above.to_owned())),
+    }
 }
 
 fn plain_path(path: &str) -> String {
@@ -251,7 +303,11 @@ mod tests {
             ("other/sites", "fleet", None),
             ("../x", "", None),
         ] {
-            assert_eq!(in_repo(path, prefix.into()).as_deref(), directory.map(Utf8Path::new), "{path}");
+            let found = in_repo(path, prefix.into());
+            assert_eq!(found, directory.map(|directory| (directory.into(), "".into())), "{path}");
+        }
+        for (path, above) in [("./", "fleet/base"), ("fleet", "base"), ("", "fleet/base")] {
+            assert_eq!(in_repo(path, "fleet/base".into()), Some(("".into(), above.into())), "{path}");
         }
     }
 

@@ -3,30 +3,37 @@
 //! * `listings`: kustomizations of the repo that list a directory of ours.
 //! * `components`: the kustomizations that include the components of hosts.
 //! * `applied`: the directories that objects of the repo tell Flux or Argo CD to apply.
+//! * `aside`: objects that only seem to do so.
+//! * `delivered`: those of them that have what sipgen writes, declared hosts aside.
 //! * `rendered_twice`: what is wrong when those reach hosts that sipgen's own output reaches too.
 //!
 //! One object must have one renderer: two that differ in labels take them from each other for ever.
 
 mod applied;
+mod aside;
 mod components;
+mod delivered;
 mod listings;
 mod rendered_twice;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::builds::Builds;
 use super::gitops::Form;
 use super::inventory::Inventory;
-use super::settings::Settings;
+use super::settings::{FILE, Settings};
+use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
 use crate::finding::Finding;
 use crate::layout;
-use crate::source::{Files, Origin};
+use crate::source::{Files, Origin, Place};
 
 pub(super) use applied::AgentObject;
 pub use components::Component;
+pub use delivered::Delivered;
 
 /// How the output is wired into the repo.
 #[derive(Debug, Default)]
@@ -34,6 +41,8 @@ pub struct Wiring {
     /// The roots that objects of the repo's own make the chosen agent apply, with labels or still without: no object
     /// of ours is to apply them, too.
     pub applied: BTreeSet<usize>,
+    /// The other directories of the output that they make it apply.
+    pub delivered: Delivered,
     /// Where each root's hosts are patched, when that is done by components.
     pub components: BTreeMap<usize, Component>,
 }
@@ -68,10 +77,31 @@ pub(super) fn wire(
             findings.extend(found);
         }
     }
-    let (applied, found) = rendered_twice::check(&repo, &wiring.components, &applied::directories(&repo, objects));
-    wiring.applied = applied;
-    findings.extend(found);
+    findings.extend(changed_agent(&repo));
+    findings.extend(rendered_twice::check(&repo, &mut wiring, &applied::directories(&repo, objects)));
     (wiring, findings)
+}
+
+/// The output is still that for the other agent: this one's objects would take its place at once, and hosts lose the
+/// guards against the other while that still applies them.
+fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
+    let (other, name) = match repo.settings.gitops? {
+        Agent::Flux => (Agent::Argocd, "Argo CD"),
+        Agent::Argocd => (Agent::Flux, "Flux"),
+    };
+    let directory = repo.settings.output.join(layout::agent_directory(other));
+    let file = directory.join(layout::KUSTOMIZATION);
+    let is_generated = repo.files.text(&file).is_some_and(|text| layout::is_ours(text.as_bytes()));
+    is_generated.then(|| {
+        Finding::error(format!("the output is for {name}, and may not be for another agent from one run to the next"))
+            .at(Place::File(Arc::from(Utf8Path::new(FILE))))
+            .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"))
+            .help(format!(
+                "first have {name} let go of the services, or it deletes them: docs/gitops.md says how, under \"Change \
+                 the agent\"; then remove `gitops`, generate, and let {name} apply the hosts, which bear the guards of \
+                 both agents then; at last set `gitops` anew"
+            ))
+    })
 }
 
 impl Repo<'_> {

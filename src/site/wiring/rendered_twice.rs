@@ -6,7 +6,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::applied::{Applied, Plain, takes};
-use super::{Component, Repo, shown};
+use super::aside::{self, Aside};
+use super::{Component, Repo, Wiring, delivered, shown};
 use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
 use crate::finding::{Finding, counted};
@@ -32,19 +33,19 @@ struct Reached<'a> {
     overlays: BTreeSet<usize>,
 }
 
-/// The roots that objects of the repo make the chosen agent apply, and what is wrong with what they apply.
-pub(super) fn check(
-    repo: &Repo<'_>,
-    components: &BTreeMap<usize, Component>,
-    applied: &[Applied],
-) -> (BTreeSet<usize>, Vec<Finding>) {
-    let (mut roots, mut findings) = (BTreeSet::new(), Vec::new());
+/// What is wrong with what objects of the repo apply. Which of it the chosen agent applies already is noted in `wiring`.
+pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut renderers: BTreeMap<&HostKey, &Applied> = BTreeMap::new();
     let overlays = Overlays::of(repo);
     for applied in applied {
         let reached = Reached::new(repo, &overlays, applied);
         let of_root = reached.declared(repo);
-        if repo.settings.gitops == Some(applied.agent) {
-            roots.extend(of_root.keys().chain(&reached.overlays));
+        let delivered = delivered::of(repo, applied, |directory| reached.kustomizations.contains(directory));
+        if let Some(Aside::OtherSource(_) | Aside::OtherCluster(_)) = applied.aside {
+            let reaches_any = !(of_root.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty());
+            findings.extend((reaches_any || !delivered.is_empty()).then(|| aside::somebody_elses(applied)).flatten());
+            continue;
         }
         if let Some(finding) = reached.output(repo) {
             findings.push(finding);
@@ -52,14 +53,37 @@ pub(super) fn check(
         }
         findings.extend(reached.plain_hosts());
         findings.extend(reached.renamespaced(repo));
+        findings.extend(reached.renamed(repo));
+        findings.extend(delivered::changed(repo, applied, &delivered));
+        if applied.aside.is_none() {
+            let hosts = reached.hosts(repo);
+            if let Some(other) = hosts.iter().find_map(|host| renderers.get(&host.key)) {
+                findings.push(reached.also_applied_by(other));
+                continue;
+            }
+            renderers.extend(hosts.into_iter().map(|host| (&host.key, applied)));
+            if repo.settings.gitops == Some(applied.agent) {
+                wiring.applied.extend(of_root.keys().chain(&reached.overlays));
+                findings.extend(delivered::applied_already(repo, applied, &delivered));
+                wiring.delivered.add(delivered);
+            }
+        }
         for (root, hosts) in &of_root {
-            findings.extend(match components.get(root) {
+            findings.extend(match wiring.components.get(root) {
                 Some(component) => reached.below_component(repo, *root, component, hosts),
                 None => reached.without_labels(repo, *root, hosts),
             });
         }
     }
-    (roots, findings)
+    findings
+}
+
+impl Applied {
+    /// Whether its directory is a kustomization, so that nothing else below it counts.
+    fn is_build(&self, repo: &Repo<'_>) -> bool {
+        let is_here = self.above.as_str().is_empty() || matches!(self.plain, Some(Plain::Autodetect));
+        is_here && repo.builds.has_kustomization(&self.directory)
+    }
 }
 
 /// What Flux leaves out of its source.
@@ -105,7 +129,7 @@ impl<'a> Reached<'a> {
             overlays: BTreeSet::new(),
         };
         let mut tops = Vec::new();
-        if repo.builds.has_kustomization(directory) {
+        if applied.is_build(repo) {
             tops.push(directory);
         } else {
             let below = |(_, origin): &&(HostKey, Origin)| origin.file.starts_with(directory);
@@ -126,7 +150,7 @@ impl<'a> Reached<'a> {
                 }
                 Some(Plain::Files(source)) => {
                     let is_taken = |(_, origin): &&(HostKey, Origin)| {
-                        origin.file.strip_prefix(directory).is_ok_and(|file| takes(source, file))
+                        origin.file.strip_prefix(directory).is_ok_and(|file| takes(source, &applied.above.join(file)))
                     };
                     reached.plain.extend(repo.documents.iter().filter(is_taken));
                 }
@@ -137,7 +161,7 @@ impl<'a> Reached<'a> {
             reached.built.extend(repo.builds.below(top).into_keys());
             reached.kustomizations.extend(repo.builds.made_of(top));
         }
-        let autodetects = matches!(applied.plain, Some(Plain::Autodetect)) && !repo.builds.has_kustomization(directory);
+        let autodetects = matches!(applied.plain, Some(Plain::Autodetect)) && !applied.is_build(repo);
         for (index, overlay) in &overlays.directories {
             let is_found = autodetects && overlay.starts_with(directory);
             let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
@@ -164,7 +188,7 @@ impl<'a> Reached<'a> {
 
     /// It applies the output as a whole, or a component, which is nothing by itself.
     fn output(&self, repo: &Repo<'_>) -> Option<Finding> {
-        let Applied { by, place, directory, .. } = self.applied;
+        let Applied { by, place, directory, above, .. } = self.applied;
         let output = &repo.settings.output;
         let root_of = |root: &&Root| repo.patches_of(&root.directory) == *directory;
         if repo.settings.hosts.form == Form::Component
@@ -186,26 +210,28 @@ impl<'a> Reached<'a> {
             Some(Plain::Autodetect) => true,
             Some(Plain::Files(source)) => {
                 let file = output.join(layout::HOSTS).join(layout::KUSTOMIZATION);
-                file.strip_prefix(directory).is_ok_and(|file| takes(source, file))
+                file.strip_prefix(directory).is_ok_and(|file| takes(source, &above.join(file)))
             }
             None => false,
         };
-        if !takes_all || !output.starts_with(directory) || repo.builds.has_kustomization(directory) {
+        if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo) {
             return None;
         }
         let agents = repo.settings.gitops.map(|agent| output.join(layout::agent_directory(agent)));
-        Some(
-            Finding::error(format!(
-                "{by} applies all that is in {}, {output} included: components that no agent can build, and hosts \
-                 twice",
-                shown(directory)
-            ))
-            .at(place.clone())
-            .help(match agents {
-                Some(agents) => format!("let it apply directories beside {output}, and {agents}"),
-                None => format!("let it apply directories beside {output}, and those in it that docs/gitops.md names"),
-            }),
-        )
+        let words = |rest: &str| {
+            format!("{by} applies all that is in {}, {output} included{rest}", shown(directory))
+                + ": components that no agent can build, and hosts twice"
+        };
+        let finding = if above.as_str().is_empty() {
+            Finding::error(words(""))
+        } else {
+            // What is above the repo, nobody sees from here.
+            Finding::warning(words(", unless a kustomization.yaml above the repo says otherwise"))
+        };
+        Some(finding.at(place.clone()).help(match agents {
+            Some(agents) => format!("let it apply directories beside {output}, and {agents}"),
+            None => format!("let it apply directories beside {output}, and those in it that docs/gitops.md names"),
+        }))
     }
 
     /// Hosts in files that are applied without a kustomization: they are declared, and nobody can tell from the repo's
@@ -241,12 +267,8 @@ impl<'a> Reached<'a> {
     /// Hosts that get another namespace than their builds give them.
     fn renamespaced(&self, repo: &Repo<'_>) -> Option<Finding> {
         let (namespace, place) = self.applied.namespace.as_ref()?;
-        let is_reached = |host: &&Host| {
-            let by_overlay = matches!(host.standing, Standing::Declared { root } if self.overlays.contains(&root));
-            by_overlay || self.built.contains(&*host.origin.file)
-        };
         let moved = |host: &&Host| host.key.namespace.as_str() != namespace;
-        let hosts: Vec<&Host> = repo.inventory.hosts.iter().filter(is_reached).filter(moved).collect();
+        let hosts: Vec<&Host> = self.hosts(repo).into_iter().filter(moved).collect();
         let first = hosts.first()?;
         Some(
             Finding::error(format!(
@@ -261,16 +283,57 @@ impl<'a> Reached<'a> {
         )
     }
 
+    /// Hosts that get other names than their builds give them.
+    fn renamed(&self, repo: &Repo<'_>) -> Option<Finding> {
+        let (field, place) = self.applied.renamed.as_ref()?;
+        let hosts = self.hosts(repo);
+        let first = hosts.first()?;
+        Some(
+            Finding::error(format!(
+                "{} changes the names of {}, such as {}, by its `{field}`: its hosts are not those that sipgen assigns, \
+                 and do not find their credentials",
+                self.applied.by,
+                counted(hosts.len(), "host"),
+                first.key
+            ))
+            .at(place.clone())
+            .see(first.origin.start(), first.key.to_string())
+            .help("remove it, and write the names that hosts are to have in their manifests"),
+        )
+    }
+
+    /// The hosts that it renders, with labels or without.
+    fn hosts<'b>(&self, repo: &Repo<'b>) -> Vec<&'b Host> {
+        let is_reached = |host: &&Host| {
+            let by_overlay = matches!(host.standing, Standing::Declared { root } if self.overlays.contains(&root));
+            by_overlay || self.built.contains(&*host.origin.file)
+        };
+        repo.inventory.hosts.iter().filter(is_reached).collect()
+    }
+
+    /// Two objects render the same hosts.
+    fn also_applied_by(&self, other: &Applied) -> Finding {
+        let Applied { by, place, directory, .. } = self.applied;
+        Finding::error(format!(
+            "{by} applies {}, and {} applies hosts of it, too: each takes back what the other does",
+            shown(directory),
+            other.by
+        ))
+        .at(place.clone())
+        .see(other.place.clone(), "the other one")
+        .help("remove one of them; let it prune nothing before, as docs/gitops.md says")
+    }
+
     /// In component form: a directory below the kustomization that has the component.
     fn below_component(&self, repo: &Repo<'_>, root: usize, component: &Component, hosts: &[&Host]) -> Option<Finding> {
         if !component.included || self.kustomizations.contains(component.directory.as_path()) {
             return None;
         }
         let root = &repo.inventory.roots[&root];
-        Some(
-            self.unlabelled(hosts, &root.directory)
-                .help(format!("let it apply {}, which includes the component", shown(&component.directory))),
-        )
+        Some(self.unlabelled(hosts, &root.directory).help(
+            format!("let it apply {}, which includes the component", shown(&component.directory))
+                + &self.after_services(repo),
+        ))
     }
 
     /// In overlay form: a directory that renders hosts as they are.
@@ -309,7 +372,16 @@ impl<'a> Reached<'a> {
                 root.file
             )
         };
-        Some(self.unlabelled(hosts, &root.directory).help(help))
+        Some(self.unlabelled(hosts, &root.directory).help(help + &self.after_services(repo)))
+    }
+
+    /// How it is made to wait for the services, as an object of ours would.
+    fn after_services(&self, repo: &Repo<'_>) -> String {
+        if self.applied.agent != Agent::Flux || repo.settings.gitops != Some(Agent::Flux) {
+            return String::new();
+        }
+        let name = repo.settings.flux.after_services();
+        format!("; with `dependsOn: [{{name: {name}}}]` it waits for the services of clusters")
     }
 
     fn unlabelled(&self, hosts: &[&Host], root: &Utf8Path) -> Finding {

@@ -1,0 +1,43 @@
+//! Objects that seem to apply this repo's files to the base cluster, and do not.
+
+use super::applied::Applied;
+use super::shown;
+use crate::finding::Finding;
+
+/// Why an object is not taken to apply this repo's files to the base cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aside {
+    /// Its source is another than the one that the setting names.
+    OtherSource(&'static str),
+    /// It applies to another cluster than the field or setting says ours is.
+    OtherCluster(&'static str),
+    /// It is suspended: it may apply them again, but does not now.
+    Suspended,
+}
+
+/// What is to be known of an object that applies directories which are here by their names, but from elsewhere or to
+/// elsewhere. A suspended one is no such object.
+pub(super) fn somebody_elses(applied: &Applied) -> Option<Finding> {
+    let here = shown(&applied.directory);
+    let (what, help) = match applied.aside? {
+        Aside::OtherSource(setting) => (
+            format!("applies {here} of another source than the one in `{setting}`"),
+            format!(
+                "if it is {here} of this repo, name its source in `{setting}`: the same hosts are applied twice \
+                 otherwise"
+            ),
+        ),
+        Aside::OtherCluster(cluster) => (
+            format!("applies {here} to another cluster, by {cluster}"),
+            "sipgen's own objects apply the output to the base cluster; if that is the one which this object means, say \
+             the same in both"
+                .to_owned(),
+        ),
+        Aside::Suspended => return None,
+    };
+    Some(
+        Finding::warning(format!("{} {what}: it is taken for somebody else's", applied.by))
+            .at(applied.place.clone())
+            .help(help),
+    )
+}

@@ -1,0 +1,116 @@
+//! Directories of the output, declared hosts aside, that objects of the repo's own apply.
+//!
+//! sipgen writes an object for each. One that is applied already must have no second: the two may differ in what they
+//! delete.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::Repo;
+use super::applied::{Applied, Plain};
+use crate::finding::Finding;
+use crate::layout;
+use crate::source::Place;
+
+/// The directories of the output that objects of the repo's own make the chosen agent apply.
+#[derive(Debug, Default)]
+pub struct Delivered(Vec<Directory>);
+
+/// A directory of the output that is applied.
+#[derive(Debug)]
+pub(super) struct Directory {
+    /// Relative to the output directory.
+    path: Utf8PathBuf,
+    /// Whether those below it are applied, too.
+    all_below: bool,
+    /// Where a kustomization of the repo lists it, when it is applied as a part of that.
+    listed: Option<Place>,
+}
+
+impl Delivered {
+    /// Whether an object of the repo's own applies a directory, which is relative to the output directory.
+    pub fn has(&self, directory: &Utf8Path) -> bool {
+        self.0.iter().any(|delivered| delivered.takes(directory))
+    }
+
+    pub(super) fn add(&mut self, directories: Vec<Directory>) {
+        self.0.extend(directories);
+    }
+}
+
+impl Directory {
+    fn takes(&self, directory: &Utf8Path) -> bool {
+        self.path == directory || (self.all_below && directory.starts_with(&self.path))
+    }
+
+    /// Whether it is one of a kind, or has those of that kind below it.
+    fn is_of(&self, kind: &Utf8Path) -> bool {
+        self.path.starts_with(kind) || self.takes(kind)
+    }
+
+    fn has_observed_hosts(&self) -> bool {
+        self.is_of(&layout::all_observed())
+    }
+
+    fn has_what_is_no_declared_host(&self) -> bool {
+        let others = [Utf8Path::new(layout::CLUSTERS), Utf8Path::new(layout::CRDS)];
+        self.has_observed_hosts() || others.into_iter().any(|kind| self.is_of(kind))
+    }
+}
+
+/// The directories of the output that are applied by an object, which builds some kustomizations of the repo.
+pub(super) fn of<'a>(repo: &Repo<'_>, applied: &Applied, builds: impl Fn(&Utf8Path) -> bool + 'a) -> Vec<Directory> {
+    let output = &repo.settings.output;
+    let itself = applied.directory.strip_prefix(output).ok().map(|path| Directory {
+        path: path.to_owned(),
+        all_below: matches!(applied.plain, Some(Plain::Autodetect)),
+        listed: None,
+    });
+    let listed = repo.builds.listings_below(output).into_iter().filter_map(|(listed, listing)| {
+        let path = listed.strip_prefix(output).ok()?.to_owned();
+        builds(listing.directory).then_some(Directory { path, all_below: false, listed: Some(listing.place) })
+    });
+    itself.into_iter().chain(listed).filter(Directory::has_what_is_no_declared_host).collect()
+}
+
+/// What is to be known when an object applies directories for which sipgen would write its own.
+pub(super) fn applied_already(repo: &Repo<'_>, applied: &Applied, directories: &[Directory]) -> Vec<Finding> {
+    let warn = |directory: &Directory| {
+        let path = repo.settings.output.join(&directory.path);
+        let finding = Finding::warning(format!(
+            "{} applies {path}: sipgen writes no object of its own for it",
+            applied.by
+        ))
+        .at(applied.place.clone())
+        .help(if directory.has_observed_hosts() {
+            "it must never prune, as deleted hosts are switched off, and comes after services only if it says so; to \
+                 have sipgen's own instead, hand over as docs/gitops.md says"
+        } else {
+            "hosts get their labels without waiting for it; to have sipgen's own instead, hand over as \
+                 docs/gitops.md says"
+        });
+        match &directory.listed {
+            Some(listed) => finding.see(listed.clone(), "where it is listed"),
+            None => finding,
+        }
+    };
+    directories.iter().map(warn).collect()
+}
+
+/// Changes that an object makes to the names or namespaces of observed hosts: it would make others of them.
+pub(super) fn changed(repo: &Repo<'_>, applied: &Applied, directories: &[Directory]) -> Option<Finding> {
+    let directory = directories.iter().find(|directory| directory.has_observed_hosts())?;
+    let namespace =
+        applied.namespace.as_ref().map(|(namespace, place)| (format!("gives the namespace {namespace}"), place));
+    let renamed =
+        applied.renamed.as_ref().map(|(field, place)| (format!("gives other names, by its `{field}`,"), place));
+    let (changes, place) = namespace.or(renamed)?;
+    Some(
+        Finding::error(format!(
+            "{} {changes} to the hosts in {}: that makes hosts which do not exist",
+            applied.by,
+            repo.settings.output.join(&directory.path)
+        ))
+        .at(place.clone())
+        .help("remove it"),
+    )
+}
