@@ -56,6 +56,9 @@ pub fn markdown(comparison: &Comparison) -> String {
         page.clusters(&clusters);
         page.shared(review);
     }
+    if let Some(brought) = &comparison.brought {
+        page.brought(brought);
+    }
     page.warnings(&warnings);
     page.lines(comparison.lines.as_deref().unwrap_or_default());
     page.finished()
@@ -81,6 +84,12 @@ fn heading(comparison: &Comparison) -> String {
         } else if review.totals.files.all() > 0 {
             parts.push(format!("{} that clusters share", counted(review.totals.files.all(), "file")));
         }
+    }
+    if comparison.brought.is_some() {
+        parts.push("changes that the base had not generated".to_owned());
+    }
+    if let Some(stale) = comparison.stale {
+        parts.push(counted(stale.files, "stale file"));
     }
     if parts.is_empty() { "nothing changes".to_owned() } else { parts.join(", ") }
 }
@@ -155,12 +164,12 @@ impl Page {
     }
 
     fn dangers(&mut self, dangers: &[Danger]) {
-        let item = |danger: &Danger| format!("> - {}\n", danger.harm.words(|name| code(name)));
+        let item = |danger: &Danger| format!("> - {}\n", danger.words(|name| code(name)));
         let (open, folded) = dangers.split_at(dangers.len().min(DANGERS_OPEN));
         let open: Vec<String> = open.iter().map(item).collect();
         self.push_all("> [!CAUTION]\n", &open, "\n", DANGERS_UNTIL, |count| counted(count, "danger"));
         let folded: Vec<String> =
-            folded.iter().map(|danger| format!("- {}\n", danger.harm.words(|name| code(name)))).collect();
+            folded.iter().map(|danger| format!("- {}\n", danger.words(|name| code(name)))).collect();
         let head = format!("<details><summary>{}</summary>\n\n", counted(folded.len(), "more danger"));
         self.push_all(&head, &folded, "\n</details>\n\n", DANGERS_UNTIL, |count| counted(count, "danger"));
     }
@@ -204,6 +213,20 @@ impl Page {
             let part = format!("<details><summary>Outside of clusters</summary>\n\n{}</details>\n\n", block(&lines));
             self.push_all("", &[part], "", DETAILS_UNTIL, |_| "what changes outside of clusters".to_owned());
         }
+    }
+
+    /// What the base had not generated, below a head of its own.
+    fn brought(&mut self, brought: &Review) {
+        let head = format!("### {}\n\n", words::BROUGHT);
+        if !self.push(&head, DETAILS_UNTIL) {
+            self.left_out.push("what comes along from the base".to_owned());
+            return;
+        }
+        let clusters = worst_first(brought);
+        self.totals(&brought.totals);
+        self.table(&clusters);
+        self.clusters(&clusters);
+        self.shared(brought);
     }
 
     fn warnings(&mut self, warnings: &[&Problem]) {

@@ -7,6 +7,9 @@ use crate::finding::counted;
 use crate::review::hosts::{GivenBack, Reason, Replaced};
 use crate::review::{Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, Shared, State, Totals};
 
+/// The head of what the base had not generated.
+pub(super) const BROUGHT: &str = "Also brought: the overlays of the base are stale, and this comes with the change";
+
 /// A line about something that comes, goes or changes.
 pub(super) struct Line {
     /// `+`, `-` or `~`.
@@ -157,7 +160,7 @@ fn endpoint(change: &EndpointChange, name: Name<'_>) -> Line {
     let what = match kind {
         EndpointKind::ControlPlane => "control-plane endpoint".to_owned(),
         EndpointKind::Issuer => "issuer".to_owned(),
-        EndpointKind::JumpHost => "jump-host endpoint".to_owned(),
+        EndpointKind::JumpHost => format!("jump-host endpoint of {}", name(service)),
         EndpointKind::NodePorts => format!("NodePort of {}", name(service)),
     };
     match (before, after) {

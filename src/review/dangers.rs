@@ -17,6 +17,9 @@ pub struct Danger {
     /// What it is about.
     #[serde(flatten)]
     pub harm: Harm,
+    /// Whether it comes along from a base whose overlays were stale.
+    #[serde(rename = "fromBase")]
+    pub from_base: bool,
     /// The same in words.
     pub message: String,
 }
@@ -136,8 +139,26 @@ pub(super) fn of(
     harms.extend(gone.map(|root| Harm::RootDeleted { directory: output.join(&root.directory) }));
     harms.extend(moved_from.map(|before| Harm::OutputMoves { before: before.to_owned(), after: output.to_owned() }));
     harms.sort();
-    let danger = |harm: Harm| Danger { message: harm.words(|name| name.to_string()), harm };
-    harms.into_iter().map(danger).collect()
+    harms.into_iter().map(|harm| Danger::new(harm, false)).collect()
+}
+
+impl Danger {
+    fn new(harm: Harm, from_base: bool) -> Self {
+        let mut danger = Self { harm, from_base, message: String::new() };
+        danger.message = danger.words(|name| name.to_string());
+        danger
+    }
+
+    /// The danger of what the base had not generated.
+    pub(super) fn of_stale_base(harm: Harm) -> Self {
+        Self::new(harm, true)
+    }
+
+    /// The danger in words; `name` says how names are written, which may be anything that the input has.
+    pub fn words(&self, name: impl Fn(&dyn Display) -> String) -> String {
+        let whence = if self.from_base { "brought from the base, whose overlays are stale: " } else { "" };
+        format!("{whence}{}", self.harm.words(name))
+    }
 }
 
 fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
@@ -217,8 +238,7 @@ fn of_endpoint(review: &ClusterReview, change: &EndpointChange) -> Option<Harm> 
 }
 
 impl Harm {
-    /// The harm in words; `name` says how names are written, which may be anything that the input has.
-    pub fn words(&self, name: impl Fn(&dyn Display) -> String) -> String {
+    fn words(&self, name: impl Fn(&dyn Display) -> String) -> String {
         let becomes = |before: &str, after: &Option<String>| match after {
             Some(after) => format!("changes from {} to {}", name(&before), name(after)),
             None => format!("goes: {}", name(&before)),

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Before, Files};
+use super::{Before, ChangedFiles};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::layout;
@@ -125,7 +125,7 @@ type Assignments = BTreeMap<HostKey, BTreeSet<(ClusterKey, Role)>>;
 
 /// What changes of every cluster's hosts.
 pub(super) fn changes(
-    by_cluster: &BTreeMap<ClusterKey, Files<'_>>,
+    by_cluster: &BTreeMap<ClusterKey, ChangedFiles<'_>>,
     before: &Before<'_>,
     site: &Site,
 ) -> BTreeMap<ClusterKey, HostChanges> {

@@ -127,7 +127,7 @@ pub struct Before<'a> {
 type Texts<'a> = (Option<&'a str>, Option<&'a str>);
 
 /// The changed files of a cluster or of a part of it, by their paths relative to its directory.
-type Files<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
+type ChangedFiles<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
 
 impl Review {
     /// Reviews changes to the output directory that `site` was read from.
@@ -140,8 +140,8 @@ impl Review {
     /// the changed files lie.
     pub fn between(changes: &Changes, before: &Before<'_>, site: &Site) -> Self {
         let output = &site.settings.output;
-        let mut by_cluster: BTreeMap<ClusterKey, Files<'_>> = BTreeMap::new();
-        let mut of_none: Files<'_> = BTreeMap::new();
+        let mut by_cluster: BTreeMap<ClusterKey, ChangedFiles<'_>> = BTreeMap::new();
+        let mut of_none: ChangedFiles<'_> = BTreeMap::new();
         for (path, change) in &changes.files {
             let path = path.strip_prefix(output).unwrap_or(path);
             match layout::cluster_of(path) {
@@ -174,6 +174,12 @@ impl Review {
 }
 
 impl Review {
+    /// Puts first the dangers of what comes along without being part of these changes: the base had not generated it.
+    pub(crate) fn bring_along(&mut self, brought: &Review) {
+        let of_base = brought.dangers.iter().map(|danger| Danger::of_stale_base(danger.harm.clone()));
+        self.dangers.splice(0..0, of_base);
+    }
+
     /// Observed hosts that are released although no file gave them to a cluster: they have its labels from a time that
     /// was reverted.
     pub fn outlived(&self) -> impl Iterator<Item = &Released> {
@@ -195,7 +201,7 @@ impl State {
     }
 
     /// What becomes of something that consists of files, one of which is there exactly when it is.
-    fn by_witness(files: &Files<'_>, witness: &str) -> Self {
+    fn by_witness(files: &ChangedFiles<'_>, witness: &str) -> Self {
         files.get(Utf8Path::new(witness)).map_or(State::Changed, |texts| State::of(*texts))
     }
 }
@@ -204,6 +210,10 @@ impl Counts {
     /// How many there are in all.
     pub fn all(&self) -> usize {
         self.created + self.changed + self.deleted
+    }
+
+    fn of_files(changes: &Changes) -> Self {
+        changes.files.values().map(|change| State::of(change.texts())).collect()
     }
 }
 
@@ -233,8 +243,13 @@ impl Totals {
             hosts_moved: sum(|hosts| hosts.from_others.len()),
             hosts_with_another_role: sum(|hosts| hosts.with_another_role.len()),
             services: clusters.iter().flat_map(|cluster| &cluster.services).map(|service| service.state).collect(),
-            files: changes.files.values().map(|change| State::of(change.texts())).collect(),
+            files: Counts::of_files(changes),
         }
+    }
+
+    /// Counts the files of other changes than those that were reviewed.
+    pub(crate) fn count_files(&mut self, changes: &Changes) {
+        self.files = Counts::of_files(changes);
     }
 }
 
@@ -250,7 +265,7 @@ impl Change {
 }
 
 /// The files below a directory, by their paths relative to it.
-fn below<'a>(files: &Files<'a>, directory: &Utf8PathBuf) -> Files<'a> {
+fn below<'a>(files: &ChangedFiles<'a>, directory: &Utf8PathBuf) -> ChangedFiles<'a> {
     let below = files.iter().filter_map(|(path, texts)| Some((path.strip_prefix(directory).ok()?, *texts)));
     below.collect()
 }

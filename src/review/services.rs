@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::{Files, State, Texts, below};
+use super::{ChangedFiles, State, Texts, below};
 use crate::api::names::ClusterKey;
 use crate::layout;
 
@@ -42,8 +42,8 @@ pub enum Aspect {
 }
 
 /// What changes of a cluster's services.
-pub(super) fn changes(cluster: &ClusterKey, files: &Files<'_>) -> Vec<ServiceChange> {
-    let mut by_service: BTreeMap<&str, Files<'_>> = BTreeMap::new();
+pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<ServiceChange> {
+    let mut by_service: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
     for (path, texts) in below(files, &layout::cluster_directory(cluster)) {
         let mut parts = path.iter();
         // What lies beside the services is the cluster's own kustomization.
@@ -53,7 +53,7 @@ pub(super) fn changes(cluster: &ClusterKey, files: &Files<'_>) -> Vec<ServiceCha
             by_service.entry(service).or_default().insert(file, texts);
         }
     }
-    let change = |(service, files): (&str, Files<'_>)| {
+    let change = |(service, files): (&str, ChangedFiles<'_>)| {
         // The cluster's kustomization lists the service, so it has one of its own exactly as long as it is there.
         let state = State::by_witness(&files, layout::KUSTOMIZATION);
         let aspects = if state == State::Changed { aspects(&files) } else { BTreeSet::new() };
@@ -62,7 +62,7 @@ pub(super) fn changes(cluster: &ClusterKey, files: &Files<'_>) -> Vec<ServiceCha
     by_service.into_iter().map(change).collect()
 }
 
-fn aspects(files: &Files<'_>) -> BTreeSet<Aspect> {
+fn aspects(files: &ChangedFiles<'_>) -> BTreeSet<Aspect> {
     let bodies = |(path, (before, after)): (&&'_ Utf8Path, &Texts<'_>)| {
         let (before, after) = (layout::body(before.unwrap_or_default()), layout::body(after.unwrap_or_default()));
         (before != after).then(|| of_file(path.as_str(), before, after))

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::hosts::entries;
-use super::{Files, State};
+use super::{ChangedFiles, State};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::layout;
 use crate::site::generated_host::{GeneratedHost, Says};
@@ -54,16 +54,16 @@ pub struct Released {
 }
 
 /// What changes in the files that are no cluster's.
-pub(super) fn changes(files: &Files<'_>) -> Shared {
+pub(super) fn changes(files: &ChangedFiles<'_>) -> Shared {
     let mut shared = Shared::default();
     let (mut definitions, mut agents) = (BTreeMap::new(), BTreeMap::new());
     for (path, texts) in files {
         let directory = path.parent().unwrap_or(path);
         let file = path.strip_prefix(directory).unwrap_or(path);
         if path.starts_with(layout::CRDS) {
-            definitions.entry(directory).or_insert_with(Files::new).insert(file, *texts);
+            definitions.entry(directory).or_insert_with(ChangedFiles::new).insert(file, *texts);
         } else if path.starts_with(layout::AGENTS) {
-            agents.entry(directory).or_insert_with(Files::new).insert(file, *texts);
+            agents.entry(directory).or_insert_with(ChangedFiles::new).insert(file, *texts);
         } else if layout::is_root(path) {
             shared.roots.push(Directory { directory: directory.to_owned(), state: State::of(*texts) });
         } else if layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED) {
@@ -88,7 +88,7 @@ pub(super) fn changes(files: &Files<'_>) -> Shared {
             }
         }
     }
-    let directory = |(directory, files): (&Utf8Path, Files<'_>)| Directory {
+    let directory = |(directory, files): (&Utf8Path, ChangedFiles<'_>)| Directory {
         directory: directory.to_owned(),
         state: State::by_witness(&files, layout::KUSTOMIZATION),
     };

@@ -177,6 +177,9 @@ fn an_output_directory_that_moves() {
 
     let message = "everything goes from overlays to deploy: agents have to follow";
     assert_only(&dangers(&repo, &["--base", "HEAD"]), "output-moves", message);
+    let plan = repo.diff(&["--base", "HEAD"]).expect(1).stdout;
+    assert_says(&plan, &["created, ", " deleted\n"]);
+    assert!(!plan.contains("no changes"), "{plan}");
 }
 
 #[test]
