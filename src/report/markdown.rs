@@ -109,13 +109,17 @@ fn endangered(harm: &Harm) -> Option<&ClusterKey> {
     match harm {
         Harm::ClusterDeleted { cluster, .. }
         | Harm::ConsumedHostGivenBack { cluster, .. }
+        | Harm::AssignedHostVanished { cluster, .. }
         | Harm::ConsumedHostMoves { cluster, .. }
         | Harm::ConsumedHostChangesRole { cluster, .. }
         | Harm::HostMoves { cluster, .. }
         | Harm::ControlPlaneEndpointChanges { cluster, .. }
         | Harm::IssuerChanges { cluster, .. }
         | Harm::NodePortChanges { cluster, .. } => Some(cluster),
-        Harm::RootDeleted { .. } | Harm::OutputMoves { .. } => None,
+        Harm::AgentObjectsDeleted { .. }
+        | Harm::RootDeleted { .. }
+        | Harm::RootChangesForm { .. }
+        | Harm::OutputMoves { .. } => None,
     }
 }
 

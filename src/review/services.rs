@@ -73,6 +73,9 @@ fn aspects(files: &ChangedFiles<'_>) -> BTreeSet<Aspect> {
 }
 
 /// What changes with one of a service's files. A kustomization only follows the other files.
+///
+/// The files are named after their templates, of which a site may have others, and versions have had others: any of
+/// them that is not known here is configuration. So the names are no constants that rendering shares.
 fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
     let found = match file {
         layout::KUSTOMIZATION => return BTreeSet::new(),
@@ -94,27 +97,35 @@ fn of_ports(before: &str, after: &str) -> BTreeSet<Aspect> {
 
 /// A configuration of HAProxy has a section for each port, and in each of them a line for each host.
 fn of_haproxy(before: &str, after: &str) -> BTreeSet<Aspect> {
-    let starting = |words: &'static [&str], text: &'_ str| -> BTreeSet<String> {
-        let told = lines(text).filter(|line| line.split_whitespace().next().is_some_and(|word| words.contains(&word)));
-        // A server's port is that of its section.
-        told.map(|line| if words == SERVERS { line.rsplit_once(':').map_or(line, |(host, _)| host) } else { line })
-            .map(str::to_owned)
-            .collect()
-    };
-    let rest = |text| -> BTreeSet<String> {
-        let other = |line: &&str| !line.split_whitespace().next().is_some_and(|word| KNOWN.contains(&word));
-        lines(text).filter(other).map(str::to_owned).collect()
-    };
     let mut aspects = BTreeSet::new();
-    aspects.extend((starting(SERVERS, before) != starting(SERVERS, after)).then_some(Aspect::Hosts));
-    aspects.extend((starting(PORTS, before) != starting(PORTS, after)).then_some(Aspect::Ports));
+    aspects.extend((servers(before) != servers(after)).then_some(Aspect::Hosts));
+    aspects.extend((ports(before) != ports(after)).then_some(Aspect::Ports));
     aspects.extend((rest(before) != rest(after)).then_some(Aspect::Configuration));
     aspects
 }
 
-const SERVERS: &[&str] = &["server"];
-const PORTS: &[&str] = &["listen", "bind"];
-const KNOWN: &[&str] = &["server", "listen", "bind"];
+const SERVER: &str = "server";
+const PORTS: [&str; 2] = ["listen", "bind"];
+
+/// The hosts of a configuration of HAProxy. A server's port is that of its section.
+fn servers(text: &str) -> BTreeSet<&str> {
+    let servers = lines(text).filter(|line| first_word(line) == SERVER);
+    servers.map(|line| line.rsplit_once(':').map_or(line, |(host, _)| host)).collect()
+}
+
+/// The sections of a configuration of HAProxy, which are named after their ports.
+fn ports(text: &str) -> BTreeSet<&str> {
+    lines(text).filter(|line| PORTS.contains(&first_word(line))).collect()
+}
+
+/// All other lines of a configuration of HAProxy.
+fn rest(text: &str) -> BTreeSet<&str> {
+    lines(text).filter(|line| first_word(line) != SERVER && !PORTS.contains(&first_word(line))).collect()
+}
+
+fn first_word(line: &str) -> &str {
+    line.split_whitespace().next().unwrap_or_default()
+}
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))

@@ -167,6 +167,29 @@ fn of_a_service_it_says_what_changes() {
 }
 
 #[test]
+fn the_endpoints_of_two_jump_hosts_are_told_apart() {
+    let repo = Repo::generated("quickstart");
+    let edge = repo.read(EDGE);
+    let (before, rest) = edge.split_once("    jumpHost:\n").unwrap();
+    let end = rest.match_indices("\n    ").find(|(at, _)| !rest[at + 5..].starts_with([' ', '-'])).unwrap().0 + 1;
+    let second = rest[..end].replace("nodePort: 30022", "nodePort: 30023");
+    let with_second = format!("{before}    jumpHost:\n{}{second}{}", &rest[..end], &rest[end..]);
+    repo.write(EDGE, &with_second);
+    repo.generate(&[]).expect(0);
+    repo.write(EDGE, &with_second.replace("nodePort: 30022", "nodePort: 30122").replace("30023", "30123"));
+
+    let plan = repo.diff(&[]).expect(1).stdout;
+
+    assert_says(
+        &plan,
+        &[
+            "~ jump-host endpoint of jumphost: 192.0.2.10:30022 -> 192.0.2.10:30122\n",
+            "~ jump-host endpoint of jumphost2: 192.0.2.10:30023 -> 192.0.2.10:30123\n",
+        ],
+    );
+}
+
+#[test]
 fn replicas_are_told_from_other_changes() {
     let repo = Repo::generated("quickstart");
     repo.replace_behind(EDGE, "loadBalancerWorker", "nodePortRange", "replicas: 1\n        nodePortRange");

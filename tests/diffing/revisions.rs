@@ -312,6 +312,25 @@ fn a_revision_that_is_not_there_is_a_mistake_in_the_command() {
 }
 
 #[test]
+fn a_revision_without_a_name_is_a_mistake_in_the_command() {
+    for arguments in [["--base", ""], ["--head", " "]] {
+        let run = with_history().diff(&arguments).expect(2);
+
+        assert_says(&run.stderr, &["the name of a revision is empty: name a commit, such as origin/main"]);
+    }
+}
+
+#[test]
+fn what_is_no_commit_is_no_revision() {
+    let repo = with_history();
+    for (name, kind) in [("HEAD:clusters", "tree"), ("HEAD:clusters/tenant.one.yaml", "blob")] {
+        let run = repo.diff(&["--base", name]).expect(2);
+
+        assert_says(&run.stderr, &[&format!("`{name}` is no commit but a {kind}: name a commit")]);
+    }
+}
+
+#[test]
 fn a_repo_without_commits_has_no_revision() {
     let repo = Repo::of_hosts(1);
     repo.want("tenant/one", 1);
