@@ -72,23 +72,31 @@ fn aspects(files: &ChangedFiles<'_>) -> BTreeSet<Aspect> {
     of_files.into_iter().flatten().chain(only_unknown.then_some(Aspect::Configuration)).collect()
 }
 
-/// What changes with one of a service's files. A kustomization only follows the other files.
-///
-/// The files are named after their templates, of which a site may have others, and versions have had others: any of
-/// them that is not known here is configuration. So the names are no constants that rendering shares.
+/// What changes with one of a service's files. A kustomization only follows the other files; of a file that has no
+/// other meaning here, its configuration changes.
 fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
-    let found = match file {
-        layout::KUSTOMIZATION => return BTreeSet::new(),
-        layout::SERVICE => of_ports(before, after),
-        "haproxy.cfg" => of_haproxy(before, after),
-        "deployment.yaml" => of_deployment(before, after),
-        "hosts" | "ssh_config" | "externalsecrets.yaml" => BTreeSet::from([Aspect::Hosts]),
-        "poddisruptionbudget.yaml" => BTreeSet::from([Aspect::Replicas]),
-        "authorized_keys" => BTreeSet::from([Aspect::AuthorizedKeys]),
-        _ => BTreeSet::new(),
-    };
+    if file == layout::KUSTOMIZATION {
+        return BTreeSet::new();
+    }
+    let read = MEANINGS.iter().find(|(name, _)| *name == file);
+    let found = read.map(|(_, aspects)| aspects(before, after)).unwrap_or_default();
     if found.is_empty() { BTreeSet::from([Aspect::Configuration]) } else { found }
 }
+
+/// The aspects in which two texts of a file differ.
+type Aspects = fn(&str, &str) -> BTreeSet<Aspect>;
+
+/// What the files of services are about, by the names that their templates have.
+const MEANINGS: [(&str, Aspects); 8] = [
+    (layout::SERVICE, of_ports),
+    ("haproxy.cfg", of_haproxy),
+    ("deployment.yaml", of_deployment),
+    ("hosts", |_, _| BTreeSet::from([Aspect::Hosts])),
+    ("ssh_config", |_, _| BTreeSet::from([Aspect::Hosts])),
+    ("externalsecrets.yaml", |_, _| BTreeSet::from([Aspect::Hosts])),
+    ("poddisruptionbudget.yaml", |_, _| BTreeSet::from([Aspect::Replicas])),
+    ("authorized_keys", |_, _| BTreeSet::from([Aspect::AuthorizedKeys])),
+];
 
 fn of_ports(before: &str, after: &str) -> BTreeSet<Aspect> {
     let ports = |text| lines(text).filter(|line| line.to_lowercase().contains("port:")).collect::<Vec<_>>();
@@ -173,5 +181,18 @@ fn aspect_of(key: &str) -> Option<Aspect> {
         "image" => Some(Aspect::Image),
         "replicas" => Some(Aspect::Replicas),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::templates;
+
+    #[test]
+    fn every_file_that_means_something_has_a_template() {
+        for (file, _) in MEANINGS {
+            assert!(templates::names().any(|name| name.ends_with(&format!("/{file}"))), "{file}");
+        }
     }
 }
