@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         if let Some((changes, _)) = difference.known.as_ref().filter(|_| arguments.lines) {
             print(format_args!("\n{}", report::diff(changes)));
         }
-        difference.notes.iter().for_each(|note| say(format_args!("note: {note}\n")));
+        say(report::notes(&difference));
         say(report::findings(&difference.findings, &head));
     } else {
         let comparison = Comparison::new(base.as_deref(), revision.as_deref(), &difference, &head, arguments.lines);

@@ -45,7 +45,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     let (errors, warnings): (Vec<&Problem>, Vec<&Problem>) =
         comparison.findings.iter().partition(|problem| problem.severity == ProblemSeverity::Error);
     for note in &comparison.notes {
-        page.push(&format!("{note}\n\n"), ERRORS_UNTIL);
+        page.push(&format!("{}\n\n", one_line(note)), ERRORS_UNTIL);
     }
     page.errors(&errors);
     if let Some(review) = &comparison.review {

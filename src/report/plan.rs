@@ -59,6 +59,11 @@ fn write_changes(out: &mut String, review: &Review) -> fmt::Result {
     Ok(())
 }
 
+/// What a reader has to know of how a difference came about, a line for each.
+pub fn notes(difference: &Difference) -> String {
+    difference.notes.iter().map(|note| format!("note: {}\n", one_line(note))).collect()
+}
+
 /// The dangers, marked, and a blank line below them.
 fn write_dangers(out: &mut String, review: &Review) -> fmt::Result {
     for danger in &review.dangers {

@@ -187,6 +187,26 @@ fn of_a_base_whose_settings_cannot_be_read_the_output_is_where_the_head_has_it()
 }
 
 #[test]
+fn what_an_error_of_the_base_has_in_it_reaches_neither_terminal_nor_markdown() {
+    let repo = with_history();
+    repo.write("sipgen.yaml", "\"x\\e[31m`\\n\\n@all <b>\": 1\n");
+    repo.commit();
+    repo.remove("sipgen.yaml");
+
+    let note = repo.diff(&["--base", "HEAD"]).stderr;
+    let markdown = repo.diff(&["--base", "HEAD", "--format", "markdown"]).stdout;
+
+    assert_says(&note, &["@all <b>"]);
+    for text in [note.as_str(), &markdown] {
+        let line = text.lines().find(|line| line.contains("The base has 1 error")).unwrap();
+        let (_, quoted) = line.split_once('`').unwrap();
+        let (quoted, behind) = quoted.split_once('`').unwrap();
+        assert_says(quoted, &["@all <b>"]);
+        assert!(behind == "." && !text.contains('\u{1b}'), "{text:?}");
+    }
+}
+
+#[test]
 fn of_a_base_with_errors_the_overlays_stand_in_as_they_are() {
     let repo = with_history();
     repo.write("inventory/hosts.yaml", &(repo.read("inventory/hosts.yaml") + &support::host("host-1", "")));
