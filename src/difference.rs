@@ -9,19 +9,33 @@ use crate::compare::{Change, Changes};
 use crate::finding::{Finding, counted};
 use crate::render::Tree;
 use crate::review::{Before, Review};
-use crate::site::Site;
+use crate::site::Settings;
 use crate::source::Files;
-use crate::{Error, Generated, Options, Stage, generate, layout};
+use crate::{Error, Generated, Options, Stage, generate, generate_by, layout};
 
 /// What differs between two states of a repo.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Difference {
     /// The changes, and what they mean; nothing is known when the later state has errors that forbid to write.
     pub known: Option<(Changes, Review)>,
+    /// What nobody had generated in the earlier state, and the later one brings along: it reaches the agents with
+    /// this change, although no input of it changes. Its dangers are among those of `known`, too.
+    pub brought: Option<Review>,
+    /// How many files of the later state's output directory are not what its inputs make.
+    pub stale: usize,
     /// What is wrong with the later state.
     pub findings: Vec<Finding>,
     /// What a reader has to know of how the difference came about, in whole sentences.
     pub notes: Vec<String>,
+}
+
+impl Difference {
+    /// Whether there is nothing that somebody has to look at: nothing changes, nothing is brought along, and the
+    /// output directory is what the inputs make.
+    pub fn is_none(&self) -> bool {
+        let same = self.known.as_ref().is_some_and(|(changes, _)| changes.files.is_empty());
+        same && self.brought.is_none() && self.stale == 0
+    }
 }
 
 /// What [`generate`] would change in a repo.
@@ -31,11 +45,13 @@ pub struct Difference {
 /// As [`generate`].
 pub fn pending(repo: &Files, options: &Options, progress: &dyn Fn(Stage)) -> Result<Difference, Error> {
     let Generated { site, changes, findings, .. } = generate(repo, options, progress)?;
-    let known = changes.map(|changes| {
+    let mut notes = Vec::new();
+    let known = changes.map(|mut changes| {
+        notes.extend(note_of_marks(take_idle(&mut changes)));
         let review = Review::of(&changes, &site);
         (changes, review)
     });
-    Ok(Difference { known, findings, notes: Vec::new() })
+    Ok(Difference { known, findings, notes, ..Difference::default() })
 }
 
 /// What differs between what is generated from `base` and what is generated from `head`, whatever of it either has
@@ -49,34 +65,84 @@ pub fn pending(repo: &Files, options: &Options, progress: &dyn Fn(Stage)) -> Res
 pub fn between(base: &Files, head: &Files, options: &Options, progress: &dyn Fn(Stage)) -> Result<Difference, Error> {
     // An earlier state cannot be mended any more, so it is taken as it is as far as possible.
     let lenient = Options { keep_going: true, allow_empty: true, ..Options::default() };
-    let earlier = generate(base, &lenient, progress)?;
+    let settings = Settings::load(base).map_err(|unreadable| (settings_in_place(head), unreadable));
+    let earlier = generate_by(settings, base, &lenient, progress)?;
     let before = earlier.output(base)?;
     let mut notes: Vec<String> = note_of_errors(&earlier.findings).into_iter().collect();
-    notes.extend(earlier.changes.as_ref().and_then(|stale| note_of_stale_base(stale, &earlier.site)));
-    let Generated { site: earlier, .. } = earlier;
+    let Generated { site: earlier, changes: ungenerated, .. } = earlier;
+    let mut ungenerated = ungenerated.unwrap_or_default();
+    take_idle(&mut ungenerated);
+    notes.extend(note_of_stale_base(&ungenerated));
 
     let later = generate(head, options, progress)?;
-    let mut known = None;
-    if let Some(pending) = &later.changes {
-        notes.extend(note_of_pending(pending));
+    let mut difference = Difference { findings: later.findings.clone(), ..Difference::default() };
+    if let Some(mut pending) = later.changes.clone() {
+        notes.extend(note_of_marks(take_idle(&mut pending)));
+        notes.extend(note_of_pending(&pending));
+        difference.stale = pending.files.len();
         let after = later.output(head)?;
         let (old, new) = (&earlier.settings.output, &later.site.settings.output);
         let clusters: BTreeSet<ClusterKey> = before.keys().filter_map(|path| layout::cluster_of(path)).collect();
         let moved_from = (old != new && !before.is_empty()).then_some(old.as_path());
         let known_before = Before { clusters: &clusters, inventory: Some(&earlier.inventory), output: moved_from };
         let mut changes = Changes::between(&before, &after, new);
-        changes.files.retain(|_, change| !is_checkout(change));
-        let review = Review::between(&changes, &known_before, &later.site);
-        let changes = moved_from.map_or(changes, |old| all_moved(&before, old, &after, new));
-        known = Some((changes, review));
+        take_idle(&mut changes);
+        let mut review = Review::between(&changes, &known_before, &later.site);
+        if let Some(old) = moved_from {
+            changes = all_moved(&before, old, &after, new);
+            review.totals.count_files(&changes);
+        }
+        let brought = brought(ungenerated, &after, old);
+        if !brought.files.is_empty() {
+            let brought = Review::of(&brought, &earlier);
+            review.bring_along(&brought);
+            difference.brought = Some(brought);
+        }
+        difference.known = Some((changes, review));
     }
-    Ok(Difference { known, findings: later.findings, notes })
+    difference.notes = notes;
+    Ok(difference)
+}
+
+/// The settings that stand in for those that cannot be read: nobody knows more of them than where the output was.
+fn settings_in_place(head: &Files) -> Settings {
+    let output = Settings::load(head).unwrap_or_default().output;
+    Settings { output, ..Settings::default() }
+}
+
+/// What generating the earlier state would have changed, as far as the later output, `after`, does not have the files
+/// as they were committed in `output`.
+fn brought(mut ungenerated: Changes, after: &Tree, output: &Utf8Path) -> Changes {
+    ungenerated.files.retain(|path, change| {
+        let committed = match change {
+            Change::Create { .. } => None,
+            Change::Update { before, .. } | Change::Delete { before } => Some(&*before),
+        };
+        let later = path.strip_prefix(output).ok().and_then(|path| after.get(path));
+        later.map(String::as_str) != committed.map(String::as_str)
+    });
+    ungenerated
+}
+
+/// Takes changes out that mean nothing to anybody, and says how many there were: what git makes of line ends when it
+/// checks files out, and comments that name a renamed input.
+fn take_idle(changes: &mut Changes) -> usize {
+    let all = changes.files.len();
+    changes.files.retain(|_, change| !is_checkout(change) && !change.is_in_mark_only());
+    all - changes.files.len()
+}
+
+fn note_of_marks(files: usize) -> Option<String> {
+    let files = (files > 0).then(|| counted(files, "file"))?;
+    Some(format!("Only the comment that names the input is to change in {files}: `sipgen generate` writes that."))
 }
 
 /// Whether a change is none but what git makes of line ends when it checks files out.
 fn is_checkout(change: &Change) -> bool {
     match change {
-        Change::Update { before, after } => before.lines().eq(after.lines()),
+        Change::Update { before, after } => {
+            layout::with_line_feeds(before.as_bytes()) == layout::with_line_feeds(after.as_bytes())
+        }
         Change::Create { .. } | Change::Delete { .. } => false,
     }
 }
@@ -90,27 +156,23 @@ fn all_moved(before: &Tree, old: &Utf8Path, after: &Tree, new: &Utf8Path) -> Cha
 
 fn note_of_errors(findings: &[Finding]) -> Option<String> {
     let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.is_error()).collect();
+    let first = errors.first()?;
     let clusters: BTreeSet<&ClusterKey> = errors.iter().flat_map(|error| &error.clusters).collect();
     let what = if errors.iter().any(|error| error.clusters.is_empty()) {
         "its overlays stand in as they are".to_owned()
     } else {
         format!("the overlays of {} stand in as they are", counted(clusters.len(), "cluster"))
     };
-    (!errors.is_empty()).then(|| format!("The base has {}, so {what}.", counted(errors.len(), "error")))
+    // As code, which keeps what the input has in it from being Markdown.
+    let named = first.message.replace('`', "'");
+    Some(format!("The base has {}, so {what}: `{named}`.", counted(errors.len(), "error")))
 }
 
 /// What was not generated in the base comes with whatever is generated next.
-fn note_of_stale_base(stale: &Changes, site: &Site) -> Option<String> {
-    let dangers = match Review::of(stale, site).dangers.len() {
-        0 => String::new(),
-        count => format!(", {} among that", counted(count, "danger")),
-    };
-    let note = format!(
-        "The overlays of the base are stale by {}{dangers}: what they lack comes with this change, and is not shown \
-         here. `sipgen diff` with the base as --head shows it.",
-        counted(stale.files.len(), "file")
-    );
-    (!stale.files.is_empty()).then_some(note)
+fn note_of_stale_base(ungenerated: &Changes) -> Option<String> {
+    let files = counted(ungenerated.files.len(), "file");
+    let note = format!("The overlays of the base are stale by {files}: what they lack comes with this change.");
+    (!ungenerated.files.is_empty()).then_some(note)
 }
 
 fn note_of_pending(pending: &Changes) -> Option<String> {

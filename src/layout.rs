@@ -119,6 +119,12 @@ pub fn cluster_directory(cluster: &ClusterKey) -> Utf8PathBuf {
     Utf8Path::new(CLUSTERS).join(cluster.namespace.as_str()).join(cluster.name.as_str())
 }
 
+/// The directory of a cluster's services at the end of a path to it, relative to the output directory.
+pub fn services_at_end(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    let above = path.ancestors().nth(3)?;
+    path.strip_prefix(above).ok().filter(|directory| directory.starts_with(CLUSTERS)).map(Utf8Path::to_owned)
+}
+
 /// The directory of what a tenant's own manifests may include.
 pub fn tenant_directory(cluster: &ClusterKey) -> Utf8PathBuf {
     Utf8Path::new(TENANTS).join(cluster.namespace.as_str()).join(cluster.name.as_str())

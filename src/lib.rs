@@ -143,9 +143,19 @@ pub enum Error {
 ///
 /// When the repo cannot be read, or has no cluster that the options name.
 pub fn generate(repo: &Files, options: &Options, progress: &dyn Fn(Stage)) -> Result<Generated, Error> {
+    let settings = Settings::load(repo).map_err(|unreadable| (Settings::default(), unreadable));
+    generate_by(settings, repo, options, progress)
+}
+
+/// As [`generate`], by settings that are read already, or by those that stand in for what cannot be read.
+fn generate_by(
+    settings: Result<Settings, (Settings, Finding)>,
+    repo: &Files,
+    options: &Options,
+    progress: &dyn Fn(Stage),
+) -> Result<Generated, Error> {
     progress(Stage::Reading);
-    let (settings, invalid) =
-        Settings::load(repo).map_or_else(|found| (Settings::default(), Some(found)), |s| (s, None));
+    let (settings, invalid) = settings.map_or_else(|(stand_in, found)| (stand_in, Some(found)), |s| (s, None));
     let (templates, found) = load_templates(repo, &settings)?;
     let (site, read) = Site::read(repo, settings)?;
     let mut findings: Vec<Finding> = invalid.into_iter().chain(found).chain(read).collect();

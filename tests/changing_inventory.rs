@@ -22,6 +22,7 @@ fn a_host_that_has_left_the_inventory_is_replaced() {
       --> overlays/hosts/declared/inventory/tenant.one.yaml:2:1
       help: it leaves the overlay and is replaced; nothing is done to the machine
 
+    danger: tenant/one loses 1 host that is no longer in the inventory, in use or not: metal/host-1
     tenant/one replaces metal/host-1 by metal/host-3
     1 cluster: 2 hosts assigned, 1 added, 0 given back
     1 file written: 0 created, 1 changed, 0 deleted

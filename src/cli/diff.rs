@@ -22,9 +22,10 @@ In CI, where differences are no failure:
 ///
 /// Without --base: what `sipgen generate` would change. With --base: what is generated from the inputs of that
 /// revision against what is generated from those on the disk, or of --head. Overlays that somebody forgot to generate
-/// count as generated. Nothing is written or checked out, and a bare repo will do for --base with --head.
+/// count as generated, and are told. Nothing is written or checked out, and a bare repo will do for --base with --head.
 ///
-/// Exit codes are those of `diff`: 0 no differences, 1 differences or errors in the input, 2 it could not run.
+/// Exit codes are those of `diff`: 0 no differences, 1 differences, stale overlays or errors in the input, 2 it could
+/// not run.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -88,13 +89,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     progress.finish();
 
     if arguments.format == Format::Text {
-        if let Some((changes, review)) = &difference.known {
-            print(report::plan(review));
-            if arguments.lines {
-                print(format_args!("\n{}", report::diff(changes)));
-            }
+        print(report::plan(&difference));
+        if let Some((changes, _)) = difference.known.as_ref().filter(|_| arguments.lines) {
+            print(format_args!("\n{}", report::diff(changes)));
         }
-        difference.notes.iter().for_each(|note| say(format_args!("note: {note}\n")));
+        say(report::notes(&difference));
         say(report::findings(&difference.findings, &head));
     } else {
         let comparison = Comparison::new(base.as_deref(), revision.as_deref(), &difference, &head, arguments.lines);
@@ -104,6 +103,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
     }
     let failed = difference.findings.iter().any(Finding::is_error);
-    let same = difference.known.is_some_and(|(changes, _)| changes.files.is_empty());
-    Ok(if failed || !same { Outcome::No } else { Outcome::Yes })
+    Ok(if failed || !difference.is_none() { Outcome::No } else { Outcome::Yes })
 }

@@ -30,8 +30,22 @@ pub struct Comparison {
     pub findings: Vec<Problem>,
     /// What changes; null when errors forbid to generate anything.
     pub review: Option<Review>,
+    /// What nobody had generated in the base, and comes along; null when there is nothing of the kind. Its dangers are
+    /// among those of `review`, too.
+    pub brought: Option<Review>,
+    /// Set when the later state's overlays are not what its inputs make; null without a base, where that is what
+    /// `review` shows.
+    pub stale: Option<Stale>,
     /// The changed files, line by line; null unless asked for.
     pub lines: Option<Vec<FileLines>>,
+}
+
+/// Overlays that are not what the inputs make.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Stale {
+    /// How many files.
+    pub files: usize,
 }
 
 /// Something that is wrong with the input.
@@ -96,6 +110,8 @@ impl Comparison {
             notes: difference.notes.clone(),
             findings: difference.findings.iter().map(|finding| Problem::new(finding, &mut texts)).collect(),
             review: difference.known.as_ref().map(|(_, review)| review.clone()),
+            brought: difference.brought.clone(),
+            stale: (difference.stale > 0).then_some(Stale { files: difference.stale }),
             lines: changes.map(lines::by_file),
         }
     }

@@ -45,7 +45,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     let (errors, warnings): (Vec<&Problem>, Vec<&Problem>) =
         comparison.findings.iter().partition(|problem| problem.severity == ProblemSeverity::Error);
     for note in &comparison.notes {
-        page.push(&format!("{note}\n\n"), ERRORS_UNTIL);
+        page.push(&format!("{}\n\n", one_line(note)), ERRORS_UNTIL);
     }
     page.errors(&errors);
     if let Some(review) = &comparison.review {
@@ -55,6 +55,9 @@ pub fn markdown(comparison: &Comparison) -> String {
         page.table(&clusters);
         page.clusters(&clusters);
         page.shared(review);
+    }
+    if let Some(brought) = &comparison.brought {
+        page.brought(brought);
     }
     page.warnings(&warnings);
     page.lines(comparison.lines.as_deref().unwrap_or_default());
@@ -82,6 +85,12 @@ fn heading(comparison: &Comparison) -> String {
             parts.push(format!("{} that clusters share", counted(review.totals.files.all(), "file")));
         }
     }
+    if comparison.brought.is_some() {
+        parts.push("changes that the base had not generated".to_owned());
+    }
+    if let Some(stale) = comparison.stale {
+        parts.push(counted(stale.files, "stale file"));
+    }
     if parts.is_empty() { "nothing changes".to_owned() } else { parts.join(", ") }
 }
 
@@ -100,13 +109,17 @@ fn endangered(harm: &Harm) -> Option<&ClusterKey> {
     match harm {
         Harm::ClusterDeleted { cluster, .. }
         | Harm::ConsumedHostGivenBack { cluster, .. }
+        | Harm::AssignedHostVanished { cluster, .. }
         | Harm::ConsumedHostMoves { cluster, .. }
         | Harm::ConsumedHostChangesRole { cluster, .. }
         | Harm::HostMoves { cluster, .. }
         | Harm::ControlPlaneEndpointChanges { cluster, .. }
         | Harm::IssuerChanges { cluster, .. }
         | Harm::NodePortChanges { cluster, .. } => Some(cluster),
-        Harm::RootDeleted { .. } | Harm::OutputMoves { .. } => None,
+        Harm::AgentObjectsDeleted { .. }
+        | Harm::RootDeleted { .. }
+        | Harm::RootChangesForm { .. }
+        | Harm::OutputMoves { .. } => None,
     }
 }
 
@@ -155,12 +168,12 @@ impl Page {
     }
 
     fn dangers(&mut self, dangers: &[Danger]) {
-        let item = |danger: &Danger| format!("> - {}\n", danger.harm.words(|name| code(name)));
+        let item = |danger: &Danger| format!("> - {}\n", danger.words(|name| code(name)));
         let (open, folded) = dangers.split_at(dangers.len().min(DANGERS_OPEN));
         let open: Vec<String> = open.iter().map(item).collect();
         self.push_all("> [!CAUTION]\n", &open, "\n", DANGERS_UNTIL, |count| counted(count, "danger"));
         let folded: Vec<String> =
-            folded.iter().map(|danger| format!("- {}\n", danger.harm.words(|name| code(name)))).collect();
+            folded.iter().map(|danger| format!("- {}\n", danger.words(|name| code(name)))).collect();
         let head = format!("<details><summary>{}</summary>\n\n", counted(folded.len(), "more danger"));
         self.push_all(&head, &folded, "\n</details>\n\n", DANGERS_UNTIL, |count| counted(count, "danger"));
     }
@@ -204,6 +217,20 @@ impl Page {
             let part = format!("<details><summary>Outside of clusters</summary>\n\n{}</details>\n\n", block(&lines));
             self.push_all("", &[part], "", DETAILS_UNTIL, |_| "what changes outside of clusters".to_owned());
         }
+    }
+
+    /// What the base had not generated, below a head of its own.
+    fn brought(&mut self, brought: &Review) {
+        let head = format!("### {}\n\n", words::BROUGHT);
+        if !self.push(&head, DETAILS_UNTIL) {
+            self.left_out.push("what comes along from the base".to_owned());
+            return;
+        }
+        let clusters = worst_first(brought);
+        self.totals(&brought.totals);
+        self.table(&clusters);
+        self.clusters(&clusters);
+        self.shared(brought);
     }
 
     fn warnings(&mut self, warnings: &[&Problem]) {

@@ -46,7 +46,7 @@ pub use gitlab::gitlab;
 pub use lines::diff;
 pub use markdown::{MARKER, markdown};
 pub use page::{is_page, page};
-pub use plan::plan;
+pub use plan::{notes, plan};
 pub use proposals::proposals;
 pub use results::Results;
 pub use sarif::sarif;

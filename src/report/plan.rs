@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::words::{self, Line};
 use super::{ERROR, STRONG, one_line, styled};
+use crate::difference::Difference;
 use crate::review::{ClusterReview, Review, State};
 
 const ADDED: Style = AnsiColor::Green.on_default();
@@ -15,16 +16,27 @@ const CHANGED: Style = AnsiColor::Yellow.on_default();
 /// How long a line gets before its list of names goes on in the next one.
 const WIDTH: usize = 100;
 
-/// What changes, in words, the dangers first.
-pub fn plan(review: &Review) -> String {
+/// What changes, in words, the dangers first; nothing where that is not known.
+pub fn plan(difference: &Difference) -> String {
     let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = write_plan(&mut out, review);
+    if let Some((_, review)) = &difference.known {
+        // Writing to a String cannot fail.
+        let _ = write_plan(&mut out, review, difference.brought.as_ref());
+    }
     out
 }
 
-fn write_plan(out: &mut String, review: &Review) -> fmt::Result {
+fn write_plan(out: &mut String, review: &Review, brought: Option<&Review>) -> fmt::Result {
     write_dangers(out, review)?;
+    write_changes(out, review)?;
+    if let Some(brought) = brought {
+        writeln!(out, "\n{}", styled(STRONG, words::BROUGHT))?;
+        write_changes(out, brought)?;
+    }
+    Ok(())
+}
+
+fn write_changes(out: &mut String, review: &Review) -> fmt::Result {
     for cluster in &review.clusters {
         let sign = words::sign(cluster.state);
         let style = style_of(sign);
@@ -45,6 +57,11 @@ fn write_plan(out: &mut String, review: &Review) -> fmt::Result {
         writeln!(out, "{}", styled(STRONG, total))?;
     }
     Ok(())
+}
+
+/// What a reader has to know of how a difference came about, a line for each.
+pub fn notes(difference: &Difference) -> String {
+    difference.notes.iter().map(|note| format!("note: {}\n", one_line(note))).collect()
 }
 
 /// The dangers, marked, and a blank line below them.

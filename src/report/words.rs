@@ -6,6 +6,10 @@ use crate::api::names::Role;
 use crate::finding::counted;
 use crate::review::hosts::{GivenBack, Reason, Replaced};
 use crate::review::{Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, Shared, State, Totals};
+use crate::site::gitops::Form;
+
+/// The head of what the base had not generated.
+pub(super) const BROUGHT: &str = "Also brought: the overlays of the base are stale, and this comes with the change";
 
 /// A line about something that comes, goes or changes.
 pub(super) struct Line {
@@ -157,7 +161,7 @@ fn endpoint(change: &EndpointChange, name: Name<'_>) -> Line {
     let what = match kind {
         EndpointKind::ControlPlane => "control-plane endpoint".to_owned(),
         EndpointKind::Issuer => "issuer".to_owned(),
-        EndpointKind::JumpHost => "jump-host endpoint".to_owned(),
+        EndpointKind::JumpHost => format!("jump-host endpoint of {}", name(service)),
         EndpointKind::NodePorts => format!("NodePort of {}", name(service)),
     };
     match (before, after) {
@@ -176,8 +180,13 @@ fn endpoint(change: &EndpointChange, name: Name<'_>) -> Line {
 /// is not worth one.
 pub(super) fn shared(shared: &Shared, name: Name<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
-    for root in shared.roots.iter().filter(|root| root.state != State::Changed) {
-        lines.push(Line::new(root.state, format!("declared hosts through {}", name(&root.directory))));
+    for root in shared.roots.iter().filter(|root| root.state != State::Changed || root.becomes.is_some()) {
+        let becomes = match root.becomes {
+            Some(Form::Component) => ": now a component",
+            Some(Form::Overlay) => ": now an overlay",
+            None => "",
+        };
+        lines.push(Line::new(root.state, format!("declared hosts through {}{becomes}", name(&root.directory))));
     }
     for definitions in &shared.definitions {
         lines.push(Line::new(definitions.state, format!("definitions in {}", name(&definitions.directory))));
@@ -245,8 +254,9 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
     deeds.into_iter().flatten().collect()
 }
 
-/// All of it, counted: one line for clusters, hosts and services, one for files.
-pub(super) fn totals(totals: &Totals) -> [String; 2] {
+/// All of it, counted: a line for clusters, hosts and services, one for files, and one for what nobody knows of hosts.
+/// Lines without anything to say are empty.
+pub(super) fn totals(totals: &Totals) -> [String; 3] {
     let hosts = [
         (totals.hosts_added, "added"),
         (totals.hosts_given_back, "given back"),
@@ -255,7 +265,14 @@ pub(super) fn totals(totals: &Totals) -> [String; 2] {
     ];
     let parts = [counts("cluster", &totals.clusters), told("host", &hosts), counts("service", &totals.services)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    [parts.join("; "), counts("file", &totals.files).unwrap_or_default()]
+    let unknown = match totals.hosts_of_unknown_use {
+        0 => String::new(),
+        count => {
+            let them = if count == 1 { "it" } else { "them" };
+            format!("{} given back may be in use: the repo has no snapshot of {them}", counted(count, "host"))
+        }
+    };
+    [parts.join("; "), counts("file", &totals.files).unwrap_or_default(), unknown]
 }
 
 fn counts(noun: &str, counts: &Counts) -> Option<String> {

@@ -1,15 +1,17 @@
 //! What of a set of changes can hurt somebody.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::hosts::{Moved, in_order};
-use super::{ClusterReview, EndpointChange, EndpointKind, Shared, State};
+use super::hosts::{Moved, Reason, in_order};
+use super::{ClusterReview, EndpointChange, EndpointKind, Released, Shared, State};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::counted;
+use crate::site::gitops::Form;
 
 /// A change that can hurt somebody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -17,6 +19,9 @@ pub struct Danger {
     /// What it is about.
     #[serde(flatten)]
     pub harm: Harm,
+    /// Whether it comes along from a base whose overlays were stale.
+    #[serde(rename = "fromBase")]
+    pub from_base: bool,
     /// The same in words.
     pub message: String,
 }
@@ -25,6 +30,14 @@ pub struct Danger {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(tag = "code", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Harm {
+    /// Objects go, or are others from now on, that delete the services that they applied.
+    AgentObjectsDeleted {
+        /// Relative to the repo's root.
+        #[schemars(with = "String")]
+        directory: Utf8PathBuf,
+        /// How many.
+        objects: usize,
+    },
     /// A cluster goes, with all that it has.
     ClusterDeleted {
         /// The cluster.
@@ -38,6 +51,13 @@ pub enum Harm {
         cluster: ClusterKey,
         /// The hosts, and who uses them.
         hosts: Vec<Consumed>,
+    },
+    /// A cluster loses hosts that the inventory no longer has, and nobody knows whether they are in use.
+    AssignedHostVanished {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// The hosts.
+        hosts: Vec<HostKey>,
     },
     /// Hosts that are in use go from one cluster to another.
     ConsumedHostMoves {
@@ -99,6 +119,14 @@ pub enum Harm {
         #[schemars(with = "String")]
         directory: Utf8PathBuf,
     },
+    /// A directory of declared hosts is applied in another way.
+    RootChangesForm {
+        /// Relative to the repo's root.
+        #[schemars(with = "String")]
+        directory: Utf8PathBuf,
+        /// What it is from now on.
+        form: Form,
+    },
     /// All directories that agents apply go to another place.
     OutputMoves {
         /// Where they were, relative to the repo's root.
@@ -124,28 +152,70 @@ pub struct Consumed {
 const HOSTS_NAMED: usize = 5;
 
 /// The dangers of a review, the worst first. `output` is the output directory, and `moved_from` where it was before
-/// if that was elsewhere.
-pub(super) fn of(
+/// if that was elsewhere; `outlived` are the hosts that are released although no file gave them to a cluster.
+pub(super) fn of<'a>(
     clusters: &[ClusterReview],
     shared: &Shared,
+    outlived: impl Iterator<Item = &'a Released>,
     output: &Utf8Path,
     moved_from: Option<&Utf8Path>,
 ) -> Vec<Danger> {
     let mut harms: Vec<Harm> = clusters.iter().flat_map(of_cluster).collect();
+    harms.extend(of_outlived(outlived));
     let gone = shared.roots.iter().filter(|root| root.state == State::Deleted);
     harms.extend(gone.map(|root| Harm::RootDeleted { directory: output.join(&root.directory) }));
+    harms.extend(shared.roots.iter().filter_map(|root| {
+        let directory = output.join(&root.directory);
+        root.becomes.map(|form| Harm::RootChangesForm { directory, form })
+    }));
+    harms.extend(
+        shared.agents.iter().filter(|agent| agent.deleting > 0).map(|agent| Harm::AgentObjectsDeleted {
+            directory: output.join(&agent.directory),
+            objects: agent.deleting,
+        }),
+    );
     harms.extend(moved_from.map(|before| Harm::OutputMoves { before: before.to_owned(), after: output.to_owned() }));
     harms.sort();
-    let danger = |harm: Harm| Danger { message: harm.words(|name| name.to_string()), harm };
-    harms.into_iter().map(danger).collect()
+    harms.into_iter().map(|harm| Danger::new(harm, false)).collect()
+}
+
+impl Danger {
+    fn new(harm: Harm, from_base: bool) -> Self {
+        let mut danger = Self { harm, from_base, message: String::new() };
+        danger.message = danger.words(|name| name.to_string());
+        danger
+    }
+
+    /// The danger of what the base had not generated.
+    pub(super) fn of_stale_base(harm: Harm) -> Self {
+        Self::new(harm, true)
+    }
+
+    /// The danger in words; `name` says how names are written, which may be anything that the input has.
+    pub fn words(&self, name: impl Fn(&dyn Display) -> String) -> String {
+        let whence = if self.from_base { "brought from the base, whose overlays are stale: " } else { "" };
+        format!("{whence}{}", self.harm.words(name))
+    }
+}
+
+/// Hosts in use that lose a cluster's labels, which are from a time that was reverted.
+fn of_outlived<'a>(outlived: impl Iterator<Item = &'a Released>) -> Vec<Harm> {
+    let mut by_cluster: BTreeMap<&ClusterKey, Vec<Consumed>> = BTreeMap::new();
+    for Released { host, by, consumer } in outlived {
+        if let (Some(cluster), Some(consumer)) = (by, consumer) {
+            let consumed = Consumed { host: host.clone(), consumer: consumer.clone() };
+            by_cluster.entry(cluster).or_default().push(consumed);
+        }
+    }
+    let harm = |(cluster, hosts): (&ClusterKey, _)| Harm::ConsumedHostGivenBack { cluster: cluster.clone(), hosts };
+    by_cluster.into_iter().map(harm).collect()
 }
 
 fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
     let ClusterReview { cluster, state, hosts, .. } = review;
     let mut harms = Vec::new();
-    let given_back = || hosts.given_back.iter().chain(hosts.replaced.iter().map(|replaced| &replaced.given_back));
     if *state == State::Deleted {
-        let all = given_back().map(|host| &host.host).chain(hosts.to_others.iter().map(|moved| &moved.host));
+        let all = hosts.going().map(|host| &host.host).chain(hosts.to_others.iter().map(|moved| &moved.host));
         let mut all: Vec<HostKey> = all.cloned().collect();
         all.sort_by(in_order);
         harms.push(Harm::ClusterDeleted { cluster: cluster.clone(), hosts: all });
@@ -153,9 +223,14 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
     let consumed = |host: &HostKey, consumer: &Option<String>| {
         consumer.as_ref().map(|consumer| Consumed { host: host.clone(), consumer: consumer.clone() })
     };
-    let in_use: Vec<Consumed> = given_back().filter_map(|host| consumed(&host.host, &host.consumer)).collect();
+    let in_use: Vec<Consumed> = hosts.going().filter_map(|host| consumed(&host.host, &host.consumer)).collect();
     if !in_use.is_empty() {
         harms.push(Harm::ConsumedHostGivenBack { cluster: cluster.clone(), hosts: in_use });
+    }
+    let vanished = hosts.going().filter(|host| host.reason == Some(Reason::Gone) && !host.use_known);
+    let vanished: Vec<HostKey> = vanished.map(|host| host.host.clone()).collect();
+    if !vanished.is_empty() {
+        harms.push(Harm::AssignedHostVanished { cluster: cluster.clone(), hosts: vanished });
     }
     let other_role: Vec<Consumed> =
         hosts.with_another_role.iter().filter_map(|host| consumed(&host.host, &host.consumer)).collect();
@@ -217,8 +292,7 @@ fn of_endpoint(review: &ClusterReview, change: &EndpointChange) -> Option<Harm> 
 }
 
 impl Harm {
-    /// The harm in words; `name` says how names are written, which may be anything that the input has.
-    pub fn words(&self, name: impl Fn(&dyn Display) -> String) -> String {
+    fn words(&self, name: impl Fn(&dyn Display) -> String) -> String {
         let becomes = |before: &str, after: &Option<String>| match after {
             Some(after) => format!("changes from {} to {}", name(&before), name(after)),
             None => format!("goes: {}", name(&before)),
@@ -232,6 +306,12 @@ impl Harm {
             }
             Harm::ConsumedHostGivenBack { cluster, hosts } => {
                 format!("{} gives back {}: {}", name(cluster), in_use(hosts), consumers(hosts, &name))
+            }
+            Harm::AssignedHostVanished { cluster, hosts } => {
+                let named = first_few(hosts.iter().map(|host| name(host)).collect(), HOSTS_NAMED);
+                let is = if hosts.len() == 1 { "is" } else { "are" };
+                let lost = counted(hosts.len(), "host");
+                format!("{} loses {lost} that {is} no longer in the inventory, in use or not: {named}", name(cluster))
             }
             Harm::ConsumedHostMoves { cluster, other, hosts } => {
                 let (cluster, other) = (name(cluster), name(other));
@@ -258,6 +338,26 @@ impl Harm {
             }
             Harm::RootDeleted { directory } => {
                 format!("{} goes: whatever applies or includes it has to stop first", name(directory))
+            }
+            Harm::RootChangesForm { directory, form: Form::Component } => {
+                format!(
+                    "{} becomes a component: whatever applies it has to stop, and a kustomization has to include it",
+                    name(directory)
+                )
+            }
+            Harm::RootChangesForm { directory, form: Form::Overlay } => {
+                format!(
+                    "{} becomes an overlay: whatever includes it has to stop, and an agent has to apply it",
+                    name(directory)
+                )
+            }
+            Harm::AgentObjectsDeleted { directory, objects } => {
+                let (objects, them) =
+                    (goes(&counted(*objects, "object"), *objects), if *objects == 1 { "it" } else { "them" });
+                format!(
+                    "{objects} from {}, which deletes the services that are applied by {them}: let go of {them} first",
+                    name(directory)
+                )
             }
             Harm::OutputMoves { before, after } => {
                 format!("everything goes from {} to {}: agents have to follow", name(before), name(after))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Files, Texts, below};
+use super::{ChangedFiles, Texts, below};
 use crate::api::names::{ClusterKey, NodePort};
 use crate::layout;
 use crate::site::ServiceKind;
@@ -40,7 +40,7 @@ pub enum EndpointKind {
 }
 
 /// What changes of a cluster's endpoints.
-pub(super) fn changes(cluster: &ClusterKey, files: &Files<'_>) -> Vec<EndpointChange> {
+pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<EndpointChange> {
     let mut changes = Vec::new();
     let told = layout::tenant_directory(cluster).join(layout::ENDPOINTS);
     if let Some(texts) = files.get(told.as_path()) {

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Before, Files};
+use super::{Before, ChangedFiles};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::layout;
@@ -60,6 +60,8 @@ pub struct GivenBack {
     pub reason: Option<Reason>,
     /// Who uses it, as `Kind namespace/name`.
     pub consumer: Option<String>,
+    /// Whether it is known who uses it: a manifest alone says nothing of that.
+    pub use_known: bool,
 }
 
 /// What is the matter with a host that is given back.
@@ -125,15 +127,13 @@ type Assignments = BTreeMap<HostKey, BTreeSet<(ClusterKey, Role)>>;
 
 /// What changes of every cluster's hosts.
 pub(super) fn changes(
-    by_cluster: &BTreeMap<ClusterKey, Files<'_>>,
-    before: &Before<'_>,
-    site: &Site,
+    by_cluster: &BTreeMap<ClusterKey, ChangedFiles<'_>>,
+    facts: &Facts<'_>,
 ) -> BTreeMap<ClusterKey, HostChanges> {
     let files = by_cluster.values().flatten().filter(|(path, _)| has_hosts(path));
     let texts = files.map(|(path, (was, is))| ((*path, *was), (*path, *is)));
     let (was, is): (Vec<_>, Vec<_>) = texts.unzip();
     let (was, is) = (assignments(was), assignments(is));
-    let facts = Facts { before, site };
     let mut changes: BTreeMap<ClusterKey, HostChanges> = BTreeMap::new();
     let none = BTreeSet::new();
     for host in was.keys().chain(is.keys()).collect::<BTreeSet<_>>() {
@@ -189,9 +189,9 @@ fn has_hosts(file: &Utf8Path) -> bool {
 }
 
 /// How hosts stand.
-struct Facts<'a> {
-    before: &'a Before<'a>,
-    site: &'a Site,
+pub(super) struct Facts<'a> {
+    pub(super) before: &'a Before<'a>,
+    pub(super) site: &'a Site,
 }
 
 impl Facts<'_> {
@@ -199,7 +199,8 @@ impl Facts<'_> {
         self.site.inventory.host(key).or_else(|| self.before.inventory?.host(key))
     }
 
-    fn consumer(&self, key: &HostKey) -> Option<String> {
+    /// Who uses a host.
+    pub(super) fn consumer(&self, key: &HostKey) -> Option<String> {
         self.host(key)?.consumer.clone()
     }
 
@@ -219,7 +220,13 @@ impl Facts<'_> {
             Some(host) if host.failed => Some(Reason::Failed),
             Some(_) => None,
         };
-        GivenBack { host: key.clone(), role, reason, consumer: self.consumer(key) }
+        GivenBack {
+            host: key.clone(),
+            role,
+            reason,
+            consumer: self.consumer(key),
+            use_known: self.host(key).is_some_and(Host::is_use_known),
+        }
     }
 
     fn moved(&self, key: &HostKey, role: Role, other: &ClusterKey) -> Moved {
@@ -230,9 +237,12 @@ impl Facts<'_> {
 impl HostChanges {
     /// The hosts that the cluster has no longer.
     pub(super) fn leaving(&self) -> impl Iterator<Item = &HostKey> {
-        let replaced = self.replaced.iter().map(|replaced| &replaced.given_back.host);
-        let others = self.to_others.iter().map(|moved| &moved.host);
-        self.given_back.iter().map(|given_back| &given_back.host).chain(replaced).chain(others)
+        self.going().map(|host| &host.host).chain(self.to_others.iter().map(|moved| &moved.host))
+    }
+
+    /// The hosts that nobody has afterwards, those included that are replaced.
+    pub(super) fn going(&self) -> impl Iterator<Item = &GivenBack> {
+        self.given_back.iter().chain(self.replaced.iter().map(|replaced| &replaced.given_back))
     }
 
     fn sort(&mut self) {

@@ -3,12 +3,13 @@
 //! * `hosts`: which hosts clusters get, give back, replace and hand to each other.
 //! * `services`: which services are created, changed and deleted, and what of them changes.
 //! * `endpoints`: where clusters are reached.
-//! * `shared`: what no single cluster has.
+//! * `shared`: what no single cluster has; `agents` is what of that tells an agent what to apply.
 //! * `dangers`: what of all that can hurt somebody.
 //!
 //! It is read off the changed files alone, before and after, so it is true of whatever made them change. How hosts
 //! stand is asked of the site. Nothing is read from the disk.
 
+pub mod agents;
 pub mod dangers;
 pub mod endpoints;
 pub mod hosts;
@@ -26,11 +27,13 @@ use crate::compare::{Change, Changes};
 use crate::layout;
 use crate::site::{Inventory, Site};
 
+pub use agents::AgentObjects;
 pub use dangers::{Danger, Harm};
 pub use endpoints::{EndpointChange, EndpointKind};
+use hosts::Facts;
 pub use hosts::HostChanges;
 pub use services::{Aspect, ServiceChange};
-pub use shared::{Released, Shared};
+pub use shared::{Released, Root, Shared};
 
 /// What a set of changes means to clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -100,6 +103,8 @@ pub struct Totals {
     pub hosts_adopted: usize,
     /// Hosts that clusters give back, those that are replaced included.
     pub hosts_given_back: usize,
+    /// Those of them of which it is not known whether they are in use.
+    pub hosts_of_unknown_use: usize,
     /// Hosts that give way to others of their role.
     pub hosts_replaced: usize,
     /// Hosts that go from one cluster to another.
@@ -127,7 +132,7 @@ pub struct Before<'a> {
 type Texts<'a> = (Option<&'a str>, Option<&'a str>);
 
 /// The changed files of a cluster or of a part of it, by their paths relative to its directory.
-type Files<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
+type ChangedFiles<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
 
 impl Review {
     /// Reviews changes to the output directory that `site` was read from.
@@ -140,8 +145,8 @@ impl Review {
     /// the changed files lie.
     pub fn between(changes: &Changes, before: &Before<'_>, site: &Site) -> Self {
         let output = &site.settings.output;
-        let mut by_cluster: BTreeMap<ClusterKey, Files<'_>> = BTreeMap::new();
-        let mut of_none: Files<'_> = BTreeMap::new();
+        let mut by_cluster: BTreeMap<ClusterKey, ChangedFiles<'_>> = BTreeMap::new();
+        let mut of_none: ChangedFiles<'_> = BTreeMap::new();
         for (path, change) in &changes.files {
             let path = path.strip_prefix(output).unwrap_or(path);
             match layout::cluster_of(path) {
@@ -149,7 +154,8 @@ impl Review {
                 None => of_none.insert(path, change.texts()),
             };
         }
-        let mut hosts = hosts::changes(&by_cluster, before, site);
+        let facts = Facts { before, site };
+        let mut hosts = hosts::changes(&by_cluster, &facts);
         let clusters = by_cluster.iter().map(|(cluster, files)| ClusterReview {
             state: match before.clusters.contains(cluster) {
                 false => State::Created,
@@ -163,9 +169,10 @@ impl Review {
             cluster: cluster.clone(),
         });
         let clusters: Vec<ClusterReview> = clusters.collect();
-        let shared = shared::changes(&of_none);
+        let is_gone = |file: &Utf8Path| matches!(changes.files.get(&output.join(file)), Some(Change::Delete { .. }));
+        let shared = shared::changes(&of_none, &facts, &is_gone);
         Self {
-            dangers: dangers::of(&clusters, &shared, output, before.output),
+            dangers: dangers::of(&clusters, &shared, outlived(&clusters, &shared), output, before.output),
             totals: Totals::of(&clusters, changes),
             clusters,
             shared,
@@ -174,15 +181,25 @@ impl Review {
 }
 
 impl Review {
+    /// Puts first the dangers of what comes along without being part of these changes: the base had not generated it.
+    pub(crate) fn bring_along(&mut self, brought: &Review) {
+        let of_base = brought.dangers.iter().map(|danger| Danger::of_stale_base(danger.harm.clone()));
+        self.dangers.splice(0..0, of_base);
+    }
+
     /// Observed hosts that are released although no file gave them to a cluster: they have its labels from a time that
     /// was reverted.
     pub fn outlived(&self) -> impl Iterator<Item = &Released> {
-        let gives_back = |released: &Released| {
-            let mut hosts = self.clusters.iter().flat_map(|cluster| cluster.hosts.leaving());
-            hosts.any(|host| *host == released.host)
-        };
-        self.shared.released.iter().filter(move |released| !gives_back(released))
+        outlived(&self.clusters, &self.shared)
     }
+}
+
+fn outlived<'a>(clusters: &'a [ClusterReview], shared: &'a Shared) -> impl Iterator<Item = &'a Released> {
+    let gives_back = |released: &Released| {
+        let mut hosts = clusters.iter().flat_map(|cluster| cluster.hosts.leaving());
+        hosts.any(|host| *host == released.host)
+    };
+    shared.released.iter().filter(move |released| !gives_back(released))
 }
 
 impl State {
@@ -195,7 +212,7 @@ impl State {
     }
 
     /// What becomes of something that consists of files, one of which is there exactly when it is.
-    fn by_witness(files: &Files<'_>, witness: &str) -> Self {
+    fn by_witness(files: &ChangedFiles<'_>, witness: &str) -> Self {
         files.get(Utf8Path::new(witness)).map_or(State::Changed, |texts| State::of(*texts))
     }
 }
@@ -204,6 +221,10 @@ impl Counts {
     /// How many there are in all.
     pub fn all(&self) -> usize {
         self.created + self.changed + self.deleted
+    }
+
+    fn of_files(changes: &Changes) -> Self {
+        changes.files.values().map(|change| State::of(change.texts())).collect()
     }
 }
 
@@ -229,12 +250,18 @@ impl Totals {
             hosts_added: sum(|hosts| hosts.added.len() + hosts.replaced.len()),
             hosts_adopted: sum(|hosts| hosts.added.iter().filter(|added| added.adopted).count()),
             hosts_given_back: sum(|hosts| hosts.given_back.len() + hosts.replaced.len()),
+            hosts_of_unknown_use: sum(|hosts| hosts.going().filter(|host| !host.use_known).count()),
             hosts_replaced: sum(|hosts| hosts.replaced.len()),
             hosts_moved: sum(|hosts| hosts.from_others.len()),
             hosts_with_another_role: sum(|hosts| hosts.with_another_role.len()),
             services: clusters.iter().flat_map(|cluster| &cluster.services).map(|service| service.state).collect(),
-            files: changes.files.values().map(|change| State::of(change.texts())).collect(),
+            files: Counts::of_files(changes),
         }
+    }
+
+    /// Counts the files of other changes than those that were reviewed.
+    pub(crate) fn count_files(&mut self, changes: &Changes) {
+        self.files = Counts::of_files(changes);
     }
 }
 
@@ -250,7 +277,7 @@ impl Change {
 }
 
 /// The files below a directory, by their paths relative to it.
-fn below<'a>(files: &Files<'a>, directory: &Utf8PathBuf) -> Files<'a> {
+fn below<'a>(files: &ChangedFiles<'a>, directory: &Utf8PathBuf) -> ChangedFiles<'a> {
     let below = files.iter().filter_map(|(path, texts)| Some((path.strip_prefix(directory).ok()?, *texts)));
     below.collect()
 }

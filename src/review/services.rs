@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::{Files, State, Texts, below};
+use super::{ChangedFiles, State, Texts, below};
 use crate::api::names::ClusterKey;
 use crate::layout;
 
@@ -42,8 +42,8 @@ pub enum Aspect {
 }
 
 /// What changes of a cluster's services.
-pub(super) fn changes(cluster: &ClusterKey, files: &Files<'_>) -> Vec<ServiceChange> {
-    let mut by_service: BTreeMap<&str, Files<'_>> = BTreeMap::new();
+pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<ServiceChange> {
+    let mut by_service: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
     for (path, texts) in below(files, &layout::cluster_directory(cluster)) {
         let mut parts = path.iter();
         // What lies beside the services is the cluster's own kustomization.
@@ -53,7 +53,7 @@ pub(super) fn changes(cluster: &ClusterKey, files: &Files<'_>) -> Vec<ServiceCha
             by_service.entry(service).or_default().insert(file, texts);
         }
     }
-    let change = |(service, files): (&str, Files<'_>)| {
+    let change = |(service, files): (&str, ChangedFiles<'_>)| {
         // The cluster's kustomization lists the service, so it has one of its own exactly as long as it is there.
         let state = State::by_witness(&files, layout::KUSTOMIZATION);
         let aspects = if state == State::Changed { aspects(&files) } else { BTreeSet::new() };
@@ -62,7 +62,7 @@ pub(super) fn changes(cluster: &ClusterKey, files: &Files<'_>) -> Vec<ServiceCha
     by_service.into_iter().map(change).collect()
 }
 
-fn aspects(files: &Files<'_>) -> BTreeSet<Aspect> {
+fn aspects(files: &ChangedFiles<'_>) -> BTreeSet<Aspect> {
     let bodies = |(path, (before, after)): (&&'_ Utf8Path, &Texts<'_>)| {
         let (before, after) = (layout::body(before.unwrap_or_default()), layout::body(after.unwrap_or_default()));
         (before != after).then(|| of_file(path.as_str(), before, after))
@@ -72,20 +72,31 @@ fn aspects(files: &Files<'_>) -> BTreeSet<Aspect> {
     of_files.into_iter().flatten().chain(only_unknown.then_some(Aspect::Configuration)).collect()
 }
 
-/// What changes with one of a service's files. A kustomization only follows the other files.
+/// What changes with one of a service's files. A kustomization only follows the other files; of a file that has no
+/// other meaning here, its configuration changes.
 fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
-    let found = match file {
-        layout::KUSTOMIZATION => return BTreeSet::new(),
-        layout::SERVICE => of_ports(before, after),
-        "haproxy.cfg" => of_haproxy(before, after),
-        "deployment.yaml" => of_deployment(before, after),
-        "hosts" | "ssh_config" | "externalsecrets.yaml" => BTreeSet::from([Aspect::Hosts]),
-        "poddisruptionbudget.yaml" => BTreeSet::from([Aspect::Replicas]),
-        "authorized_keys" => BTreeSet::from([Aspect::AuthorizedKeys]),
-        _ => BTreeSet::new(),
-    };
+    if file == layout::KUSTOMIZATION {
+        return BTreeSet::new();
+    }
+    let read = MEANINGS.iter().find(|(name, _)| *name == file);
+    let found = read.map(|(_, aspects)| aspects(before, after)).unwrap_or_default();
     if found.is_empty() { BTreeSet::from([Aspect::Configuration]) } else { found }
 }
+
+/// The aspects in which two texts of a file differ.
+type Aspects = fn(&str, &str) -> BTreeSet<Aspect>;
+
+/// What the files of services are about, by the names that their templates have.
+const MEANINGS: [(&str, Aspects); 8] = [
+    (layout::SERVICE, of_ports),
+    ("haproxy.cfg", of_haproxy),
+    ("deployment.yaml", of_deployment),
+    ("hosts", |_, _| BTreeSet::from([Aspect::Hosts])),
+    ("ssh_config", |_, _| BTreeSet::from([Aspect::Hosts])),
+    ("externalsecrets.yaml", |_, _| BTreeSet::from([Aspect::Hosts])),
+    ("poddisruptionbudget.yaml", |_, _| BTreeSet::from([Aspect::Replicas])),
+    ("authorized_keys", |_, _| BTreeSet::from([Aspect::AuthorizedKeys])),
+];
 
 fn of_ports(before: &str, after: &str) -> BTreeSet<Aspect> {
     let ports = |text| lines(text).filter(|line| line.to_lowercase().contains("port:")).collect::<Vec<_>>();
@@ -94,27 +105,35 @@ fn of_ports(before: &str, after: &str) -> BTreeSet<Aspect> {
 
 /// A configuration of HAProxy has a section for each port, and in each of them a line for each host.
 fn of_haproxy(before: &str, after: &str) -> BTreeSet<Aspect> {
-    let starting = |words: &'static [&str], text: &'_ str| -> BTreeSet<String> {
-        let told = lines(text).filter(|line| line.split_whitespace().next().is_some_and(|word| words.contains(&word)));
-        // A server's port is that of its section.
-        told.map(|line| if words == SERVERS { line.rsplit_once(':').map_or(line, |(host, _)| host) } else { line })
-            .map(str::to_owned)
-            .collect()
-    };
-    let rest = |text| -> BTreeSet<String> {
-        let other = |line: &&str| !line.split_whitespace().next().is_some_and(|word| KNOWN.contains(&word));
-        lines(text).filter(other).map(str::to_owned).collect()
-    };
     let mut aspects = BTreeSet::new();
-    aspects.extend((starting(SERVERS, before) != starting(SERVERS, after)).then_some(Aspect::Hosts));
-    aspects.extend((starting(PORTS, before) != starting(PORTS, after)).then_some(Aspect::Ports));
+    aspects.extend((servers(before) != servers(after)).then_some(Aspect::Hosts));
+    aspects.extend((ports(before) != ports(after)).then_some(Aspect::Ports));
     aspects.extend((rest(before) != rest(after)).then_some(Aspect::Configuration));
     aspects
 }
 
-const SERVERS: &[&str] = &["server"];
-const PORTS: &[&str] = &["listen", "bind"];
-const KNOWN: &[&str] = &["server", "listen", "bind"];
+const SERVER: &str = "server";
+const PORTS: [&str; 2] = ["listen", "bind"];
+
+/// The hosts of a configuration of HAProxy. A server's port is that of its section.
+fn servers(text: &str) -> BTreeSet<&str> {
+    let servers = lines(text).filter(|line| first_word(line) == SERVER);
+    servers.map(|line| line.rsplit_once(':').map_or(line, |(host, _)| host)).collect()
+}
+
+/// The sections of a configuration of HAProxy, which are named after their ports.
+fn ports(text: &str) -> BTreeSet<&str> {
+    lines(text).filter(|line| PORTS.contains(&first_word(line))).collect()
+}
+
+/// All other lines of a configuration of HAProxy.
+fn rest(text: &str) -> BTreeSet<&str> {
+    lines(text).filter(|line| first_word(line) != SERVER && !PORTS.contains(&first_word(line))).collect()
+}
+
+fn first_word(line: &str) -> &str {
+    line.split_whitespace().next().unwrap_or_default()
+}
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
@@ -162,5 +181,18 @@ fn aspect_of(key: &str) -> Option<Aspect> {
         "image" => Some(Aspect::Image),
         "replicas" => Some(Aspect::Replicas),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::templates;
+
+    #[test]
+    fn every_file_that_means_something_has_a_template() {
+        for (file, _) in MEANINGS {
+            assert!(templates::names().any(|name| name.ends_with(&format!("/{file}"))), "{file}");
+        }
     }
 }

@@ -6,22 +6,24 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::hosts::entries;
-use super::{Files, State};
+use super::agents::{self, AgentObjects};
+use super::hosts::{Facts, entries};
+use super::{ChangedFiles, State};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::layout;
 use crate::site::generated_host::{GeneratedHost, Says};
+use crate::site::gitops::Form;
 
 /// What changes outside of clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shared {
     /// The kustomizations through which declared hosts are applied.
-    pub roots: Vec<Directory>,
+    pub roots: Vec<Root>,
     /// The definitions that services need.
     pub definitions: Vec<Directory>,
     /// The objects that tell an agent what to apply.
-    pub agents: Vec<Directory>,
+    pub agents: Vec<AgentObjects>,
     /// Observed hosts that are released: they lose their labels, and are free once a snapshot shows that.
     pub released: Vec<Released>,
     /// Observed hosts that were released, and are no longer.
@@ -30,6 +32,20 @@ pub struct Shared {
     pub unlabelled: Vec<HostKey>,
     /// Declared hosts that no longer lose them.
     pub no_longer_unlabelled: Vec<HostKey>,
+}
+
+/// A kustomization through which declared hosts are applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Root {
+    /// Relative to the output directory.
+    #[schemars(with = "String")]
+    pub directory: Utf8PathBuf,
+    /// Whether it comes, changes or goes.
+    pub state: State,
+    /// What it is from now on, where it was the other: an agent applies an overlay, a kustomization includes a
+    /// component.
+    pub becomes: Option<Form>,
 }
 
 /// A directory of which anything changes.
@@ -51,23 +67,30 @@ pub struct Released {
     pub host: HostKey,
     /// The cluster that had it.
     pub by: Option<ClusterKey>,
+    /// Who uses it, as `Kind namespace/name`.
+    pub consumer: Option<String>,
 }
 
-/// What changes in the files that are no cluster's.
-pub(super) fn changes(files: &Files<'_>) -> Shared {
+/// What changes in the files that are no cluster's. `is_gone` says which files of the output directory go.
+pub(super) fn changes(files: &ChangedFiles<'_>, facts: &Facts<'_>, is_gone: &dyn Fn(&Utf8Path) -> bool) -> Shared {
     let mut shared = Shared::default();
-    let (mut definitions, mut agents) = (BTreeMap::new(), BTreeMap::new());
+    let (mut definitions, mut of_agents) = (BTreeMap::new(), BTreeMap::new());
     for (path, texts) in files {
         let directory = path.parent().unwrap_or(path);
         let file = path.strip_prefix(directory).unwrap_or(path);
         if path.starts_with(layout::CRDS) {
-            definitions.entry(directory).or_insert_with(Files::new).insert(file, *texts);
+            definitions.entry(directory).or_insert_with(ChangedFiles::new).insert(file, *texts);
         } else if path.starts_with(layout::AGENTS) {
-            agents.entry(directory).or_insert_with(Files::new).insert(file, *texts);
+            of_agents.entry(directory).or_insert_with(ChangedFiles::new).insert(file, *texts);
         } else if layout::is_root(path) {
-            shared.roots.push(Directory { directory: directory.to_owned(), state: State::of(*texts) });
+            let becomes = match *texts {
+                (Some(before), Some(after)) if form(before) != form(after) => Some(form(after)),
+                _ => None,
+            };
+            shared.roots.push(Root { directory: directory.to_owned(), state: State::of(*texts), becomes });
         } else if layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED) {
             let released = |GeneratedHost { key, says, .. }: GeneratedHost| Released {
+                consumer: facts.consumer(&key),
                 host: key,
                 by: match says {
                     Says::Released(release) => release.by,
@@ -88,13 +111,19 @@ pub(super) fn changes(files: &Files<'_>) -> Shared {
             }
         }
     }
-    let directory = |(directory, files): (&Utf8Path, Files<'_>)| Directory {
+    let directory = |(directory, files): (&Utf8Path, ChangedFiles<'_>)| Directory {
         directory: directory.to_owned(),
         state: State::by_witness(&files, layout::KUSTOMIZATION),
     };
     shared.definitions = definitions.into_iter().map(directory).collect();
-    shared.agents = agents.into_iter().map(directory).collect();
+    shared.agents = agents::changes(of_agents, is_gone);
     shared
+}
+
+/// What a generated kustomization is.
+fn form(text: &str) -> Form {
+    let is_component = text.lines().any(|line| line.trim_end() == "kind: Component");
+    if is_component { Form::Component } else { Form::Overlay }
 }
 
 /// Those of some hosts that others do not have.

@@ -218,7 +218,7 @@ pub struct Hosts {
 }
 
 /// What patches declared hosts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
     /// An overlay over the outermost kustomization, which an agent applies in place of it.

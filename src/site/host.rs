@@ -68,6 +68,11 @@ pub enum Standing {
 }
 
 impl Host {
+    /// Whether it is known who uses the host: a snapshot says it, a manifest that nobody completes does not.
+    pub fn is_use_known(&self) -> bool {
+        self.standing == Standing::Observed || self.state.is_some() || self.consumer.is_some()
+    }
+
     /// The host's address on an interface, or why it has none.
     pub fn address(&self, interface: &str) -> Result<IpAddr, Unaddressed> {
         match &self.network {

@@ -61,11 +61,15 @@ impl GitFiles {
 
     /// What a revision has, below a directory of a repo.
     pub(super) fn at_revision(root: &Utf8Path, revision: &str) -> Result<Self, GitError> {
+        if revision.trim().is_empty() {
+            return Err(GitError::new("the name of a revision is empty: name a commit, such as origin/main"));
+        }
         let opened = open::expect(root)?;
-        let tree = opened.repo.revparse_single(revision).and_then(|object| object.peel_to_tree());
-        let entries =
-            tree.map_err(|error| no_such_revision(&opened.repo, revision, &error)).and_then(|tree| blobs(&tree))?;
-        Self::gather(&opened, entries)
+        let found = opened.repo.revparse_single(revision);
+        let found = found.map_err(|error| no_such_revision(&opened.repo, revision, &error))?;
+        // Of a tree within a commit, all paths would be others.
+        let commit = found.peel_to_commit().map_err(|_| no_commit(revision, found.kind()))?;
+        Self::gather(&opened, blobs(&commit.tree()?)?)
     }
 
     fn gather(opened: &Opened, entries: Vec<Listed>) -> Result<Self, GitError> {
@@ -220,6 +224,13 @@ fn no_such_revision(repo: &Repository, revision: &str, error: &git2::Error) -> G
         "`git branch --all` lists the branches there are; `git fetch` gets those of others"
     };
     GitError::new(format!("there is no revision `{revision}` here ({}): {help}", error.message()))
+}
+
+fn no_commit(revision: &str, kind: Option<ObjectType>) -> GitError {
+    let kind = kind.map_or("something else", |kind| kind.str());
+    GitError::new(format!(
+        "`{revision}` is no commit but a {kind}: name a commit, a branch or a tag; --repo names a directory in it"
+    ))
 }
 
 fn not_fetched(submodule: &Utf8Path, commit: Oid) -> GitError {

@@ -52,6 +52,56 @@ fn a_host_in_use_that_the_new_inventory_no_longer_has() {
 }
 
 #[test]
+fn a_host_that_vanishes_from_the_inventory_when_nobody_knows_whether_it_was_in_use() {
+    let repo = Repo::of_hosts(2);
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+    repo.write("inventory/hosts.yaml", &support::host("host-2", ""));
+
+    let message = "tenant/one loses 1 host that is no longer in the inventory, in use or not: metal/host-1";
+    assert_only(&dangers(&repo, &[]), "assigned-host-vanished", message);
+    assert_says(&repo.generate(&[]).expect(0).stderr, &[&format!("danger: {message}\n")]);
+}
+
+#[test]
+fn a_host_in_use_that_loses_the_labels_of_a_reverted_time() {
+    let repo = Repo::empty();
+    repo.observe(&support::labels_of("tenant/one"));
+    consume(&repo, "snapshot/hosts.yaml", "host-2", "Metal3Machine tenant/one-1");
+    repo.want("tenant/one", 0);
+
+    let message = "tenant/one gives back 1 host that is in use: metal/host-2 by Metal3Machine tenant/one-1";
+    assert_only(&dangers(&repo, &[]), "consumed-host-given-back", message);
+}
+
+#[test]
+fn of_a_host_without_snapshot_it_is_said_that_its_use_is_not_known() {
+    let repo = edge_with("standby: 1", "standby: 0");
+
+    let unknown = "1 host given back may be in use: the repo has no snapshot of it\n";
+    assert!(repo.diff(&[]).stdout.ends_with(unknown), "{}", repo.diff(&[]).stdout);
+    assert_says(&repo.diff(&["--format", "markdown"]).stdout, &[unknown.trim_end()]);
+    let json = repo.diff(&["--format", "json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["review"]["totals"]["hostsOfUnknownUse"], 1);
+    assert_eq!(json["review"]["clusters"][0]["hosts"]["givenBack"][0]["useKnown"], false);
+}
+
+#[test]
+fn of_a_host_with_a_snapshot_its_use_is_known() {
+    let repo = Repo::empty();
+    repo.observe("");
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+    repo.want("tenant/one", 0);
+
+    let plan = repo.diff(&[]).expect(1).stdout;
+
+    assert_says(&plan, &["1 host given back"]);
+    assert!(!plan.contains("may be in use"), "{plan}");
+}
+
+#[test]
 fn a_free_host_that_is_given_back_is_none() {
     assert_eq!(dangers(&edge_with("standby: 1", "standby: 0"), &[]), []);
 }
@@ -169,6 +219,67 @@ fn a_directory_of_hosts_that_goes() {
 }
 
 #[test]
+fn agents_objects_that_go_and_take_services_along_that_stay() {
+    const FLUX: &str = "gitops: flux\nflux: {sourceRef: {kind: GitRepository, name: fleet}";
+    const ARGOCD: &str = "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/fleet.git'}\n";
+    let flux = FLUX.to_owned() + "}\n";
+    for (before, after, directory) in [
+        (flux.as_str(), "", "flux"),
+        (&flux, &(FLUX.to_owned() + ", namespace: elsewhere}\n"), "flux"),
+        (ARGOCD, "", "argocd"),
+    ] {
+        let repo = Repo::of_fixture("quickstart");
+        repo.write("sipgen.yaml", before);
+        repo.generate(&[]).expect(0);
+
+        repo.write("sipgen.yaml", after);
+
+        let message = format!(
+            "1 object goes from overlays/agents/{directory}, which deletes the services that are applied by it: \
+             let go of it first"
+        );
+        assert_only(&dangers(&repo, &[]), "agent-objects-deleted", &message);
+    }
+}
+
+#[test]
+fn an_agents_object_that_goes_with_its_services_is_none() {
+    let repo = with_all_kinds_of_changes();
+    repo.write("sipgen.yaml", "gitops: flux\n");
+    repo.generate(&[]).expect(0);
+    let edge = repo.read(EDGE);
+    repo.write(EDGE, &(edge.split_once("  services:\n").unwrap().0.to_owned() + "  services: {}\n"));
+    repo.want_no_more("tenant-c/new");
+
+    let dangers = dangers(&repo, &[]);
+
+    assert!(dangers.iter().any(|(code, _)| code == "cluster-deleted"), "{dangers:?}");
+    assert!(dangers.iter().all(|(code, _)| code != "agent-objects-deleted"), "{dangers:?}");
+    assert_says(&repo.diff(&[]).stdout, &["- service loadbalancer-worker"]);
+}
+
+#[test]
+fn a_directory_of_hosts_that_is_applied_in_another_way() {
+    const COMPONENT: &str = "hosts: {form: component}\n";
+    for (before, after, message, line) in [
+        ("", COMPONENT, "becomes a component: whatever applies it has to stop", "now a component"),
+        (COMPONENT, "", "becomes an overlay: whatever includes it has to stop", "now an overlay"),
+    ] {
+        let repo = Repo::of_hosts(1);
+        repo.want("tenant/one", 1);
+        repo.write("sipgen.yaml", before);
+        repo.generate(&[]).expect(0);
+
+        repo.write("sipgen.yaml", after);
+
+        let dangers = dangers(&repo, &[]);
+        assert_eq!((dangers.len(), dangers[0].0.as_str()), (1, "root-changes-form"));
+        assert_says(&dangers[0].1, &["overlays/hosts/declared/inventory ", message]);
+        assert_says(&repo.diff(&[]).stdout, &[&format!("~ declared hosts through hosts/declared/inventory: {line}\n")]);
+    }
+}
+
+#[test]
 fn an_output_directory_that_moves() {
     let repo = Repo::generated("quickstart");
 
@@ -177,6 +288,9 @@ fn an_output_directory_that_moves() {
 
     let message = "everything goes from overlays to deploy: agents have to follow";
     assert_only(&dangers(&repo, &["--base", "HEAD"]), "output-moves", message);
+    let plan = repo.diff(&["--base", "HEAD"]).expect(1).stdout;
+    assert_says(&plan, &["created, ", " deleted\n"]);
+    assert!(!plan.contains("no changes"), "{plan}");
 }
 
 #[test]

@@ -167,6 +167,29 @@ fn of_a_service_it_says_what_changes() {
 }
 
 #[test]
+fn the_endpoints_of_two_jump_hosts_are_told_apart() {
+    let repo = Repo::generated("quickstart");
+    let edge = repo.read(EDGE);
+    let (before, rest) = edge.split_once("    jumpHost:\n").unwrap();
+    let end = rest.match_indices("\n    ").find(|(at, _)| !rest[at + 5..].starts_with([' ', '-'])).unwrap().0 + 1;
+    let second = rest[..end].replace("nodePort: 30022", "nodePort: 30023");
+    let with_second = format!("{before}    jumpHost:\n{}{second}{}", &rest[..end], &rest[end..]);
+    repo.write(EDGE, &with_second);
+    repo.generate(&[]).expect(0);
+    repo.write(EDGE, &with_second.replace("nodePort: 30022", "nodePort: 30122").replace("30023", "30123"));
+
+    let plan = repo.diff(&[]).expect(1).stdout;
+
+    assert_says(
+        &plan,
+        &[
+            "~ jump-host endpoint of jumphost: 192.0.2.10:30022 -> 192.0.2.10:30122\n",
+            "~ jump-host endpoint of jumphost2: 192.0.2.10:30023 -> 192.0.2.10:30123\n",
+        ],
+    );
+}
+
+#[test]
 fn replicas_are_told_from_other_changes() {
     let repo = Repo::generated("quickstart");
     repo.replace_behind(EDGE, "loadBalancerWorker", "nodePortRange", "replicas: 1\n        nodePortRange");
@@ -177,28 +200,33 @@ fn replicas_are_told_from_other_changes() {
 }
 
 #[test]
-fn a_sipcluster_that_only_goes_to_another_file_changes_nothing_but_comments() {
+fn a_sipcluster_that_only_goes_to_another_file_changes_nothing() {
     let repo = Repo::of_hosts(1);
     repo.want("tenant/one", 1);
     repo.generate(&[]).expect(0);
     repo.git(&["add", "--all"]);
     repo.git(&["mv", "clusters/tenant.one.yaml", "clusters/renamed.yaml"]);
 
-    let run = repo.diff(&[]).expect(1);
+    let run = repo.diff(&[]).expect(0);
 
-    assert_says(&run.stdout, &["~ tenant/one\n    ~ 4 files, but no host, service or endpoint\n"]);
+    assert_eq!(run.stdout, "no changes\n");
+    assert_says(&run.stderr, &["Only the comment", "4 files", "`sipgen generate` writes that"]);
 }
 
 #[test]
-fn a_service_of_which_only_a_comment_changes_is_told_so() {
-    let repo = Repo::generated("quickstart");
-    repo.git(&["mv", EDGE, "sites/lab/clusters/renamed.yaml"]);
-    repo.replace("sites/lab/clusters/kustomization.yaml", "edge.yaml", "renamed.yaml");
+fn a_renamed_input_makes_no_stale_overlays_and_no_stale_base() {
+    let repo = Repo::of_hosts(1);
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo.git(&["mv", "clusters/tenant.one.yaml", "clusters/renamed.yaml"]);
+    repo.commit();
+    repo.write("notes", "mine\n");
+    repo.commit();
 
-    let run = repo.diff(&[]).expect(1);
-
-    assert_says(&run.stdout, &["~ service jumphost: only comments"]);
-    assert!(!run.stdout.contains("danger"), "{}", run.stdout);
+    for base in ["HEAD~", "HEAD~2"] {
+        assert_eq!(repo.diff(&["--base", base]).expect(0).stdout, "no changes\n");
+    }
 }
 
 #[test]

@@ -87,20 +87,123 @@ fn a_commit_whose_overlays_were_not_generated_counts_as_if_they_were() {
     assert_eq!(generated.stderr, "");
 }
 
-#[test]
-fn of_a_base_that_was_not_generated_it_is_said_what_comes_along() {
+/// A repo whose last commit has removed the SIPCluster of `tenant/one`, and not generated.
+fn with_stale_base() -> Repo {
     let repo = with_history();
     repo.want_no_more("tenant/one");
     repo.commit();
+    repo
+}
+
+const ONE_IS_DELETED: &str = "cluster tenant/one is deleted, with its 2 hosts";
+
+#[test]
+fn what_the_base_had_not_generated_is_told_apart_and_its_dangers_come_first() {
+    let repo = with_stale_base();
     repo.want("tenant/three", 1);
+    repo.want_no_more("tenant/two");
     repo.generate(&[]).expect(0);
 
     let run = repo.diff(&["--base", "HEAD"]).expect(1);
 
-    assert_says(&run.stdout, &["+ tenant/three created"]);
-    assert!(!run.stdout.contains("tenant/one"), "{}", run.stdout);
-    assert_says(&run.stderr, &["note: The overlays of the base are stale by 5 files, 1 danger among that"]);
-    assert_says(&repo.diff(&["--head", "HEAD"]).expect(1).stdout, &["danger: cluster tenant/one is deleted"]);
+    let (own, brought) = run.stdout.split_once("\nAlso brought: the overlays of the base are stale").unwrap();
+    let first = format!("danger: brought from the base, whose overlays are stale: {ONE_IS_DELETED}\ndanger: cluster");
+    assert!(own.starts_with(&first), "{own}");
+    assert_says(own, &["+ tenant/three created", "- tenant/two deleted"]);
+    assert!(!own.contains("- tenant/one"), "{own}");
+    assert_says(brought, &["- tenant/one deleted\n", "2 Worker hosts: metal/host-1, metal/host-2"]);
+    assert!(!brought.contains("tenant/three"), "{brought}");
+    assert_says(&run.stderr, &["note: The overlays of the base are stale by"]);
+}
+
+#[test]
+fn a_head_that_merely_generates_a_stale_base_is_a_difference_in_every_format() {
+    let repo = with_stale_base();
+    repo.generate(&[]).expect(0);
+
+    let text = repo.diff(&["--base", "HEAD"]).expect(1).stdout;
+    let markdown = repo.diff(&["--base", "HEAD", "--format", "markdown"]).expect(1).stdout;
+    let json = repo.diff(&["--base", "HEAD", "--format", "json"]).expect(1).stdout;
+
+    assert_says(&text, &[&format!("stale: {ONE_IS_DELETED}\n\nno changes\n\nAlso brought"), "- tenant/one deleted"]);
+    assert_says(
+        &markdown,
+        &[
+            "## sipgen: 1 danger, changes that the base had not generated",
+            "> - brought from the base, whose overlays are stale: cluster `tenant/one` is deleted",
+            "### Also brought: the overlays of the base are stale",
+            "<summary><code>tenant/one</code> deleted</summary>",
+        ],
+    );
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let danger = &json["review"]["dangers"][0];
+    assert_eq!((&danger["code"], &danger["fromBase"]), (&"cluster-deleted".into(), &true.into()));
+    assert_eq!(json["review"]["clusters"], serde_json::json!([]));
+    assert_eq!(json["brought"]["clusters"][0]["state"], "deleted");
+}
+
+#[test]
+fn what_the_base_had_not_generated_and_the_head_takes_back_is_not_brought() {
+    let repo = with_stale_base();
+    repo.git(&["revert", "--no-edit", "HEAD"]);
+
+    let run = repo.diff(&["--base", "HEAD~1", "--head", "HEAD"]).expect(1);
+
+    assert!(!run.stdout.contains("brought"), "{}", run.stdout);
+    assert_says(&run.stdout, &["+ tenant/one created"]);
+}
+
+#[test]
+fn overlays_that_the_inputs_of_the_head_do_not_make_are_a_difference() {
+    let repo = Repo::generated("quickstart");
+    repo.commit();
+    repo.replace("overlays/clusters/tenant-a/edge/jumphost/service.yaml", "30022", "30099");
+    repo.commit();
+
+    for arguments in [vec!["--base", "HEAD~1"], vec!["--base", "HEAD~1", "--head", "HEAD"]] {
+        let run = repo.diff(&arguments).expect(1);
+        assert_says(&run.stderr, &["note: The overlays are stale by 1 file"]);
+        let json = repo.diff(&[arguments.as_slice(), &["--format", "json"]].concat()).expect(1).stdout;
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["stale"]["files"], 1);
+        let markdown = repo.diff(&[arguments.as_slice(), &["--format", "markdown"]].concat()).expect(1).stdout;
+        assert_says(&markdown, &["## sipgen: 1 stale file\n"]);
+    }
+}
+
+#[test]
+fn of_a_base_whose_settings_cannot_be_read_the_output_is_where_the_head_has_it() {
+    let repo = with_history();
+    repo.git(&["mv", "overlays", "deploy"]);
+    repo.write("sipgen.yaml", "output: deploy\nno-such-setting: `<b>`\n");
+    repo.commit();
+    repo.write("sipgen.yaml", "output: deploy\n");
+    repo.want("tenant/two", 2);
+
+    let run = repo.diff(&["--base", "HEAD"]).expect(1);
+
+    assert_says(&run.stdout, &["~ tenant/two\n    + 1 Worker host: metal/host-4\n1 cluster changed"]);
+    assert_says(&run.stderr, &["so its overlays stand in as they are: `the settings cannot be read: "]);
+}
+
+#[test]
+fn what_an_error_of_the_base_has_in_it_reaches_neither_terminal_nor_markdown() {
+    let repo = with_history();
+    repo.write("sipgen.yaml", "\"x\\e[31m`\\n\\n@all <b>\": 1\n");
+    repo.commit();
+    repo.remove("sipgen.yaml");
+
+    let note = repo.diff(&["--base", "HEAD"]).stderr;
+    let markdown = repo.diff(&["--base", "HEAD", "--format", "markdown"]).stdout;
+
+    assert_says(&note, &["@all <b>"]);
+    for text in [note.as_str(), &markdown] {
+        let line = text.lines().find(|line| line.contains("The base has 1 error")).unwrap();
+        let (_, quoted) = line.split_once('`').unwrap();
+        let (quoted, behind) = quoted.split_once('`').unwrap();
+        assert_says(quoted, &["@all <b>"]);
+        assert!(behind == "." && !text.contains('\u{1b}'), "{text:?}");
+    }
 }
 
 #[test]
@@ -114,7 +217,7 @@ fn of_a_base_with_errors_the_overlays_stand_in_as_they_are() {
     let run = repo.diff(&["--base", "HEAD"]).expect(1);
 
     assert_says(&run.stdout, &["~ tenant/two\n    + 1 Worker host: metal/host-4\n1 cluster changed"]);
-    assert_says(&run.stderr, &["note: The base has 1 error, so its overlays stand in as they are."]);
+    assert_says(&run.stderr, &["note: The base has 1 error, so its overlays stand in as they are: `"]);
 }
 
 #[test]
@@ -125,10 +228,14 @@ fn of_a_base_with_an_impossible_cluster_only_that_one_stands_in_as_it_is() {
     repo.commit();
     repo.want("tenant/one", 2);
 
-    let run = repo.diff(&["--base", "HEAD"]).expect(0);
+    let run = repo.diff(&["--base", "HEAD"]).expect(1);
 
-    assert_eq!(run.stdout, "no changes\n");
-    assert_says(&run.stderr, &["note: The base has 1 error, so the overlays of 1 cluster stand in as they are."]);
+    assert!(run.stdout.starts_with("no changes\n\nAlso brought"), "{}", run.stdout);
+    assert!(!run.stdout.contains("tenant/one"), "{}", run.stdout);
+    assert_says(
+        &run.stderr,
+        &["note: The base has 1 error, so the overlays of 1 cluster stand in as they are: `6 of the 9"],
+    );
 }
 
 #[test]
@@ -222,6 +329,25 @@ fn a_revision_that_is_not_there_is_a_mistake_in_the_command() {
 
     assert_says(&run.stderr, &["there is no revision `no-such-branch` here", "git fetch"]);
     assert_eq!(run.stdout, "");
+}
+
+#[test]
+fn a_revision_without_a_name_is_a_mistake_in_the_command() {
+    for arguments in [["--base", ""], ["--head", " "]] {
+        let run = with_history().diff(&arguments).expect(2);
+
+        assert_says(&run.stderr, &["the name of a revision is empty: name a commit, such as origin/main"]);
+    }
+}
+
+#[test]
+fn what_is_no_commit_is_no_revision() {
+    let repo = with_history();
+    for (name, kind) in [("HEAD:clusters", "tree"), ("HEAD:clusters/tenant.one.yaml", "blob")] {
+        let run = repo.diff(&["--base", name]).expect(2);
+
+        assert_says(&run.stderr, &[&format!("`{name}` is no commit but a {kind}: name a commit")]);
+    }
 }
 
 #[test]
