@@ -153,6 +153,21 @@ fn a_host_that_is_being_given_back_is_no_longer_applied() {
 }
 
 #[test]
+fn our_own_objects_have_the_names_that_do_not_count() {
+    for (settings, agent) in [(FLUX, "flux"), (ARGOCD, "argocd")] {
+        let repo = observing(settings, "");
+        repo.want("vino/one", 2);
+        repo.generate(&[]).expect(0);
+        repo.want("vino/one", 1);
+        repo.generate(&[]).expect(0);
+
+        let objects = |file: &str| repo.read(&format!("overlays/agents/{agent}/{file}.yaml"));
+        assert_says(&objects("vino.one"), &["name: \"sipgen.observed.vino.one\"\n"]);
+        assert_says(&objects("released"), &["name: \"sipgen.released\"\n"]);
+    }
+}
+
+#[test]
 fn what_our_own_objects_leave_on_a_host_does_not_count() {
     let own = by_flux("flux-system", "sipgen.observed.vino.one");
     let cut = by_flux("flux-system", "sipgen.observed.vino.one-0123456789");
