@@ -114,12 +114,9 @@ fn settings_in_place(head: &Files) -> Settings {
 /// as they were committed in `output`.
 fn brought(mut ungenerated: Changes, after: &Tree, output: &Utf8Path) -> Changes {
     ungenerated.files.retain(|path, change| {
-        let committed = match change {
-            Change::Create { .. } => None,
-            Change::Update { before, .. } | Change::Delete { before } => Some(&*before),
-        };
+        let (committed, _) = change.texts();
         let later = path.strip_prefix(output).ok().and_then(|path| after.get(path));
-        later.map(String::as_str) != committed.map(String::as_str)
+        later.map(String::as_str) != committed
     });
     ungenerated
 }
@@ -139,11 +136,9 @@ fn note_of_marks(files: usize) -> Option<String> {
 
 /// Whether a change is none but what git makes of line ends when it checks files out.
 fn is_checkout(change: &Change) -> bool {
-    match change {
-        Change::Update { before, after } => {
-            layout::with_line_feeds(before.as_bytes()) == layout::with_line_feeds(after.as_bytes())
-        }
-        Change::Create { .. } | Change::Delete { .. } => false,
+    match change.texts() {
+        (Some(before), Some(after)) => layout::differ_in_line_ends_only(before.as_bytes(), after.as_bytes()),
+        _ => false,
     }
 }
 

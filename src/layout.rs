@@ -95,11 +95,24 @@ pub fn with_line_feeds(content: &[u8]) -> Cow<'_, [u8]> {
     let mut text = Vec::with_capacity(content.len());
     for line in content.split_inclusive(|byte| *byte == b'\n') {
         match line.strip_suffix(b"\r\n") {
-            Some(line) => text.extend([line, b"\n"].concat()),
+            Some(line) => {
+                text.extend(line);
+                text.push(b'\n');
+            }
             None => text.extend(line),
         }
     }
     Cow::Owned(text)
+}
+
+/// A file's content as text, with line feeds.
+pub fn text_of(content: &[u8]) -> String {
+    String::from_utf8_lossy(&with_line_feeds(content)).into_owned()
+}
+
+/// Whether two contents say the same, whatever line ends a checkout has given them.
+pub fn differ_in_line_ends_only(a: &[u8], b: &[u8]) -> bool {
+    with_line_feeds(a) == with_line_feeds(b)
 }
 
 /// Whether two texts say the same but for the mark of ownership.

@@ -114,7 +114,7 @@ impl Generated {
             {
                 let content = repo.read(path)?;
                 if layout::is_ours(&content) {
-                    let text = String::from_utf8_lossy(&layout::with_line_feeds(&content)).into_owned();
+                    let text = layout::text_of(&content);
                     tree.insert(file.to_owned(), text);
                 }
             }
@@ -235,7 +235,7 @@ fn load_templates(repo: &Files, settings: &Settings) -> Result<(Templates, Vec<F
     let mut own = Vec::new();
     for file in repo.files_below(directory)? {
         // With the line ends that it has in git, or what is made of it would differ from checkout to checkout.
-        let text = String::from_utf8_lossy(&layout::with_line_feeds(&repo.read(&file)?)).into_owned();
+        let text = layout::text_of(&repo.read(&file)?);
         own.push((file, text));
     }
     Ok(Templates::new(directory, own))

@@ -31,10 +31,7 @@ pub struct WriteError {
 /// When a file cannot be staged; then nothing has changed. Or when one cannot be renamed or deleted, which has
 /// no usual cause once staging succeeded; then some files are new, and another run does the rest.
 pub fn write(root: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
-    let written = changes.files.iter().filter_map(|(path, change)| match change {
-        Change::Create { after } | Change::Update { after, .. } => Some((path, after.as_str())),
-        Change::Delete { .. } => None,
-    });
+    let written = changes.files.iter().filter_map(|(path, change)| Some((path, change.texts().1?)));
     let mut written: Vec<(&Utf8PathBuf, &str)> = written.collect();
     written.sort_by_key(|(path, _)| !layout::is_released(path));
     let stale = changes.files.iter().filter(|(_, change)| matches!(change, Change::Delete { .. }));

@@ -36,19 +36,6 @@ fn depends_on(object: &Value) -> BTreeSet<String> {
     sequence(&object["spec"]["dependsOn"]).iter().map(|dependency| string(&dependency["name"])).collect()
 }
 
-/// A repo with declared and observed hosts, hosts given back, services and Dex.
-fn of_everything(settings: &str) -> Repo {
-    let repo = Repo::of_fixture("quickstart");
-    repo.want("tenant-b/live", 2);
-    repo.observe("");
-    repo.write("sipgen.yaml", settings);
-    repo.generate(&[]).expect(0);
-    repo.commit();
-    repo.want("tenant-b/live", 1);
-    repo.generate(&[]).expect(0);
-    repo
-}
-
 /// The files of an agent, one after the other.
 fn files(repo: &Repo, agent: &str) -> String {
     let files = repo.files(&format!("overlays/agents/{agent}"));
@@ -58,7 +45,7 @@ fn files(repo: &Repo, agent: &str) -> String {
 #[test]
 fn the_objects_for_flux() {
     assert_snapshot!(files(
-        &of_everything(
+        &Repo::of_everything(
             "gitops: flux\nflux:\n  path: fleet/base\n  interval: 30m\n  retryInterval: 1m\n  timeout: 5m\n  wait: true\n  \
              sourceRef: {kind: OCIRepository, name: fleet, namespace: sources}\n  \
              decryption: {provider: sops, secretRef: {name: sops-age}}\n  serviceAccountName: fleet\n"
@@ -70,7 +57,7 @@ fn the_objects_for_flux() {
 #[test]
 fn the_objects_for_argo_cd() {
     assert_snapshot!(files(
-        &of_everything(
+        &Repo::of_everything(
             "gitops: argocd\nargocd:\n  repoURL: git@git.example.com:fleet.git\n  targetRevision: main\n  project: base\n  \
              path: fleet/base\n  destination: {name: base-cluster}\n"
         ),
@@ -80,7 +67,7 @@ fn the_objects_for_argo_cd() {
 
 #[test]
 fn without_an_agent_there_are_no_objects_for_one() {
-    assert!(!of_everything("").exists("overlays/agents"));
+    assert!(!Repo::of_everything("").exists("overlays/agents"));
 }
 
 #[test]
@@ -91,7 +78,7 @@ fn every_object_is_one_that_its_agent_takes() {
     validator.arg(root.join("tests/tools/validate-manifests"));
     let mut count = 0;
     for (agent, settings) in [("flux", FLUX), ("argocd", ARGOCD)] {
-        for (number, repo) in [of_everything(settings), with("auth", settings)].iter().enumerate() {
+        for (number, repo) in [Repo::of_everything(settings), with("auth", settings)].iter().enumerate() {
             let build = kustomize_build(repo.path().join("overlays/agents").join(agent));
             let file = builds.path().join(format!("{agent}-{number}.yaml"));
             count += documents(&build).len();
@@ -116,7 +103,7 @@ fn path(object: &Value) -> String {
 #[test]
 fn everything_that_is_to_be_applied_is_applied_once() {
     for (agent, settings) in [("flux", FLUX), ("argocd", ARGOCD)] {
-        let repo = of_everything(settings);
+        let repo = Repo::of_everything(settings);
         let mut applied: Vec<String> = objects(&repo, agent).values().map(path).collect();
         applied.sort();
         // Which applies nothing that anybody needs.
@@ -142,7 +129,7 @@ fn everything_that_is_to_be_applied_is_applied_once() {
 
 #[test]
 fn flux_applies_services_before_hosts_and_given_back_hosts_last() {
-    let objects = objects(&of_everything(FLUX), "flux");
+    let objects = objects(&Repo::of_everything(FLUX), "flux");
 
     let after = |name: &str| depends_on(&objects[name]).into_iter().collect::<Vec<_>>();
     assert!(after("sipgen.crds.dex").is_empty());
@@ -158,13 +145,13 @@ fn flux_applies_services_before_hosts_and_given_back_hosts_last() {
 
 #[test]
 fn only_services_are_deleted_with_their_object() {
-    for (name, object) in objects(&of_everything(FLUX), "flux") {
+    for (name, object) in objects(&Repo::of_everything(FLUX), "flux") {
         let are_services = name.starts_with("sipgen.services");
         assert_eq!(object["spec"]["prune"], Value::from(are_services), "{name}");
         assert!(object["spec"].get("deletionPolicy").is_none(), "{name}");
         assert!(object["spec"].get("targetNamespace").is_none(), "{name}");
     }
-    for (name, object) in objects(&of_everything(ARGOCD), "argocd") {
+    for (name, object) in objects(&Repo::of_everything(ARGOCD), "argocd") {
         let are_services = name.starts_with("sipgen.services.");
         let policy = &object["spec"]["syncPolicy"];
         let options: BTreeSet<String> = sequence(&policy["syncOptions"]).iter().map(string).collect();
@@ -179,7 +166,7 @@ fn only_services_are_deleted_with_their_object() {
 /// Argo CD reads it in Applications only: an annotation of a host says nothing to it.
 #[test]
 fn argo_cd_merges_observed_hosts_and_takes_over_nothing_that_kubectl_applied() {
-    for (name, object) in objects(&of_everything(ARGOCD), "argocd") {
+    for (name, object) in objects(&Repo::of_everything(ARGOCD), "argocd") {
         let is_partial = name.starts_with("sipgen.observed.") || name == "sipgen.released";
         let options: BTreeSet<String> =
             sequence(&object["spec"]["syncPolicy"]["syncOptions"]).iter().map(string).collect();
@@ -206,7 +193,7 @@ fn hosts_are_guarded_against_the_agent_there_is_and_without_a_choice_against_bot
     let argocd = |merge: &str| [pair("argocd.argoproj.io/sync-options", &format!("{merge}Prune=false,Delete=false"))];
     let merge = "ServerSideApply=true,Validate=false,ClientSideApplyMigration=false,";
     for (settings, with_flux, with_argocd) in [(FLUX, true, false), (ARGOCD, false, true), ("", true, true)] {
-        let repo = of_everything(settings);
+        let repo = Repo::of_everything(settings);
         let expected = |flux: &[(String, String)], argocd: [(String, String); 1]| -> BTreeSet<(String, String)> {
             let flux = flux.iter().filter(|_| with_flux).cloned();
             flux.chain(argocd.into_iter().filter(|_| with_argocd)).collect()
@@ -222,7 +209,7 @@ fn hosts_are_guarded_against_the_agent_there_is_and_without_a_choice_against_bot
 
 #[test]
 fn a_cluster_that_is_left_as_it_is_keeps_its_objects() {
-    let repo = of_everything(FLUX);
+    let repo = Repo::of_everything(FLUX);
     let before = repo.on_disk("overlays/agents");
     repo.replace(support::EDGE, "nodePort: 30443", "nodePort: 3");
 
@@ -304,7 +291,7 @@ fn objects_of_sites_with_different_names_have_different_names() {
         ("flux", "gitops: flux\nflux: {name: north}\n"),
         ("argocd", "gitops: argocd\nargocd: {repoURL: x, name: north}\n"),
     ] {
-        let build = kustomize_build(of_everything(settings).path().join("overlays/agents").join(agent));
+        let build = kustomize_build(Repo::of_everything(settings).path().join("overlays/agents").join(agent));
         for object in documents(&build) {
             let name = string(&object["metadata"]["name"]);
             assert!(name == "north" || name.starts_with("north."), "{name}");
@@ -337,7 +324,7 @@ fn given_back_hosts_wait_for_those_only_who_had_them() {
 #[test]
 fn the_agent_is_not_changed_for_another_in_one_run() {
     for (settings, other, agent) in [(FLUX, ARGOCD, "Flux"), (ARGOCD, FLUX, "Argo CD")] {
-        let repo = of_everything(settings);
+        let repo = Repo::of_everything(settings);
         repo.commit();
         repo.write("sipgen.yaml", other);
         assert_says(

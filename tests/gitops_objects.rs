@@ -109,19 +109,6 @@ fn an_object_that_changes_the_names_of_hosts_is_refused() {
     assert_says(&repo.refused(), &["by its `nameSuffix`"]);
 }
 
-/// A repo with observed hosts, one of them given back, and a cluster's services.
-fn observed(settings: &str) -> Repo {
-    let repo = Repo::of_fixture("quickstart");
-    repo.want("tenant-b/live", 2);
-    repo.observe("");
-    repo.write("sipgen.yaml", settings);
-    repo.generate(&[]).expect(0);
-    repo.commit();
-    repo.want("tenant-b/live", 1);
-    repo.generate(&[]).expect(0);
-    repo
-}
-
 #[test]
 fn what_an_object_of_the_repo_applies_already_gets_none_of_ours() {
     for (path, names) in [
@@ -132,7 +119,7 @@ fn what_an_object_of_the_repo_applies_already_gets_none_of_ours() {
         ("./overlays/crds/dex", &["sipgen.crds.dex"]),
         ("./overlays/clusters", &["sipgen.services.tenant-a.edge"]),
     ] {
-        let repo = observed("gitops: flux\n");
+        let repo = Repo::of_everything("gitops: flux\n");
         names.iter().for_each(|name| assert!(has_own(&repo, "flux", name), "{name}"));
         repo.write("agent/lab.yaml", &flux("lab", path, ""));
 
@@ -147,7 +134,7 @@ fn what_an_object_of_the_repo_applies_already_gets_none_of_ours() {
 
 #[test]
 fn what_a_kustomization_of_the_repo_lists_and_an_object_applies_gets_none_of_ours() {
-    let repo = observed("gitops: flux\n");
+    let repo = Repo::of_everything("gitops: flux\n");
     repo.write("top/kustomization.yaml", "resources: [../overlays/clusters/tenant-a/edge]\n");
     repo.write("agent/lab.yaml", &flux("lab", "./top", ""));
 
@@ -163,7 +150,7 @@ fn what_a_kustomization_of_the_repo_lists_and_an_object_applies_gets_none_of_our
 
 #[test]
 fn without_an_agent_the_repo_applies_the_output_by_objects_of_its_own() {
-    let repo = observed("");
+    let repo = Repo::of_everything("");
     repo.write("agent/lab.yaml", &flux("lab", "./overlays/clusters/tenant-a/edge", ""));
 
     assert!(!said(&repo).contains("lab applies"));
@@ -176,7 +163,7 @@ fn observed_hosts_that_an_object_would_make_others_of_are_refused() {
         ("  nameSuffix: -foo\n", "gives other names, by its `nameSuffix`, to the hosts in overlays/hosts/observed"),
     ] {
         for path in ["./overlays/hosts/observed/tenant-b.live", "./overlays/hosts/observed"] {
-            let repo = observed("");
+            let repo = Repo::of_everything("");
             repo.write("agent/lab.yaml", &flux("lab", path, more));
             assert_says(&repo.refused(), &[said, "--> agent/lab.yaml:9:3"]);
         }

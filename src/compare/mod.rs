@@ -59,6 +59,15 @@ pub enum Change {
 }
 
 impl Change {
+    /// The file's texts before and after; none where it is not there.
+    pub fn texts(&self) -> (Option<&str>, Option<&str>) {
+        match self {
+            Change::Create { after } => (None, Some(after)),
+            Change::Update { before, after } => (Some(before), Some(after)),
+            Change::Delete { before } => (Some(before), None),
+        }
+    }
+
     /// Whether nothing changes but the comment that says from which file it was made.
     pub fn is_in_mark_only(&self) -> bool {
         match self {
@@ -143,16 +152,15 @@ pub fn compare(
         }
         let content = repo.read(&full)?;
         let ours = layout::is_ours(&content);
-        let content = layout::with_line_feeds(&content);
         Ok(match tree.get(path) {
-            Some(after) if layout::with_line_feeds(after.as_bytes()) == content => Found::Unchanged,
+            Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => Found::Unchanged,
             // An empty file is what a crash of the machine may leave of ours.
             Some(after) if ours || content.is_empty() => {
-                Found::Changed(full, Change::Update { before: lossy(&content), after: after.clone() })
+                Found::Changed(full, Change::Update { before: layout::text_of(&content), after: after.clone() })
             }
             Some(_) => Found::InTheWay(full, UNMARKED),
             None if ours && with_kept.contains(path) => Found::Unchanged,
-            None if ours => Found::Changed(full, Change::Delete { before: lossy(&content) }),
+            None if ours => Found::Changed(full, Change::Delete { before: layout::text_of(&content) }),
             None => Found::Foreign(full),
         })
     };
@@ -198,10 +206,6 @@ fn entries(repo: &Files, output: &Utf8Path, tree: &Tree) -> Result<Vec<(Utf8Path
     let below = |(path, kind): (Utf8PathBuf, Kind)| Some((path.strip_prefix(output).ok()?.to_owned(), kind));
     let entries = repo.entries_below(output)?.into_iter().filter_map(below);
     Ok(entries.filter(|(path, kind)| *kind != Kind::Directory || tree.contains_key(path)).collect())
-}
-
-fn lossy(content: &[u8]) -> String {
-    String::from_utf8_lossy(content).into_owned()
 }
 
 fn in_the_way(path: &Utf8Path, what: &str) -> Finding {

@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::{Change, Changes, UNMARKED, in_the_way, obstacle_above};
+use super::{Changes, UNMARKED, in_the_way, obstacle_above};
 use crate::finding::Finding;
 use crate::layout;
 use crate::source::{Files, Kind, ReadError};
@@ -16,19 +16,15 @@ use crate::source::{Files, Kind, ReadError};
 pub fn in_worktree(disk: &Files, output: &Utf8Path, staged: &Changes) -> Result<(Changes, Vec<Finding>), ReadError> {
     let (mut changes, mut findings) = (Changes::default(), Vec::new());
     for (path, change) in &staged.files {
-        let after = match change {
-            Change::Create { after } | Change::Update { after, .. } => Some(after),
-            Change::Delete { .. } => None,
-        };
+        let (_, after) = change.texts();
         let obstacle = obstacle_above(disk, path.parent().unwrap_or(output));
         match (obstacle, disk.kind(path), after) {
             (Some((obstacle, what)), _, Some(_)) => findings.push(in_the_way(&obstacle, what)),
             (None, Some(Kind::File), _) => {
                 let content = disk.read(path)?;
-                let text = layout::with_line_feeds(&content);
                 let is_ours = layout::is_ours(&content) || content.is_empty();
                 match after {
-                    Some(after) if layout::with_line_feeds(after.as_bytes()) == text => {}
+                    Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {}
                     Some(_) if !is_ours => findings.push(in_the_way(path, UNMARKED)),
                     None if !is_ours => {}
                     _ => {

@@ -119,11 +119,9 @@ impl Content {
             index.read_tree(parent)?;
         }
         for (path, Changed { mode, change }) in &self.changed {
-            match change {
-                Change::Create { after } | Change::Update { after, .. } => {
-                    index.add(&entry(path, *mode, repo.blob(after.as_bytes())?))?;
-                }
-                Change::Delete { .. } => index.remove_path(path.as_std_path())?,
+            match change.texts() {
+                (_, Some(after)) => index.add(&entry(path, *mode, repo.blob(after.as_bytes())?))?,
+                (_, None) => index.remove_path(path.as_std_path())?,
             }
         }
         let tree = index.write_tree_to(repo)?;
@@ -187,5 +185,5 @@ fn blobs(
 
 /// A file's text as sipgen writes it.
 fn text(repo: &Repository, id: Oid) -> Result<String, GitError> {
-    Ok(String::from_utf8_lossy(&layout::with_line_feeds(repo.find_blob(id)?.content())).into_owned())
+    Ok(layout::text_of(repo.find_blob(id)?.content()))
 }

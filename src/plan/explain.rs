@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::choose::taken_or_refused;
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Refusal};
-use super::{How, Plan, Shortage};
+use super::{How, Plan, Shortage, states};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::site::{Host, Site, Standing};
@@ -144,7 +144,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
 pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> {
     let index = site.inventory.index(key)?;
     let host = &site.inventory.hosts[index];
-    let assigned = assignment(site, plan, index);
+    let assigned = states::assignments(site, plan).remove(&index);
     let owner = assigned.as_ref().map(|assignment| &assignment.cluster);
     let availability = Availability::of(host, owner, plan.released.get(key));
     let mut refused = Vec::new();
@@ -163,19 +163,6 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     }
     let declared = matches!(host.standing, Standing::Declared { .. });
     Some(HostExplanation { host: key.clone(), declared, facts: facts(host, plan), assigned, refused })
-}
-
-fn assignment(site: &Site, plan: &Plan, index: usize) -> Option<Assignment> {
-    for (cluster, placement) in &plan.clusters {
-        for (role, hosts) in placement {
-            if let Some(assigned) = hosts.iter().find(|assigned| assigned.host == index) {
-                return Some(Assignment { cluster: cluster.clone(), role: *role, how: Some(assigned.how) });
-            }
-        }
-    }
-    let held = site.state.held.get(&site.inventory.hosts[index].key)?;
-    let held = held.iter().find(|held| plan.frozen.contains(&held.cluster))?;
-    Some(Assignment { cluster: held.cluster.clone(), role: held.role, how: None })
 }
 
 /// What is true of a host for every cluster: how it stands, and who claims it. Each completes the sentence "the host …".

@@ -96,7 +96,7 @@ pub fn of_all(site: &Site, plan: &Plan) -> Vec<HostStanding> {
 }
 
 /// Whose hosts are, by index; those of frozen clusters included.
-fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, Assignment> {
+pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, Assignment> {
     let held = site.state.held.iter().filter_map(|(host, held)| {
         let held = held.iter().find(|held| plan.frozen.contains(&held.cluster))?;
         Some((site.inventory.index(host)?, Assignment { cluster: held.cluster.clone(), role: held.role, how: None }))

@@ -18,6 +18,7 @@ use super::Tree;
 use crate::api::assignment;
 use crate::api::gitops::Agent;
 use crate::api::host;
+use crate::api::kustomization::listed;
 use crate::api::names::{ClusterKey, Role};
 use crate::finding::Finding;
 use crate::layout::{self, header};
@@ -282,11 +283,9 @@ fn write_map<'a>(text: &mut String, name: &str, entries: impl ExactSizeIterator<
     }
 }
 
-/// Appends an item that is a path. One of plain characters needs no quotes: its slash or ending makes it a text.
+/// Appends an item that is a path.
 pub(super) fn write_item(text: &mut String, key: &str, path: &str) {
-    let is_plain = path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
-    let path = if is_plain { path.to_owned() } else { quoted(path) };
-    let _ = writeln!(text, "  - {key}{path}");
+    let _ = writeln!(text, "  - {key}{}", listed(path));
 }
 
 /// A value that stays the text it is whatever it looks like: `1e3` and `on` are no texts without quotes.

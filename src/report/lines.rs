@@ -2,16 +2,13 @@
 
 use std::fmt::{self, Display, Write};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use camino::Utf8Path;
 use similar::{ChangeTag, TextDiff};
 
 use super::comparison::FileLines;
-use super::{FAINT, STRONG, styled};
+use super::{ADDED, FAINT, REMOVED, STRONG, styled};
 use crate::compare::{Change, Changes};
-
-const ADDED: Style = AnsiColor::Green.on_default();
-const REMOVED: Style = AnsiColor::Red.on_default();
 
 /// How many unchanged lines a diff shows around a change.
 const CONTEXT: usize = 3;
@@ -35,11 +32,7 @@ pub(super) fn by_file(changes: &Changes) -> Vec<FileLines> {
 }
 
 fn of_file(path: &Utf8Path, change: &Change, paint: Paint) -> String {
-    let (before, after) = match change {
-        Change::Create { after } => (None, Some(after.as_str())),
-        Change::Update { before, after } => (Some(before.as_str()), Some(after.as_str())),
-        Change::Delete { before } => (Some(before.as_str()), None),
-    };
+    let (before, after) = change.texts();
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = write_diff(&mut out, path, before, after, paint);

@@ -58,6 +58,8 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const STRONG: Style = Style::new().bold();
 const FAINT: Style = AnsiColor::Cyan.on_default();
+const ADDED: Style = AnsiColor::Green.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
 
 /// How many clusters a text names.
 const CLUSTERS_SHOWN: usize = 20;

@@ -5,12 +5,10 @@ use std::fmt::{self, Display, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::words::{self, Line};
-use super::{ERROR, STRONG, one_line, styled};
+use super::{ADDED, ERROR, REMOVED, STRONG, one_line, styled};
 use crate::difference::Difference;
 use crate::review::{ClusterReview, Review, State};
 
-const ADDED: Style = AnsiColor::Green.on_default();
-const REMOVED: Style = AnsiColor::Red.on_default();
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 
 /// How long a line gets before its list of names goes on in the next one.

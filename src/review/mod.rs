@@ -265,17 +265,6 @@ impl Totals {
     }
 }
 
-impl Change {
-    /// The file's texts before and after; none where it is not there.
-    fn texts(&self) -> Texts<'_> {
-        match self {
-            Change::Create { after } => (None, Some(after)),
-            Change::Update { before, after } => (Some(before), Some(after)),
-            Change::Delete { before } => (Some(before), None),
-        }
-    }
-}
-
 /// The files below a directory, by their paths relative to it.
 fn below<'a>(files: &ChangedFiles<'a>, directory: &Utf8PathBuf) -> ChangedFiles<'a> {
     let below = files.iter().filter_map(|(path, texts)| Some((path.strip_prefix(directory).ok()?, *texts)));

@@ -107,6 +107,20 @@ impl Repo {
         self.write("snapshot/hosts.yaml", &(host("host-1", "") + &host("host-2", metadata)));
     }
 
+    /// A repo with these settings and with everything that agents apply: declared and observed hosts, one that is being
+    /// given back, services and Dex.
+    pub fn of_everything(settings: &str) -> Self {
+        let repo = Self::of_fixture("quickstart");
+        repo.want("tenant-b/live", 2);
+        repo.observe("");
+        repo.write("sipgen.yaml", settings);
+        repo.generate(&[]).expect(0);
+        repo.commit();
+        repo.want("tenant-b/live", 1);
+        repo.generate(&[]).expect(0);
+        repo
+    }
+
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Repo, relative, shown};
+use crate::api::kustomization::listed;
 use crate::finding::{Finding, counted};
 use crate::site::builds::{Among, Listing, Root};
 use crate::site::{Host, Standing};
@@ -159,9 +160,7 @@ fn not_included(repo: &Repo<'_>, component: &Utf8Path, lowest: &Utf8Path, hosts:
 fn line_to_add(repo: &Repo<'_>, component: &Utf8Path, directory: &Utf8Path, to_do: &str) -> String {
     let file = repo.builds.place_in(directory, "components").map_or_else(|| shown(directory).into(), file_of);
     let way = relative(directory, component);
-    let is_plain = way.as_str().chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
-    let way = if is_plain { way.into_string() } else { serde_json::Value::from(way.as_str()).to_string() };
-    format!("{to_do}add it to {file}:\ncomponents:\n  - {way}")
+    format!("{to_do}add it to {file}:\ncomponents:\n  - {}", listed(way.as_str()))
 }
 
 fn file_of(place: Place) -> Arc<str> {
