@@ -44,7 +44,7 @@ use camino::Utf8PathBuf;
 
 use api::names::ClusterKey;
 use compare::{Change, Changes, compare};
-use finding::Finding;
+use finding::{Code, Finding};
 use plan::{Plan, plan};
 use render::{Templates, Tree, render};
 use site::{Settings, Site};
@@ -246,9 +246,10 @@ fn load_templates(repo: &Files, settings: &Settings) -> Result<(Templates, Vec<F
 fn no_cluster(repo: &Files, site: &Site) -> Finding {
     let message = format!("there is no SIPCluster (airship.airshipit.org/v1) in {}", repo.root());
     if site.state.clusters().is_empty() {
-        return Finding::warning(message).help("if there should be one, check the directory and .gitignore");
+        return Finding::new(Code::NoCluster, message)
+            .help("if there should be one, check the directory and .gitignore");
     }
-    Finding::error(message).help(
+    Finding::new(Code::NoClusterLeft, message).help(
         "check the directory and .gitignore; if no cluster is wanted any more, say so with --allow-empty, and all \
          hosts are given back",
     )

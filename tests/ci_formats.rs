@@ -129,7 +129,7 @@ mod github {
         let annotations = annotations(&run.stdout);
         let one = annotations.iter().find(|annotation| annotation.properties["file"] == "clusters/tenant.one.yaml");
         let one = one.unwrap();
-        assert_eq!((one.properties["line"].as_str(), one.properties["title"].as_str()), ("3", "sipgen-stale"));
+        assert_eq!((one.properties["line"].as_str(), one.properties["title"].as_str()), ("3", "SIP0009"));
         let says = [
             "1 generated file of tenant/one is stale",
             "tenant.one.yaml (to be changed)",
@@ -183,10 +183,7 @@ mod gitlab {
         let [issue] = issues(&run.stdout).try_into().unwrap();
         let line = repo.read(EDGE).lines().position(|line| line.contains("nodePort: 80")).unwrap() + 1;
         assert_eq!(issue["location"], serde_json::json!({"path": EDGE, "lines": {"begin": line}}));
-        assert_eq!(
-            (issue["severity"].as_str(), issue["check_name"].as_str()),
-            (Some("critical"), Some("sipgen-error"))
-        );
+        assert_eq!((issue["severity"].as_str(), issue["check_name"].as_str()), (Some("critical"), Some("SIP0216")));
         assert_says(issue["description"].as_str().unwrap(), &["nodePort 80 is outside", ": choose one of"]);
     }
 
@@ -249,7 +246,7 @@ mod sarif {
             sarif_results(&Repo::of_fixture("quickstart").generate(&["--check", "--format", "sarif"]).expect(1).stdout);
         let errors = sarif_results(&with_impossible_clusters(2).generate(&["--format", "sarif"]).expect(1).stdout);
 
-        for (results, rule) in [(warnings, "sipgen-warning"), (stale, "sipgen-stale"), (errors, "sipgen-error")] {
+        for (results, rule) in [(warnings, "SIP0006"), (stale, "SIP0009"), (errors, "SIP0501")] {
             assert!(results.iter().any(|result| result["ruleId"] == rule), "{rule}: {results:#?}");
         }
     }

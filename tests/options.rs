@@ -349,7 +349,7 @@ mod allow_empty {
 
         let message = repo.refused();
 
-        assert_says(&message, &["error: there is no SIPCluster", "--allow-empty"]);
+        assert_says(&message, &["error[SIP0003]: there is no SIPCluster", "--allow-empty"]);
     }
 
     #[test]
@@ -362,7 +362,7 @@ mod allow_empty {
 
         let run = repo.generate(&["--check"]).expect(0);
 
-        assert_says(&run.stderr, &["warning: there is no SIPCluster (airship.airshipit.org/v1) in /"]);
+        assert_says(&run.stderr, &["warning[SIP0004]: there is no SIPCluster (airship.airshipit.org/v1) in /"]);
         assert!(!repo.generate(&["--check", "--allow-empty"]).expect(0).stderr.contains("there is no SIPCluster"));
     }
 
@@ -373,7 +373,7 @@ mod allow_empty {
 
         let run = repo.generate(&["--check"]).expect(0);
 
-        assert_says(&run.stderr, &["warning: there is no SIPCluster", "check the directory and .gitignore"]);
+        assert_says(&run.stderr, &["warning[SIP0004]: there is no SIPCluster", "check the directory and .gitignore"]);
     }
 }
 

@@ -55,7 +55,7 @@ fn a_host_twice_in_the_snapshot() {
     assert_says(
         &message,
         &[
-            "error: host tenant-a/vm-1 is in the snapshot twice",
+            "error[SIP0301]: host tenant-a/vm-1 is in the snapshot twice",
             "--> snapshot/hosts.yaml:6:1\n",
             "--> snapshot/hosts.yaml:1:1  (the other one)",
             "remove one of them",
@@ -167,7 +167,7 @@ fn a_host_that_two_builds_render() {
     assert_says(
         &message,
         &[
-            "error: host tenant-a/lab-a1 is rendered by two kustomizations, which would fight over it",
+            "error[SIP0304]: host tenant-a/lab-a1 is rendered by two kustomizations, which would fight over it",
             "--> sites/lab/hosts/rack-a.yaml:1:1",
             "--> other/kustomization.yaml  (one)",
             "--> sites/lab/kustomization.yaml  (the other)",
@@ -273,7 +273,7 @@ fn labels_of_two_clusters_on_one_host() {
     assert_says(
         &repo.refused(),
         &[
-            "error: host tenant-a/lab-c2 bears the labels of tenant-a/edge and of tenant-a/other",
+            "error[SIP0509]: host tenant-a/lab-c2 bears the labels of tenant-a/edge and of tenant-a/other",
             "--> sites/lab/hosts/rack-c.yaml:6",
             "--> snapshot/hosts.yaml:6:3  (those of tenant-a/other)",
             "correct the labels: a host belongs to one cluster",
@@ -391,7 +391,7 @@ fn credentials_in_another_namespace_than_the_cluster() {
     assert_says(
         &message,
         &[
-            "error: the jump host of tenant-a/core cannot mount the BMC credentials of 7 of its hosts",
+            "error[SIP0315]: the jump host of tenant-a/core cannot mount the BMC credentials of 7 of its hosts",
             "--> tenants/tenant-a/core.yaml:46:",
             "(the Secret that is in the host's namespace)",
             "write `credentials: external-secrets` into sipgen.yaml",

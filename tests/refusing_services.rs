@@ -56,7 +56,7 @@ fn a_node_port_that_goes_from_one_service_to_another_is_warned_of() {
     assert_says(
         &run.stderr,
         &[
-            "warning: NodePort 30023 would go from clusters/tenant-a/edge/jumphost2 to jumphost-edge",
+            "warning[SIP0402]: NodePort 30023 would go from clusters/tenant-a/edge/jumphost2 to jumphost-edge",
             "--> sites/lab/clusters/edge.yaml:41:9",
             "let the other Service go first",
         ],
@@ -240,7 +240,7 @@ fn host_keys_from_several_places() {
         assert_says(
             &repo.refused(),
             &[
-                "error: the jump host cannot have its host keys from several places",
+                "error[SIP0221]: the jump host cannot have its host keys from several places",
                 "--> sites/lab/clusters/edge.yaml:49:9",
                 "choose one of secretName, volumeClaim and `ephemeral: true`",
             ],

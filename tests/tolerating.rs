@@ -271,7 +271,7 @@ fn two_hosts_with_one_bmc_address_are_worth_a_warning() {
     assert_says(
         &run.stderr,
         &[
-            "warning: 2 hosts have the BMC address redfish+https://203.0.113.11/redfish/v1/Systems/1",
+            "warning[SIP0308]: 2 hosts have the BMC address redfish+https://203.0.113.11/redfish/v1/Systems/1",
             "--> sites/lab/hosts/rack-a.yaml:15:5  (tenant-a/lab-a1)",
             "--> sites/lab/hosts/rack-a.yaml:68:5  (tenant-a/lab-a2)",
         ],

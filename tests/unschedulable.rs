@@ -30,7 +30,7 @@ fn refused_for_lab_c1(repo: &Repo, reason: &str) {
     assert_says(
         &message,
         &[
-            "error: 1 of the 3 ControlPlane hosts of tenant-a/edge cannot be found",
+            "error[SIP0501]: 1 of the 3 ControlPlane hosts of tenant-a/edge cannot be found",
             "--> sites/lab/clusters/edge.yaml:16:7",
             &format!("1 {reason} (tenant-a/lab-c1)"),
             "1 error in tenant-a/edge: no file was changed",

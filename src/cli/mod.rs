@@ -13,6 +13,7 @@ mod report;
 mod staging;
 mod status;
 mod template;
+mod validate;
 
 use std::fmt;
 use std::io::Write;
@@ -43,6 +44,7 @@ struct Arguments {
 enum Command {
     Init(init::Arguments),
     Generate(generate::Arguments),
+    Validate(validate::Arguments),
     Diff(diff::Arguments),
     Explain(explain::Arguments),
     Status(status::Arguments),
@@ -74,6 +76,7 @@ pub(crate) fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Init(arguments) => init::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Validate(arguments) => validate::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::render::Tree;
 use crate::site::State;
@@ -209,9 +209,12 @@ fn entries(repo: &Files, output: &Utf8Path, tree: &Tree) -> Result<Vec<(Utf8Path
 }
 
 fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
-    Finding::error(format!("{path} is {what}, so it is somebody else's, and sipgen would have to replace it"))
-        .at(Place::File(Arc::from(path)))
-        .help("move it away or delete it, or set `output` in sipgen.yaml to another directory")
+    Finding::new(
+        Code::ForeignFile,
+        format!("{path} is {what}, so it is somebody else's, and sipgen would have to replace it"),
+    )
+    .at(Place::File(Arc::from(path)))
+    .help("move it away or delete it, or set `output` in sipgen.yaml to another directory")
 }
 
 fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {
@@ -220,7 +223,8 @@ fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {
     }
     let noun = if foreign.len() == 1 { "file is" } else { "files are" };
     let shown = foreign.iter().take(FOREIGN_SHOWN);
-    let finding = Finding::warning(format!("{} {noun} in {output} that sipgen did not write", foreign.len()))
-        .help("they are left as they are; files of your own are better kept elsewhere");
+    let finding =
+        Finding::new(Code::ForeignFiles, format!("{} {noun} in {output} that sipgen did not write", foreign.len()))
+            .help("they are left as they are; files of your own are better kept elsewhere");
     Some(shown.fold(finding, |finding, path| finding.at(Place::File(Arc::from(path.as_path())))))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Assigned;
 use super::eligibility::{self, Needs, Refusal};
 use crate::api::names::Role;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::site::{Cluster, Host, NodeSet, Site};
 
 /// What a node set still wants.
@@ -67,10 +67,13 @@ impl<'a> Demand<'a> {
             Some((host, key))
         });
         let describe = |(host, key): (&Host, &&str)| {
-            Finding::warning(format!(
-                "host {} is taken as {} of {}, although it has no label {key}",
-                host.key, self.role, self.cluster.key
-            ))
+            Finding::new(
+                Code::UnknownDomain,
+                format!(
+                    "host {} is taken as {} of {}, although it has no label {key}",
+                    host.key, self.role, self.cluster.key
+                ),
+            )
             .at(host.origin.at(["metadata", "labels"]))
             .help("no other host was left; label it, or nobody can say what it shares with the others")
             .of(&self.cluster.key)

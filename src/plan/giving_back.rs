@@ -13,7 +13,7 @@ use super::How;
 use super::holdings::Holdings;
 use crate::api::assignment::{self, GivenBack};
 use crate::api::names::{ClusterKey, HostKey};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::site::state::Release;
 use crate::site::{Host, Site, Standing};
 
@@ -62,9 +62,12 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
         (!host.claims.is_empty() && annotation_seen(host, release)).then_some(host)
     });
     let describe = |host: &Host| {
-        Finding::warning(format!("host {} was given back, but somebody else's labels stay on it", host.key))
-            .at(host.origin.at(["metadata", "labels"]))
-            .help(take_labels_off(host))
+        Finding::new(
+            Code::LabelsStay,
+            format!("host {} was given back, but somebody else's labels stay on it", host.key),
+        )
+        .at(host.origin.at(["metadata", "labels"]))
+        .help(take_labels_off(host))
     };
     stuck.map(describe).collect()
 }
@@ -77,10 +80,13 @@ pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
     let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
         let place = host.claims.last().map_or(host.origin.start(), |(_, origin)| origin.at(["metadata", "labels"]));
-        Finding::warning(format!("host {} bears the labels of {cluster}, which has all the hosts it wants", host.key))
-            .at(place)
-            .help(take_labels_off(host))
-            .of(cluster)
+        Finding::new(
+            Code::Surplus,
+            format!("host {} bears the labels of {cluster}, which has all the hosts it wants", host.key),
+        )
+        .at(place)
+        .help(take_labels_off(host))
+        .of(cluster)
     };
     surplus.map(describe).collect()
 }

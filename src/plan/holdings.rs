@@ -17,7 +17,7 @@ use kube::core::SelectorExt;
 use super::{Assigned, How, Placement, eligibility, standing};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, Role};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::site::state::Held;
 use crate::site::{Cluster, Host, NodeSet, Site, Standing};
@@ -145,7 +145,8 @@ impl<'a> Holdings<'a> {
                 }
                 _ => "it stays: no other host can take its place",
             };
-            let finding = Finding::warning(format!("host {} ({role} of {cluster}) {}", host.key, flaw.words()));
+            let finding =
+                Finding::new(Code::Flawed, format!("host {} ({role} of {cluster}) {}", host.key, flaw.words()));
             Some(finding.at(host.origin.start()).help(help).of(cluster))
         };
         self.flaws.iter().filter_map(describe).collect()
@@ -157,7 +158,7 @@ impl<'a> Holdings<'a> {
         let contested = self.kept.iter().filter(|(_, keepers)| keepers.len() > 1);
         let describe = |(host, keepers): (&usize, &Vec<(&ClusterKey, Role, &Origin)>)| {
             let key = &site.inventory.hosts[*host].key;
-            let finding = Finding::error(format!("host {key} is assigned {} times", keepers.len()))
+            let finding = Finding::new(Code::AssignedTwice, format!("host {key} is assigned {} times", keepers.len()))
                 .help("a host has one role in one cluster: remove all entries but one");
             keepers.iter().fold(finding, |finding, (cluster, role, origin)| {
                 finding.see(origin.start(), format!("as {role} of {cluster}")).of(cluster)
@@ -230,10 +231,13 @@ fn by_worth<'a>(
 fn consumed(host: &Host, cluster: &Cluster) -> Option<Finding> {
     let consumer = host.consumer.as_ref()?;
     Some(
-        Finding::warning(format!("{} gives host {} back, which {consumer} consumes", cluster.key, host.key))
-            .at(host.origin.at(["spec", "consumerRef"]))
-            .help("it has no other host to give back; scale the tenant's machines down before, or want more hosts")
-            .of(&cluster.key),
+        Finding::new(
+            Code::InUseGivenBack,
+            format!("{} gives host {} back, which {consumer} consumes", cluster.key, host.key),
+        )
+        .at(host.origin.at(["spec", "consumerRef"]))
+        .help("it has no other host to give back; scale the tenant's machines down before, or want more hosts")
+        .of(&cluster.key),
     )
 }
 
@@ -253,7 +257,7 @@ fn vanished(host: &HostKey, held: &Held, site: &Site, frozen: &BTreeSet<ClusterK
         return patch_without_host(host, held, site);
     }
     let warning = || {
-        Finding::warning(format!("host {host} of {} is no longer in the inventory", held.cluster))
+        Finding::new(Code::HostGone, format!("host {host} of {} is no longer in the inventory", held.cluster))
             .at(held.origin.start())
             .help("it leaves the overlay and is replaced; nothing is done to the machine")
             .of(&held.cluster)
@@ -277,7 +281,7 @@ fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Findin
         _ => "let the cluster be generated again, or remove the entry",
     };
     (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
-        Finding::warning(format!(
+        Finding::new(Code::FrozenHostGone, format!(
             "{} is left as it is, and patches host {host}, which is no longer there: `kustomize build` of {directory} \
              fails",
             held.cluster
@@ -294,15 +298,18 @@ fn conflict(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>
         Claim::Cluster(cluster, _) if *cluster != held.cluster => Some((cluster, origin)),
         _ => None,
     })?;
-    let finding = Finding::error(format!("host {} is with {}, but its labels say {other}", host.key, held.cluster))
-        .at(held.origin.start())
-        .see(origin.at(["metadata", "labels"]), format!("the labels of {other}"))
-        .help(format!(
-            "if {other} has it, remove the entry from {}; if not, correct the labels in the inventory",
-            held.origin.file
-        ))
-        .of(&held.cluster)
-        .of(other);
+    let finding = Finding::new(
+        Code::LabelsDisagree,
+        format!("host {} is with {}, but its labels say {other}", host.key, held.cluster),
+    )
+    .at(held.origin.start())
+    .see(origin.at(["metadata", "labels"]), format!("the labels of {other}"))
+    .help(format!(
+        "if {other} has it, remove the entry from {}; if not, correct the labels in the inventory",
+        held.origin.file
+    ))
+    .of(&held.cluster)
+    .of(other);
     concerns_planned(&finding, site, frozen).then_some(finding)
 }
 
@@ -325,10 +332,13 @@ fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
     }
     let Some((cluster, role, origin)) = named.pop() else { return Adopter::Nobody };
     if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
-        let finding = Finding::error(format!("host {} bears the labels of {other} and of {cluster}", host.key))
-            .at(other_origin.at(["metadata", "labels"]))
-            .see(origin.at(["metadata", "labels"]), format!("those of {cluster}"))
-            .help("correct the labels: a host belongs to one cluster");
+        let finding = Finding::new(
+            Code::SeveralClaims,
+            format!("host {} bears the labels of {other} and of {cluster}", host.key),
+        )
+        .at(other_origin.at(["metadata", "labels"]))
+        .see(origin.at(["metadata", "labels"]), format!("those of {cluster}"))
+        .help("correct the labels: a host belongs to one cluster");
         return Adopter::Several(finding.of(other).of(cluster));
     }
     let released_by_it =

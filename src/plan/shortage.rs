@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::demand::Demand;
 use super::eligibility::{self, Refusal};
 use crate::api::names::{ClusterKey, HostKey, Role};
-use crate::finding::{Finding, counted};
+use crate::finding::{Code, Finding, counted};
 use crate::site::inventory::natural;
 use crate::site::{Host, Site};
 
@@ -159,12 +159,15 @@ impl Shortage {
     pub(super) fn finding(&self, site: &Site, demand: &Demand<'_>) -> Finding {
         let Demand { cluster, role, .. } = demand;
         let short = self.short_of();
-        Finding::error(format!(
-            "{short} of the {} {role} hosts of {} cannot be found: {}",
-            self.wanted,
-            cluster.key,
-            self.constraint(site.inventory.hosts.len())
-        ))
+        Finding::new(
+            Code::Shortage,
+            format!(
+                "{short} of the {} {role} hosts of {} cannot be found: {}",
+                self.wanted,
+                cluster.key,
+                self.constraint(site.inventory.hosts.len())
+            ),
+        )
         .at(cluster.origin.at(["spec", "nodes", role.as_str(), "count"]))
         .help(self.proof().join("\n"))
         .of(&cluster.key)

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::api::names::ClusterKey;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::site::state::Held;
 use crate::site::{Host, Site, Standing};
@@ -41,19 +41,22 @@ pub(super) fn changed(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<C
 pub(super) fn no_longer_patched(host: &Host, site: &Site) -> Option<Finding> {
     let changed = host.standing == Standing::Observed && site.state.unlabelled.contains(&host.key);
     changed.then(|| {
-        Finding::error(format!("host {} was declared by this repo, and no kustomization renders it any more", host.key))
-            .at(host.origin.start())
-            .help(STAY_DECLARED)
+        Finding::new(
+            Code::NoLongerDeclared,
+            format!("host {} was declared by this repo, and no kustomization renders it any more", host.key),
+        )
+        .at(host.origin.start())
+        .help(STAY_DECLARED)
     })
 }
 
 /// A cluster has an observed host, by the output or by labels, which an agent applies in full.
 pub(super) fn applied_in_full(host: &Host, cluster: &ClusterKey, origin: &Origin) -> Option<Finding> {
     let by = host.applied_in_full_by.as_ref()?;
-    let mut finding = Finding::error(format!(
-        "host {} of {cluster} is applied in full by {by}, so labels of our own would erase its spec",
-        host.key
-    ))
+    let mut finding = Finding::new(
+        Code::AppliedInFull,
+        format!("host {} of {cluster} is applied in full by {by}, so labels of our own would erase its spec", host.key),
+    )
     .at(origin.start());
     if origin.file != host.origin.file {
         finding = finding.see(host.origin.start(), "the snapshot, which says so");
@@ -65,11 +68,14 @@ pub(super) fn applied_in_full(host: &Host, cluster: &ClusterKey, origin: &Origin
 pub(super) fn applied_while_given_back(host: &Host, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
     let by = host.applied_in_full_by.as_ref()?;
     let release = site.state.released.get(&host.key)?;
-    let finding = Finding::error(format!(
-        "host {}, which is being given back, is applied in full by {by}, so an object without labels would erase its \
+    let finding = Finding::new(
+        Code::AppliedInFull,
+        format!(
+            "host {}, which is being given back, is applied in full by {by}, so an object without labels would erase its \
          spec",
-        host.key
-    ));
+            host.key
+        ),
+    );
     let finding = finding.at(host.origin.start()).help(ONE_RENDERER);
     match &release.by {
         Some(cluster) if frozen.contains(cluster) => None,
@@ -84,10 +90,13 @@ fn was_declared(held: &Held, site: &Site) -> bool {
 }
 
 fn no_longer_declared(host: &Host, held: &Held) -> Finding {
-    Finding::error(format!(
-        "host {} of {} was declared by this repo, and no kustomization renders it any more",
-        host.key, held.cluster
-    ))
+    Finding::new(
+        Code::NoLongerDeclared,
+        format!(
+            "host {} of {} was declared by this repo, and no kustomization renders it any more",
+            host.key, held.cluster
+        ),
+    )
     .at(held.origin.start())
     .see(host.origin.start(), "what is left of it")
     .help(STAY_DECLARED)
@@ -98,10 +107,13 @@ fn no_longer_declared(host: &Host, held: &Held) -> Finding {
 fn left_as_observed(host: &Host, held: &Held, site: &Site) -> Option<Finding> {
     let observed = site.settings.output.join(layout::observed_directory(&held.cluster));
     held.origin.file.starts_with(observed).then(|| {
-        Finding::error(format!(
-            "host {} is declared now, but {} still has it as an observed one, and is to be left as it is",
-            host.key, held.cluster
-        ))
+        Finding::new(
+            Code::StillObserved,
+            format!(
+                "host {} is declared now, but {} still has it as an observed one, and is to be left as it is",
+                host.key, held.cluster
+            ),
+        )
         .at(host.origin.start())
         .see(held.origin.start(), "the observed object, which would erase the declared one's spec")
         .help(format!("let {} be generated again: correct its errors, or do not leave it out by --only", held.cluster))

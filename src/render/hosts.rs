@@ -20,7 +20,7 @@ use crate::api::gitops::Agent;
 use crate::api::host;
 use crate::api::kustomization::listed;
 use crate::api::names::{ClusterKey, Role};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
 use crate::plan::{Placement, Plan};
 use crate::site::gitops::Form;
@@ -236,7 +236,7 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
             host.is_some_and(|host| written_namespace(site, host) != held.namespace.as_deref())
         });
         findings.extend(lost.map(|(host, held)| {
-            Finding::error(format!(
+            Finding::new(Code::PatchMisses, format!(
                 "{cluster} is left as it is, and its patch for {host} would not find it any more: the namespace that \
                  it has where it is patched is another one"
             ))

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::Tree;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::site::Site;
 
@@ -73,8 +73,11 @@ fn misfits(
         listed.filter(|entry| !entry.starts_with("..") && below(tree, &directory.join(entry)).next().is_none());
     let mut found: Vec<Finding> = missing
         .map(|entry| {
-            Finding::error(format!("what would be {path} lists {entry}, which no template renders"))
-                .help("a template that renders to nothing makes no file; leave the entry out then, or render something")
+            Finding::new(
+                Code::NothingRendered,
+                format!("what would be {path} lists {entry}, which no template renders"),
+            )
+            .help("a template that renders to nothing makes no file; leave the entry out then, or render something")
         })
         .collect();
     for generator in &kustomization.config_map_generator {
@@ -83,7 +86,7 @@ fn misfits(
         if bytes > MOST_BYTES {
             let name = &generator.name;
             let message = format!("the ConfigMap {name} would have {bytes} bytes, and one holds {MOST_BYTES}");
-            found.push(Finding::error(message).help(
+            found.push(Finding::new(Code::TooLarge, message).help(
                 "ask for fewer ports, or divide them among several load balancers: each takes a line for each host; \
                  or give Dex's certificates by a Secret of envFrom",
             ));

@@ -26,7 +26,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
 use crate::api::names::ClusterKey;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::plan::Plan;
 use crate::site::{Cluster, ServiceKind, Site};
@@ -77,9 +77,11 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
 /// A variable in a file, which Flux would replace.
 fn variable(path: &Utf8Path, text: &str) -> Option<Finding> {
     let line = text.lines().position(|line| line.contains(layout::VARIABLE))? + 1;
-    let finding =
-        Finding::error(format!("what would be {path} has `${{` in line {line}, which Flux takes for a variable"))
-            .help("it comes from a template of the repo, or from an annotation of a host: write it without `${`");
+    let finding = Finding::new(
+        Code::VariableRendered,
+        format!("what would be {path} has `${{` in line {line}, which Flux takes for a variable"),
+    )
+    .help("it comes from a template of the repo, or from an annotation of a host: write it without `${`");
     Some(match layout::cluster_of(path) {
         Some(cluster) => finding.of(&cluster),
         None => finding,

@@ -10,7 +10,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 
 use super::block::block;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::source::Place;
 
 /// Embeds templates, by their paths below `templates/`.
@@ -112,7 +112,7 @@ impl Templates {
             if embedded(&name).is_none() && !name.starts_with(PARTIALS) {
                 let alike = alike(&name);
                 findings.push(
-                    Finding::warning(format!("{file} replaces none of sipgen's templates"))
+                    Finding::new(Code::TemplateUnused, format!("{file} replaces none of sipgen's templates"))
                         .at(place)
                         .help(format!("did you mean {directory}/{alike}? Templates of your own go below {PARTIALS}")),
                 );
@@ -149,7 +149,10 @@ impl Templates {
         let error = innermost(error);
         let name = error.name().unwrap_or(name);
         let detail = error.detail().map_or(String::new(), |detail| format!(": {detail}"));
-        let finding = Finding::error(format!("the template {name} cannot be rendered: {}{detail}", error.kind()));
+        let finding = Finding::new(
+            Code::TemplateFails,
+            format!("the template {name} cannot be rendered: {}{detail}", error.kind()),
+        );
         let Some(file) = self.replaced.get(name) else {
             // A template of ours fails on what a replaced one hands to it, or by our mistake.
             return finding.help(format!("the repo's templates are in {}", self.directory));

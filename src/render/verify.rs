@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use yaml_serde::Value;
 
 use crate::api::host;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::source::Place;
 
 /// Why a rendered text is not what it should be.
@@ -27,14 +27,17 @@ pub(super) struct Unreadable {
 impl Unreadable {
     /// The finding about a file that is not written.
     pub(super) fn finding(&self, file: &Utf8Path) -> Finding {
-        Finding::error(format!("what would be {file} is not {}: {}", self.what, self.reason))
+        Finding::new(Code::InvalidManifest, format!("what would be {file} is not {}: {}", self.what, self.reason))
     }
 
     /// The finding about a template of the repo.
     pub(super) fn of_template(&self, template: &Arc<Utf8Path>, file: &Utf8Path) -> Finding {
-        Finding::error(format!("the template renders {file} so that it is not {}: {}", self.what, self.reason))
-            .at(Place::File(template.clone()))
-            .help("correct the template; nothing was written")
+        Finding::new(
+            Code::InvalidManifest,
+            format!("the template renders {file} so that it is not {}: {}", self.what, self.reason),
+        )
+        .at(Place::File(template.clone()))
+        .help("correct the template; nothing was written")
     }
 }
 

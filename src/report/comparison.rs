@@ -52,6 +52,8 @@ pub struct Stale {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
+    /// What kind of mistake it is: `SIP0101`.
+    pub code: &'static str,
     /// How much it matters.
     pub severity: ProblemSeverity,
     /// What is wrong.
@@ -130,6 +132,7 @@ impl Problem {
             ProblemPlace { file, line: position.line, column: position.column, what: what.clone() }
         };
         Self {
+            code: finding.code.id(),
             severity: match finding.severity {
                 Severity::Error => ProblemSeverity::Error,
                 Severity::Warning => ProblemSeverity::Warning,

@@ -30,8 +30,8 @@ pub fn findings(findings: &[Finding], files: &Files) -> String {
 
 fn write_finding(out: &mut String, finding: &Finding, texts: &mut Texts<'_>) -> fmt::Result {
     let word = match finding.severity {
-        Severity::Error => styled(ERROR, "error"),
-        Severity::Warning => styled(WARNING, "warning"),
+        Severity::Error => styled(ERROR, format!("error[{}]", finding.code)),
+        Severity::Warning => styled(WARNING, format!("warning[{}]", finding.code)),
     };
     writeln!(out, "{word}: {}", styled(STRONG, one_line(&finding.message)))?;
     for (place, what) in finding.places.iter().take(PLACES_SHOWN) {

@@ -14,7 +14,7 @@ pub fn github(Results(results): &Results) -> String {
     let mut out = String::new();
     let mut left_out = Vec::new();
     for (severity, command) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
-        let of_severity: Vec<&Located> = results.iter().filter(|result| result.rule.severity() == severity).collect();
+        let of_severity: Vec<&Located> = results.iter().filter(|result| result.severity == severity).collect();
         for result in of_severity.iter().take(ANNOTATIONS_KEPT) {
             let Spot { path, line, column } = &result.place;
             let mut properties = format!("file={}", property(path));
@@ -22,7 +22,7 @@ pub fn github(Results(results): &Results) -> String {
                 // Writing to a String cannot fail.
                 let _ = number.map(|number| write!(properties, ",{name}={number}"));
             }
-            let _ = write!(properties, ",title={}", property(result.rule.id()));
+            let _ = write!(properties, ",title={}", property(result.code.id()));
             let _ = writeln!(out, "::{command} {properties}::{}", data(&text(result)));
         }
         if of_severity.len() > ANNOTATIONS_KEPT {

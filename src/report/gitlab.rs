@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::results::{Located, Results, Rule};
+use super::results::{Located, Results};
+use crate::finding::{Code, Severity};
 
 /// How long a description may be, in characters: it is one cell of a table.
 const DESCRIPTION_SHOWN: usize = 1000;
@@ -15,9 +16,9 @@ pub fn gitlab(Results(results): &Results) -> String {
 fn issue(result: &Located) -> Value {
     json!({
         "description": description(result),
-        "check_name": result.rule.id(),
+        "check_name": result.code.id(),
         "fingerprint": result.fingerprint,
-        "severity": severity(result.rule),
+        "severity": severity(result),
         "location": {"path": result.place.path, "lines": {"begin": result.place.line.unwrap_or(1)}},
     })
 }
@@ -35,10 +36,10 @@ fn description(result: &Located) -> String {
     description.chars().take(DESCRIPTION_SHOWN - 1).chain(['…']).collect()
 }
 
-fn severity(rule: Rule) -> &'static str {
-    match rule {
-        Rule::Error => "critical",
-        Rule::Stale => "major",
-        Rule::Warning => "minor",
+fn severity(result: &Located) -> &'static str {
+    match (result.severity, result.code) {
+        (Severity::Error, Code::Stale) => "major",
+        (Severity::Error, _) => "critical",
+        (Severity::Warning, _) => "minor",
     }
 }

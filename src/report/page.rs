@@ -43,6 +43,7 @@ struct Data<'a> {
 #[derive(Serialize)]
 struct ToldFinding<'a> {
     error: bool,
+    code: &'static str,
     message: &'a str,
     help: Option<&'a str>,
     places: Vec<String>,
@@ -64,6 +65,7 @@ pub fn page(picture: &Picture, findings: &[Finding], files: &Files) -> serde_jso
             what.as_ref().map_or(position.clone(), |what| format!("{position} ({what})"))
         };
         ToldFinding {
+            code: finding.code.id(),
             error: finding.severity == Severity::Error,
             message: &finding.message,
             help: finding.help.as_deref(),

@@ -6,55 +6,18 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
 use super::one_line;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Code, Finding, Severity};
 use crate::site::settings;
 use crate::source::{Files, Position, Texts};
 
 /// How many places of the story a result has.
 const PLACES_SHOWN: usize = 10;
 
-/// The kinds of results. Each has an id, by which a forge groups results and lets its users mute them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rule {
-    /// The input is wrong, and nothing is written for what is concerned.
-    Error,
-    /// The generated files are not what the input makes of them.
-    Stale,
-    /// The input has something worth knowing.
-    Warning,
-}
-
-impl Rule {
-    pub(super) const ALL: [Rule; 3] = [Rule::Error, Rule::Stale, Rule::Warning];
-
-    pub(super) fn id(self) -> &'static str {
-        match self {
-            Rule::Error => "sipgen-error",
-            Rule::Stale => "sipgen-stale",
-            Rule::Warning => "sipgen-warning",
-        }
-    }
-
-    pub(super) fn description(self) -> &'static str {
-        match self {
-            Rule::Error => "The input has an error, and nothing is generated for what it concerns",
-            Rule::Stale => "Generated files are not what the input makes of them",
-            Rule::Warning => "The input has something worth knowing",
-        }
-    }
-
-    pub(super) fn severity(self) -> Severity {
-        match self {
-            Rule::Error | Rule::Stale => Severity::Error,
-            Rule::Warning => Severity::Warning,
-        }
-    }
-}
-
 /// A result, with one place of its own.
 #[derive(Debug)]
 pub(super) struct Located {
-    pub(super) rule: Rule,
+    pub(super) code: Code,
+    pub(super) severity: Severity,
     /// What is wrong, on one line.
     pub(super) message: String,
     /// What to do, line by line.
@@ -85,26 +48,16 @@ impl Results {
     /// The results of a run over `files`, which are the files of a git repo below its directory `below`: what was
     /// found, and what [`stale`](super::stale) says of files.
     pub fn new(findings: &[Finding], stale: &[Finding], files: &Files, below: &Utf8Path) -> Self {
-        let rule = |finding: &Finding| match finding.severity {
-            Severity::Error => Rule::Error,
-            Severity::Warning => Rule::Warning,
-        };
-        let found = findings.iter().map(|finding| (rule(finding), finding));
-        let mut all: Vec<(Rule, &Finding)> = found.chain(stale.iter().map(|stale| (Rule::Stale, stale))).collect();
-        all.sort_by_key(|(rule, _)| *rule);
+        let mut all: Vec<&Finding> = findings.iter().chain(stale).collect();
+        // What the input has is to be mended before what it is made into.
+        all.sort_by_key(|finding| (finding.severity, finding.code == Code::Stale));
         let mut texts = Texts::new(files);
         let mut known = HashMap::new();
-        Self(all.into_iter().map(|(rule, finding)| locate(rule, finding, &mut texts, below, &mut known)).collect())
+        Self(all.into_iter().map(|finding| locate(finding, &mut texts, below, &mut known)).collect())
     }
 }
 
-fn locate(
-    rule: Rule,
-    finding: &Finding,
-    texts: &mut Texts<'_>,
-    below: &Utf8Path,
-    known: &mut HashMap<String, usize>,
-) -> Located {
+fn locate(finding: &Finding, texts: &mut Texts<'_>, below: &Utf8Path, known: &mut HashMap<String, usize>) -> Located {
     let mut spot = |place| {
         let Position { file, line, column } = texts.position(place);
         Spot { path: path(below, &file), line, column }
@@ -117,13 +70,14 @@ fn locate(
     let story = story.collect();
     let message = one_line(&finding.message);
 
-    let identity = [rule.id(), &place.path, &without_positions(&message)].join("\0");
+    let identity = [finding.code.id(), &place.path, &without_positions(&message)].join("\0");
     let ordinal = known.entry(identity.clone()).or_default();
     *ordinal += 1;
     let digest = Sha256::digest(format!("{identity}\0{ordinal}"));
     let fingerprint = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     Located {
-        rule,
+        code: finding.code,
+        severity: finding.severity,
         message,
         help: finding.help.iter().flat_map(|help| help.lines()).map(one_line).collect(),
         place,

@@ -2,25 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::results::{Located, Results, Rule, Spot};
-use crate::finding::Severity;
+use super::results::{Located, Results, Spot};
+use crate::finding::{Code, Severity};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// Results as a SARIF log with one run, the worst first.
 pub fn sarif(Results(results): &Results) -> String {
-    let rules = Rule::ALL.map(|rule| {
+    let rules = Code::ALL.iter().map(|code| {
         json!({
-            "id": rule.id(),
-            "shortDescription": {"text": rule.description()},
-            "defaultConfiguration": {"level": level(rule)},
+            "id": code.id(),
+            "shortDescription": {"text": code.title()},
+            "help": {"text": code.explanation(), "markdown": code.explanation()},
+            "defaultConfiguration": {"level": level(code.severity())},
         })
     });
     let log = json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [{
-            "tool": {"driver": {"name": "sipgen", "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": rules}},
+            "tool": {"driver": {"name": "sipgen", "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": Value::from_iter(rules)}},
             "columnKind": "unicodeCodePoints",
             "results": Value::from_iter(results.iter().map(result)),
         }],
@@ -39,8 +40,8 @@ fn result(result: &Located) -> Value {
         location
     });
     json!({
-        "ruleId": result.rule.id(),
-        "level": level(result.rule),
+        "ruleId": result.code.id(),
+        "level": level(result.severity),
         "message": {"text": text.join("\n")},
         "locations": [location(&result.place)],
         "relatedLocations": Value::from_iter(story),
@@ -57,8 +58,8 @@ fn location(spot: &Spot) -> Value {
     json!({"physicalLocation": {"artifactLocation": {"uri": uri(&spot.path)}, "region": region}})
 }
 
-fn level(rule: Rule) -> &'static str {
-    match rule.severity() {
+fn level(severity: Severity) -> &'static str {
+    match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
     }

@@ -10,7 +10,7 @@ use super::{FAINT, one_line, styled};
 use crate::Generated;
 use crate::api::names::ClusterKey;
 use crate::compare::{Change, Changes};
-use crate::finding::{Finding, counted};
+use crate::finding::{Code, Finding, counted};
 use crate::layout;
 use crate::source::Place;
 
@@ -83,7 +83,7 @@ type Stale<'a> = (&'a Utf8Path, &'a Change);
 fn finding(of: &str, place: Option<Place>, files: &[Stale<'_>], remedy: &str) -> Finding {
     let verb_of_all = if files.len() == 1 { "is" } else { "are" };
     let count = counted(files.len(), "generated file");
-    let mut finding = Finding::error(format!("{count} {of} {verb_of_all} stale")).help(remedy);
+    let mut finding = Finding::new(Code::Stale, format!("{count} {of} {verb_of_all} stale")).help(remedy);
     finding.places.extend(place.map(|place| (place, None)));
     let see = |finding: Finding, (path, change): &Stale<'_>| {
         finding.see(Place::File(Arc::from(*path)), format!("to be {}", verb(change)))

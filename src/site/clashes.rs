@@ -11,7 +11,7 @@ use camino::Utf8PathBuf;
 use super::State;
 use super::cluster::{Cluster, Service, ServiceKind};
 use crate::api::names::{Namespace, NodePort};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 
 /// The NodePorts that more than one service asks for, as a finding for each pair of services.
 pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
@@ -37,14 +37,17 @@ pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec
             let field = if service.node_ports().len() > 1 { "nodePortRange" } else { "nodePort" };
             cluster.origin.at(service.route().into_iter().chain([field.into()]))
         };
-        let finding = Finding::error(format!(
-            "{} of {} asks for {}, which {} of {} has",
-            two_service.object_name(&two.key),
-            two.key,
-            describe_ports(&ports),
-            one_service.object_name(&one.key),
-            one.key,
-        ))
+        let finding = Finding::new(
+            Code::NodePortTaken,
+            format!(
+                "{} of {} asks for {}, which {} of {} has",
+                two_service.object_name(&two.key),
+                two.key,
+                describe_ports(&ports),
+                one_service.object_name(&one.key),
+                one.key,
+            ),
+        )
         .at(place(users[second]))
         .see(place(users[first]), "asked for here first")
         .help("NodePorts are unique in the base cluster: choose another one")
@@ -69,14 +72,17 @@ pub(super) fn moved_node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>, 
             }
             findings.extend(moved.into_iter().map(|(holder, ports)| {
                 let name = service.object_name(&cluster.key);
-                Finding::warning(format!("{} would go from {holder} to {name}", describe_ports(&ports)))
-                    .at(cluster.origin.at(service.route()))
-                    .help(
-                        "the API server refuses that while the other Service has it, and agents delete last: choose \
+                Finding::new(
+                    Code::NodePortMoves,
+                    format!("{} would go from {holder} to {name}", describe_ports(&ports)),
+                )
+                .at(cluster.origin.at(service.route()))
+                .help(
+                    "the API server refuses that while the other Service has it, and agents delete last: choose \
                          other NodePorts, or let the other Service go first, in a commit of its own. New entries of a \
                          kind belong to the end of the list",
-                    )
-                    .of(&cluster.key)
+                )
+                .of(&cluster.key)
             }));
         }
     }
@@ -93,9 +99,11 @@ pub(super) fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Ve
     }
     let shared = by_namespace.into_iter().filter(|(_, users)| users.len() > 1);
     let describe = |(namespace, users): (&Namespace, Vec<(&Cluster, &Service)>)| {
-        let finding =
-            Finding::warning(format!("{} instances of Dex would share their storage in {namespace}", users.len()))
-                .help("they share signing keys and tokens: give every tenant with auth a namespace of its own");
+        let finding = Finding::new(
+            Code::SharedDexStorage,
+            format!("{} instances of Dex would share their storage in {namespace}", users.len()),
+        )
+        .help("they share signing keys and tokens: give every tenant with auth a namespace of its own");
         users.into_iter().fold(finding, |finding, (cluster, service)| {
             finding.at(cluster.origin.at(service.route())).of(&cluster.key)
         })

@@ -8,7 +8,7 @@ use serde_json::Value as Schema;
 use yaml_serde::Value;
 
 use crate::api::sipcluster::SIPClusterSpec;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::source::{Origin, Step};
 
 /// What is wrong with the fields of a SIPCluster's spec.
@@ -39,9 +39,10 @@ pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
         Some((route, known))
     });
     if let Some((route, (field, generation, today))) = older {
-        let finding = Finding::error(format!("the SIPCluster is {generation}: it has the field `{field}`"))
-            .at(origin.at(route.clone()))
-            .help(format!("only the generation of mid-2021 and later can be read: {today}"));
+        let finding =
+            Finding::new(Code::OlderGeneration, format!("the SIPCluster is {generation}: it has the field `{field}`"))
+                .at(origin.at(route.clone()))
+                .help(format!("only the generation of mid-2021 and later can be read: {today}"));
         return Misfit { findings: vec![finding], alone: true };
     }
     let unknown_field = |route: Vec<Step>| {
@@ -49,7 +50,7 @@ pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
             Some(Step::Key(name)) => name.clone(),
             _ => String::new(),
         };
-        Finding::error(format!("a SIPCluster has no field `{name}` here"))
+        Finding::new(Code::UnknownField, format!("a SIPCluster has no field `{name}` here"))
             .at(origin.at(route))
             .help("correct its name, or remove it: the API server would drop it")
     };

@@ -11,7 +11,7 @@ use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
 use crate::api::names::HostKey;
 use crate::api::network_data::NoAddress;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::source::{Origin, Place};
 
 /// One host of the site.
@@ -121,11 +121,14 @@ impl Descriptions {
             if let (Some(reach), None, None) = (reach.first(), live, &document.host.status) {
                 let kustomization = &builds.root(reach.root).file;
                 findings.push(
-                    Finding::error(format!(
-                        "host {} is a manifest that {kustomization} renders, so it cannot be observed: labels \
+                    Finding::new(
+                        Code::ObservedButRendered,
+                        format!(
+                            "host {} is a manifest that {kustomization} renders, so it cannot be observed: labels \
                          applied to it as a second object would erase its spec",
-                        document.key
-                    ))
+                            document.key
+                        ),
+                    )
                     .at(document.origin.start())
                     .help(format!(
                         "remove `inventory.mode: observed` from {}, or the host from the build",
@@ -141,12 +144,15 @@ impl Descriptions {
         };
         if let Some(field) = live {
             findings.push(
-                Finding::error(format!(
-                    "host {} has metadata.{field}, so it is a live object's copy, but {} renders it as a manifest; \
+                Finding::new(
+                    Code::LiveCopyRendered,
+                    format!(
+                        "host {} has metadata.{field}, so it is a live object's copy, but {} renders it as a manifest; \
                      no API server takes it",
-                    document.key,
-                    builds.root(first.root).file
-                ))
+                        document.key,
+                        builds.root(first.root).file
+                    ),
+                )
                 .at(document.origin.at(["metadata", field]))
                 .help(format!(
                     "take the snapshot out of the kustomization, or set `inventory: {{mode: observed}}` in {}",
@@ -156,10 +162,10 @@ impl Descriptions {
         }
         if let Some(other) = reach.iter().find(|other| other.root != first.root) {
             findings.push(
-                Finding::error(format!(
-                    "host {} is rendered by two kustomizations, which would fight over it",
-                    document.key
-                ))
+                Finding::new(
+                    Code::RenderedByTwo,
+                    format!("host {} is rendered by two kustomizations, which would fight over it", document.key),
+                )
                 .at(document.origin.start())
                 .see(Place::File(builds.root(first.root).file.clone()), "one")
                 .see(Place::File(builds.root(other.root).file.clone()), "the other")
@@ -183,12 +189,15 @@ impl Descriptions {
     ) -> Option<Host> {
         if let (Mode::Declared, None, Some(snapshot)) = (settings.inventory.mode, &self.manifest, &self.snapshot) {
             findings.push(
-                Finding::error(format!("no kustomization reaches host {key}, but every host is said to be declared"))
-                    .at(snapshot.origin.start())
-                    .help(format!(
-                        "list its file in a kustomization.yaml, or remove `inventory.mode: declared` from {}",
-                        settings::FILE
-                    )),
+                Finding::new(
+                    Code::NotRendered,
+                    format!("no kustomization reaches host {key}, but every host is said to be declared"),
+                )
+                .at(snapshot.origin.start())
+                .help(format!(
+                    "list its file in a kustomization.yaml, or remove `inventory.mode: declared` from {}",
+                    settings::FILE
+                )),
             );
         }
         let standing =
@@ -263,7 +272,7 @@ impl Descriptions {
 }
 
 fn twice(document: &HostDocument, other: &Origin, message: &str) -> Finding {
-    Finding::error(format!("host {} {message}", document.key))
+    Finding::new(Code::DuplicateHost, format!("host {} {message}", document.key))
         .at(document.origin.start())
         .see(other.start(), "the other one")
         .help("remove one of them; a manifest and one snapshot of the same host are fine")

@@ -12,7 +12,7 @@ use super::networks::{NetworkSecret, Networks};
 use super::settings::{self, Settings};
 use crate::api::host;
 use crate::api::names::HostKey;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::source::Place;
 
 /// All hosts of a site.
@@ -87,10 +87,13 @@ fn output_inside(root: &Root, output: &Utf8Path) -> Finding {
         let directory = &root.directory;
         format!("move {output} out of {directory}: set `output` in {} to another directory", settings::FILE)
     };
-    Finding::error(format!(
-        "{} renders hosts and lies above the output directory {output}: an overlay below its own base is a cycle",
-        root.file
-    ))
+    Finding::new(
+        Code::OutputInsideRoot,
+        format!(
+            "{} renders hosts and lies above the output directory {output}: an overlay below its own base is a cycle",
+            root.file
+        ),
+    )
     .at(Place::File(root.file.clone()))
     .help(format!("{help}; or set `hosts: {{form: component}}`, which has no base"))
 }
@@ -108,9 +111,12 @@ fn large_builds(inventory: &Inventory) -> Vec<Finding> {
     let large = hosts.into_iter().filter(|(_, count)| *count > HOSTS_OF_A_BUILD);
     let describe = |(root, count): (usize, usize)| {
         let file = &inventory.roots[&root].file;
-        Finding::warning(format!("{file} renders {count} hosts in one build, more than {HOSTS_OF_A_BUILD}"))
-            .at(Place::File(file.clone()))
-            .help("kustomize takes minutes for such a build: split it, by rack for instance")
+        Finding::new(
+            Code::LargeBuild,
+            format!("{file} renders {count} hosts in one build, more than {HOSTS_OF_A_BUILD}"),
+        )
+        .at(Place::File(file.clone()))
+        .help("kustomize takes minutes for such a build: split it, by rack for instance")
     };
     large.map(describe).collect()
 }
@@ -125,7 +131,7 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     }
     let shared = by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1);
     let describe = |(address, hosts): (String, Vec<&Host>)| {
-        let finding = Finding::warning(format!("{} hosts have the BMC address {address}", hosts.len()))
+        let finding = Finding::new(Code::SharedBmc, format!("{} hosts have the BMC address {address}", hosts.len()))
             .help("a power command for one of them reaches the same machine; correct the addresses");
         let add = |finding: Finding, host: &&Host| {
             finding.see(host.origin.at(["spec", "bmc", "address"]), host.key.to_string())

@@ -38,7 +38,7 @@ pub mod wiring;
 use std::collections::BTreeMap;
 
 use crate::api::names::{ClusterKey, HostKey, ObjectName};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, ReadError};
 
 pub use auth::Auth;
@@ -94,7 +94,7 @@ impl Site {
             let objects::ClusterDocument { key, origin, priority, spec } = document;
             if let Some(other) = clusters.get(&key) {
                 findings.push(
-                    Finding::error(format!("there are two SIPClusters {key}"))
+                    Finding::new(Code::DuplicateCluster, format!("there are two SIPClusters {key}"))
                         .at(origin.start())
                         .see(other.origin.start(), "the other one")
                         .help("remove one of them, or give it another name")
@@ -134,11 +134,12 @@ fn mistaken_for_templates(
     for cluster in state.clusters().into_iter().filter(|cluster| !clusters.contains_key(cluster)) {
         let may_be = |origin: &&Origin| repo.text(&origin.file).is_some_and(|text| names(&text, &cluster.name));
         findings.extend(templates.iter().find(may_be).map(|origin| {
-            Finding::error(format!("{cluster} seems to be gone, but a SIPCluster that cannot be read may be it"))
-                .at(origin.start())
-                .help(
-                    "it has `{{` in it, so it passes for a template: correct it, or remove it if the cluster is to go",
-                )
+            Finding::new(
+                Code::TakenForTemplate,
+                format!("{cluster} seems to be gone, but a SIPCluster that cannot be read may be it"),
+            )
+            .at(origin.start())
+            .help("it has `{{` in it, so it passes for a template: correct it, or remove it if the cluster is to go")
         }));
     }
     findings

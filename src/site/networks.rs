@@ -10,7 +10,7 @@ use super::builds::Builds;
 use crate::api::host;
 use crate::api::names::{HostKey, SecretKey};
 use crate::api::network_data::{Malformed, NetworkData, NetworkDataSecret, SECRET_KEYS};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::source::{Origin, Step};
 
 /// A host's network data, or why there is none.
@@ -113,10 +113,13 @@ impl Networks {
                 (true, false) => {}
                 _ if same => {}
                 _ => findings.push(
-                    Finding::error(format!("the Secret {} is there twice, with different network data", secret.key))
-                        .at(secret.origin.start())
-                        .see(other.origin.start(), "the other one")
-                        .help("remove one of them"),
+                    Finding::new(
+                        Code::DuplicateNetworkData,
+                        format!("the Secret {} is there twice, with different network data", secret.key),
+                    )
+                    .at(secret.origin.start())
+                    .see(other.origin.start(), "the other one")
+                    .help("remove one of them"),
                 ),
             }
         }
@@ -159,7 +162,7 @@ impl Networks {
         let secret = self.0.get(secret)?;
         let Err(Unreadable::Malformed(error @ Malformed::Address { .. })) = &secret.data else { return None };
         Some(
-            Finding::error(format!("the network data of host {host} {error}"))
+            Finding::new(Code::InvalidAddress, format!("the network data of host {host} {error}"))
                 .at(secret.origin.at(secret.route.clone()))
                 .help("correct the address in the Secret; `<no value>` or no ip_address mean that there is none"),
         )

@@ -20,7 +20,7 @@ use crate::api::kustomization::{self, Kustomization};
 use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, SecretKey};
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::api::sipcluster::{self, SIPClusterSpec};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::git::in_shell;
 use crate::layout;
 use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, mentions};
@@ -154,14 +154,16 @@ fn misplaced(repo: &Files, generated_hosts: &[Utf8PathBuf], output: &Utf8Path) -
             Some(owner) => format!("in {owner}, which has a {} of its own", settings::FILE),
             None => format!("outside the output directory {output}"),
         };
-        let finding = Finding::error(format!("{} of sipgen's own files with hosts {verb} {place}", files.len())).help(
-            match owner {
-                Some(owner) => elsewhere(owner),
-                None => "they say who has which host: if the output directory has got another name, move it with \
+        let finding = Finding::new(
+            Code::MisplacedOutput,
+            format!("{} of sipgen's own files with hosts {verb} {place}", files.len()),
+        )
+        .help(match owner {
+            Some(owner) => elsewhere(owner),
+            None => "they say who has which host: if the output directory has got another name, move it with \
                          `git mv`; if they are copies, delete them"
-                    .to_owned(),
-            },
-        );
+                .to_owned(),
+        });
         files.first().into_iter().fold(finding, |finding, file| finding.at(Place::File(Arc::from(file.as_path()))))
     };
     by_owner.into_iter().map(finding).collect()
@@ -237,9 +239,12 @@ fn cluster(document: &Document<'_>) -> Option<Object> {
     }
     if envelope.api_version != format!("{}/v1", sipcluster::GROUP) {
         return Some(Object::Unreadable(
-            Finding::error(format!("the SIPCluster has the unknown apiVersion {}", envelope.api_version))
-                .at(origin.at(["apiVersion"]))
-                .help(format!("write `apiVersion: {}/v1`", sipcluster::GROUP)),
+            Finding::new(
+                Code::UnknownVersion,
+                format!("the SIPCluster has the unknown apiVersion {}", envelope.api_version),
+            )
+            .at(origin.at(["apiVersion"]))
+            .help(format!("write `apiVersion: {}/v1`", sipcluster::GROUP)),
         ));
     }
     let spec = document.parse::<WithSpec>();
@@ -275,7 +280,7 @@ fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
         Some(line) => Place::Spot(origin.file.clone(), line, error.column),
         None => origin.start(),
     };
-    Finding::error(format!("the {what} cannot be read: {}", error.message))
+    Finding::new(Code::Unreadable, format!("the {what} cannot be read: {}", error.message))
         .at(place)
         .help("correct it; nothing else could read it either")
 }
@@ -297,7 +302,7 @@ impl Names<'_> {
         let name = metadata.name.as_deref().unwrap_or_default();
         if name.is_empty() {
             self.findings.push(
-                Finding::error(format!("the {kind} has no name"))
+                Finding::new(Code::NoName, format!("the {kind} has no name"))
                     .at(origin.at(["metadata"]))
                     .help("write metadata.name"),
             );
@@ -306,12 +311,15 @@ impl Names<'_> {
         let name: Option<ObjectName> = self.valid(name, origin.at(["metadata", "name"]), "name");
         let namespaces = self.namespaces(origin, metadata);
         if let [(_, one), (_, two), ..] = namespaces.as_slice() {
-            let mut finding = Finding::error(format!(
-                "the {kind} {} gets the namespace {} from one kustomization and {} from another",
-                metadata.name.as_deref().unwrap_or_default(),
-                namespaces[0].0,
-                namespaces[1].0
-            ))
+            let mut finding = Finding::new(
+                Code::TwoNamespaces,
+                format!(
+                    "the {kind} {} gets the namespace {} from one kustomization and {} from another",
+                    metadata.name.as_deref().unwrap_or_default(),
+                    namespaces[0].0,
+                    namespaces[1].0
+                ),
+            )
             .at(origin.start())
             .help("let one build alone reach the file");
             for file in [one, two].into_iter().flatten() {
@@ -336,7 +344,7 @@ impl Names<'_> {
         let parsed = text.parse();
         let report = |error: &T::Err| {
             self.findings.push(
-                Finding::error(format!("the {field} `{text}` {error}"))
+                Finding::new(Code::InvalidName, format!("the {field} `{text}` {error}"))
                     .at(place)
                     .help(format!("correct the {field}; Kubernetes takes none like this")),
             );
@@ -366,10 +374,13 @@ impl Names<'_> {
         let renamed_by = self.builds.reach(&origin.file).iter().find_map(|reach| reach.renamed_by.clone());
         if let Some(file) = renamed_by.filter(|file| self.renamed.insert(file.clone())) {
             self.findings.push(
-                Finding::error(format!(
-                    "{file} gives a prefix or suffix to the names of what it builds, a {kind} among it; references \
+                Finding::new(
+                    Code::Renamed,
+                    format!(
+                        "{file} gives a prefix or suffix to the names of what it builds, a {kind} among it; references \
                      such as bmc.credentialsName do not follow"
-                ))
+                    ),
+                )
                 .at(Place::File(file.clone()))
                 .see(origin.start(), format!("the {kind}"))
                 .help(format!("take namePrefix and nameSuffix out of {file}")),

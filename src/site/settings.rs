@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::gitops::{Argocd, Flux, Hosts};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::source::{Files, Place};
 
 /// The name of the settings' file.
@@ -143,7 +143,7 @@ impl Settings {
     pub fn load(repo: &Files) -> Result<Self, Finding> {
         let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
         let unreadable = |reason: &str| {
-            Finding::error(format!("the settings cannot be read: {reason}"))
+            Finding::new(Code::SettingsUnreadable, format!("the settings cannot be read: {reason}"))
                 .at(Place::File(file.clone()))
                 .help("without them sipgen would write to other places: correct the file, or remove it")
         };
@@ -162,13 +162,17 @@ impl Settings {
                 Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
                 None => Place::File(file.clone()),
             };
-            Finding::error(format!("the settings cannot be read: {}", with_key(&error.to_string(), &key))).at(place)
+            Finding::new(
+                Code::SettingsUnreadable,
+                format!("the settings cannot be read: {}", with_key(&error.to_string(), &key)),
+            )
+            .at(place)
         })?;
         let directories = [("output", Some(&mut settings.output)), ("templates", settings.templates.as_mut())];
         for (name, directory) in directories {
             let Some(directory) = directory else { continue };
             *directory = inside(directory).ok_or_else(|| {
-                Finding::error(format!("`{name}: {directory}` is not a directory inside the repo"))
+                Finding::new(Code::InvalidSetting, format!("`{name}: {directory}` is not a directory inside the repo"))
                     .at(Place::File(file.clone()))
                     .help(format!("write `{name}` as a path relative to the repo's root, without `..`"))
             })?;
@@ -176,17 +180,21 @@ impl Settings {
         for (name, prefix) in [("flux.path", &mut settings.flux.path), ("argocd.path", &mut settings.argocd.path)] {
             let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
             *prefix = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) }.ok_or_else(|| {
-                Finding::error(format!("`{name}: {prefix}` is not a directory inside the agent's source"))
-                    .at(Place::File(file.clone()))
-                    .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
+                Finding::new(
+                    Code::InvalidSetting,
+                    format!("`{name}: {prefix}` is not a directory inside the agent's source"),
+                )
+                .at(Place::File(file.clone()))
+                .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
             })?;
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
-            return Err(Finding::error("`gitops: argocd` needs `argocd.repoURL`, the URL of this repo")
-                .at(Place::File(file))
-                .help(
-                    "write it as Argo CD knows it, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`",
-                ));
+            return Err(Finding::new(
+                Code::InvalidSetting,
+                "`gitops: argocd` needs `argocd.repoURL`, the URL of this repo",
+            )
+            .at(Place::File(file))
+            .help("write it as Argo CD knows it, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`"));
         }
         Ok(settings)
     }

@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::generated_host::{GeneratedHost, Says, Unreadable};
 use crate::api::assignment::GivenBack;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Role};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::source::{Document, Files, FirstLook, Origin, Place, ReadError};
 
@@ -163,7 +163,7 @@ fn read_entry(document: &Document<'_>) -> Entry {
 }
 
 fn unreadable(reason: &str, file: &Utf8Path, place: Place) -> Finding {
-    Finding::error(format!("the generated file cannot be read: {reason}"))
+    Finding::new(Code::GeneratedUnreadable, format!("the generated file cannot be read: {reason}"))
         .at(place)
         .help(format!("it says who has which host; restore it with `git checkout -- {file}`"))
 }

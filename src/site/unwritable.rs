@@ -2,7 +2,7 @@
 
 use yaml_serde::Value;
 
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::source::{Origin, Step};
 
@@ -10,27 +10,29 @@ use crate::source::{Origin, Step};
 pub(super) fn unwritable(spec: &Value, origin: &Origin) -> Vec<Finding> {
     let mut found = Vec::new();
     collect(spec, &mut vec!["spec".into()], &mut |text, route| {
-        found.extend(
-            reason(text).map(|(message, help)| Finding::error(message).at(origin.at(route.to_vec())).help(help)),
-        );
+        let finding = |(code, message, help)| Finding::new(code, message).at(origin.at(route.to_vec())).help(help);
+        found.extend(reason(text).map(finding));
     });
     found
 }
 
-fn reason(text: &str) -> Option<(&'static str, &'static str)> {
+fn reason(text: &str) -> Option<(Code, &'static str, &'static str)> {
     if text.contains(layout::VARIABLE) {
         Some((
+            Code::UnwritableText,
             "the text has `${` in it, and Flux would put a variable there",
             "sipgen knows no variables: write the value itself; or in a connector's settings `$NAME`, for a variable \
              of Dex's",
         ))
     } else if text.contains("PRIVATE KEY-----") {
         Some((
+            Code::SecretInGit,
             "a private key does not belong into git",
             "put it into a Secret of the base cluster, and name that; make a new key if this one was pushed",
         ))
     } else if text.contains(is_invisible) {
         Some((
+            Code::UnwritableText,
             "the text has a character that cannot be seen, and that not every reader of YAML takes",
             "write the text anew by hand; such characters come along when it is copied",
         ))

@@ -39,7 +39,7 @@ fn code_scanning_gets_a_report_of_what_is_stale_and_does_not_fail() {
     let report = repo.path().join("of the runner.sarif");
 
     run(bash(script, repo.path()).env("REPORT", &report)).expect(0);
-    assert_says(&std::fs::read_to_string(&report).unwrap(), &["\"ruleId\": \"sipgen-stale\""]);
+    assert_says(&std::fs::read_to_string(&report).unwrap(), &["\"ruleId\": \"SIP0009\""]);
 
     let no_repo = tempfile::tempdir().unwrap();
     run(bash(script, no_repo.path()).env("REPORT", &report)).expect(1);

@@ -39,7 +39,7 @@ fn it_has_the_errors() {
 
     let text = markdown(&repo, &[]);
 
-    assert_says(&text, &["## sipgen: 1 error", "```text\nerror: ", "--> sites/lab/clusters/edge.yaml:"]);
+    assert_says(&text, &["## sipgen: 1 error", "```text\nerror[SIP", "--> sites/lab/clusters/edge.yaml:"]);
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn with_errors_in_the_input_nothing_is_said_but_the_errors() {
     let run = repo.diff(&[]).expect(1);
 
     assert_eq!(run.stdout, "");
-    assert_says(&run.stderr, &["error: ", "sites/lab/clusters/edge.yaml:"]);
+    assert_says(&run.stderr, &["error[SIP", "sites/lab/clusters/edge.yaml:"]);
 }
 
 #[test]

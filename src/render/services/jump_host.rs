@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::bmc::Bmc;
 use super::{Renderer, name_in};
 use crate::api::names::{NodePort, ObjectName, SecretKey};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::site::cluster::{HostKeys, JumpHost};
 use crate::site::settings::{self, Credentials, SecretStore};
 use crate::site::{Host, Service};
@@ -170,7 +170,7 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<
             first.key
         );
         renderer.findings.push(
-            Finding::error(message)
+            Finding::new(Code::CredentialsElsewhere, message)
                 .at(cluster.origin.at(service.route()))
                 .see(first.origin.at(["spec", "bmc", "credentialsName"]), "the Secret that is in the host's namespace")
                 .help(help),
@@ -209,7 +209,7 @@ fn check_name(renderer: &mut Renderer<'_>, service: &Service, host: &Host, name:
         None if name.parse::<ObjectName>().is_ok() => return true,
         None => format!("the name of host {} is too long for {jump_host}, with its namespace before it", host.key),
     };
-    let finding = Finding::error(message)
+    let finding = Finding::new(Code::AmbiguousHostName, message)
         .at(host.origin.at(["metadata", "name"]))
         .help("on a jump host, hosts of other namespaces are called NAMESPACE.NAME: rename one of them");
     renderer.findings.push(match other {
@@ -224,15 +224,18 @@ fn bmc(renderer: &mut Renderer<'_>, host: &Host) -> Option<Bmc> {
     let bmc = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty())?;
     if !bmc.credentials_name.is_empty() && bmc_secret(host).is_none() {
         renderer.findings.push(
-            Finding::warning(format!("the credentialsName of host {} is no name of a Secret", host.key))
-                .at(host.origin.at(["spec", "bmc", "credentialsName"]))
-                .help("name the Secret with the BMC's `username` and `password`; until then the host has no power control"),
+            Finding::new(
+                Code::InvalidCredentialsName,
+                format!("the credentialsName of host {} is no name of a Secret", host.key),
+            )
+            .at(host.origin.at(["spec", "bmc", "credentialsName"]))
+            .help("name the Secret with the BMC's `username` and `password`; until then the host has no power control"),
         );
     }
     let parsed = Bmc::parse(&bmc.address, bmc.disable_certificate_verification);
     if parsed.is_none() {
         renderer.findings.push(
-            Finding::warning(format!("the BMC address of host {} cannot be understood", host.key))
+            Finding::new(Code::InvalidBmcAddress, format!("the BMC address of host {} cannot be understood", host.key))
                 .at(host.origin.at(["spec", "bmc", "address"]))
                 .help(
                     "write it as Metal3 does, such as `redfish://192.0.2.1/redfish/v1/Systems/1`; until then the jump \

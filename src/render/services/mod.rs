@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::values::schema_of;
 use super::{Templates, Tree, verify};
 use crate::api::names::{ClusterKey, Role};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
 use crate::plan::Placement;
 use crate::site::{Cluster, Detail, Host, Service, Site};
@@ -232,12 +232,15 @@ impl<'a> Renderer<'a> {
                 Err(reason) => {
                     complete = false;
                     self.findings.push(
-                        Finding::error(format!(
-                            "host {} of {} {reason}, so {} cannot reach it",
-                            host.key,
-                            self.cluster.key,
-                            service.object_name(&self.cluster.key)
-                        ))
+                        Finding::new(
+                            Code::Unaddressed,
+                            format!(
+                                "host {} of {} {reason}, so {} cannot reach it",
+                                host.key,
+                                self.cluster.key,
+                                service.object_name(&self.cluster.key)
+                            ),
+                        )
                         .at(host.origin.at(["spec", "networkData"]))
                         .see(
                             self.cluster.origin.at(service.route().into_iter().chain(["nodeInterfaceId".into()])),
@@ -260,8 +263,11 @@ impl<'a> Renderer<'a> {
         }
         for (address, hosts) in by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
             let name = service.object_name(&self.cluster.key);
-            let finding = Finding::warning(format!("{} hosts of {name} have the address {address}", hosts.len()))
-                .help("whoever connects to one of them may reach another; correct their network data");
+            let finding = Finding::new(
+                Code::SharedAddress,
+                format!("{} hosts of {name} have the address {address}", hosts.len()),
+            )
+            .help("whoever connects to one of them may reach another; correct their network data");
             let add = |finding: Finding, host: &Host| {
                 finding.see(host.origin.at(["spec", "networkData"]), host.key.to_string())
             };

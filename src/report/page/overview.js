@@ -27,9 +27,9 @@ function showFindings() {
   const title = [errors && counted(errors, "error"), warnings && counted(warnings, "warning")].filter(Boolean);
   element("findings").hidden = false;
   element("findings-title").textContent = title.join(", ");
-  for (const { error, message, help, places } of findings) {
+  for (const { error, code, message, help, places } of findings) {
     const item = make("li", "", error ? "error" : "warning");
-    item.append(make("strong", error ? "error" : "warning"), ` ${message}`);
+    item.append(make("strong", `${error ? "error" : "warning"} ${code}`), ` ${message}`);
     for (const place of places) item.append(make("div", place, "place"));
     if (help) item.append(make("div", help, "help"));
     element("findings-list").append(item);

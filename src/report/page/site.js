@@ -34,7 +34,7 @@ export const STATES = [
 /** How many colours clusters have before they repeat. */
 export const HUES = 12;
 
-/** @type {{picture: any, findings: {error: boolean, message: string, help: string | null, places: string[]}[], more_findings: number}} */
+/** @type {{picture: any, findings: {error: boolean, code: string, message: string, help: string | null, places: string[]}[], more_findings: number}} */
 const data = JSON.parse(element("site").textContent);
 
 export const { picture, findings, more_findings: moreFindings } = data;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
 use crate::api::kustomization::{Kustomization, Patch};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::source::{Origin, Place};
 
 pub use levels::{Among, Listing};
@@ -114,10 +114,13 @@ impl Builds {
             let node = Node { origin: origin.clone(), file: origin.file.clone(), kustomization, resources, components };
             if let Some(other) = nodes.insert(directory, node) {
                 findings.push(
-                    Finding::error("there are two kustomizations in one directory, which kustomize refuses")
-                        .at(Place::File(origin.file))
-                        .see(Place::File(other.file), "the other one")
-                        .help("remove one of them"),
+                    Finding::new(
+                        Code::TwoKustomizations,
+                        "there are two kustomizations in one directory, which kustomize refuses",
+                    )
+                    .at(Place::File(origin.file))
+                    .see(Place::File(other.file), "the other one")
+                    .help("remove one of them"),
                 );
             }
         }
@@ -136,9 +139,12 @@ impl Builds {
             walk(&nodes, children(&nodes, node, usize::MAX, reach), &mut builds.reached);
         }
         findings.extend(cycles(&nodes).into_iter().map(|node| {
-            Finding::error(format!("{} has itself among its resources, directly or through others", node.file))
-                .at(Place::File(node.file.clone()))
-                .help("kustomize cannot build a cycle; remove one of the references")
+            Finding::new(
+                Code::KustomizationCycle,
+                format!("{} has itself among its resources, directly or through others", node.file),
+            )
+            .at(Place::File(node.file.clone()))
+            .help("kustomize cannot build a cycle; remove one of the references")
         }));
         builds.nodes = nodes;
         (builds, findings)

@@ -5,6 +5,7 @@ use ssh_key::PublicKey;
 use super::{Check, Route, below};
 use crate::api::names::ObjectName;
 use crate::api::sipcluster;
+use crate::finding::Code;
 use crate::site::cluster::{HostKeys, JumpHost};
 
 impl Check<'_> {
@@ -13,7 +14,8 @@ impl Check<'_> {
         let authorized_keys: Vec<String> =
             entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
         if authorized_keys.is_empty() {
-            self.warn(
+            self.report(
+                Code::NoAuthorizedKeys,
                 route.clone(),
                 "the jump host has no sshAuthorizedKeys, so nobody can log in",
                 "list the OpenSSH public keys of its operators",
@@ -22,7 +24,8 @@ impl Check<'_> {
         for (index, key) in authorized_keys.iter().enumerate() {
             if let Err(error) = check_authorized_key(key) {
                 // Not even a part of the key is shown: it may be a private one, pasted by mistake.
-                self.error(
+                self.report(
+                    Code::InvalidAuthorizedKey,
                     below(&keys_route, [index.into()]),
                     format!("the SSH key is not an OpenSSH public key: {error}"),
                     "paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`",
@@ -57,7 +60,8 @@ impl Check<'_> {
                 Some(HostKeys::Volume { storage_class })
             }
             _ => {
-                self.error(
+                self.report(
+                    Code::SeveralHostKeys,
                     route.clone(),
                     "the jump host cannot have its host keys from several places",
                     "choose one of secretName, volumeClaim and `ephemeral: true`",
@@ -70,7 +74,8 @@ impl Check<'_> {
     fn storage_class(&mut self, name: &str, route: &Route) -> Option<ObjectName> {
         let parsed = name.parse();
         if let Err(error) = &parsed {
-            self.error(
+            self.report(
+                Code::InvalidReference,
                 below(route, ["volumeClaim".into(), "storageClassName".into()]),
                 format!("`{name}` {error}"),
                 "name a storage class of the base cluster, or leave it out for the default one",

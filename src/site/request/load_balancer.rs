@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use super::{Check, Route, below};
 use crate::api::names::NodePort;
 use crate::api::sipcluster::{self, LoadBalancerControlPlane, LoadBalancerWorker};
+use crate::finding::Code;
 use crate::site::cluster::Detail;
 
 impl Check<'_> {
@@ -27,20 +28,25 @@ impl Check<'_> {
     fn node_port_range(&mut self, range: Option<&sipcluster::PortRange>, route: &Route) -> Option<Vec<NodePort>> {
         let Some(range) = range else {
             let help = "write `nodePortRange: {start: N, end: N}` with ports of 30000 to 32767";
-            self.error(route.clone(), "the service has no nodePortRange", help);
+            self.report(Code::NoNodePort, route.clone(), "the service has no nodePortRange", help);
             return None;
         };
         let range_route = below(route, ["nodePortRange".into()]);
         if range.start > range.end {
             let message = format!("the nodePortRange ends at {} before it starts at {}", range.end, range.start);
-            self.error(range_route, message, "write the lower port as `start`");
+            self.report(Code::InvalidNodePort, range_route, message, "write the lower port as `start`");
             return None;
         }
         let ends: RangeInclusive<i64> = range.start..=range.end;
         for (field, number) in [("start", range.start), ("end", range.end)] {
             if let Err(error) = NodePort::try_from(number) {
                 let route = below(&range_route, [field.into()]);
-                self.error(route, format!("NodePort {number} {error}"), "choose ports of 30000 to 32767");
+                self.report(
+                    Code::InvalidNodePort,
+                    route,
+                    format!("NodePort {number} {error}"),
+                    "choose ports of 30000 to 32767",
+                );
                 return None;
             }
         }

@@ -15,7 +15,7 @@ use super::selector;
 use crate::api::assignment::PRIORITY;
 use crate::api::names::{ClusterKey, Invalid, NodePort, ObjectName, Role, is_label_key, is_label_value};
 use crate::api::sipcluster::{self, SIPClusterSpec};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::source::{Origin, Step};
 
 /// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not returned.
@@ -27,7 +27,8 @@ pub(super) fn check(
 ) -> (Option<Cluster>, Vec<Finding>) {
     let mut check = Check { key: &key, origin: &origin, findings: Vec::new() };
     if !is_label_value(key.name.as_str()) {
-        check.error(
+        check.report(
+            Code::ClusterNameTooLong,
             vec!["metadata".into(), "name".into()],
             "the cluster's name has more than 63 characters, so no host can bear it as a label",
             "choose a shorter name",
@@ -64,18 +65,15 @@ fn below(route: &Route, steps: impl IntoIterator<Item = Step>) -> Route {
 }
 
 impl Check<'_> {
-    fn error(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
-        self.findings.push(Finding::error(message).at(self.origin.at(route)).help(help).of(self.key));
-    }
-
-    fn warn(&mut self, route: Route, message: impl Into<String>, help: impl Into<String>) {
-        self.findings.push(Finding::warning(message).at(self.origin.at(route)).help(help).of(self.key));
+    fn report(&mut self, code: Code, route: Route, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Finding::new(code, message).at(self.origin.at(route)).help(help).of(self.key));
     }
 
     fn priority(&mut self, annotation: Option<&str>) -> i64 {
         let Some(text) = annotation else { return 0 };
         text.trim().parse().unwrap_or_else(|_| {
-            self.error(
+            self.report(
+                Code::InvalidPriority,
                 vec!["metadata".into(), "annotations".into(), PRIORITY.into()],
                 format!("the priority `{text}` is no whole number"),
                 "write a number in quotes, such as \"10\"; clusters with a higher one choose first",
@@ -88,7 +86,8 @@ impl Check<'_> {
         let mut node_sets = BTreeMap::new();
         if spec.nodes.is_none() {
             // None by default would give every host of the cluster back after a typing mistake.
-            self.error(
+            self.report(
+                Code::NoNodes,
                 vec!["spec".into(), "nodes".into()],
                 "the SIPCluster does not say which hosts it wants",
                 "write the node sets ControlPlane and Worker under `nodes`, or `nodes: {}` for none",
@@ -101,9 +100,12 @@ impl Check<'_> {
                     let node_set = self.node_set(role, node_set, &route);
                     node_sets.insert(role, node_set);
                 }
-                Err(error) => {
-                    self.error(route, format!("`{name}` {error}"), "call the node set ControlPlane or Worker")
-                }
+                Err(error) => self.report(
+                    Code::UnknownRole,
+                    route,
+                    format!("`{name}` {error}"),
+                    "call the node set ControlPlane or Worker",
+                ),
             }
         }
         node_sets
@@ -113,7 +115,8 @@ impl Check<'_> {
         let selector_route = below(route, ["labelSelector".into()]);
         let selector = match &node_set.label_selector {
             None => {
-                self.warn(
+                self.report(
+                    Code::NoSelector,
                     route.clone(),
                     format!("the {role} node set has no labelSelector, so it may take any host"),
                     "write `labelSelector: {}` if that is meant",
@@ -123,7 +126,7 @@ impl Check<'_> {
             Some(selector) => selector::check(selector).unwrap_or_else(|mistakes| {
                 for mistake in mistakes {
                     let route = below(&selector_route, mistake.route);
-                    self.error(route, mistake.message, mistake.help);
+                    self.report(Code::InvalidSelector, route, mistake.message, mistake.help);
                 }
                 Selector::default()
             }),
@@ -133,7 +136,8 @@ impl Check<'_> {
         let count = node_set.count.clone().unwrap_or_default();
         if count.active.is_none() {
             // Zero by default would give every host of the cluster back after a typing mistake.
-            self.error(
+            self.report(
+                Code::NoCount,
                 if node_set.count.is_some() { count_route.clone() } else { route.clone() },
                 format!("the {role} node set does not say how many hosts it wants"),
                 "write `count: {active: N, standby: N}`",
@@ -143,7 +147,8 @@ impl Check<'_> {
             let value = value.unwrap_or_default();
             let valid = usize::try_from(value).ok().filter(|count| *count <= MOST_HOSTS);
             valid.unwrap_or_else(|| {
-                self.error(
+                self.report(
+                    Code::InvalidCount,
                     below(&count_route, [field.into()]),
                     format!("`{field}: {value}` is no number of hosts"),
                     format!("write 0 to {MOST_HOSTS}"),
@@ -163,7 +168,8 @@ impl Check<'_> {
         let mut keys: Vec<String> = Vec::new();
         for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
             if !is_label_key(key) {
-                self.error(
+                self.report(
+                    Code::InvalidTopologyKey,
                     below(route, at),
                     format!("`{key}` is not the key of a label"),
                     "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
@@ -215,11 +221,12 @@ impl Check<'_> {
         let image = service.image.clone().unwrap_or_default();
         if image.is_empty() || image.contains(char::is_whitespace) {
             let at = if service.image.is_some() { below(route, ["image".into()]) } else { route.clone() };
-            self.error(at, "the service has no container image", "write `image: registry/name:tag`");
+            self.report(Code::NoImage, at, "the service has no container image", "write `image: registry/name:tag`");
         }
         for (key, value) in service.node_labels.iter().flatten() {
             if !is_label_key(key) || !is_label_value(value) {
-                self.error(
+                self.report(
+                    Code::InvalidNodeLabel,
                     below(route, ["nodeLabels".into(), key.as_str().into()]),
                     format!("`{key}: {value}` is not a label"),
                     "name labels of the base cluster's nodes, such as `kubernetes.io/os: linux`",
@@ -237,7 +244,8 @@ impl Check<'_> {
             detail: detail?,
         };
         if service.interface.is_none() && Role::ALL.into_iter().any(|role| service.uses(role)) {
-            self.error(
+            self.report(
+                Code::NoInterface,
                 route.clone(),
                 "the service has no nodeInterfaceId, so it cannot know its hosts' addresses",
                 "name the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`",
@@ -251,7 +259,8 @@ impl Check<'_> {
         let is_reachable = |ip: &IpAddr| !ip.is_unspecified() && !ip.is_loopback() && !ip.is_multicast();
         let address = text.parse().ok().filter(is_reachable);
         if address.is_none() {
-            self.error(
+            self.report(
+                Code::InvalidClusterIp,
                 below(route, ["clusterIP".into()]),
                 format!("`{text}` is not an IP address that others reach"),
                 "write the base cluster's address under which its NodePorts are reached",
@@ -262,14 +271,24 @@ impl Check<'_> {
 
     fn node_port(&mut self, number: Option<i64>, route: &Route) -> Option<NodePort> {
         let Some(number) = number else {
-            self.error(route.clone(), "the service has no nodePort", "write a nodePort of 30000 to 32767");
+            self.report(
+                Code::NoNodePort,
+                route.clone(),
+                "the service has no nodePort",
+                "write a nodePort of 30000 to 32767",
+            );
             return None;
         };
         match NodePort::try_from(number) {
             Ok(port) => Some(port),
             Err(error) => {
                 let route = below(route, ["nodePort".into()]);
-                self.error(route, format!("nodePort {number} {error}"), "choose one of 30000 to 32767");
+                self.report(
+                    Code::InvalidNodePort,
+                    route,
+                    format!("nodePort {number} {error}"),
+                    "choose one of 30000 to 32767",
+                );
                 None
             }
         }
@@ -280,7 +299,8 @@ impl Check<'_> {
         let Some(number) = number else { return Some(DEFAULT_REPLICAS) };
         let valid = u16::try_from(number).ok().filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
         if valid.is_none() {
-            self.error(
+            self.report(
+                Code::InvalidReplicas,
                 below(route, ["replicas".into()]),
                 format!("`replicas: {number}` is no number of pods"),
                 format!("write 1 to {MOST_REPLICAS}, or leave it out for {DEFAULT_REPLICAS}"),
@@ -302,6 +322,6 @@ impl Check<'_> {
     /// The text is not shown: it may be the secret itself, pasted by mistake.
     fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
         let help = "name a Secret in the cluster's namespace";
-        self.error(route, format!("this is no name of a Secret: it {error}"), help);
+        self.report(Code::InvalidReference, route, format!("this is no name of a Secret: it {error}"), help);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::applied::Applied;
 use super::shown;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 
 /// Why an object is not taken to apply this repo's files to the base cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) fn somebody_elses(applied: &Applied) -> Option<Finding> {
         Aside::Suspended => return None,
     };
     Some(
-        Finding::warning(format!("{} {what}: it is taken for somebody else's", applied.by))
+        Finding::new(Code::SetAside, format!("{} {what}: it is taken for somebody else's", applied.by))
             .at(applied.place.clone())
             .help(help),
     )

@@ -10,7 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Repo, relative, shown};
 use crate::api::kustomization::listed;
-use crate::finding::{Finding, counted};
+use crate::finding::{Code, Finding, counted};
 use crate::site::builds::{Among, Listing, Root};
 use crate::site::{Host, Standing};
 use crate::source::Place;
@@ -53,8 +53,11 @@ pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Find
         findings.extend(found);
     }
     findings.extend(listings.into_iter().map(|(listed, listings)| {
-        let finding = Finding::warning(format!("{listed} is listed, but sipgen writes no such component (any more)"))
-            .help("remove the line");
+        let finding = Finding::new(
+            Code::NothingToList,
+            format!("{listed} is listed, but sipgen writes no such component (any more)"),
+        )
+        .help("remove the line");
         listings.into_iter().fold(finding, |finding, listing| finding.at(listing.place))
     }));
     (components, findings)
@@ -79,10 +82,13 @@ fn of_root(
         })
         .collect();
     if let [(first, _), (second, _), ..] = included.as_slice() {
-        let finding = Finding::error(format!("{component} is included twice, so that its patches are applied twice"))
-            .at(second.place.clone())
-            .see(first.place.clone(), "the other line")
-            .help("keep one of the lines, in a kustomization that reaches every host");
+        let finding = Finding::new(
+            Code::IncludedTwice,
+            format!("{component} is included twice, so that its patches are applied twice"),
+        )
+        .at(second.place.clone())
+        .see(first.place.clone(), "the other line")
+        .help("keep one of the lines, in a kustomization that reaches every host");
         findings.push(finding);
     }
     let (lowest, at_end) = repo.builds.lowest(&root.directory, &files);
@@ -118,7 +124,11 @@ fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
                 "list it in the kustomization that has the hosts among its resources",
             ),
         };
-        Some(Finding::error(format!("{component} is listed {what}")).at(listing.place.clone()).help(help))
+        Some(
+            Finding::new(Code::ComponentMisplaced, format!("{component} is listed {what}"))
+                .at(listing.place.clone())
+                .help(help),
+        )
     };
     listings.iter().filter_map(describe).collect()
 }
@@ -136,11 +146,14 @@ fn out_of_reach(
     let names: Vec<String> = missing.iter().take(SHOWN).map(|host| host.key.to_string()).collect();
     let more = missing.len().saturating_sub(SHOWN);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let finding = Finding::error(format!(
-        "{component} is included where {} that it patches cannot be found: {}{more}",
-        counted(missing.len(), "host"),
-        names.join(", ")
-    ))
+    let finding = Finding::new(
+        Code::ComponentMisplaced,
+        format!(
+            "{component} is included where {} that it patches cannot be found: {}{more}",
+            counted(missing.len(), "host"),
+            names.join(", ")
+        ),
+    )
     .at(listing.place.clone())
     .help(line_to_add(repo, component, lowest, "move the line: "));
     Some(missing.iter().take(SHOWN).fold(finding, |finding, host| finding.see(host.origin.start(), "out of reach")))
@@ -150,9 +163,12 @@ fn not_included(repo: &Repo<'_>, component: &Utf8Path, lowest: &Utf8Path, hosts:
     let place = repo.builds.place_in(lowest, "components")?;
     let are = if hosts == 1 { "host gets its" } else { "hosts get their" };
     Some(
-        Finding::warning(format!("{hosts} declared {are} labels from {component}, which nothing includes yet"))
-            .at(place)
-            .help(line_to_add(repo, component, lowest, "")),
+        Finding::new(
+            Code::NotIncluded,
+            format!("{hosts} declared {are} labels from {component}, which nothing includes yet"),
+        )
+        .at(place)
+        .help(line_to_add(repo, component, lowest, "")),
     )
 }
 

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Repo;
 use super::applied::{Applied, Plain};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::source::Place;
 
@@ -76,10 +76,10 @@ pub(super) fn of<'a>(repo: &Repo<'_>, applied: &Applied, builds: impl Fn(&Utf8Pa
 pub(super) fn applied_already(repo: &Repo<'_>, applied: &Applied, directories: &[Directory]) -> Vec<Finding> {
     let warn = |directory: &Directory| {
         let path = repo.settings.output.join(&directory.path);
-        let finding = Finding::warning(format!(
-            "{} applies {path}: sipgen writes no object of its own for it",
-            applied.by
-        ))
+        let finding = Finding::new(
+            Code::DeliveredElsewhere,
+            format!("{} applies {path}: sipgen writes no object of its own for it", applied.by),
+        )
         .at(applied.place.clone())
         .help(if directory.has_observed_hosts() {
             "it must never prune, as deleted hosts are switched off, and comes after services only if it says so; to \
@@ -105,11 +105,14 @@ pub(super) fn changed(repo: &Repo<'_>, applied: &Applied, directories: &[Directo
         applied.renamed.as_ref().map(|(field, place)| (format!("gives other names, by its `{field}`,"), place));
     let (changes, place) = namespace.or(renamed)?;
     Some(
-        Finding::error(format!(
-            "{} {changes} to the hosts in {}: that makes hosts which do not exist",
-            applied.by,
-            repo.settings.output.join(&directory.path)
-        ))
+        Finding::new(
+            Code::OutputPatched,
+            format!(
+                "{} {changes} to the hosts in {}: that makes hosts which do not exist",
+                applied.by,
+                repo.settings.output.join(&directory.path)
+            ),
+        )
         .at(place.clone())
         .help("remove it"),
     )

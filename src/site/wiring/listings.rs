@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use camino::Utf8Path;
 
 use super::{Repo, relative, shown};
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::site::builds::{Among, Root};
 use crate::source::Place;
 
@@ -25,26 +25,35 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
         let way = relative(listing.directory, root);
         findings.extend(match (listing.among, known, around) {
             (Among::Components(_) | Among::ComponentsOfComponent, ..) => Some(
-                Finding::error(format!("{listed} is listed as a component, but `hosts.form` is `overlay`"))
-                    .at(listing.place)
-                    .help("set `hosts: {form: component}` in sipgen.yaml, or remove the line"),
+                Finding::new(
+                    Code::ComponentWithoutForm,
+                    format!("{listed} is listed as a component, but `hosts.form` is `overlay`"),
+                )
+                .at(listing.place)
+                .help("set `hosts: {form: component}` in sipgen.yaml, or remove the line"),
             ),
             (Among::Resources, Some(known), Some(around)) if known == around => Some(
-                Finding::error(format!("{listed} is based on {}, which lists it: that is a cycle", shown(root)))
-                    .at(listing.place)
-                    .see(Place::File(known.file.clone()), "what it is based on")
-                    .help(
-                        "remove the line and let the agent apply the overlay, or set `hosts: {form: component}` in \
+                Finding::new(
+                    Code::OverlayInItsBase,
+                    format!("{listed} is based on {}, which lists it: that is a cycle", shown(root)),
+                )
+                .at(listing.place)
+                .see(Place::File(known.file.clone()), "what it is based on")
+                .help(
+                    "remove the line and let the agent apply the overlay, or set `hosts: {form: component}` in \
                          sipgen.yaml",
-                    ),
+                ),
             ),
             (Among::Resources, Some(_), _) => None,
             (Among::Resources, None, Some(around)) if around_of.get(root) == Some(&around) => Some(
-                Finding::error(format!(
-                    "{} renders the hosts of {} twice: as they are, and by the overlay over them",
-                    around.file,
-                    shown(root)
-                ))
+                Finding::new(
+                    Code::RenderedTwice,
+                    format!(
+                        "{} renders the hosts of {} twice: as they are, and by the overlay over them",
+                        around.file,
+                        shown(root)
+                    ),
+                )
                 .at(listing.place)
                 .help(format!(
                     "take {way} out of the resources and keep the overlay; or remove this line and let the agent \
@@ -53,9 +62,12 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
                 )),
             ),
             (Among::Resources, None, _) => Some(
-                Finding::warning(format!("{listed} is listed, but sipgen writes no such overlay (any more)"))
-                    .at(listing.place)
-                    .help(format!("there are {}", overlays(repo))),
+                Finding::new(
+                    Code::NothingToList,
+                    format!("{listed} is listed, but sipgen writes no such overlay (any more)"),
+                )
+                .at(listing.place)
+                .help(format!("there are {}", overlays(repo))),
             ),
         });
     }

@@ -27,7 +27,7 @@ use super::inventory::Inventory;
 use super::settings::{FILE, Settings};
 use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
-use crate::finding::Finding;
+use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::source::{Files, Origin, Place};
 
@@ -93,14 +93,17 @@ fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
     let file = directory.join(layout::KUSTOMIZATION);
     let is_generated = repo.files.text(&file).is_some_and(|text| layout::is_ours(text.as_bytes()));
     is_generated.then(|| {
-        Finding::error(format!("the output is for {name}, and may not be for another agent from one run to the next"))
-            .at(Place::File(Arc::from(Utf8Path::new(FILE))))
-            .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"))
-            .help(format!(
-                "first have {name} let go of the services, or it deletes them: docs/gitops.md says how, under \"Change \
+        Finding::new(
+            Code::AgentChanged,
+            format!("the output is for {name}, and may not be for another agent from one run to the next"),
+        )
+        .at(Place::File(Arc::from(Utf8Path::new(FILE))))
+        .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"))
+        .help(format!(
+            "first have {name} let go of the services, or it deletes them: docs/gitops.md says how, under \"Change \
                  the agent\"; then remove `gitops`, generate, and let {name} apply the hosts, which bear the guards of \
                  both agents then; at last set `gitops` anew"
-            ))
+        ))
     })
 }
 

@@ -10,7 +10,7 @@ use super::aside::{self, Aside};
 use super::{Component, Repo, Wiring, delivered, shown};
 use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
-use crate::finding::{Finding, counted};
+use crate::finding::{Code, Finding, counted};
 use crate::layout;
 use crate::site::builds::Root;
 use crate::site::gitops::Form;
@@ -195,7 +195,7 @@ impl<'a> Reached<'a> {
             && let Some(root) = repo.inventory.roots.values().find(root_of)
         {
             return Some(
-                Finding::error(format!(
+                Finding::new(Code::ComponentApplied, format!(
                     "{by} applies {directory}, which is a component now: its build is empty, and an agent that prunes \
                      deletes every host for it"
                 ))
@@ -223,10 +223,13 @@ impl<'a> Reached<'a> {
                 + ": components that no agent can build, and hosts twice"
         };
         let finding = if above.as_str().is_empty() {
-            Finding::error(words(""))
+            Finding::new(Code::OutputAppliedWhole, words(""))
         } else {
             // What is above the repo, nobody sees from here.
-            Finding::warning(words(", unless a kustomization.yaml above the repo says otherwise"))
+            Finding::new(
+                Code::OutputMayBeAppliedWhole,
+                words(", unless a kustomization.yaml above the repo says otherwise"),
+            )
         };
         Some(finding.at(place.clone()).help(match agents {
             Some(agents) => format!("let it apply directories beside {output}, and {agents}"),
@@ -240,7 +243,7 @@ impl<'a> Reached<'a> {
         let (first, _) = self.plain.first()?;
         let Applied { by, place, directory, agent, .. } = self.applied;
         let here = shown(directory);
-        let finding = Finding::error(format!(
+        let finding = Finding::new(Code::UnlistedHostsApplied, format!(
             "{by} applies {} in files that no kustomization lists, such as {first}: labels applied to them as objects of \
              their own would erase their specs",
             counted(self.plain.len(), "BareMetalHost")
@@ -271,12 +274,15 @@ impl<'a> Reached<'a> {
         let hosts: Vec<&Host> = self.hosts(repo).into_iter().filter(moved).collect();
         let first = hosts.first()?;
         Some(
-            Finding::error(format!(
-                "{} gives the namespace {namespace} to {}, such as {}: its hosts are not those that sipgen assigns",
-                self.applied.by,
-                counted(hosts.len(), "host"),
-                first.key
-            ))
+            Finding::new(
+                Code::HostsRenamed,
+                format!(
+                    "{} gives the namespace {namespace} to {}, such as {}: its hosts are not those that sipgen assigns",
+                    self.applied.by,
+                    counted(hosts.len(), "host"),
+                    first.key
+                ),
+            )
             .at(place.clone())
             .see(first.origin.start(), first.key.to_string())
             .help("remove it; a `namespace:` in the kustomization of the hosts says the same to all who read the repo"),
@@ -289,7 +295,7 @@ impl<'a> Reached<'a> {
         let hosts = self.hosts(repo);
         let first = hosts.first()?;
         Some(
-            Finding::error(format!(
+            Finding::new(Code::HostsRenamed, format!(
                 "{} changes the names of {}, such as {}, by its `{field}`: its hosts are not those that sipgen assigns, \
                  and do not find their credentials",
                 self.applied.by,
@@ -314,11 +320,14 @@ impl<'a> Reached<'a> {
     /// Two objects render the same hosts.
     fn also_applied_by(&self, other: &Applied) -> Finding {
         let Applied { by, place, directory, .. } = self.applied;
-        Finding::error(format!(
-            "{by} applies {}, and {} applies hosts of it, too: each takes back what the other does",
-            shown(directory),
-            other.by
-        ))
+        Finding::new(
+            Code::TwoAppliers,
+            format!(
+                "{by} applies {}, and {} applies hosts of it, too: each takes back what the other does",
+                shown(directory),
+                other.by
+            ),
+        )
         .at(place.clone())
         .see(other.place.clone(), "the other one")
         .help("remove one of them; let it prune nothing before, as docs/gitops.md says")
@@ -343,10 +352,13 @@ impl<'a> Reached<'a> {
         let Applied { by, place, directory, agent, .. } = self.applied;
         if self.overlays.contains(&index) {
             return Some(
-                Finding::error(format!("{by} applies {overlay} and what it is based on: it renders hosts twice"))
-                    .at(place.clone())
-                    .see(Place::File(root.file.clone()), "what it is based on")
-                    .help(format!("let it apply either, best {overlay}")),
+                Finding::new(
+                    Code::RenderedTwice,
+                    format!("{by} applies {overlay} and what it is based on: it renders hosts twice"),
+                )
+                .at(place.clone())
+                .see(Place::File(root.file.clone()), "what it is based on")
+                .help(format!("let it apply either, best {overlay}")),
             );
         }
         let prefix = match agent {
@@ -387,12 +399,15 @@ impl<'a> Reached<'a> {
     fn unlabelled(&self, hosts: &[&Host], root: &Utf8Path) -> Finding {
         let are = if hosts.len() == 1 { "is" } else { "are" };
         let of = if root == self.applied.directory { String::new() } else { format!(" of {}", shown(root)) };
-        let finding = Finding::warning(format!(
-            "{} applies {}, where {}{of} {are} rendered without labels",
-            self.applied.by,
-            shown(&self.applied.directory),
-            counted(hosts.len(), "declared host"),
-        ));
+        let finding = Finding::new(
+            Code::RenderedUnlabelled,
+            format!(
+                "{} applies {}, where {}{of} {are} rendered without labels",
+                self.applied.by,
+                shown(&self.applied.directory),
+                counted(hosts.len(), "declared host"),
+            ),
+        );
         finding.at(self.applied.place.clone())
     }
 }

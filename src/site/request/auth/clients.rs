@@ -3,6 +3,7 @@
 use super::super::{Check, Route, below};
 use super::values;
 use crate::api::auth;
+use crate::finding::Code;
 use crate::site::auth::{Auth, Client};
 
 impl Check<'_> {
@@ -16,10 +17,10 @@ impl Check<'_> {
                 |text: &str| !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control());
             if !is_text(&client.id) {
                 let help = "write the id that the program names itself by, such as `id: dashboard`";
-                self.error(route.clone(), "the client has no id that is one word", help);
+                self.report(Code::InvalidClient, route.clone(), "the client has no id that is one word", help);
             } else if clients.iter().any(|other| other.id == client.id) {
                 let message = format!("two clients have the id `{}`", client.id);
-                self.error(below(&route, ["id".into()]), message, "choose another id");
+                self.report(Code::InvalidClient, below(&route, ["id".into()]), message, "choose another id");
             }
             self.client_secret(client, has_environment, &route);
             self.client_texts(client, &route);
@@ -47,7 +48,8 @@ impl Check<'_> {
         for (index, client) in entry.static_clients.iter().flatten().enumerate() {
             for (at, peer) in client.trusted_peers.iter().flatten().enumerate() {
                 if !clients.iter().any(|client| client.id == *peer) {
-                    self.error(
+                    self.report(
+                        Code::InvalidClient,
                         below(&route, [index.into(), "trustedPeers".into(), at.into()]),
                         format!("there is no client `{peer}`"),
                         "name the id of one of the staticClients",
@@ -60,24 +62,28 @@ impl Check<'_> {
 
     fn client_secret(&mut self, client: &auth::StaticClient, has_environment: bool, route: &Route) {
         if client.secret.is_some() {
-            self.error(
+            self.report(
+                Code::SecretInGit,
                 below(route, ["secret".into()]),
                 "a client's secret does not belong into git",
                 "put it into a Secret that envFrom names, and write its key as secretEnv; change it if it was pushed",
             );
         }
         match &client.secret_env {
-            Some(name) if !values::is_variable_name(name) => self.error(
+            Some(name) if !values::is_variable_name(name) => self.report(
+                Code::InvalidClient,
                 below(route, ["secretEnv".into()]),
                 "secretEnv is not the name of an environment variable",
                 "write the name alone, without `$`, of letters, digits and `_`",
             ),
-            Some(_) if !has_environment => self.error(
+            Some(_) if !has_environment => self.report(
+                Code::UnsetVariable,
                 below(route, ["secretEnv".into()]),
                 "nothing sets the environment variable that stands here",
                 "name the Secret that has it: `envFrom: [NAME]`",
             ),
-            None if !client.public && client.secret.is_none() => self.error(
+            None if !client.public && client.secret.is_none() => self.report(
+                Code::InvalidClient,
                 route.clone(),
                 "the client has no secretEnv, and Dex does not start with a client that could be anybody",
                 "name the environment variable with its secret; or write `public: true` for a program on users' \
@@ -94,7 +100,8 @@ impl Check<'_> {
                 !rest.is_empty() && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             });
             if !is_uri || uri.contains(|c: char| c.is_whitespace() || c.is_control() || "{}*".contains(c)) {
-                self.error(
+                self.report(
+                    Code::InvalidClient,
                     route,
                     "the redirectURI is no URI",
                     "write the whole URI; Dex compares it letter by letter and knows no wildcards",

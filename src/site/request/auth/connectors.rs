@@ -9,6 +9,7 @@ use super::connector_types::{self, Field, Known, Shape};
 use super::values::{self, Dollar};
 use crate::api::auth;
 use crate::api::issuer::IssuerUrl;
+use crate::finding::Code;
 use crate::site::auth::Connector;
 use crate::source::Step;
 
@@ -65,18 +66,34 @@ impl Check<'_> {
         let id_route = || below(route, ["id".into()]);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         if connector.id.is_empty() {
-            self.error(route.clone(), "the connector has no id", "write an id for its URLs, such as `id: ldap`");
+            self.report(
+                Code::InvalidConnector,
+                route.clone(),
+                "the connector has no id",
+                "write an id for its URLs, such as `id: ldap`",
+            );
         } else if !connector.id.chars().all(is_plain) {
             let help = "its URLs have room for letters, digits, `-`, `.` and `_`";
-            self.error(id_route(), "the connector's id cannot stand in a URL", help);
+            self.report(Code::InvalidConnector, id_route(), "the connector's id cannot stand in a URL", help);
         } else if connector.id == LOCAL {
-            self.error(id_route(), format!("the id `{LOCAL}` is Dex's own"), "choose another id");
+            self.report(
+                Code::InvalidConnector,
+                id_route(),
+                format!("the id `{LOCAL}` is Dex's own"),
+                "choose another id",
+            );
         } else if before.iter().any(|other| other.id == connector.id) {
             let message = format!("two connectors have the id `{}`", connector.id);
-            self.error(id_route(), message, "Dex would use one of them only: choose another id");
+            self.report(
+                Code::InvalidConnector,
+                id_route(),
+                message,
+                "Dex would use one of them only: choose another id",
+            );
         }
         if matches!(connector.kind.as_str(), "mockCallback" | "mockPassword") {
-            self.warn(
+            self.report(
+                Code::UnsafeConnector,
                 below(route, ["type".into()]),
                 format!("the connector {} lets in whom it does not know", connector.kind),
                 "it is for tests: remove it before anybody relies on this Dex",
@@ -87,14 +104,19 @@ impl Check<'_> {
     fn unknown_type(&mut self, kind: &str, route: &Route) {
         if kind.is_empty() {
             let help = "write what it is, such as `type: ldap`";
-            self.error(route.clone(), "the connector has no type", help);
+            self.report(Code::InvalidConnector, route.clone(), "the connector has no type", help);
             return;
         }
         let help = match alike(kind, connector_types::names()) {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("Dex knows {}", connector_types::names().collect::<Vec<_>>().join(", ")),
         };
-        self.error(below(route, ["type".into()]), format!("Dex has no connector of type `{kind}`"), help);
+        self.report(
+            Code::InvalidConnector,
+            below(route, ["type".into()]),
+            format!("Dex has no connector of type `{kind}`"),
+            help,
+        );
     }
 
     /// What Dex demands of several settings together.
@@ -102,22 +124,26 @@ impl Check<'_> {
         let has = |name: &str| !is_empty(config.get(name));
         let is_on = |name: &str| config.get(name) == Some(&Value::Bool(true));
         match kind {
-            "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => self.error(
+            "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => self.report(
+                Code::InvalidConnector,
                 route.clone(),
                 "the connector cannot tell who signed a login: it needs either `ca` or `caData`",
                 "write the provider's certificate, PEM in base64, as `caData`",
             ),
-            "github" if has("org") && has("orgs") => self.error(
+            "github" if has("org") && has("orgs") => self.report(
+                Code::InvalidConnector,
                 route.clone(),
                 "Dex does not start with both `org` and `orgs`",
                 "write all organisations under `orgs`",
             ),
-            "ldap" if has("bindDN") != has("bindPW") => self.error(
+            "ldap" if has("bindDN") != has("bindPW") => self.report(
+                Code::InvalidConnector,
                 route.clone(),
                 "of `bindDN` and `bindPW` one is missing, so the directory would refuse the connector",
                 "write both, or neither for a directory that answers anybody",
             ),
-            "ldap" if is_on("insecureNoSSL") => self.warn(
+            "ldap" if is_on("insecureNoSSL") => self.report(
+                Code::UnsafeConnector,
                 below(route, ["insecureNoSSL".into()]),
                 "passwords travel to the directory in the clear",
                 "use LDAPS or startTLS, with the directory's authority as rootCAData",
@@ -145,7 +171,7 @@ impl Settings<'_, '_> {
                         Some(name) => format!("did you mean `{name}`? Dex drops silently what it does not know"),
                         None => "remove it: Dex drops silently what it does not know".to_owned(),
                     };
-                    self.check.error(route, format!("{of} has no setting `{key}`"), help);
+                    self.check.report(Code::InvalidConnector, route, format!("{of} has no setting `{key}`"), help);
                 }
             }
         }
@@ -156,7 +182,12 @@ impl Settings<'_, '_> {
                     Shape::Secret => format!("write `{}: $NAME`, with NAME from a Secret of envFrom", field.name),
                     _ => "Dex does not work without it".to_owned(),
                 };
-                self.check.error(route.clone(), format!("{of} needs the setting `{}`", field.name), help);
+                self.check.report(
+                    Code::InvalidConnector,
+                    route.clone(),
+                    format!("{of} needs the setting `{}`", field.name),
+                    help,
+                );
             }
         }
     }
@@ -208,7 +239,12 @@ impl Settings<'_, '_> {
 
     fn misfit(&mut self, expected: &str, route: &Route) {
         let help = "Dex does not start with anything else; put it into quotes if it is a text";
-        self.check.error(route.clone(), format!("{} must be {expected}", name_of(route)), help);
+        self.check.report(
+            Code::InvalidConnector,
+            route.clone(),
+            format!("{} must be {expected}", name_of(route)),
+            help,
+        );
     }
 
     fn text(&mut self, text: &str, shape: &Shape, route: &Route) {
@@ -224,7 +260,8 @@ impl Settings<'_, '_> {
                 };
                 if let Some(callback) = self.callback.filter(|callback| !is_ours(callback)) {
                     let help = format!("remove it for `{callback}`, and register that with the provider");
-                    self.check.warn(
+                    self.check.report(
+                        Code::DoubtfulConnector,
                         route.clone(),
                         "the provider sends users back to something else than this Dex",
                         help,
@@ -233,16 +270,31 @@ impl Settings<'_, '_> {
             }
             Shape::OneOf(words) if !words.contains(&text) => {
                 let help = format!("write one of {}", words.join(", "));
-                self.check.error(route.clone(), format!("`{text}` is nothing that Dex knows here"), help);
+                self.check.report(
+                    Code::InvalidConnector,
+                    route.clone(),
+                    format!("`{text}` is nothing that Dex knows here"),
+                    help,
+                );
             }
             Shape::Base64 if STANDARD.decode(text).is_err() => {
                 let help = "write PEM certificates in base64, such as `base64 -w0 ca.pem` prints";
-                self.check.error(route.clone(), format!("{} is no base64", name_of(route)), help);
+                self.check.report(
+                    Code::InvalidConnector,
+                    route.clone(),
+                    format!("{} is no base64", name_of(route)),
+                    help,
+                );
             }
             Shape::File | Shape::Files if text.starts_with('/') => {
                 let help = "give certificates inline, where the connector has a setting for that, or mount the file \
                             by a template of your own";
-                self.check.warn(route.clone(), format!("Dex's pod has no file {text}"), help);
+                self.check.report(
+                    Code::DoubtfulConnector,
+                    route.clone(),
+                    format!("Dex's pod has no file {text}"),
+                    help,
+                );
             }
             _ => {}
         }
@@ -252,7 +304,8 @@ impl Settings<'_, '_> {
     fn secret(&mut self, value: &Value, route: &Route) {
         match value.as_str() {
             Some(text) if values::is_variable(text) => self.free_of_secrets(text, route),
-            _ => self.check.error(
+            _ => self.check.report(
+                Code::SecretInGit,
                 route.clone(),
                 format!("{} is a secret, which does not belong into git", name_of(route)),
                 "put it into a Secret that envFrom names, and write its key as `$NAME`; change it if it was pushed",
@@ -264,18 +317,20 @@ impl Settings<'_, '_> {
     fn free_of_secrets(&mut self, text: &str, route: &Route) {
         if values::has_password(text) {
             let help = "put the whole URL into a Secret that envFrom names, and write its key as `$NAME`";
-            self.check.error(route.clone(), "a password in a URL does not belong into git", help);
+            self.check.report(Code::SecretInGit, route.clone(), "a password in a URL does not belong into git", help);
         }
         for dollar in values::dollars(text) {
             match dollar {
                 // Its name is not shown: it may be a secret that begins with a dollar.
-                Dollar::Variable(_) if !self.has_environment => self.check.error(
+                Dollar::Variable(_) if !self.has_environment => self.check.report(
+                    Code::UnsetVariable,
                     route.clone(),
                     "nothing sets the environment variable that stands here",
                     "name the Secret that has it: `envFrom: [NAME]`",
                 ),
                 Dollar::Variable(_) => {}
-                Dollar::Vanishing(next) => self.check.error(
+                Dollar::Vanishing(next) => self.check.report(
+                    Code::InvalidConnector,
                     route.clone(),
                     format!("Dex would replace `${next}` by nothing"),
                     "put the whole value into a Secret that envFrom names, and write its key as `$NAME`",

@@ -10,6 +10,7 @@ use super::{Check, Route, below};
 use crate::api::auth::{self, Expiry};
 use crate::api::issuer::IssuerUrl;
 use crate::api::names::{NodePort, ObjectName};
+use crate::finding::Code;
 use crate::site::auth::{Auth, Certificate};
 
 impl Check<'_> {
@@ -41,7 +42,8 @@ impl Check<'_> {
             return text
                 .parse()
                 .map_err(|error| {
-                    self.error(
+                    self.report(
+                        Code::NoIssuer,
                         below(route, ["issuerURL".into()]),
                         format!("the issuerURL {error}"),
                         "write `https://HOST[:PORT][/PATH]` as the tokens shall carry it, such as \
@@ -52,7 +54,8 @@ impl Check<'_> {
         }
         let text = entry.service.cluster_ip.as_deref().unwrap_or_default();
         if text.is_empty() {
-            self.error(
+            self.report(
+                Code::NoIssuer,
                 route.clone(),
                 "the auth service has neither issuerURL nor clusterIP, so nobody knows where it is",
                 "write its URL, or the base cluster's address under which its NodePorts are reached",
@@ -67,7 +70,8 @@ impl Check<'_> {
         match (given(&entry.ca_secret), &entry.issuer_ref, given(&entry.tls_secret)) {
             (Some(name), None, None) => {
                 if entry.publicly_trusted {
-                    self.error(
+                    self.report(
+                        Code::InvalidCertificate,
                         below(route, ["publiclyTrusted".into()]),
                         "no machine trusts the authority of caSecret unless it is told to",
                         "remove publiclyTrusted: the API servers are given the authority's certificate",
@@ -78,7 +82,8 @@ impl Check<'_> {
             (None, Some(reference), None) => self.issuer_ref(reference, &below(route, ["issuerRef".into()])),
             (None, None, Some(name)) => self.secret_name(&name, "tlsSecret", route).map(Certificate::InSecret),
             (None, None, None) => {
-                self.error(
+                self.report(
+                    Code::InvalidCertificate,
                     route.clone(),
                     "the auth service has no caSecret, so nobody issues its certificate",
                     "name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of \
@@ -87,7 +92,8 @@ impl Check<'_> {
                 None
             }
             _ => {
-                self.error(
+                self.report(
+                    Code::InvalidCertificate,
                     route.clone(),
                     "the auth service has more than one source of its certificate",
                     "keep one of caSecret, issuerRef and tlsSecret",
@@ -102,7 +108,8 @@ impl Check<'_> {
         let group = reference.group.clone().unwrap_or_else(|| GROUP.to_owned());
         let kind = reference.kind.clone().unwrap_or_else(|| "Issuer".to_owned());
         if group == GROUP && !matches!(kind.as_str(), "Issuer" | "ClusterIssuer") {
-            self.error(
+            self.report(
+                Code::InvalidCertificate,
                 below(route, ["kind".into()]),
                 "cert-manager has no such kind of issuer",
                 "write Issuer or ClusterIssuer",
@@ -111,14 +118,19 @@ impl Check<'_> {
         }
         let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
         if !is_word(&kind) || group.parse::<ObjectName>().is_err() {
-            self.error(route.clone(), "the issuerRef names no kind of object", "write its `kind` and `group`");
+            self.report(
+                Code::InvalidCertificate,
+                route.clone(),
+                "the issuerRef names no kind of object",
+                "write its `kind` and `group`",
+            );
             return None;
         }
         match reference.name.parse() {
             Ok(name) => Some(Certificate::OfIssuer { name, kind, group }),
             Err(error) => {
                 let message = format!("the name of the issuer, `{}`, {error}", reference.name);
-                self.error(route.clone(), message, "write the issuer's `name`");
+                self.report(Code::InvalidCertificate, route.clone(), message, "write the issuer's `name`");
                 None
             }
         }
@@ -157,7 +169,8 @@ impl Check<'_> {
             let may_be_none = steps.contains(&"reuseInterval");
             match values::duration(text) {
                 Some(length) if length > 0.0 || may_be_none => {}
-                _ => self.error(
+                _ => self.report(
+                    Code::InvalidDuration,
                     below(route, steps.into_iter().map(Into::into)),
                     format!("`{text}` is no length of time"),
                     "write hours, minutes and seconds, such as `24h` or `1h30m`; Dex knows no days",

@@ -1,9 +1,13 @@
 //! Findings: what is wrong with the input, where, and what to do about it.
 
+mod code;
+
 use std::collections::HashMap;
 
 use crate::api::names::ClusterKey;
 use crate::source::Place;
+
+pub use code::{Code, UnknownCode};
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +21,8 @@ pub enum Severity {
 /// One thing that is wrong with the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
+    /// What kind of mistake it is.
+    pub code: Code,
     /// How much it matters.
     pub severity: Severity,
     /// What is wrong, in one sentence without a full stop.
@@ -30,18 +36,16 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// An error with this message.
-    pub fn error(message: impl Into<String>) -> Self {
-        Self::new(Severity::Error, message.into())
-    }
-
-    /// A warning with this message.
-    pub fn warning(message: impl Into<String>) -> Self {
-        Self::new(Severity::Warning, message.into())
-    }
-
-    fn new(severity: Severity, message: String) -> Self {
-        Self { severity, message, places: Vec::new(), help: None, clusters: Vec::new() }
+    /// A finding of a kind, as severe as the catalogue has it.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: code.severity(),
+            message: message.into(),
+            places: Vec::new(),
+            help: None,
+            clusters: Vec::new(),
+        }
     }
 
     /// Adds the place to mend.

@@ -1,0 +1,234 @@
+//! The catalogue: what can be wrong with an input, each thing with a code that never changes.
+//!
+//! A code belongs to a kind of mistake, and not to a sentence: messages may be worded anew, codes are what people
+//! search for, mute and write about. A code that is given up is never used for something else. What `sipgen explain`
+//! says at length stands in `explained/`, one file a code.
+//!
+//! | codes | what they are about |
+//! | --- | --- |
+//! | `SIP00..` | the repo, its settings, sipgen's own files |
+//! | `SIP01..` | documents: reading them, their names, the kustomizations around them |
+//! | `SIP02..` | what a SIPCluster asks for |
+//! | `SIP03..` | hosts, their network data and their BMCs |
+//! | `SIP04..` | what services cannot share |
+//! | `SIP05..` | placement |
+//! | `SIP06..` | how agents and the repo's kustomizations apply the output |
+//! | `SIP07..` | templates and what is rendered |
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Severity;
+
+/// What the catalogue says of a code.
+struct Entry {
+    id: &'static str,
+    severity: Severity,
+    title: &'static str,
+    explanation: &'static str,
+}
+
+/// Declares the codes: number, name, severity, and what is wrong in a few words.
+macro_rules! codes {
+    ($($number:literal $name:ident $severity:ident $title:literal)*) => {
+        /// A kind of mistake.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $(#[doc = $title] $name,)*
+        }
+
+        impl Code {
+            /// Every code, in the order of their numbers.
+            pub const ALL: &[Code] = &[$(Code::$name),*];
+
+            fn entry(self) -> Entry {
+                match self {
+                    $(Code::$name => Entry {
+                        id: concat!("SIP", $number),
+                        severity: Severity::$severity,
+                        title: $title,
+                        explanation: include_str!(concat!("explained/SIP", $number, ".md")),
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    "0001" SettingsUnreadable Error "the settings cannot be read"
+    "0002" InvalidSetting Error "a setting has a value that it cannot have"
+    "0003" NoClusterLeft Error "no SIPCluster is left, so every host would be given back"
+    "0004" NoCluster Warning "the repo has no SIPCluster"
+    "0005" ForeignFile Error "somebody else's file lies where sipgen has to write"
+    "0006" ForeignFiles Warning "somebody else's files lie in the output directory"
+    "0007" GeneratedUnreadable Error "a generated file, which is the memory of who has which host, cannot be read"
+    "0008" MisplacedOutput Error "generated hosts lie outside the output directory"
+    "0009" Stale Error "generated files are not what the input makes of them"
+
+    "0101" Unreadable Error "a document cannot be read"
+    "0102" UnknownVersion Error "a SIPCluster has an apiVersion that there is not"
+    "0103" UnknownField Error "a SIPCluster has a field that there is not"
+    "0104" OlderGeneration Error "a SIPCluster is of an older generation"
+    "0105" NoName Error "an object has no name"
+    "0106" InvalidName Error "a name or namespace is none that Kubernetes takes"
+    "0107" TwoNamespaces Error "two kustomizations give an object two namespaces"
+    "0108" Renamed Error "a kustomization renames hosts or SIPClusters"
+    "0109" TwoKustomizations Error "a directory has two kustomizations"
+    "0110" KustomizationCycle Error "a kustomization has itself among its resources"
+    "0111" UnwritableText Error "a text must not be written into a file"
+    "0112" TakenForTemplate Error "a cluster may be hidden in a file that passes for a template"
+
+    "0201" DuplicateCluster Error "there are two SIPClusters of one name"
+    "0202" ClusterNameTooLong Error "a cluster's name is too long for a label"
+    "0203" InvalidPriority Error "a priority is no whole number"
+    "0204" NoNodes Error "a SIPCluster does not say which hosts it wants"
+    "0205" UnknownRole Error "a node set has a role that there is not"
+    "0206" NoSelector Warning "a node set has no labelSelector"
+    "0207" InvalidSelector Error "a labelSelector does not mean what it should"
+    "0208" NoCount Error "a node set does not say how many hosts it wants"
+    "0209" InvalidCount Error "a count is no number of hosts"
+    "0210" InvalidTopologyKey Error "a topologyKey is not the key of a label"
+    "0211" NoImage Error "a service has no container image"
+    "0212" InvalidNodeLabel Error "a service's nodeLabels are no labels"
+    "0213" NoInterface Error "a service does not say which network it uses"
+    "0214" InvalidClusterIp Error "a clusterIP is not an address that others reach"
+    "0215" NoNodePort Error "a service has no NodePort"
+    "0216" InvalidNodePort Error "a port is none of the NodePorts"
+    "0217" InvalidReplicas Error "replicas is no number of pods"
+    "0218" InvalidReference Error "a reference is not the name of an object"
+    "0219" NoAuthorizedKeys Warning "nobody can log in to a jump host"
+    "0220" InvalidAuthorizedKey Error "an authorized key is not an OpenSSH public key"
+    "0221" SeveralHostKeys Error "a jump host has its host keys from several places"
+    "0231" NoIssuer Error "an auth service has no valid URL"
+    "0232" InvalidCertificate Error "an auth service does not say, or not clearly, who issues its certificate"
+    "0233" InvalidDuration Error "a text is no length of time"
+    "0234" InvalidClient Error "a client of an auth service is wrong"
+    "0235" SecretInGit Error "a secret stands in a SIPCluster"
+    "0236" UnsetVariable Error "nothing sets an environment variable that a setting names"
+    "0237" InvalidConnector Error "a connector of an auth service is wrong"
+    "0238" UnsafeConnector Warning "a connector lets in too many, or shows passwords"
+    "0239" DoubtfulConnector Warning "a connector has a setting that can hardly work"
+
+    "0301" DuplicateHost Error "a host is there twice"
+    "0302" ObservedButRendered Error "a host is said to be observed, and a kustomization renders it"
+    "0303" LiveCopyRendered Error "a kustomization renders the copy of a live host"
+    "0304" RenderedByTwo Error "two kustomizations render one host"
+    "0305" NotRendered Error "a host is said to be declared, and no kustomization renders it"
+    "0306" OutputInsideRoot Error "the output directory lies inside the directory that it is based on"
+    "0307" LargeBuild Warning "a build has more hosts than kustomize takes in good time"
+    "0308" SharedBmc Warning "hosts share a BMC address"
+    "0309" DuplicateNetworkData Error "a Secret with network data is there twice, and the two differ"
+    "0310" InvalidAddress Error "network data has an address that is none"
+    "0311" Unaddressed Error "a service cannot reach a host"
+    "0312" SharedAddress Warning "hosts share an address"
+    "0313" InvalidCredentialsName Warning "a host's credentialsName is no name of a Secret"
+    "0314" InvalidBmcAddress Warning "a BMC address cannot be understood"
+    "0315" CredentialsElsewhere Error "a BMC's credentials are in another namespace than the jump host"
+    "0316" AmbiguousHostName Error "two hosts would have one name on a jump host"
+
+    "0401" NodePortTaken Error "two services ask for one NodePort"
+    "0402" NodePortMoves Warning "a NodePort would go from one service to another"
+    "0403" SharedDexStorage Warning "instances of Dex would share their storage"
+
+    "0501" Shortage Error "a node set cannot be filled"
+    "0502" UnknownDomain Warning "a host is taken whose topology domain nobody knows"
+    "0503" Flawed Warning "a cluster keeps a host that it would not be given today"
+    "0504" AssignedTwice Error "a host is assigned twice"
+    "0505" InUseGivenBack Warning "a host in use is given back"
+    "0506" HostGone Warning "a cluster's host is no longer in the inventory"
+    "0507" FrozenHostGone Warning "a host is gone, and the cluster that patches it is left as it is"
+    "0508" LabelsDisagree Error "a host is with one cluster, and its labels say another"
+    "0509" SeveralClaims Error "a host bears the labels of several clusters"
+    "0510" LabelsStay Warning "labels stay on a host that was given back"
+    "0511" Surplus Warning "a host bears the labels of a cluster that has enough"
+    "0512" NoLongerDeclared Error "a declared host is rendered no more"
+    "0513" AppliedInFull Error "an agent applies an observed host in full"
+    "0514" StillObserved Error "a declared host is still with a cluster as an observed one"
+
+    "0601" ComponentWithoutForm Error "an overlay of hosts is listed as a component"
+    "0602" OverlayInItsBase Error "an overlay of hosts is listed in its own base"
+    "0603" RenderedTwice Error "hosts are rendered twice"
+    "0604" NothingToList Warning "a kustomization lists what sipgen does not write"
+    "0605" IncludedTwice Error "a component is included twice"
+    "0606" ComponentMisplaced Error "a component is included where it cannot work"
+    "0607" NotIncluded Warning "nothing includes a component yet"
+    "0608" AgentChanged Error "the agent changes from one run to the next"
+    "0609" DeliveredElsewhere Warning "an object of the repo applies what sipgen has an object for"
+    "0610" OutputPatched Error "an object of the repo changes the generated hosts"
+    "0611" SetAside Warning "an object of the repo is taken for somebody else's"
+    "0612" ComponentApplied Error "an agent applies a component by itself"
+    "0613" OutputAppliedWhole Error "an agent applies the whole output at once"
+    "0614" OutputMayBeAppliedWhole Warning "an agent seems to apply the whole output at once"
+    "0615" UnlistedHostsApplied Error "an agent applies hosts that no kustomization lists"
+    "0616" HostsRenamed Error "an agent renames hosts"
+    "0617" TwoAppliers Error "two objects apply the same hosts"
+    "0618" RenderedUnlabelled Error "an agent applies declared hosts without their labels"
+
+    "0701" TemplateUnused Warning "a template replaces none of sipgen's"
+    "0702" TemplateFails Error "a template cannot be rendered"
+    "0703" InvalidManifest Error "what is rendered is no valid manifest"
+    "0704" VariableRendered Error "what is rendered has a variable of Flux in it"
+    "0705" NothingRendered Error "a kustomization lists what no template renders"
+    "0706" TooLarge Error "a rendered file is larger than the API server takes"
+    "0707" PatchMisses Error "a patch that is left as it is would not find its host any more"
+}
+
+impl Code {
+    /// The code as people write it: `SIP0101`.
+    pub fn id(self) -> &'static str {
+        self.entry().id
+    }
+
+    /// How much a finding with this code matters.
+    pub fn severity(self) -> Severity {
+        self.entry().severity
+    }
+
+    /// What is wrong, in a few words.
+    pub fn title(self) -> &'static str {
+        self.entry().title
+    }
+
+    /// What is wrong, why it matters and how to mend it: Markdown.
+    pub fn explanation(self) -> &'static str {
+        self.entry().explanation
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+/// A text that is no code.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no code `{0}`; docs/findings.md lists them")]
+pub struct UnknownCode(String);
+
+impl FromStr for Code {
+    type Err = UnknownCode;
+
+    /// Reads `SIP0101`, in any case.
+    fn from_str(text: &str) -> Result<Self, UnknownCode> {
+        let known = Code::ALL.iter().find(|code| code.id().eq_ignore_ascii_case(text.trim()));
+        known.copied().ok_or_else(|| UnknownCode(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_in_order() {
+        assert!(Code::ALL.is_sorted_by(|a, b| a.id() < b.id()));
+    }
+
+    #[test]
+    fn a_code_is_known_in_any_case() {
+        assert_eq!("sip0101".parse(), Ok(Code::Unreadable));
+        assert!("SIP9999".parse::<Code>().is_err());
+    }
+}
