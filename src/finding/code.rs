@@ -163,7 +163,7 @@ codes! {
     "0615" UnlistedHostsApplied Error "an agent applies hosts that no kustomization lists"
     "0616" HostsRenamed Error "an agent renames hosts"
     "0617" TwoAppliers Error "two objects apply the same hosts"
-    "0618" RenderedUnlabelled Error "an agent applies declared hosts without their labels"
+    "0618" RenderedUnlabelled Warning "an agent applies declared hosts without their labels"
 
     "0701" TemplateUnused Warning "a template replaces none of sipgen's"
     "0702" TemplateFails Error "a template cannot be rendered"
