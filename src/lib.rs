@@ -159,6 +159,7 @@ fn generate_by(
     let (templates, found) = load_templates(repo, &settings)?;
     let (site, read) = Site::read(repo, settings)?;
     let mut findings: Vec<Finding> = invalid.into_iter().chain(found).chain(read).collect();
+    findings.retain(|finding| !(options.allow_empty && finding.code == Code::EmptyInput));
     // With an error, the cluster that is missing may be what could not be read.
     if site.clusters.is_empty() && !options.allow_empty && !findings.iter().any(Finding::is_error) {
         findings.push(no_cluster(repo, &site));
@@ -244,7 +245,11 @@ fn load_templates(repo: &Files, settings: &Settings) -> Result<(Templates, Vec<F
 /// Without any SIPCluster, all hosts would be given back, which is a mistake more often than not. Where there is nothing
 /// to be given back, it is no more than worth knowing.
 fn no_cluster(repo: &Files, site: &Site) -> Finding {
-    let message = format!("there is no SIPCluster (airship.airshipit.org/v1) in {}", repo.root());
+    let read = match repo.streams() {
+        [] => repo.root().to_string(),
+        streams => streams.iter().map(|stream| stream.name.as_str()).collect::<Vec<_>>().join(" and "),
+    };
+    let message = format!("there is no SIPCluster (airship.airshipit.org/v1) in {read}");
     if site.state.clusters().is_empty() {
         return Finding::new(Code::NoCluster, message)
             .help("if there should be one, check the directory and .gitignore");

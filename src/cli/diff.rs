@@ -41,6 +41,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "REV")]
     head: Option<String>,
 
+    /// Take SIPClusters, hosts and Secrets from rendered manifests, and not from the repo's files; may be given several
+    /// times, and `-` is stdin
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["base", "head"])]
+    input: Vec<Utf8PathBuf>,
+
     /// Add the changed files line by line, as unified diffs
     #[arg(long)]
     lines: bool,
@@ -76,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         None if repo::is_bare(directory)? => {
             return Err(Failure("a bare repo has no files on the disk: name a revision by --head".to_owned()));
         }
-        None => repo::find(directory)?,
+        None => repo::with_inputs(repo::find(directory)?, &arguments.input)?,
     };
     let base_files = base.as_ref().map(|base| repo::at_revision(directory, base)).transpose()?;
     let options =

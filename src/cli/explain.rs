@@ -1,6 +1,5 @@
 //! `sipgen explain`: why a host is where it is.
 
-use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::{ClusterKey, HostKey};
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
@@ -25,9 +24,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "NS/NAME")]
     name: ClusterKey,
 
-    /// The repo's directory; by default the root of the git repo around the working directory
-    #[arg(long, value_name = "DIR")]
-    repo: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    from: repo::From,
 
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -52,7 +50,7 @@ struct Explanation {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let repo = repo::find(arguments.repo.as_deref())?;
+    let repo = arguments.from.files()?;
     let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
     let ClusterKey { namespace, name } = arguments.name.clone();
     let (site, plan) = (&generated.site, &generated.plan);

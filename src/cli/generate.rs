@@ -1,6 +1,5 @@
 //! `sipgen generate`: the main job.
 
-use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::compare::{Change, Changes, in_worktree};
@@ -19,7 +18,9 @@ Examples:
   sipgen generate                               write what has changed
   sipgen generate --check --diff                show what would change; for CI and hooks
   sipgen generate --check --format github       the same, as annotations of a pull request
-  sipgen generate --only tenant-a/edge";
+  sipgen generate --rev origin/main --check     judge a revision; the repo may be a bare one
+  sipgen generate --only tenant-a/edge
+  kustomize build sites/lab | sipgen generate --input -";
 
 /// Generate the overlays of a repo
 ///
@@ -29,9 +30,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The repo's directory; by default the root of the git repo around the working directory
-    #[arg(long, value_name = "DIR")]
-    repo: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    from: repo::From,
 
     /// Write nothing, and exit with 1 if something would change
     ///
@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     /// Inputs, settings, templates and the files of the last run are those of git's index, and so are the files that
     /// changes are told from. What has to be written is written into the worktree, to be staged by `git add`. For
     /// pre-commit hooks, with --exit-code or --check.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["rev", "input"])]
     from_index: bool,
 
     /// Commit the generated files, and nothing else
@@ -118,8 +118,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.diff && arguments.format != Format::Text {
         return Err(Failure("--diff and --format both print on stdout: run sipgen once with each".to_owned()));
     }
-    let repo = repo::find(arguments.repo.as_deref())?;
-    let files = if arguments.from_index { Files::staged(repo.root())? } else { repo };
+    if arguments.from.rev.is_some() && !arguments.check {
+        let message = "--rev goes with --check: what is made of a revision belongs into a commit on top of it, and not \
+                       into whatever is on the disk; check the revision out to write it";
+        return Err(Failure(message.to_owned()));
+    }
+    if !arguments.from.input.is_empty() && (arguments.commit || arguments.branch.is_some()) {
+        let message = "--input and --commit do not go together: a commit names the revision that its inputs are of, and \
+                       those of a stream are of none";
+        return Err(Failure(message.to_owned()));
+    }
+    let files = arguments.from.files()?;
+    let files = if arguments.from_index { Files::staged(files.root())? } else { files };
     let options = Options {
         keep_going: arguments.keep_going,
         only: arguments.only.iter().cloned().collect(),
@@ -180,13 +190,18 @@ impl Arguments {
         match (self.from_index, self.check) {
             (true, false) => format!("not staged yet: say `{stage}`"),
             (true, true) => format!("run `{}`, then `{stage}`", self.writing_command()),
-            (false, _) => format!("run `{}`, and commit the result", self.writing_command()),
+            (false, _) => match &self.from.rev {
+                Some(revision) => {
+                    format!("check {revision} out, run `{}`, and commit the result", self.writing_command())
+                }
+                None => format!("run `{}`, and commit the result", self.writing_command()),
+            },
         }
     }
 
     /// The command that writes what this one has checked.
     fn writing_command(&self) -> String {
-        let repo = self.repo.as_ref().map(|directory| format!(" --repo {}", in_shell(directory.as_str())));
+        let repo = self.from.repo.as_ref().map(|directory| format!(" --repo {}", in_shell(directory.as_str())));
         let only: String = self.only.iter().map(|cluster| format!(" --only {cluster}")).collect();
         let flags = [
             (" --from-index", self.from_index),
@@ -195,7 +210,11 @@ impl Arguments {
             (" --allow-empty", self.allow_empty),
         ];
         let flags: String = flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect();
-        format!("sipgen generate{}{only}{flags}", repo.unwrap_or_default())
+        let inputs = self.from.input.iter().map(|input| match input.as_str() {
+            "-" => " --input -".to_owned(),
+            file => format!(" --input {}", in_shell(file)),
+        });
+        format!("sipgen generate{}{}{only}{flags}", repo.unwrap_or_default(), inputs.collect::<String>())
     }
 }
 

@@ -1,10 +1,76 @@
 //! Which directory a command works in.
 
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::sync::Arc;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::git::{self, Around};
-use sipgen::source::Files;
+use sipgen::source::{Files, Stream};
 
 use super::Failure;
+
+/// What a command reads.
+#[derive(clap::Args)]
+pub(crate) struct From {
+    /// The repo's directory; by default the root of the git repo around the working directory
+    #[arg(long, value_name = "DIR")]
+    pub(super) repo: Option<Utf8PathBuf>,
+
+    /// Read this revision of the repo, such as origin/main, and nothing of what is on the disk
+    ///
+    /// Inputs, settings, templates and the files of the last run are those of the revision. The repo may be a bare one.
+    #[arg(long, value_name = "REV")]
+    pub(super) rev: Option<String>,
+
+    /// Take SIPClusters, hosts and Secrets from rendered manifests, and not from the repo's files; may be given several
+    /// times, and `-` is stdin
+    ///
+    /// As in `kustomize build sites/lab | sipgen generate --input -`. Settings, templates, kustomizations and the files
+    /// of the last run are those of the repo, and so is it known which hosts the repo declares. docs/inputs.md tells more.
+    #[arg(long, value_name = "FILE", conflicts_with = "rev")]
+    pub(super) input: Vec<Utf8PathBuf>,
+}
+
+impl From {
+    /// The files to read.
+    pub(super) fn files(&self) -> Result<Files, Failure> {
+        let directory = self.repo.as_deref();
+        match &self.rev {
+            Some(revision) => at_revision(directory, revision),
+            None => with_inputs(find(directory)?, &self.input),
+        }
+    }
+}
+
+/// What findings call a stream that comes on stdin.
+const STDIN: &str = "<stdin>";
+
+/// The same files, with rendered streams in the place of the inputs, if there are any.
+pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files, Failure> {
+    if inputs.is_empty() {
+        return Ok(files);
+    }
+    if inputs.iter().filter(|input| *input == "-").count() > 1 {
+        return Err(Failure("--input - is there twice, and stdin can be read only once".to_owned()));
+    }
+    let stream = |input: &Utf8PathBuf| -> Result<Stream, Failure> {
+        let mut content = Vec::new();
+        let (name, read) = match input.as_str() {
+            "-" if io::stdin().is_terminal() => {
+                let message = "--input - reads stdin, which is a terminal: pipe into it, as in `kustomize build sites/lab | \
+                               sipgen generate --input -`";
+                return Err(Failure(message.to_owned()));
+            }
+            "-" => (Utf8Path::new(STDIN), io::stdin().read_to_end(&mut content)),
+            // A pipe will do, such as the shell makes of `<(kustomize build …)`.
+            _ => (input.as_path(), File::open(input).and_then(|mut file| file.read_to_end(&mut content))),
+        };
+        read.map_err(|error| Failure(format!("cannot read --input {input}: {error}")))?;
+        Ok(Stream { name: Arc::from(name), content })
+    };
+    Ok(files.with_streams(inputs.iter().map(stream).collect::<Result<_, _>>()?))
+}
 
 /// The directory that was named, or the git repo around the working directory.
 pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
@@ -32,8 +98,8 @@ pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
 fn worktree(around: &Around) -> Result<&Utf8Path, Failure> {
     around.top.as_deref().ok_or_else(|| {
         Failure(format!(
-            "{} is a bare repo, which has no files on the disk: clone it, or compare what it has by `sipgen diff --base \
-             REVISION --head REVISION`",
+            "{} is a bare repo, which has no files on the disk: name a revision of it by --rev (of `sipgen diff`: by --base and \
+             --head), or clone it",
             around.directory
         ))
     })

@@ -25,9 +25,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The repo's directory; by default the root of the git repo around the working directory
-    #[arg(long, value_name = "DIR")]
-    repo: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    from: repo::From,
 
     /// Where to write the page; `-` prints it. A file that is no such page is not replaced
     #[arg(long, value_name = "FILE")]
@@ -39,7 +38,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let repo = repo::find(arguments.repo.as_deref())?;
+    let repo = arguments.from.files()?;
     let to_stdout = arguments.html == "-";
     // Before the work, so that nobody waits for a refusal.
     let before = if to_stdout { None } else { replaceable(&arguments.html)? };

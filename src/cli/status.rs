@@ -1,6 +1,5 @@
 //! `sipgen status`: the site at a glance.
 
-use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
@@ -31,9 +30,8 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The repo's directory; by default the root of the git repo around the working directory
-    #[arg(long, value_name = "DIR")]
-    repo: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    from: repo::From,
 
     /// Show this rack and its hosts; an empty name shows the hosts that have no rack
     #[arg(long, value_name = "NAME", conflicts_with = "cluster")]
@@ -65,7 +63,7 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let repo = repo::find(arguments.repo.as_deref())?;
+    let repo = arguments.from.files()?;
     let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
     let picture = Picture::new(&generated, arguments.rack_by.as_deref())?;
     let view = View { focus: focus(arguments, &picture)?, all: arguments.all, width: width() };

@@ -1,6 +1,5 @@
 //! `sipgen validate`: everything that is wrong with the input.
 
-use camino::Utf8PathBuf;
 use sipgen::finding::Finding;
 use sipgen::{Options, report};
 
@@ -11,13 +10,12 @@ use super::{Failure, Outcome, print, repo};
 /// Reads, plans and renders as `sipgen generate` does, and writes nothing.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The repo's directory; by default the root of the git repo around the working directory
-    #[arg(long, value_name = "DIR")]
-    repo: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    from: repo::From,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let repo = repo::find(arguments.repo.as_deref())?;
+    let repo = arguments.from.files()?;
     let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
     print(report::findings(&generated.findings, &repo));
     Ok(if generated.findings.iter().any(Finding::is_error) { Outcome::No } else { Outcome::Yes })

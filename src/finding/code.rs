@@ -65,6 +65,9 @@ codes! {
     "0007" GeneratedUnreadable Error "a generated file, which is the memory of who has which host, cannot be read"
     "0008" MisplacedOutput Error "generated hosts lie outside the output directory"
     "0009" Stale Error "generated files are not what the input makes of them"
+    "0010" EmptyInput Error "what is to be read has nothing in it"
+    "0011" NotBuilt Error "a source cannot be built by kustomize"
+    "0012" IdleGlob Warning "a glob of a source matches no file"
 
     "0101" Unreadable Error "a document cannot be read"
     "0102" UnknownVersion Error "a SIPCluster has an apiVersion that there is not"
@@ -126,6 +129,7 @@ codes! {
     "0314" InvalidBmcAddress Warning "a BMC address cannot be understood"
     "0315" CredentialsElsewhere Error "a BMC's credentials are in another namespace than the jump host"
     "0316" AmbiguousHostName Error "two hosts would have one name on a jump host"
+    "0330" UnknownStanding Error "it is not known who makes a rendered host"
 
     "0401" NodePortTaken Error "two services ask for one NodePort"
     "0402" NodePortMoves Warning "a NodePort would go from one service to another"

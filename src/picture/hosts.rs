@@ -90,7 +90,7 @@ pub(super) fn pictures(
             rack: rack_by.and_then(|label| value(host, label)).map(str::to_owned),
             topology: keys.iter().filter_map(|key| Some(((*key).to_owned(), value(host, key)?.to_owned()))).collect(),
             facts: explain::facts(host, plan),
-            place: format!("{}:{}", host.origin.file, host.origin.first_line),
+            place: host.origin.shown(),
         }
     };
     site.inventory.hosts.iter().zip(standings).map(picture).collect()

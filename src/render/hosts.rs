@@ -41,7 +41,7 @@ pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
     let mut tree = Tree::new();
     for (cluster, placement) in &plan.clusters {
         let Some(request) = site.clusters.get(cluster) else { continue };
-        let made_from = header(request.origin.file.as_str());
+        let made_from = header(request.origin.made_from().as_str());
         render_declared(site, cluster, placement, &made_from, &mut tree);
         render_observed(site, cluster, placement, &made_from, &mut tree);
     }
@@ -217,10 +217,16 @@ fn component_of<'a>(site: &'a Site, host: &Host) -> Option<&'a Component> {
     }
 }
 
+/// Whether a host is patched where it has no namespace: the settings know better than its build.
+fn is_found_without_namespace(host: &Host) -> bool {
+    host.standing != Standing::Observed && host.namespace_by_settings
+}
+
 /// The namespace by which a patch finds its host, or that an object of ours has.
 fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
     match component_of(site, host) {
         Some(component) => component.namespace_of(host),
+        None if is_found_without_namespace(host) => None,
         None => Some(host.key.namespace.as_str()),
     }
 }
@@ -249,8 +255,8 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
 
 /// Appends a document that gives a host labels and annotations; a label without value is taken away.
 ///
-/// In a component the host has the namespace that it has in the kustomization that includes it, maybe none; a comment
-/// says then which host it is.
+/// In a component the host has the namespace that it has in the kustomization that includes it, maybe none, and none
+/// where only the settings know it; a comment says then which host it is.
 fn write_host(
     text: &mut String,
     site: &Site,
@@ -259,7 +265,7 @@ fn write_host(
     annotations: &BTreeMap<&'static str, String>,
 ) {
     text.push_str("---\n");
-    if component_of(site, host).is_some() {
+    if component_of(site, host).is_some() || is_found_without_namespace(host) {
         text.push_str(&layout::patched_host(&host.key));
     }
     text.push_str(HOST_HEAD);

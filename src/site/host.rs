@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
+
+use camino::Utf8Path;
 
 use super::appliers;
 use super::builds::Builds;
@@ -21,6 +24,10 @@ pub struct Host {
     pub key: HostKey,
     /// The namespace that its manifest or snapshot says, before any kustomization.
     pub own_namespace: Option<String>,
+    /// Whether neither its manifest nor a kustomization gives it a namespace, but the settings: a patch finds it without.
+    pub namespace_by_settings: bool,
+    /// The file of the repo that has its manifest, or else its snapshot, where there is one.
+    pub file: Option<Arc<Utf8Path>>,
     /// Who makes the host's object.
     pub standing: Standing,
     /// Where it is described first: its manifest, or else its snapshot.
@@ -92,6 +99,14 @@ pub(super) struct HostDocument {
     pub(super) key: HostKey,
     pub(super) origin: Origin,
     pub(super) host: BareMetalHost,
+    /// The outermost kustomizations whose builds have it.
+    pub(super) roots: Vec<usize>,
+    /// The file of the repo that a build reaches.
+    pub(super) file: Option<Arc<Utf8Path>>,
+    /// The namespace that the file says.
+    pub(super) own_namespace: Option<String>,
+    /// Whether it is the settings that give it a namespace.
+    pub(super) namespace_by_settings: bool,
 }
 
 /// What the repo says of one host: by manifest, by snapshot, or by both.
@@ -102,7 +117,7 @@ pub(super) struct Descriptions {
 }
 
 /// What only a live object has: no API server takes a manifest with them.
-fn live_field(metadata: &Metadata) -> Option<&'static str> {
+pub(super) fn live_field(metadata: &Metadata) -> Option<&'static str> {
     [
         ("uid", metadata.uid.is_some()),
         ("resourceVersion", metadata.resource_version.is_some()),
@@ -115,11 +130,10 @@ fn live_field(metadata: &Metadata) -> Option<&'static str> {
 impl Descriptions {
     /// Adds a document, as manifest or as snapshot.
     pub(super) fn add(&mut self, document: HostDocument, builds: &Builds, mode: Mode, findings: &mut Vec<Finding>) {
-        let reach = builds.reach(&document.origin.file);
         let live = live_field(&document.host.metadata);
-        let Some(first) = reach.first().filter(|_| mode != Mode::Observed) else {
-            if let (Some(reach), None, None) = (reach.first(), live, &document.host.status) {
-                let kustomization = &builds.root(reach.root).file;
+        let Some(root) = document.roots.first().copied().filter(|_| mode != Mode::Observed) else {
+            if let (Some(root), None, None) = (document.roots.first(), live, &document.host.status) {
+                let kustomization = &builds.root(*root).file;
                 findings.push(
                     Finding::new(
                         Code::ObservedButRendered,
@@ -150,7 +164,7 @@ impl Descriptions {
                         "host {} has metadata.{field}, so it is a live object's copy, but {} renders it as a manifest; \
                      no API server takes it",
                         document.key,
-                        builds.root(first.root).file
+                        builds.root(root).file
                     ),
                 )
                 .at(document.origin.at(["metadata", field]))
@@ -160,19 +174,18 @@ impl Descriptions {
                 )),
             );
         }
-        if let Some(other) = reach.iter().find(|other| other.root != first.root) {
+        if let Some(other) = document.roots.get(1) {
             findings.push(
                 Finding::new(
                     Code::RenderedByTwo,
                     format!("host {} is rendered by two kustomizations, which would fight over it", document.key),
                 )
                 .at(document.origin.start())
-                .see(Place::File(builds.root(first.root).file.clone()), "one")
-                .see(Place::File(builds.root(other.root).file.clone()), "the other")
+                .see(Place::File(builds.root(root).file.clone()), "one")
+                .see(Place::File(builds.root(*other).file.clone()), "the other")
                 .help("let one of them be a resource of the other, or take the host out of one"),
             );
         }
-        let root = first.root;
         match &self.manifest {
             None => self.manifest = Some((document, root)),
             Some((other, _)) => findings.push(twice(&document, &other.origin, "is declared twice")),
@@ -250,7 +263,9 @@ impl Descriptions {
         Some(Host {
             network: networks.of(&key, spec),
             key,
-            own_namespace: text(primary.host.metadata.namespace.as_ref()),
+            own_namespace: primary.own_namespace.clone(),
+            namespace_by_settings: primary.namespace_by_settings,
+            file: primary.file.clone(),
             standing,
             origin: primary.origin.clone(),
             labels: primary.host.metadata.labels.clone().unwrap_or_default(),

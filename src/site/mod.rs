@@ -1,6 +1,8 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
 //! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents.
+//! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
+//!   who renders hosts that came by another way than their manifests.
 //! * `builds`: which kustomization reaches which file, and with which namespace.
 //! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
 //! * `auth`: what of that concerns Dex.
@@ -25,19 +27,22 @@ mod fields;
 pub(crate) mod generated_host;
 pub mod gitops;
 pub mod host;
+mod inputs;
 pub mod inventory;
 pub mod networks;
 mod objects;
 mod request;
 mod selector;
 pub mod settings;
+pub mod sources;
+mod standings;
 pub mod state;
 mod unwritable;
 pub mod wiring;
 
 use std::collections::BTreeMap;
 
-use crate::api::names::{ClusterKey, HostKey, ObjectName};
+use crate::api::names::{ClusterKey, ObjectName};
 use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, ReadError};
 
@@ -80,13 +85,11 @@ impl Site {
     ///
     /// When a file or directory cannot be read.
     pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
-        let (objects, mut findings) = objects::read(repo, &settings.output)?;
-        let documents: Vec<(HostKey, Origin)> =
-            objects.hosts.iter().map(|document| (document.key.clone(), document.origin.clone())).collect();
+        let (objects, mut findings) = objects::read(repo, &settings)?;
         let (inventory, found) = inventory::assemble(objects.hosts, objects.secrets, &objects.builds, &settings);
         findings.extend(found);
         let (wiring, found) =
-            wiring::wire(repo, &settings, &inventory, &objects.builds, &documents, objects.agent_objects);
+            wiring::wire(repo, &settings, &inventory, &objects.builds, &objects.documents, objects.agent_objects);
         findings.extend(found);
 
         let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! From documents to typed objects, with the names that their builds give them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -9,8 +9,10 @@ use serde::Deserialize;
 use super::builds::Builds;
 use super::fields::{self, Misfit};
 use super::host::HostDocument;
+use super::inputs::{self, Inputs};
 use super::networks::NetworkSecret;
-use super::settings;
+use super::settings::{self, Settings};
+use super::standings;
 use super::unwritable::unwritable;
 use super::wiring::AgentObject;
 use crate::api::assignment::PRIORITY;
@@ -29,6 +31,8 @@ use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place,
 pub(super) struct Objects {
     pub(super) clusters: Vec<ClusterDocument>,
     pub(super) hosts: Vec<HostDocument>,
+    /// Every document of the repo's files that describes a host, whether it is an input or not.
+    pub(super) documents: Vec<(HostKey, Origin)>,
     pub(super) secrets: Vec<NetworkSecret>,
     pub(super) builds: Builds,
     /// SIPClusters that are some other tool's templates, as far as one can see.
@@ -57,7 +61,7 @@ enum Object {
     Agent(AgentObject),
     /// A file of sipgen's own.
     GeneratedHosts(Utf8PathBuf),
-    Unreadable(Finding),
+    Unreadable(Origin, Finding),
 }
 
 /// What stands at the head of every object.
@@ -78,8 +82,9 @@ struct WithSpec {
 /// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
 const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
 
-/// Finds by kind what concerns us in the files of a repo, except below `output`.
-pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Finding>), ReadError> {
+/// Finds by kind what concerns us in the files of a repo, except below its output directory, and in what is rendered.
+pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Finding>), ReadError> {
+    let output = &settings.output;
     let files = repo.files(output)?;
     let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret", FLUX_GROUP, ARGOCD_GROUP]);
     let hosts = mentions(&[host::KIND]);
@@ -89,11 +94,13 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
         }
         FirstLook { says: hosts(content).then(|| Object::GeneratedHosts(file.to_owned())), read: false }
     };
-    let read = repo.scan(&files, look, interpret)?;
+    let mut read = repo.scan(&files, look, interpret)?;
+    let (rendered, mut findings) = inputs::rendered(repo, settings, |document| interpret_rendered(&document));
+    read.extend(rendered);
 
     let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut templates, mut agent_objects) = (Vec::new(), Vec::new());
-    let (mut generated_hosts, mut findings) = (Vec::new(), Vec::new());
+    let (mut generated_hosts, mut unreadable_documents) = (Vec::new(), Vec::new());
     for object in read {
         match object {
             Object::Cluster(origin, metadata, misfit, spec) => clusters.push((origin, metadata, misfit, spec)),
@@ -103,42 +110,65 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
             Object::ClusterTemplate(origin) => templates.push(origin),
             Object::Agent(object) => agent_objects.push(object),
             Object::GeneratedHosts(file) => generated_hosts.push(file),
-            Object::Unreadable(finding) => findings.push(finding),
+            Object::Unreadable(origin, finding) => unreadable_documents.push((origin, finding)),
         }
     }
     findings.extend(misplaced(repo, &generated_hosts, output));
     let (builds, found) = Builds::new(kustomizations);
     findings.extend(found);
+    let (inputs, found) = Inputs::new(repo, settings, &files, &builds);
+    findings.extend(found);
+    let matters = |origin: &Origin| inputs.takes(origin) || is_kustomization(&origin.file);
+    let unreadable_documents = unreadable_documents.into_iter().filter(|(origin, _)| matters(origin));
+    findings.extend(unreadable_documents.map(|(_, finding)| finding));
+    templates.retain(|origin| inputs.takes(origin));
 
-    let mut names = Names { builds: &builds, findings, renamed: BTreeSet::new() };
-    let mut objects = Objects {
-        clusters: Vec::new(),
-        hosts: Vec::new(),
-        secrets: Vec::new(),
-        builds: Builds::default(),
-        templates,
-        agent_objects,
-    };
+    let mut names = Names { builds: &builds, inputs: &inputs, findings, renamed: BTreeSet::new() };
+    // Of what is no input, mistakes are nobody's business here.
+    let mut quiet = Names { builds: &builds, inputs: &inputs, findings: Vec::new(), renamed: BTreeSet::new() };
+    let mut in_repo: HashMap<ClusterKey, Arc<Utf8Path>> = HashMap::new();
+    let mut cluster_documents = Vec::new();
     for (origin, metadata, misfit, spec) in clusters {
+        let is_input = inputs.takes(&origin);
+        let names = if is_input { &mut names } else { &mut quiet };
         let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
         let key = ClusterKey { namespace, name };
+        if !is_input {
+            in_repo.entry(key).or_insert(origin.file);
+            continue;
+        }
         names.findings.extend(misfit.findings.into_iter().map(|finding| finding.of(&key)));
         let spec = spec.and_then(|spec| {
             spec.map_err(|error| names.findings.push(unreadable(&origin, &error, sipcluster::KIND).of(&key))).ok()
         });
         let priority = metadata.annotations.and_then(|annotations| annotations.get(PRIORITY).cloned());
-        objects.clusters.push(ClusterDocument { key, origin, priority, spec });
+        cluster_documents.push(ClusterDocument { key, origin, priority, spec });
     }
+    // What is made of a stream names the same inputs as what is made of the repo's files.
+    for document in &mut cluster_documents {
+        if let Some(file) = in_repo.get(&document.key) {
+            document.origin.note_made_from(file);
+        }
+    }
+
+    let (mut host_documents, mut others, mut documents) = (Vec::new(), Vec::new(), Vec::new());
     for (origin, host) in hosts {
-        let Some((namespace, name)) = names.of(host::KIND, &origin, &host.metadata) else { continue };
-        objects.hosts.push(HostDocument { key: HostKey { namespace, name }, origin, host: *host });
+        let is_input = inputs.takes(&origin);
+        let is_rendered = origin.is_rendered();
+        let names = if is_input { &mut names } else { &mut quiet };
+        let Some(document) = names.host(origin, *host) else { continue };
+        if !is_rendered {
+            documents.push((document.key.clone(), document.origin.clone()));
+        }
+        if is_input { host_documents.push(document) } else { others.push(document) }
     }
-    for (origin, secret) in secrets {
-        objects.secrets.extend(names.secret(&origin, secret));
-    }
+    let (hosts, found) = standings::complete(host_documents, others, &inputs, settings);
+    names.findings.extend(found);
+    secrets.retain(|(origin, _)| inputs.takes(origin));
+    let secrets = secrets.into_iter().flat_map(|(origin, secret)| names.secret(&origin, secret)).collect();
     let findings = names.findings;
-    objects.builds = builds;
-    Ok((objects, findings))
+    let clusters = cluster_documents;
+    Ok((Objects { clusters, hosts, documents, secrets, builds, templates, agent_objects }, findings))
 }
 
 /// Generated hosts outside the output directory are no inventory, and may be the memory of who has which host: of this
@@ -196,26 +226,36 @@ fn interpret(document: Document<'_>) -> Option<Object> {
         return match document.parse::<Kustomization>() {
             Ok(kustomization) => Some(Object::Kustomization(origin, Box::new(kustomization))),
             Err(_) if document.looks_like_template() => None,
-            Err(error) => Some(Object::Unreadable(unreadable(&origin, &error, "kustomization"))),
+            Err(error) => Some(unreadable_object(origin, &error, "kustomization")),
         };
     }
+    interpret_resource(&document)
+}
+
+/// Reads a rendered document if it concerns us. What agents are told is read where they are told it, in the repo.
+fn interpret_rendered(document: &Document<'_>) -> Option<Object> {
+    interpret_resource(document).filter(|object| !matches!(object, Object::Agent(_)))
+}
+
+fn interpret_resource(document: &Document<'_>) -> Option<Object> {
+    let origin = document.origin.clone();
     if let Some(error) = document.broken() {
         return if !document.looks_like_template() {
-            document.mentions_kind(&OUR_KINDS).then(|| Object::Unreadable(unreadable(&origin, error, "resource")))
+            document.mentions_kind(&OUR_KINDS).then(|| unreadable_object(origin, error, "resource"))
         } else {
             document.mentions_kind(&[sipcluster::KIND]).then_some(Object::ClusterTemplate(origin))
         };
     }
     match document.kind()? {
-        sipcluster::KIND => cluster(&document),
+        sipcluster::KIND => cluster(document),
         // What inspection found is most of a live host, and nothing of it matters here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(host) if group(&host.api_version) == host::GROUP => Some(Object::Host(origin, Box::new(host))),
             Ok(_) => None,
             Err(_) if document.looks_like_template() => None,
-            Err(error) => Some(Object::Unreadable(unreadable(&origin, &error, host::KIND))),
+            Err(error) => Some(unreadable_object(origin, &error, host::KIND)),
         },
-        FLUX_KIND | APPLICATION | APPLICATION_SET => AgentObject::read(&document).map(Object::Agent),
+        FLUX_KIND | APPLICATION | APPLICATION_SET => AgentObject::read(document).map(Object::Agent),
         // Most Secrets are credentials, and not worth the parsing.
         "Secret" if !document.mentions(&SECRET_KEYS) => None,
         // A Secret that cannot be read as one may still be somebody's: a host that needs it says that it misses it.
@@ -232,13 +272,14 @@ fn cluster(document: &Document<'_>) -> Option<Object> {
     let envelope = match document.parse::<Envelope>() {
         Ok(envelope) => envelope,
         Err(_) if document.looks_like_template() => return Some(Object::ClusterTemplate(origin)),
-        Err(error) => return Some(Object::Unreadable(unreadable(&origin, &error, sipcluster::KIND))),
+        Err(error) => return Some(unreadable_object(origin, &error, sipcluster::KIND)),
     };
     if group(&envelope.api_version) != sipcluster::GROUP {
         return None;
     }
     if envelope.api_version != format!("{}/v1", sipcluster::GROUP) {
         return Some(Object::Unreadable(
+            origin.clone(),
             Finding::new(
                 Code::UnknownVersion,
                 format!("the SIPCluster has the unknown apiVersion {}", envelope.api_version),
@@ -275,9 +316,14 @@ fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
+fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
+    let finding = unreadable(&origin, error, what);
+    Object::Unreadable(origin, finding)
+}
+
 fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
     let place = match error.line {
-        Some(line) => Place::Spot(origin.file.clone(), line, error.column),
+        Some(line) => origin.spot(line, error.column),
         None => origin.start(),
     };
     Finding::new(Code::Unreadable, format!("the {what} cannot be read: {}", error.message))
@@ -288,6 +334,7 @@ fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
 /// Gives objects the names that `kustomize build` would give them.
 struct Names<'a> {
     builds: &'a Builds,
+    inputs: &'a Inputs<'a>,
     findings: Vec<Finding>,
     /// Kustomizations that were already reported for renaming what must keep its name.
     renamed: BTreeSet<Arc<Utf8Path>>,
@@ -296,7 +343,7 @@ struct Names<'a> {
 impl Names<'_> {
     /// Namespace and name of a host or SIPCluster; nothing, and a finding, when it has none.
     fn of(&mut self, kind: &str, origin: &Origin, metadata: &Metadata) -> Option<(Namespace, ObjectName)> {
-        if self.builds.is_patch(&origin.file) {
+        if !origin.is_rendered() && self.builds.is_patch(&origin.file) {
             return None;
         }
         let name = metadata.name.as_deref().unwrap_or_default();
@@ -335,6 +382,29 @@ impl Names<'_> {
         Some((namespace?, name?))
     }
 
+    /// A host with its key, and what builds do with its document.
+    fn host(&mut self, origin: Origin, host: BareMetalHost) -> Option<HostDocument> {
+        let (namespace, name) = self.of(host::KIND, &origin, &host.metadata)?;
+        let own_namespace = host.metadata.namespace.clone().filter(|namespace| !namespace.is_empty());
+        let reach = self.builds.reach_of(&origin);
+        let mut roots: Vec<usize> = Vec::new();
+        for reach in reach {
+            if !roots.contains(&reach.root) {
+                roots.push(reach.root);
+            }
+        }
+        let is_given = own_namespace.is_some() || reach.iter().any(|reach| reach.namespace.is_some());
+        Some(HostDocument {
+            key: HostKey { namespace, name },
+            roots,
+            file: (!origin.is_rendered()).then(|| origin.file.clone()),
+            namespace_by_settings: !is_given && self.inputs.namespace(&origin).is_some(),
+            own_namespace,
+            origin,
+            host,
+        })
+    }
+
     fn valid<T: std::str::FromStr<Err: std::fmt::Display>>(
         &mut self,
         text: &str,
@@ -355,9 +425,11 @@ impl Names<'_> {
     /// Each namespace that a build gives, with the kustomization that says so; the object's own without one.
     fn namespaces(&self, origin: &Origin, metadata: &Metadata) -> Vec<(String, Option<Arc<Utf8Path>>)> {
         let own = metadata.namespace.clone().filter(|namespace| !namespace.is_empty());
-        let own = || (own.clone().unwrap_or_else(|| Namespace::default_namespace().to_string()), None);
+        let given =
+            || self.inputs.namespace(origin).map_or_else(|| Namespace::default_namespace().to_string(), str::to_owned);
+        let own = || (own.clone().unwrap_or_else(given), None);
         let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
-        for reach in self.builds.reach(&origin.file) {
+        for reach in self.builds.reach_of(origin) {
             let namespace = reach.namespace.clone().map_or_else(own, |(namespace, file)| (namespace, Some(file)));
             if !namespaces.iter().any(|(other, _)| *other == namespace.0) {
                 namespaces.push(namespace);
@@ -371,7 +443,7 @@ impl Names<'_> {
 
     /// A prefix or suffix would rename hosts away from what refers to them, their BMC's credentials first.
     fn refuse_renaming(&mut self, kind: &str, origin: &Origin) {
-        let renamed_by = self.builds.reach(&origin.file).iter().find_map(|reach| reach.renamed_by.clone());
+        let renamed_by = self.builds.reach_of(origin).iter().find_map(|reach| reach.renamed_by.clone());
         if let Some(file) = renamed_by.filter(|file| self.renamed.insert(file.clone())) {
             self.findings.push(
                 Finding::new(

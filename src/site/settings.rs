@@ -8,10 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::gitops::{Argocd, Flux, Hosts};
+use super::sources::{Sops, Source};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName};
 use crate::finding::{Code, Finding};
-use crate::source::{Files, Place};
+use crate::source::{Files, Origin, Place, Step};
 
 /// The name of the settings' file.
 pub const FILE: &str = "sipgen.yaml";
@@ -28,6 +29,12 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub templates: Option<Utf8PathBuf>,
+    /// Where SIPClusters, hosts and Secrets are read; everywhere in the repo where nothing is said.
+    #[serde(default)]
+    pub sources: Vec<Source>,
+    /// What is done with what is encrypted with SOPS.
+    #[serde(default)]
+    pub sops: Sops,
     /// How the inventory is understood.
     #[serde(default)]
     pub inventory: Inventory,
@@ -127,6 +134,8 @@ impl Default for Settings {
         Self {
             output: default_output(),
             templates: None,
+            sources: Vec::new(),
+            sops: Sops::default(),
             inventory: Inventory::default(),
             credentials: Credentials::default(),
             external_secrets: ExternalSecrets::default(),
@@ -177,6 +186,15 @@ impl Settings {
                     .help(format!("write `{name}` as a path relative to the repo's root, without `..`"))
             })?;
         }
+        for (index, source) in settings.sources.iter_mut().enumerate() {
+            source.check().map_err(|(field, wrong, help)| {
+                let field = Some(field).filter(|field| !field.is_empty()).map(Step::from);
+                let route = ["sources".into(), index.into()].into_iter().chain(field);
+                Finding::new(Code::InvalidSetting, format!("source {} of `sources` {wrong}", index + 1))
+                    .at(Origin::of_file(file.clone(), text.len()).at(route))
+                    .help(help)
+            })?;
+        }
         for (name, prefix) in [("flux.path", &mut settings.flux.path), ("argocd.path", &mut settings.argocd.path)] {
             let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
             *prefix = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) }.ok_or_else(|| {
@@ -200,6 +218,13 @@ impl Settings {
     }
 }
 
+/// The place of a setting.
+pub(super) fn place(repo: &Files, route: impl IntoIterator<Item = Step>) -> Place {
+    let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
+    let length = repo.text(&file).map_or(0, |text| text.len());
+    Origin::of_file(file, length).at(route)
+}
+
 /// A parser's message with the whole key that it is about: the parser names the mapping around it.
 fn with_key(message: &str, key: &str) -> String {
     let around = key.rsplit_once('.').map(|(around, _)| format!("{around}: "));
@@ -210,7 +235,7 @@ fn with_key(message: &str, key: &str) -> String {
 }
 
 /// A path in its plainest form, if it leads to somewhere below the directory that it is relative to.
-fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
+pub(super) fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
     let mut plain = Utf8PathBuf::new();
     for component in path.components() {
         match component {

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use yaml_serde::Value;
 
-use super::position::{Origin, Shape};
+use super::position::{Origin, Shape, Way};
 use super::split;
 
 /// One object as it stands in a file, not yet parsed.
@@ -84,6 +84,16 @@ impl Document<'_> {
         self.text().lines().filter(|line| line.starts_with('#'))
     }
 
+    /// The file that kustomize says this document comes from, in an annotation, as kustomize writes it.
+    pub(super) fn annotated_origin(&self) -> Option<&str> {
+        let (_, behind) = self.text().split_once("config.kubernetes.io/origin: |")?;
+        let mut lines = behind.lines().skip(1).map(str::trim);
+        // An object from elsewhere has more lines, and no file here.
+        let line = lines.next()?;
+        let named = line.strip_prefix("path: ").or_else(|| line.strip_prefix("configuredIn: "))?;
+        (!lines.next().is_some_and(|line| line.starts_with("repo: "))).then_some(named)
+    }
+
     fn text(&self) -> &str {
         match self.content {
             Content::Yaml(text)
@@ -148,7 +158,8 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
     let mut lines = LineCounter { text, at: 0, line: 1 };
     for range in split::documents(text) {
         let first_line = lines.line_at(range.start);
-        let origin = Origin { file: file.clone(), first_line, range: range.clone(), shape: Shape::Document };
+        let origin =
+            Origin { file: file.clone(), first_line, range: range.clone(), shape: Shape::Document, way: Way::File };
         let document = &text[range];
         let body = document.strip_prefix("---").unwrap_or(document).trim_start();
         if body.starts_with('{') && json_objects(&origin, document, &mut found) {
@@ -169,6 +180,7 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
                     first_line: lines.line_at(range.start),
                     range,
                     shape: Shape::ListItem,
+                    way: Way::File,
                 };
                 match split::outline(text, item.column, item.column).kind {
                     Some(kind) if !kind.ends_with("List") => found.push(Document {
@@ -298,6 +310,7 @@ fn json_objects<'a>(origin: &Origin, document: &'a str, found: &mut Vec<Document
                     first_line: lines.line_at(start),
                     range: origin.range.start + start..origin.range.start + start + item.len(),
                     shape: Shape::Document,
+                    way: Way::File,
                 };
                 if !json_objects(&origin, item, found) {
                     whole(origin, item, found);

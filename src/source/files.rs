@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::mem;
 use std::string::FromUtf8Error;
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::{DirEntry, WalkBuilder};
@@ -19,6 +20,16 @@ use crate::git::GitError;
 pub struct Files {
     root: Utf8PathBuf,
     kept: Kept,
+    streams: Vec<Stream>,
+}
+
+/// Objects that somebody else has rendered, as text.
+#[derive(Debug)]
+pub struct Stream {
+    /// What findings call it.
+    pub name: Arc<Utf8Path>,
+    /// The text.
+    pub content: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -60,7 +71,7 @@ const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 impl Files {
     /// The files in a directory on the disk, usually a git worktree.
     pub fn on_disk(root: impl Into<Utf8PathBuf>) -> Self {
-        Self { root: root.into(), kept: Kept::OnDisk }
+        Self { root: root.into(), kept: Kept::OnDisk, streams: Vec::new() }
     }
 
     /// The files below a directory of a git worktree as they are staged, whatever is on the disk.
@@ -71,7 +82,7 @@ impl Files {
     pub fn staged(root: impl Into<Utf8PathBuf>) -> Result<Self, GitError> {
         let root = root.into();
         let kept = Kept::InGit(GitFiles::staged(&root)?);
-        Ok(Self { root, kept })
+        Ok(Self { root, kept, streams: Vec::new() })
     }
 
     /// The files below a directory of a git repo, which may be bare, as a revision has them.
@@ -82,7 +93,22 @@ impl Files {
     pub fn at_revision(root: impl Into<Utf8PathBuf>, revision: &str) -> Result<Self, GitError> {
         let root = root.into();
         let kept = Kept::InGit(GitFiles::at_revision(&root, revision)?);
-        Ok(Self { root, kept })
+        Ok(Self { root, kept, streams: Vec::new() })
+    }
+
+    /// The same files, with SIPClusters, hosts and Secrets taken from streams in their place.
+    pub fn with_streams(self, streams: Vec<Stream>) -> Self {
+        Self { streams, ..self }
+    }
+
+    /// The streams that stand in for the inputs among the files.
+    pub fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    /// Whether the files are those on the disk.
+    pub(crate) fn are_on_disk(&self) -> bool {
+        matches!(self.kept, Kept::OnDisk)
     }
 
     /// The directory that all paths are relative to.
@@ -90,9 +116,12 @@ impl Files {
         &self.root
     }
 
-    /// The text of a file, if it is there and is text.
+    /// The text of a stream or file, if it is there and is text.
     pub fn text(&self, file: &Utf8Path) -> Option<String> {
-        self.plain_text(file).ok().flatten()
+        match self.streams.iter().find(|stream| *stream.name == *file) {
+            Some(stream) => Some(lossy(stream.content.clone())),
+            None => self.plain_text(file).ok().flatten(),
+        }
     }
 
     /// The text of a file; none when there is no such file.
@@ -254,6 +283,11 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
         Some(rest) => rest.to_owned(),
         None => text,
     })
+}
+
+/// The text of a file. Of what is none, all that is left meets the parser, which says where it fails.
+pub(super) fn lossy(bytes: Vec<u8>) -> String {
+    decode(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A shell of Windows writes what it redirects as UTF-16, with a byte order mark.

@@ -5,6 +5,7 @@
 //! * `scan`: hands each document of some files to its reader, in parallel.
 //! * `split`: cuts a file's text into documents and lists into their items, without parsing.
 //! * `document`: one document, and how it is parsed.
+//! * `kustomize` and `sops`: what those programs make of files; `program` runs them.
 //! * `position`: a route of keys in a document; `texts` makes line and column of it when a message needs them.
 //!
 //! What the documents mean is not known here.
@@ -12,8 +13,11 @@
 pub mod document;
 pub mod files;
 mod git;
+pub(crate) mod kustomize;
 pub mod position;
+mod program;
 pub mod scan;
+pub(crate) mod sops;
 mod split;
 mod submodules;
 pub mod texts;
@@ -21,9 +25,10 @@ mod worktree;
 
 pub use document::{Document, ParseError};
 pub(crate) use files::may_hold_resources;
-pub use files::{Files, Kind, ReadError};
+pub use files::{Files, Kind, ReadError, Stream};
 pub use position::{Origin, Place, Position, Step};
 pub use scan::{FirstLook, mentions};
+pub(crate) use scan::{scan_made, scan_stream};
 pub use texts::Texts;
 
 pub use crate::git::GitError;

@@ -19,7 +19,24 @@ pub struct Origin {
     pub first_line: usize,
     pub(super) range: Range<usize>,
     pub(super) shape: Shape,
+    pub(super) way: Way,
 }
+
+/// How a document has come to us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It stands in a file of the repo.
+    File,
+    /// It stands in a stream that somebody else has rendered. The input of the repo that it was made from, where that
+    /// is known.
+    Stream(Option<Arc<Utf8Path>>),
+    /// A program that we ran has made it of files of the repo, for the source of this index: the text with its lines
+    /// is gone.
+    Made(usize),
+}
+
+/// What the headers of files name that were made from a stream, whatever its name is on this machine.
+const STREAM: &str = "a rendered stream";
 
 /// How a document lies in its range of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +109,56 @@ impl fmt::Display for Position {
 }
 
 impl Origin {
+    /// Where a file of a single document has it.
+    pub(crate) fn of_file(file: Arc<Utf8Path>, length: usize) -> Self {
+        Self { file, first_line: 1, range: 0..length, shape: Shape::Document, way: Way::File }
+    }
+
+    /// Whether the document is what a build has made, so that no build of the repo makes any more of it.
+    pub fn is_rendered(&self) -> bool {
+        self.way != Way::File
+    }
+
+    /// The source that a program has made the document for, if one has.
+    pub(crate) fn made_for(&self) -> Option<usize> {
+        match self.way {
+            Way::Made(source) => Some(source),
+            Way::File | Way::Stream(_) => None,
+        }
+    }
+
+    /// The input that the headers of generated files name.
+    pub fn made_from(&self) -> &Utf8Path {
+        match &self.way {
+            Way::Stream(None) => Utf8Path::new(STREAM),
+            Way::Stream(Some(file)) => file,
+            Way::File | Way::Made(_) => &self.file,
+        }
+    }
+
+    /// Notes the input of the repo that a rendered document was made from.
+    pub(crate) fn note_made_from(&mut self, input: &Arc<Utf8Path>) {
+        if let Way::Stream(made_from) = &mut self.way {
+            *made_from = Some(input.clone());
+        }
+    }
+
+    /// A spot that a parser names in the document.
+    pub fn spot(&self, line: usize, column: Option<usize>) -> Place {
+        match self.way {
+            Way::Made(_) => Place::File(self.file.clone()),
+            Way::File | Way::Stream(_) => Place::Spot(self.file.clone(), line, column),
+        }
+    }
+
+    /// File and line, as far as there are any.
+    pub fn shown(&self) -> String {
+        match self.way {
+            Way::Made(_) => self.file.to_string(),
+            Way::File | Way::Stream(_) => format!("{}:{}", self.file, self.first_line),
+        }
+    }
+
     /// The place of the document's node at a route of keys and indices.
     pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
         Place::Node(self.clone(), route.into_iter().map(Into::into).collect())

@@ -7,7 +7,8 @@ use memchr::memmem;
 use rayon::prelude::*;
 
 use super::document::{self, Document};
-use super::files::{Files, ReadError, decode, in_utf8};
+use super::files::{Files, ReadError, Stream, in_utf8, lossy};
+use super::position::Way;
 
 /// What is made of a file at first sight, by its path and content.
 pub struct FirstLook<T> {
@@ -44,8 +45,7 @@ impl Files {
             if !read {
                 return Ok(says.into_iter().collect());
             }
-            // Not text: what is left of it meets the parser, which says where it fails.
-            let text = decode(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            let text = lossy(bytes);
             let file: Arc<Utf8Path> = Arc::from(file.as_path());
             let documents = document::objects(&file, &text).into_par_iter().filter_map(&interpret);
             Ok(says.into_par_iter().chain(documents).collect())
@@ -53,6 +53,38 @@ impl Files {
         let found = files.par_iter().map(read).collect::<Result<Vec<Vec<T>>, _>>()?;
         Ok(found.into_iter().flatten().collect())
     }
+}
+
+/// Cuts a stream that somebody else has rendered into documents, and hands each to `interpret`. The number is how many
+/// documents there are.
+pub(crate) fn scan_stream<T: Send>(
+    stream: &Stream,
+    interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
+) -> (usize, Vec<T>) {
+    let text = lossy(stream.content.clone());
+    let documents = document::objects(&stream.name, &text);
+    let count = documents.len();
+    let read = |mut document: Document<'_>| {
+        document.origin.way = Way::Stream(None);
+        interpret(document)
+    };
+    (count, documents.into_par_iter().filter_map(read).collect())
+}
+
+/// Cuts what a program has made of a repo's files, for the source of an index, and hands each document to `interpret`.
+/// `file` finds the file that one comes from, by the annotation in which kustomize says so.
+pub(crate) fn scan_made<T: Send>(
+    text: &str,
+    source: usize,
+    file: impl Fn(Option<&str>) -> Arc<Utf8Path> + Sync,
+    interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
+) -> Vec<T> {
+    let read = |mut document: Document<'_>| {
+        document.origin.file = file(document.annotated_origin());
+        document.origin.way = Way::Made(source);
+        interpret(document)
+    };
+    document::objects(&Arc::from(Utf8Path::new("")), text).into_par_iter().filter_map(read).collect()
 }
 
 /// Whether a file's content mentions one of some words, such as kinds.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::files::Files;
-use super::position::{self, Place, Position};
+use super::position::{self, Origin, Place, Position, Way};
 
 /// The texts of files, each read once however many places in it are looked up.
 pub struct Texts<'a> {
@@ -31,6 +31,7 @@ impl<'a> Texts<'a> {
         let (line, column) = match place {
             Place::File(_) => (None, None),
             Place::Spot(_, line, column) => (Some(*line), *column),
+            Place::Node(Origin { way: Way::Made(_), .. }, _) => (None, None),
             Place::Node(origin, route) => {
                 let found = self.get(&origin.file).and_then(|text| {
                     let offset = position::offset(&text.text, origin, route)?;

@@ -215,7 +215,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn file(&mut self, template: &str, file: Utf8PathBuf, context: &Value) {
-        match rendered(self.site, self.templates, template, &file, &self.cluster.origin.file, context.clone()) {
+        match rendered(self.site, self.templates, template, &file, &self.cluster.origin.made_from(), context.clone()) {
             Ok(text) => self.tree.extend(text.map(|text| (file, text))),
             Err(finding) => self.findings.push(*finding),
         }

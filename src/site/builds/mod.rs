@@ -155,6 +155,17 @@ impl Builds {
         self.reached.get(file).map_or(&[], Vec::as_slice)
     }
 
+    /// The ways in which builds reach a document; what is rendered already, no build reaches any more.
+    pub fn reach_of(&self, origin: &Origin) -> &[Reach] {
+        if origin.is_rendered() { &[] } else { self.reach(&origin.file) }
+    }
+
+    /// The outermost kustomizations whose builds have a directory's in them, by index; itself, if it is one.
+    pub fn roots_of(&self, directory: &Utf8Path) -> Vec<usize> {
+        let has = |(_, root): &(usize, &Root)| self.made_of(&root.directory).contains(directory);
+        self.roots.iter().enumerate().filter(has).map(|(index, _)| index).collect()
+    }
+
     /// The root with an index that a [`Reach`] has.
     pub fn root(&self, index: usize) -> &Root {
         &self.roots[index]

@@ -32,7 +32,8 @@ pub struct Component {
 impl Component {
     /// The namespace that a host has where the component finds it; maybe none.
     pub fn namespace_of<'a>(&'a self, host: &'a Host) -> Option<&'a str> {
-        let given = self.namespaces.get(&*host.origin.file).and_then(Option::as_deref);
+        let file = host.file.as_deref();
+        let given = file.and_then(|file| self.namespaces.get(file)).and_then(Option::as_deref);
         given.or(host.own_namespace.as_deref())
     }
 }
@@ -72,7 +73,7 @@ fn of_root(
 ) -> (Component, Vec<Finding>) {
     let is_of_root = |host: &&Host| host.standing == Standing::Declared { root: index };
     let hosts: Vec<&Host> = repo.inventory.hosts.iter().filter(is_of_root).collect();
-    let files: BTreeSet<&Utf8Path> = hosts.iter().map(|host| &*host.origin.file).collect();
+    let files: BTreeSet<&Utf8Path> = hosts.iter().filter_map(|host| host.file.as_deref()).collect();
     let mut findings = misplaced(component, listings);
     let included: Vec<(&Listing<'_>, usize)> = listings
         .iter()
@@ -99,7 +100,8 @@ fn of_root(
     let reached = repo.builds.before_component(&directory, before);
     match included.first() {
         Some((listing, _)) => {
-            let is_missing = |host: &&&Host| !reached.contains_key(&*host.origin.file);
+            // Where one comes from that no file has, only kustomize knows.
+            let is_missing = |host: &&&Host| host.file.as_deref().is_some_and(|file| !reached.contains_key(file));
             let missing: Vec<&Host> = hosts.iter().filter(is_missing).copied().collect();
             findings.extend(out_of_reach(repo, component, listing, &missing, &lowest));
         }

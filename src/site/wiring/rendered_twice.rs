@@ -178,7 +178,7 @@ impl<'a> Reached<'a> {
         let mut of_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
         for host in &repo.inventory.hosts {
             if let Standing::Declared { root } = host.standing
-                && self.built.contains(&*host.origin.file)
+                && host.file.as_deref().is_some_and(|file| self.built.contains(file))
             {
                 of_root.entry(root).or_default().push(host);
             }
@@ -312,7 +312,7 @@ impl<'a> Reached<'a> {
     fn hosts<'b>(&self, repo: &Repo<'b>) -> Vec<&'b Host> {
         let is_reached = |host: &&Host| {
             let by_overlay = matches!(host.standing, Standing::Declared { root } if self.overlays.contains(&root));
-            by_overlay || self.built.contains(&*host.origin.file)
+            by_overlay || host.file.as_deref().is_some_and(|file| self.built.contains(file))
         };
         repo.inventory.hosts.iter().filter(is_reached).collect()
     }

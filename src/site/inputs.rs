@@ -1,0 +1,185 @@
+//! Which documents are inputs: all of a repo's, those of its `sources`, or those of streams that stand in for them.
+//!
+//! Whatever the inputs are, kustomizations and agents' objects are read everywhere in the repo: they decide what may be
+//! done to hosts.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::builds::Builds;
+use super::settings::{self, Settings};
+use super::sources::{Glob, Source, glob};
+use crate::finding::{Code, Finding};
+use crate::source::kustomize::{self, Build, NotBuilt};
+use crate::source::{Document, Files, Origin, scan_made, scan_stream};
+
+/// Which documents are inputs.
+pub(super) struct Inputs<'a> {
+    sources: &'a [Source],
+    which: Which,
+    /// The roots whose builds have what each source builds.
+    roots: Vec<Vec<usize>>,
+}
+
+enum Which {
+    /// All that the repo's files have.
+    All,
+    /// Those of streams.
+    Streams,
+    /// Those of sources: by file, the source that has it. What is built is an input in any case.
+    Listed(HashMap<Utf8PathBuf, usize>),
+}
+
+impl<'a> Inputs<'a> {
+    /// Finds out which of the repo's `files` are inputs, with globs that match nothing as findings.
+    pub(super) fn new(
+        repo: &Files,
+        settings: &'a Settings,
+        files: &[Utf8PathBuf],
+        builds: &Builds,
+    ) -> (Self, Vec<Finding>) {
+        let sources = settings.sources.as_slice();
+        let roots = |source: &Source| source.kustomization.as_ref().map(|directory| builds.roots_of(directory));
+        let roots = sources.iter().map(|source| roots(source).unwrap_or_default()).collect();
+        if !repo.streams().is_empty() {
+            return (Self { sources, which: Which::Streams, roots }, Vec::new());
+        }
+        if sources.is_empty() {
+            return (Self { sources, which: Which::All, roots }, Vec::new());
+        }
+        // What a source builds comes by that build, and not a second time by a glob.
+        let built = sources.iter().filter_map(|source| source.kustomization.as_deref());
+        let built: BTreeSet<Utf8PathBuf> = built.flat_map(|directory| builds.below(directory).into_keys()).collect();
+        let mut listed = HashMap::new();
+        let mut findings = Vec::new();
+        for (index, source) in sources.iter().enumerate() {
+            let Some(paths) = &source.paths else { continue };
+            let globs: Vec<Glob> = paths.iter().filter_map(|path| glob(path)).collect();
+            let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = globs.iter().partition(|glob| glob.excludes);
+            for file in files {
+                let is_in = including.is_empty() || including.iter().any(|glob| glob.matches(file));
+                if is_in && !excluding.iter().any(|glob| glob.matches(file)) && !built.contains(file) {
+                    listed.entry(file.clone()).or_insert(index);
+                }
+            }
+            let idle = globs.iter().enumerate().filter(|(_, glob)| !files.iter().any(|file| glob.matches(file)));
+            findings.extend(idle.map(|(position, _)| {
+                let message = format!("the glob `{}` matches no file that can hold resources", paths[position]);
+                Finding::new(Code::IdleGlob, message)
+                    .at(settings::place(repo, ["sources".into(), index.into(), "paths".into(), position.into()]))
+                    .help(
+                        "correct it, or remove it; such files end with .yaml, .yml or .json, and git does not ignore \
+                         them",
+                    )
+            }));
+        }
+        (Self { sources, which: Which::Listed(listed), roots }, findings)
+    }
+
+    /// Whether a document is an input.
+    pub(super) fn takes(&self, origin: &Origin) -> bool {
+        origin.is_rendered()
+            || match &self.which {
+                Which::All => true,
+                Which::Streams => false,
+                Which::Listed(files) => files.contains_key(&*origin.file),
+            }
+    }
+
+    /// Whether everything that a host is may stand in the repo's files: nothing stands in for them.
+    pub(super) fn are_all(&self) -> bool {
+        matches!(self.which, Which::All)
+    }
+
+    /// The namespace that the settings give to a document that has none.
+    pub(super) fn namespace(&self, origin: &Origin) -> Option<&'a str> {
+        let of_file = || match &self.which {
+            Which::Listed(files) if !origin.is_rendered() => files.get(&*origin.file).copied(),
+            _ => None,
+        };
+        let source = origin.made_for().or_else(of_file)?;
+        self.sources.get(source)?.namespace.as_ref().map(|namespace| namespace.as_str())
+    }
+
+    /// The roots whose builds render what came by a build of ours; or else the only one of all that the settings name,
+    /// which somebody else's stream is made of.
+    pub(super) fn roots(&self, origin: &Origin) -> Vec<usize> {
+        if let Some(source) = origin.made_for() {
+            return self.roots.get(source).cloned().unwrap_or_default();
+        }
+        let all: BTreeSet<usize> = self.roots.iter().flatten().copied().collect();
+        if all.len() == 1 { all.into_iter().collect() } else { Vec::new() }
+    }
+}
+
+/// Reads what does not stand in the repo's files: the streams, or else what sources build.
+pub(super) fn rendered<T: Send>(
+    repo: &Files,
+    settings: &Settings,
+    interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
+) -> (Vec<T>, Vec<Finding>) {
+    let (mut read, mut findings) = (Vec::new(), Vec::new());
+    if !repo.streams().is_empty() {
+        let mut documents = 0;
+        for stream in repo.streams() {
+            let (count, found) = scan_stream(stream, &interpret);
+            documents += count;
+            read.extend(found);
+        }
+        if documents == 0 {
+            findings.push(empty(repo));
+        }
+        return (read, findings);
+    }
+    for (index, source) in settings.sources.iter().enumerate() {
+        let Some(directory) = &source.kustomization else { continue };
+        let build = Build { directory, helm: source.helm, longest: Duration::from_secs(source.timeout_seconds) };
+        match kustomize::build(repo, &build) {
+            Ok(built) => {
+                let own: Arc<Utf8Path> = Arc::from(kustomization_of(repo, directory).as_path());
+                let file = |annotated: Option<&str>| {
+                    let file = annotated.and_then(|annotated| built.file(annotated));
+                    file.map_or_else(|| own.clone(), |file| Arc::from(file.as_path()))
+                };
+                read.extend(scan_made(&built.text, index, file, &interpret));
+            }
+            Err(why) => findings.push(not_built(repo, index, directory, &why)),
+        }
+    }
+    (read, findings)
+}
+
+/// The file of a directory's kustomization.
+fn kustomization_of(repo: &Files, directory: &Utf8Path) -> Utf8PathBuf {
+    let files = crate::api::kustomization::FILE_NAMES.map(|name| directory.join(name));
+    let found = files.iter().find(|file| repo.kind(file).is_some());
+    found.unwrap_or(&files[0]).clone()
+}
+
+/// What was rendered is nothing at all, as when the program before the pipe has failed.
+fn empty(repo: &Files) -> Finding {
+    let names: Vec<&str> = repo.streams().iter().map(|stream| stream.name.as_str()).collect();
+    Finding::new(Code::EmptyInput, format!("there is not one object in {}", names.join(" and ")))
+        .help("see why the program before the pipe has printed nothing: in a shell, `set -o pipefail` tells of it")
+}
+
+fn not_built(repo: &Files, index: usize, directory: &Utf8Path, why: &NotBuilt) -> Finding {
+    let help = match why {
+        NotBuilt::NoKustomization => "name a directory that has one, or read its files by `paths`",
+        NotBuilt::Elsewhere { .. } => {
+            "a build takes nothing from the network: keep a copy in the repo, or have your pipeline build it: \
+             `kustomize build … | sipgen generate --input -`"
+        }
+        NotBuilt::NoProgram => "install kustomize, or name it by the environment variable SIPGEN_KUSTOMIZE",
+        NotBuilt::Failed(_) => "correct it, so that `kustomize build` of the directory succeeds",
+        NotBuilt::TimedOut(_) => "split it, allow more time by `timeoutSeconds`, or read its files by `paths`",
+        NotBuilt::Io(_) => "see that the repo and the directory for temporary files can be used",
+    };
+    let shown = if directory.as_str().is_empty() { "the repo's root" } else { directory.as_str() };
+    Finding::new(Code::NotBuilt, format!("the source {shown} {why}"))
+        .at(settings::place(repo, ["sources".into(), index.into(), "kustomization".into()]))
+        .help(help)
+}

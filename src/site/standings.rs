@@ -1,0 +1,95 @@
+//! Hosts that are read by another way than their manifests in the repo.
+//!
+//! A stream, a build of ours or `paths` may leave a host's manifest out, and the host is declared all the same: an agent
+//! applies the manifest, and an object with labels alone beside it would erase its spec (see `render::hosts`). So every
+//! manifest of the repo is looked at, input or not. A rendered host whose manifest is there, under the name and namespace
+//! that its build gives it, is declared by it. One without is observed only if it is a live object.
+
+use std::collections::{HashMap, HashSet};
+
+use super::host::{HostDocument, live_field};
+use super::inputs::Inputs;
+use super::settings::{Mode, Settings};
+use crate::api::names::HostKey;
+use crate::finding::{Code, Finding, counted};
+use crate::source::Place;
+
+/// Completes the hosts that are inputs by what the repo's `other` documents say of who renders them.
+pub(super) fn complete(
+    documents: Vec<HostDocument>,
+    others: Vec<HostDocument>,
+    inputs: &Inputs<'_>,
+    settings: &Settings,
+) -> (Vec<HostDocument>, Vec<Finding>) {
+    if inputs.are_all() {
+        return (documents, Vec::new());
+    }
+    let mut manifests: HashMap<HostKey, Vec<HostDocument>> = HashMap::new();
+    for document in others.into_iter().filter(|document| !document.roots.is_empty()) {
+        manifests.entry(document.key.clone()).or_default().push(document);
+    }
+    let mut complete: Vec<HostDocument> = Vec::new();
+    let mut is_described: HashSet<HostKey> = HashSet::new();
+    let mut unknown: Vec<(HostKey, Place)> = Vec::new();
+    for mut document in documents {
+        let manifest = manifests.get(&document.key).and_then(|manifests| manifests.first());
+        match manifest {
+            Some(manifest) if document.origin.is_rendered() && !is_snapshot(&document, Some(manifest)) => {
+                document.roots.clone_from(&manifest.roots);
+                document.file.clone_from(&manifest.file);
+                document.own_namespace.clone_from(&manifest.own_namespace);
+                document.namespace_by_settings = manifest.namespace_by_settings;
+            }
+            None if document.origin.is_rendered() => {
+                if document.origin.made_for().is_some() || !is_snapshot(&document, None) {
+                    document.roots = inputs.roots(&document.origin);
+                    if document.roots.is_empty() && settings.inventory.mode != Mode::Observed {
+                        unknown.push((document.key.clone(), document.origin.start()));
+                    }
+                }
+            }
+            _ => {}
+        }
+        if !document.roots.is_empty() {
+            is_described.insert(document.key.clone());
+        }
+        complete.push(document);
+    }
+    // What is left of the inputs are snapshots: of hosts that are declared, the manifests belong to them.
+    let seen: HashSet<HostKey> = complete.iter().map(|document| document.key.clone()).collect();
+    let mut left: Vec<(HostKey, Vec<HostDocument>)> = manifests.into_iter().collect();
+    left.retain(|(key, _)| seen.contains(key) && !is_described.contains(key));
+    left.sort_by(|(a, _), (b, _)| a.cmp(b));
+    complete.extend(left.into_iter().flat_map(|(_, manifests)| manifests));
+    unknown.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let finding = (!unknown.is_empty()).then(|| nobody_known(unknown));
+    (complete, finding.into_iter().collect())
+}
+
+/// Whether a document shows a live object. A manifest in git may have a status, too; then what it renders to has it.
+fn is_snapshot(document: &HostDocument, manifest: Option<&HostDocument>) -> bool {
+    let has_status = document.host.status.is_some();
+    live_field(&document.host.metadata).is_some()
+        || has_status && manifest.is_none_or(|manifest| manifest.host.status.is_none())
+}
+
+/// Hosts of a stream that no manifest of the repo renders, and that are no live objects.
+fn nobody_known(hosts: Vec<(HostKey, Place)>) -> Finding {
+    let names = match hosts.as_slice() {
+        [(only, _)] => format!("host {only} is"),
+        [(first, _), ..] => format!("{}, {first} among them, are", counted(hosts.len(), "host")),
+        [] => String::new(),
+    };
+    let finding = Finding::new(
+        Code::UnknownStanding,
+        format!(
+            "{names} in the input, but no kustomization of the repo renders such a manifest, and it is no live object: it \
+             is not known whether an agent applies it in full, and then an object with labels alone would erase its spec"
+        ),
+    );
+    let finding = finding.help(
+        "if a build of this repo renders it, by Helm for instance, say which: `sources: [{kustomization: DIRECTORY}]` in \
+         sipgen.yaml; if others make it, hand over the live object, with its status, or set `inventory: {mode: observed}`",
+    );
+    hosts.into_iter().fold(finding, |finding, (_, place)| finding.at(place))
+}

@@ -1,0 +1,253 @@
+//! Builds of the repo by the real kustomize, for sources that need it.
+//!
+//! A build takes nothing from anywhere but the repo: what is not in it is refused before kustomize is asked, which runs
+//! no plugins, and no Helm unless that is allowed.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use tempfile::TempDir;
+use yaml_serde::Value;
+
+use super::files::{Files, Kind};
+use super::program::{self, NotRun};
+use crate::api::kustomization::{FILE_NAMES, listed};
+
+/// What is to be built.
+pub(crate) struct Build<'a> {
+    /// The directory of the kustomization, relative to the repo's root.
+    pub(crate) directory: &'a Utf8Path,
+    /// Whether Helm charts are inflated.
+    pub(crate) helm: bool,
+    /// How long it may take.
+    pub(crate) longest: Duration,
+}
+
+/// What a build came to.
+pub(crate) struct Built {
+    /// The objects.
+    pub(crate) text: String,
+    /// The repo's root as kustomize sees it, and the directory in which it was asked.
+    root: Utf8PathBuf,
+    asked_in: Utf8PathBuf,
+}
+
+/// Why there is no build. The display is one clause about the kustomization.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotBuilt {
+    /// There is no kustomization.
+    #[error("has no kustomization.yaml")]
+    NoKustomization,
+    /// It needs what is not in the repo.
+    #[error("needs `{entry}`, which is not in the repo ({file} names it)")]
+    Elsewhere {
+        /// The kustomization that names it.
+        file: Utf8PathBuf,
+        /// What it names.
+        entry: String,
+    },
+    /// There is no program.
+    #[error("cannot be built: there is neither `kustomize` nor `kubectl` on this machine")]
+    NoProgram,
+    /// kustomize refuses it.
+    #[error("cannot be built; kustomize says: {0}")]
+    Failed(String),
+    /// kustomize took too long.
+    #[error("is not built after {} seconds, and kustomize was ended", .0.as_secs())]
+    TimedOut(Duration),
+    /// A file cannot be read or written.
+    #[error("cannot be built: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Names the program that builds. It is no setting: those come with a repo, and whoever proposes a change of one would
+/// choose what the machines run that look at it.
+const PROGRAM: &str = "SIPGEN_KUSTOMIZE";
+
+/// Lets no program of a build reach the network: a proxy that is not there, and a git without protocols.
+const NO_NETWORK: [(&str, &str); 8] = [
+    ("HTTP_PROXY", "http://127.0.0.1:9"),
+    ("HTTPS_PROXY", "http://127.0.0.1:9"),
+    ("http_proxy", "http://127.0.0.1:9"),
+    ("https_proxy", "http://127.0.0.1:9"),
+    ("NO_PROXY", ""),
+    ("no_proxy", ""),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
+
+impl Built {
+    /// The file of the repo that an annotation of kustomize names.
+    pub(crate) fn file(&self, annotated: &str) -> Option<Utf8PathBuf> {
+        let path = plain(&self.asked_in.join(annotated))?;
+        path.strip_prefix(&self.root).ok().map(Utf8Path::to_owned)
+    }
+}
+
+/// Builds a kustomization of the repo.
+pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> {
+    let needed = needed(repo, build.directory)?;
+    let (program, first) = program().ok_or(NotBuilt::NoProgram)?;
+    let temporary = TempDir::new()?;
+    let place = utf8(temporary.path().canonicalize()?)?;
+    // Of what lies on the disk a build makes nothing but text; Helm would put charts there.
+    let root = if repo.are_on_disk() && !build.helm {
+        utf8(repo.root().canonicalize()?)?
+    } else {
+        let copy = place.join("repo");
+        export(repo, &needed, &copy)?;
+        copy
+    };
+    // From a kustomization of our own around it kustomize learns to say which file each object comes from.
+    let asked_in = place.join("build");
+    fs::create_dir(&asked_in)?;
+    let way = relative(&asked_in, &root.join(build.directory));
+    let around = format!("resources:\n- {}\nbuildMetadata: [originAnnotations]\n", listed(way.as_str()));
+    fs::write(asked_in.join("kustomization.yaml"), around)?;
+
+    let mut command = Command::new(program);
+    command.args(first).arg(&asked_in).args(["--load-restrictor", "LoadRestrictionsRootOnly"]);
+    if build.helm {
+        command.arg("--enable-helm");
+    } else {
+        command.envs(NO_NETWORK);
+    }
+    let ended = program::run(&mut command, Vec::new(), build.longest).map_err(|error| match error {
+        NotRun::Io(error) => NotBuilt::Io(error),
+        NotRun::TimedOut => NotBuilt::TimedOut(build.longest),
+    })?;
+    if !ended.status.success() {
+        // Without the paths of this run, which are others in the next one.
+        let said = ended.stderr.replace(&format!("{root}/"), "").replace(root.as_str(), ".");
+        let said = said.replace(asked_in.as_str(), build.directory.as_str());
+        return Err(NotBuilt::Failed(program::first_lines(&said)));
+    }
+    let text = String::from_utf8(ended.stdout).map_err(|_| io::Error::other("what kustomize prints is no text"))?;
+    Ok(Built { text, root, asked_in })
+}
+
+/// The program, with its first argument.
+fn program() -> Option<(PathBuf, [&'static str; 1])> {
+    if let Some(named) = env::var_os(PROGRAM).filter(|named| !named.is_empty()) {
+        let named = PathBuf::from(named);
+        let of_kubectl = named.file_stem().is_some_and(|name| name == "kubectl");
+        return Some((named, [if of_kubectl { "kustomize" } else { "build" }]));
+    }
+    let kubectl = || program::find("kubectl").map(|found| (found, ["kustomize"]));
+    program::find("kustomize").map(|found| (found, ["build"])).or_else(kubectl)
+}
+
+/// The lists of a kustomization whose entries are files or directories, or else texts of their own.
+const LISTS: [&str; 9] = [
+    "resources",
+    "bases",
+    "components",
+    "generators",
+    "transformers",
+    "validators",
+    "crds",
+    "configurations",
+    "patchesStrategicMerge",
+];
+/// The lists whose entries may name a file.
+const WITH_PATHS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
+
+/// All files and directories that a build reads, relative to the repo's root.
+fn needed(repo: &Files, directory: &Utf8Path) -> Result<BTreeSet<Utf8PathBuf>, NotBuilt> {
+    let mut needed = BTreeSet::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(directory) = pending.pop() {
+        if !needed.insert(directory.clone()) {
+            continue;
+        }
+        let own = FILE_NAMES.map(|name| directory.join(name));
+        let own = own.into_iter().find_map(|file| Some((repo.plain_text(&file).ok()??, file)));
+        let Some((text, file)) = own else {
+            // A directory of a chart or the like; the first one is to be a kustomization.
+            if needed.len() == 1 {
+                return Err(NotBuilt::NoKustomization);
+            }
+            continue;
+        };
+        // What cannot be read, kustomize refuses.
+        let Ok(kustomization) = yaml_serde::from_str::<Value>(&text) else { continue };
+        for entry in entries(&kustomization) {
+            let path = plain(&directory.join(entry)).filter(|_| !entry.contains("://") && !entry.starts_with('/'));
+            match path.as_ref().and_then(|path| Some((path, kind(repo, path)?))) {
+                Some((path, Kind::Directory)) => pending.push(path.clone()),
+                Some((path, Kind::File)) => {
+                    needed.insert(path.clone());
+                }
+                _ => return Err(NotBuilt::Elsewhere { file, entry: entry.to_owned() }),
+            }
+        }
+    }
+    Ok(needed)
+}
+
+fn kind(repo: &Files, path: &Utf8Path) -> Option<Kind> {
+    if path.as_str().is_empty() { Some(Kind::Directory) } else { repo.kind(path) }
+}
+
+/// All that a kustomization names by path.
+fn entries(kustomization: &Value) -> Vec<&str> {
+    let list = |name: &str| kustomization.get(name).and_then(Value::as_sequence).into_iter().flatten();
+    let mut entries: Vec<&str> = LISTS.into_iter().flat_map(list).filter_map(Value::as_str).collect();
+    entries.extend(WITH_PATHS.into_iter().flat_map(list).filter_map(|entry| entry.get("path")?.as_str()));
+    entries.extend(kustomization.get("openapi").and_then(|openapi| openapi.get("path")?.as_str()));
+    for generator in ["configMapGenerator", "secretGenerator"].into_iter().flat_map(list) {
+        let names = |field: &str| generator.get(field).and_then(Value::as_sequence).into_iter().flatten();
+        let files = names("files").filter_map(Value::as_str);
+        entries.extend(files.map(|file| file.split_once('=').map_or(file, |(_, path)| path)));
+        entries.extend(names("envs").chain(generator.get("env")).filter_map(Value::as_str));
+    }
+    let is_inline = |entry: &&str| entry.contains('\n') || entry.trim_start().starts_with('{');
+    entries.retain(|entry| !is_inline(entry));
+    entries
+}
+
+/// Writes what a build reads to another directory: of a directory all that is below it.
+fn export(repo: &Files, needed: &BTreeSet<Utf8PathBuf>, to: &Utf8Path) -> io::Result<()> {
+    let mut written = BTreeSet::new();
+    for path in needed {
+        let below = repo.files_below(path).map_err(io::Error::other)?;
+        let own = (kind(repo, path) == Some(Kind::File)).then(|| path.clone());
+        for file in below.into_iter().chain(own).filter(|file| !file.starts_with(".git")) {
+            if written.insert(file.clone()) {
+                let target = to.join(&file);
+                target.parent().map(fs::create_dir_all).transpose()?;
+                fs::write(target, repo.read(&file).map_err(io::Error::other)?)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A path without `.` and `..`; none when it leads out of where it begins.
+fn plain(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    let mut plain = Utf8PathBuf::new();
+    for component in path.components() {
+        match component {
+            Utf8Component::CurDir => {}
+            Utf8Component::ParentDir => plain.pop().then_some(())?,
+            component => plain.push(component),
+        }
+    }
+    Some(plain)
+}
+
+/// The way from one directory to another, both of which are absolute.
+fn relative(from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
+    let shared = from.iter().zip(to.iter()).take_while(|(a, b)| a == b).count();
+    from.iter().skip(shared).map(|_| "..").chain(to.iter().skip(shared)).collect()
+}
+
+fn utf8(path: PathBuf) -> io::Result<Utf8PathBuf> {
+    Utf8PathBuf::from_path_buf(path).map_err(|path| io::Error::other(format!("{} is not UTF-8", path.display())))
+}

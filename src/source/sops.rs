@@ -1,0 +1,132 @@
+//! Texts that are encrypted with SOPS, and how the real sops decrypts them.
+//!
+//! A decrypted text is never written anywhere: sops gets the file on its stdin and prints the text into a pipe.
+
+use std::env;
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use super::program::{self, NotRun};
+
+/// How an encrypted value begins.
+const VALUE: &str = "ENC[";
+
+/// How a file is written that sops has encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// YAML of which the values are encrypted.
+    Yaml,
+    /// JSON of which the values are encrypted.
+    Json,
+    /// Lines with variables.
+    Dotenv,
+    /// A file of any kind, encrypted as a whole.
+    Binary,
+}
+
+/// Why sops does not decrypt. The display is one clause about sops, without any value.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// There is no sops.
+    #[error("there is no `sops` on this machine")]
+    NoProgram,
+    /// sops says why.
+    #[error("sops says: {0}")]
+    Failed(String),
+    /// sops took too long, maybe for want of a passphrase.
+    #[error("sops was ended after {} seconds", LONGEST.as_secs())]
+    TimedOut,
+    /// sops cannot be run.
+    #[error("sops cannot be run: {0}")]
+    Io(String),
+}
+
+/// Names the program that decrypts. It is no setting: those come with a repo.
+const PROGRAM: &str = "SIPGEN_SOPS";
+/// How long sops may take: it may ask a service elsewhere.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Whether a value is encrypted.
+pub(crate) fn is_encrypted(value: &str) -> bool {
+    value.trim_start().starts_with(VALUE)
+}
+
+/// How a text of a file is encrypted, if it is.
+pub(crate) fn form(text: &str) -> Option<Form> {
+    let mentions = |words: &str| memchr::memmem::find(text.as_bytes(), words.as_bytes()).is_some();
+    if !mentions("sops") || !mentions(VALUE) {
+        return None;
+    }
+    if text.lines().any(|line| line.starts_with("sops_mac=")) {
+        return Some(Form::Dotenv);
+    }
+    let is_json = text.trim_start().starts_with('{');
+    if is_json {
+        let file: serde_json::Value = serde_json::from_str(text).ok()?;
+        let own = file.get("sops")?.as_object()?;
+        let is_whole = file.as_object().is_some_and(|file| file.len() == 2 && file.contains_key("data"));
+        return own.contains_key("mac").then_some(if is_whole { Form::Binary } else { Form::Json });
+    }
+    text.lines().any(|line| line.starts_with("sops:")).then_some(Form::Yaml)
+}
+
+/// Has sops decrypt a text.
+pub(crate) fn decrypt(text: &str, form: Form) -> Result<String, Refusal> {
+    let kind = match form {
+        Form::Yaml => "yaml",
+        Form::Json => "json",
+        Form::Dotenv => "dotenv",
+        Form::Binary => "binary",
+    };
+    let named = env::var_os(PROGRAM).filter(|named| !named.is_empty()).map(PathBuf::from);
+    let program = named.or_else(|| program::find("sops")).ok_or(Refusal::NoProgram)?;
+    let mut command = Command::new(program);
+    command.args(["--decrypt", "--input-type", kind, "--output-type", kind, "/dev/stdin"]);
+    let ended = program::run(&mut command, text.as_bytes().to_vec(), LONGEST).map_err(|error| match error {
+        NotRun::Io(error) => Refusal::Io(error.to_string()),
+        NotRun::TimedOut => Refusal::TimedOut,
+    })?;
+    if !ended.status.success() {
+        return Err(Refusal::Failed(program::first_lines(&without_values(&ended.stderr))));
+    }
+    String::from_utf8(ended.stdout).map_err(|_| Refusal::Io(io::Error::other("what it prints is no text").to_string()))
+}
+
+/// What sops says, without encrypted values: of some, the length tells much.
+fn without_values(said: &str) -> String {
+    let mut words = String::with_capacity(said.len());
+    let mut rest = said;
+    while let Some((before, behind)) = rest.split_once(VALUE) {
+        words.push_str(before);
+        words.push_str("ENC[…]");
+        rest = behind.split_once(']').map_or("", |(_, rest)| rest);
+    }
+    words + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encrypted_file_is_told_by_what_sops_adds() {
+        for (text, expected) in [
+            ("a: ENC[x]\nsops:\n    mac: ENC[y]\n", Some(Form::Yaml)),
+            (r#"{"data": "ENC[x]", "sops": {"mac": "ENC[y]"}}"#, Some(Form::Binary)),
+            (r#"{"networks": ["ENC[x]"], "sops": {"mac": "ENC[y]"}}"#, Some(Form::Json)),
+            ("networkData=ENC[x]\nsops_mac=ENC[y]\n", Some(Form::Dotenv)),
+            ("a: b # sops: ENC[x]\n", None),
+            (r#"{"networks": []}"#, None),
+        ] {
+            assert_eq!(form(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_of_sops_are_shown_without_values() {
+        assert_eq!(without_values("cannot read ENC[AES256_GCM,data:abc] here"), "cannot read ENC[…] here");
+        assert_eq!(without_values("cannot read ENC[AES256_GCM,data:abc"), "cannot read ENC[…]");
+    }
+}
