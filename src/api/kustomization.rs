@@ -1,5 +1,6 @@
 //! `kustomization.yaml`: the fields that decide which file a build reaches, and under which namespace.
 
+use camino::Utf8Path;
 use serde::Deserialize;
 
 /// The file names under which kustomize finds a kustomization.
@@ -42,6 +43,71 @@ pub struct Kustomization {
     /// The old form of merge patches: paths or inline text.
     #[serde(default)]
     pub patches_strategic_merge: Option<Vec<String>>,
+    /// What makes Secrets.
+    #[serde(default)]
+    pub secret_generator: Option<Vec<Generator>>,
+    /// What makes ConfigMaps.
+    #[serde(default)]
+    pub config_map_generator: Option<Vec<Generator>>,
+}
+
+/// What makes a Secret or ConfigMap of files and texts. Variables (`envs`) are one line each, so they hold no network
+/// data that anybody would write.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Generator {
+    /// The object's name, without the hash that kustomize puts behind it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Its namespace, where no kustomization gives another one.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// `create`, `merge` or `replace`.
+    #[serde(default)]
+    pub behavior: Option<String>,
+    /// Files, as `key=path`, or paths whose last part is the key.
+    #[serde(default)]
+    pub files: Option<Vec<String>>,
+    /// Texts, as `key=text`.
+    #[serde(default)]
+    pub literals: Option<Vec<String>>,
+}
+
+/// Where a generator has a value from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GeneratorValue<'a> {
+    /// A file, relative to the kustomization.
+    File(&'a str),
+    /// The text itself.
+    Literal(&'a str),
+}
+
+impl Generator {
+    /// Whether it changes an object that is there already.
+    pub fn overrides(&self) -> bool {
+        matches!(self.behavior.as_deref(), Some("merge" | "replace"))
+    }
+
+    /// The value of the first of some keys that it has, with the list that it stands in and its index there.
+    pub fn value(&self, keys: &[&str]) -> Option<(&'static str, usize, GeneratorValue<'_>)> {
+        let files = self.files.iter().flatten().enumerate().filter_map(|(index, file)| {
+            let (key, path) =
+                file.split_once('=').or_else(|| Some((Utf8Path::new(file).file_name()?, file.as_str())))?;
+            Some((key, ("files", index, GeneratorValue::File(path))))
+        });
+        let literals = self.literals.iter().flatten().enumerate().filter_map(|(index, literal)| {
+            let (key, text) = literal.split_once('=')?;
+            Some((key, ("literals", index, GeneratorValue::Literal(unquoted(text)))))
+        });
+        let all: Vec<_> = files.chain(literals).collect();
+        keys.iter().find_map(|key| all.iter().find(|(name, _)| name == key)).map(|(_, value)| *value)
+    }
+}
+
+/// kustomize takes a pair of quotes off a literal.
+fn unquoted(text: &str) -> &str {
+    let without = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    without('"').or_else(|| without('\'')).unwrap_or(text)
 }
 
 /// An entry of `patches:`.

@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// The keys of a Secret that may hold network data, the first one there wins.
 pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
 
-/// The part of a Secret that can hold network data. No other value of a Secret is ever read.
+/// The part of a Secret or ConfigMap that can hold network data. No other value of one is ever read.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkDataSecret {
@@ -17,12 +18,15 @@ pub struct NetworkDataSecret {
     /// Name and namespace.
     #[serde(default)]
     pub metadata: super::host::Metadata,
-    /// Base64 values.
+    /// Values: of a Secret in base64.
     #[serde(default)]
     pub data: Option<Values>,
     /// Plain values.
     #[serde(default)]
     pub string_data: Option<Values>,
+    /// Base64 values of a ConfigMap, whose `data` is plain.
+    #[serde(default)]
+    pub binary_data: Option<Values>,
 }
 
 /// The values of a Secret that may hold network data.
@@ -89,7 +93,32 @@ struct RawNetwork {
     ip_address: Option<String>,
 }
 
+/// What tells network data by itself from a manifest.
+#[derive(Deserialize)]
+struct Look {
+    #[serde(default)]
+    kind: Option<IgnoredAny>,
+    #[serde(default)]
+    networks: Option<Vec<IgnoredAny>>,
+}
+
+impl Look {
+    fn at(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok().or_else(|| yaml_serde::from_str(text).ok())
+    }
+}
+
 impl NetworkData {
+    /// Whether a file's text is network data by itself.
+    pub fn is_plain(text: &str) -> bool {
+        Look::at(text).is_some_and(|look| look.kind.is_none() && look.networks.is_some())
+    }
+
+    /// Whether a file's text is a manifest, or several documents.
+    pub fn is_manifest(text: &str) -> bool {
+        Look::at(text).is_none_or(|look| look.kind.is_some())
+    }
+
     /// Reads network data from JSON or YAML.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
         // JSON is tried first because it is an order of magnitude faster, and is what real Secrets hold.

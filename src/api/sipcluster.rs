@@ -113,6 +113,13 @@ pub struct Services {
     pub auth: Option<Vec<Auth>>,
 }
 
+impl Services {
+    /// Whether there is one that needs addresses of hosts.
+    pub fn reach_hosts(&self) -> bool {
+        self.load_balancer_control_plane.is_some() || self.load_balancer_worker.is_some() || self.jump_host.is_some()
+    }
+}
+
 /// What every service has.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

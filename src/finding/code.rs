@@ -130,6 +130,9 @@ codes! {
     "0315" CredentialsElsewhere Error "a BMC's credentials are in another namespace than the jump host"
     "0316" AmbiguousHostName Error "two hosts would have one name on a jump host"
     "0330" UnknownStanding Error "it is not known who makes a rendered host"
+    "0331" NetworkDataDiffers Error "a host has network data in two places, and the two differ"
+    "0332" EncryptedNetworkData Warning "network data that clusters need is encrypted"
+    "0333" NotDecrypted Error "network data that hosts need cannot be decrypted"
 
     "0401" NodePortTaken Error "two services ask for one NodePort"
     "0402" NodePortMoves Warning "a NodePort would go from one service to another"

@@ -3,6 +3,7 @@
 //! * `holdings`: who has which host before anything is chosen, by the tree and by labels.
 //! * `standing`: hosts that one object must not be made of after another one, or an agent erases their spec.
 //! * `eligibility`: one rule after the other, why a host may not be taken.
+//! * `encrypted`: hosts whose network data would have to be decrypted.
 //! * `demand`: what a node set still wants after the hosts that it keeps.
 //! * `choose`: chooses hosts for all demands at once, so that a placement is found whenever there is one.
 //!   `kinds` and `classes` make its problem small, `matching` solves it, and `crossing` where hosts are to be apart
@@ -19,6 +20,7 @@ mod classes;
 mod crossing;
 mod demand;
 mod eligibility;
+mod encrypted;
 pub mod explain;
 mod giving_back;
 mod holdings;
@@ -96,6 +98,7 @@ pub enum How {
 pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Plan, Vec<Finding>) {
     let clusters = in_order(site, frozen);
     let (mut holdings, mut findings) = holdings::read(site, frozen);
+    findings.extend(encrypted::needed(site, &clusters));
     let mut placements: BTreeMap<ClusterKey, Placement> = BTreeMap::new();
     for cluster in &clusters {
         let (placement, found) = holdings.keep(cluster, site);

@@ -8,7 +8,7 @@ use camino::Utf8Path;
 
 use super::appliers;
 use super::builds::Builds;
-use super::networks::{Network, Networks, Unaddressed};
+use super::networks::{Network, Networks, Referring, Unaddressed};
 use super::settings::{self, Mode, Settings};
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
@@ -74,6 +74,13 @@ pub enum Standing {
     Observed,
 }
 
+impl HostDocument {
+    /// The document, as far as its network data concerns it.
+    pub(super) fn referring(&self) -> Referring<'_> {
+        Referring { key: &self.key, spec: self.host.spec.as_ref(), file: self.file.as_deref() }
+    }
+}
+
 impl Host {
     /// Whether it is known who uses the host: a snapshot says it, a manifest that nobody completes does not.
     pub fn is_use_known(&self) -> bool {
@@ -89,7 +96,10 @@ impl Host {
             }),
             Network::Absent => Err(Unaddressed::NoNetworkData),
             Network::Missing(secret) => Err(Unaddressed::NoSecret(secret.clone())),
-            Network::Unreadable(secret, reason) => Err(Unaddressed::Unreadable(secret.clone(), reason.clone())),
+            Network::Unreadable(holder, reason) => Err(Unaddressed::Unreadable(holder.clone(), reason.clone())),
+            Network::Encrypted(holder, _) => {
+                Err(Unaddressed::Unreadable(holder.clone(), "is encrypted with SOPS".to_owned()))
+            }
         }
     }
 }
@@ -260,8 +270,11 @@ impl Descriptions {
         let consumer = [&live, &manifest].into_iter().flatten().find_map(consumer);
         let primary = manifest.as_ref().or(live.as_ref())?;
         let spec = primary.host.spec.as_ref();
+        let referring = Referring { key: &key, spec, file: primary.file.as_deref() };
+        let (network, found) = networks.of(&referring);
+        findings.extend(found);
         Some(Host {
-            network: networks.of(&key, spec),
+            network,
             key,
             own_namespace: primary.own_namespace.clone(),
             namespace_by_settings: primary.namespace_by_settings,

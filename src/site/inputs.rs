@@ -174,7 +174,7 @@ fn not_built(repo: &Files, index: usize, directory: &Utf8Path, why: &NotBuilt) -
              `kustomize build … | sipgen generate --input -`"
         }
         NotBuilt::NoProgram => "install kustomize, or name it by the environment variable SIPGEN_KUSTOMIZE",
-        NotBuilt::Failed(_) => "correct it, so that `kustomize build` of the directory succeeds",
+        NotBuilt::Failed(said) => &format!("correct it; kustomize says:\n{said}"),
         NotBuilt::TimedOut(_) => "split it, allow more time by `timeoutSeconds`, or read its files by `paths`",
         NotBuilt::Io(_) => "see that the repo and the directory for temporary files can be used",
     };

@@ -8,7 +8,7 @@ use camino::Utf8Path;
 use super::builds::{Builds, Root};
 use super::gitops::Form;
 use super::host::{Descriptions, Host, HostDocument, Standing};
-use super::networks::{NetworkSecret, Networks};
+use super::networks::Networks;
 use super::settings::{self, Settings};
 use crate::api::host;
 use crate::api::names::HostKey;
@@ -40,30 +40,24 @@ impl Inventory {
 /// Joins what manifests and snapshots say of each host.
 pub(super) fn assemble(
     documents: Vec<HostDocument>,
-    secrets: Vec<NetworkSecret>,
+    networks: &Networks,
     builds: &Builds,
     settings: &Settings,
 ) -> (Inventory, Vec<Finding>) {
     let (mode, output) = (settings.inventory.mode, &settings.output);
     let mut findings = Vec::new();
-    let networks = Networks::new(secrets, builds, &mut findings);
     let mut by_key: BTreeMap<HostKey, Descriptions> = BTreeMap::new();
     for document in documents {
         by_key.entry(document.key.clone()).or_default().add(document, builds, mode, &mut findings);
     }
     let mut inventory = Inventory::default();
-    let mut malformed = Vec::new();
     for (key, descriptions) in by_key {
-        let Some(host) = descriptions.join(key, settings, &networks, &mut findings) else { continue };
+        let Some(host) = descriptions.join(key, settings, networks, &mut findings) else { continue };
         if let Standing::Declared { root } = host.standing {
             inventory.roots.entry(root).or_insert_with(|| builds.root(root).clone());
         }
-        if let Some(finding) = networks.malformed(&host.key, &host.network) {
-            malformed.push(finding);
-        }
         inventory.hosts.push(host);
     }
-    findings.extend(malformed);
     for root in inventory.roots.values() {
         // A component is patches alone: it has no base to be a cycle with.
         if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {

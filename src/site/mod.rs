@@ -6,7 +6,8 @@
 //! * `builds`: which kustomization reaches which file, and with which namespace.
 //! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
 //! * `auth`: what of that concerns Dex.
-//! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses.
+//! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses, `decryption` opens those that
+//!   are encrypted.
 //! * `appliers`: which agent applies a host in full, as its snapshot says.
 //! * `inventory`: every host once.
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
@@ -23,6 +24,7 @@ pub mod auth;
 pub mod builds;
 mod clashes;
 pub mod cluster;
+mod decryption;
 mod fields;
 pub(crate) mod generated_host;
 pub mod gitops;
@@ -86,7 +88,7 @@ impl Site {
     /// When a file or directory cannot be read.
     pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
         let (objects, mut findings) = objects::read(repo, &settings)?;
-        let (inventory, found) = inventory::assemble(objects.hosts, objects.secrets, &objects.builds, &settings);
+        let (inventory, found) = inventory::assemble(objects.hosts, &objects.networks, &objects.builds, &settings);
         findings.extend(found);
         let (wiring, found) =
             wiring::wire(repo, &settings, &inventory, &objects.builds, &objects.documents, objects.agent_objects);

@@ -1,17 +1,24 @@
-//! The network data of hosts: Secrets, and which host refers to which.
+//! The network data of hosts: what holds it, and which host refers to which.
+//!
+//! A host names a Secret. Its data is read off the Secret, off the generator of a kustomization that makes it, off a
+//! ConfigMap of that name, or off a plain file beside the host: the first of these that is there counts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::builds::Builds;
+use super::decryption;
 use crate::api::host;
-use crate::api::names::{HostKey, SecretKey};
+use crate::api::kustomization::GeneratorValue;
+use crate::api::names::{HostKey, ObjectName, SecretKey};
 use crate::api::network_data::{Malformed, NetworkData, NetworkDataSecret, SECRET_KEYS};
 use crate::finding::{Code, Finding};
-use crate::source::{Origin, Step};
+use crate::source::{Files, Origin, Place, Step, sops};
 
 /// A host's network data, or why there is none.
 #[derive(Debug, Clone)]
@@ -22,11 +29,13 @@ pub enum Network {
     Absent,
     /// The Secret that it refers to is not in the repo.
     Missing(SecretKey),
-    /// The Secret is there, but what is in it cannot be read.
-    Unreadable(SecretKey, String),
+    /// It is there, but cannot be read: what holds it, and why.
+    Unreadable(Holder, String),
+    /// It is there, encrypted: what holds it, and where the value is.
+    Encrypted(Holder, Place),
 }
 
-/// Why a host has no address on an interface. The display names the Secret that is to blame.
+/// Why a host has no address on an interface. The display names what is to blame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unaddressed {
     /// The host refers to no network data.
@@ -35,9 +44,9 @@ pub enum Unaddressed {
     /// The Secret that it refers to is not in the repo.
     #[error("has network data in the Secret {0}, which is not in the repo")]
     NoSecret(SecretKey),
-    /// What the Secret holds cannot be read.
-    #[error("has network data in the Secret {0}, which {1}")]
-    Unreadable(SecretKey, String),
+    /// What holds it cannot be read.
+    #[error("has network data in {0}, which {1}")]
+    Unreadable(Holder, String),
     /// Its network data has no network of this id.
     #[error("has no network `{0}` in its network data")]
     NoNetwork(String),
@@ -46,125 +55,433 @@ pub enum Unaddressed {
     NoAddress(String),
 }
 
-/// A Secret with network data.
-#[derive(Debug)]
-pub(super) struct NetworkSecret {
-    pub(super) key: SecretKey,
-    pub(super) origin: Origin,
-    route: [Step; 2],
-    data: Result<Arc<NetworkData>, Unreadable>,
+/// What holds network data; what comes first counts before what comes after.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holder {
+    /// A Secret.
+    Secret(SecretKey),
+    /// A generator of a kustomization, by the Secret or ConfigMap that it makes.
+    Generator(SecretKey),
+    /// A ConfigMap.
+    ConfigMap(SecretKey),
+    /// A file of the repo that is no manifest.
+    File(Utf8PathBuf),
 }
 
-#[derive(Debug, Clone)]
-enum Unreadable {
-    Malformed(Malformed),
-    Encrypted,
-    NotBase64,
-}
-
-impl NetworkSecret {
-    /// Takes the network data out of a Secret; `None` when it holds none. Nothing else of it is kept.
-    pub(super) fn new(key: SecretKey, origin: Origin, secret: NetworkDataSecret) -> Option<Self> {
-        // As in the API server, a plain value wins over an encoded one.
-        for (field, values, encoded) in [("stringData", secret.string_data, false), ("data", secret.data, true)] {
-            let Some(values) = values else { continue };
-            for (name, value) in SECRET_KEYS.into_iter().zip([values.network_data, values.value]) {
-                if let Some(value) = value {
-                    let data = read_network_data(&value, encoded).map(Arc::new);
-                    return Some(Self { key, origin, route: [field.into(), name.into()], data });
-                }
-            }
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Holder::Secret(key) => write!(f, "the Secret {key}"),
+            Holder::Generator(key) => write!(f, "what a kustomization generates as {key}"),
+            Holder::ConfigMap(key) => write!(f, "the ConfigMap {key}"),
+            Holder::File(file) => write!(f, "the file {file}"),
         }
-        None
     }
 }
 
-fn read_network_data(value: &str, encoded: bool) -> Result<NetworkData, Unreadable> {
-    if value.starts_with("ENC[") {
-        return Err(Unreadable::Encrypted);
+impl Holder {
+    fn key(&self) -> Option<&SecretKey> {
+        match self {
+            Holder::Secret(key) | Holder::Generator(key) | Holder::ConfigMap(key) => Some(key),
+            Holder::File(_) => None,
+        }
+    }
+
+    fn is_like(&self, other: &Holder) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+/// Network data, and where it stands.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) holder: Holder,
+    /// The value's own place.
+    pub(super) place: Place,
+    /// Where what holds it begins.
+    start: Place,
+    /// Whether it is a manifest that a build of the repo reaches: it wins over a snapshot of it.
+    is_declared: bool,
+    /// Whether it is made to take another one's place.
+    overrides: bool,
+    pub(super) data: Result<Arc<NetworkData>, Unreadable>,
+}
+
+/// Why network data cannot be read.
+#[derive(Debug, Clone)]
+pub(super) enum Unreadable {
+    Malformed(Malformed),
+    Encrypted(Sealed),
+    NotBase64,
+    NoFile(Utf8PathBuf),
+    /// sops does not decrypt it, which a finding says.
+    Refused,
+}
+
+/// An encrypted value: where it is in what the file decrypts to.
+#[derive(Debug, Clone)]
+pub(super) enum Sealed {
+    /// A value of a Secret or ConfigMap, by the name and namespace that the file says.
+    Object(Arc<Utf8Path>, String, Option<String>),
+    /// All of a file.
+    File(Utf8PathBuf),
+    /// A value in what somebody else has rendered: what sops has signed is no more.
+    Rendered,
+}
+
+/// A Secret or ConfigMap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Secret,
+    ConfigMap,
+}
+
+impl Kind {
+    /// The kind as manifests have it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Secret => "Secret",
+            Kind::ConfigMap => "ConfigMap",
+        }
+    }
+}
+
+/// The value of a Secret or ConfigMap that has network data: its route, and whether it is encoded. As in the API server,
+/// a plain value wins over an encoded one.
+pub(super) fn value(kind: Kind, object: &NetworkDataSecret) -> Option<([Step; 2], &str, bool)> {
+    let fields = match kind {
+        Kind::Secret => [("stringData", &object.string_data, false), ("data", &object.data, true)],
+        Kind::ConfigMap => [("data", &object.data, false), ("binaryData", &object.binary_data, true)],
+    };
+    let mut values = fields.into_iter().filter_map(|(field, values, encoded)| Some((field, values.as_ref()?, encoded)));
+    values.find_map(|(field, values, encoded)| {
+        let mut named = SECRET_KEYS.into_iter().zip([&values.network_data, &values.value]);
+        named.find_map(|(name, value)| Some(([field.into(), name.into()], value.as_deref()?, encoded)))
+    })
+}
+
+impl Held {
+    /// Takes the network data out of a Secret or ConfigMap; `None` when it holds none. Nothing else of it is kept.
+    pub(super) fn of_object(
+        kind: Kind,
+        key: SecretKey,
+        origin: &Origin,
+        object: &NetworkDataSecret,
+        builds: &Builds,
+    ) -> Option<Self> {
+        let (route, value, encoded) = value(kind, object)?;
+        let sealed = || match (origin.is_rendered(), origin.made_for(), &object.metadata.name) {
+            (true, None, _) | (.., None) => Sealed::Rendered,
+            // What a build of ours has made may have another namespace than its file says.
+            (_, Some(_), Some(name)) => Sealed::Object(origin.file.clone(), name.clone(), None),
+            (.., Some(name)) => {
+                let namespace = object.metadata.namespace.clone().unwrap_or_default();
+                Sealed::Object(origin.file.clone(), name.clone(), Some(namespace))
+            }
+        };
+        Some(Self {
+            holder: match kind {
+                Kind::Secret => Holder::Secret(key),
+                Kind::ConfigMap => Holder::ConfigMap(key),
+            },
+            place: origin.at(route),
+            start: origin.start(),
+            is_declared: !builds.reach_of(origin).is_empty(),
+            overrides: false,
+            data: read_value(value, encoded, sealed).map(Arc::new),
+        })
+    }
+
+    /// The network data that a generator puts into a file.
+    pub(super) fn generated(
+        key: SecretKey,
+        place: Place,
+        overrides: bool,
+        data: Result<NetworkData, Unreadable>,
+    ) -> Self {
+        let (holder, start, data) = (Holder::Generator(key), place.clone(), data.map(Arc::new));
+        Self { holder, place, start, is_declared: true, overrides, data }
+    }
+}
+
+fn read_value(value: &str, encoded: bool, sealed: impl Fn() -> Sealed) -> Result<NetworkData, Unreadable> {
+    if sops::is_encrypted(value) {
+        return Err(Unreadable::Encrypted(sealed()));
     }
     if !encoded {
-        return NetworkData::parse(value).map_err(Unreadable::Malformed);
+        return read_text(value, sealed);
     }
     let compact: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     let bytes = BASE64_STANDARD.decode(compact).map_err(|_| Unreadable::NotBase64)?;
     let text = String::from_utf8(bytes).map_err(|_| Unreadable::NotBase64)?;
-    NetworkData::parse(&text).map_err(Unreadable::Malformed)
+    read_text(&text, sealed)
 }
 
-/// All network data of a repo, by the Secret that holds it.
-pub(super) struct Networks(HashMap<SecretKey, NetworkSecret>);
-
-impl Networks {
-    /// Indexes the Secrets. A manifest wins over a snapshot of it; two that differ are a finding.
-    pub(super) fn new(secrets: Vec<NetworkSecret>, builds: &Builds, findings: &mut Vec<Finding>) -> Self {
-        let mut index: HashMap<SecretKey, NetworkSecret> = HashMap::new();
-        for secret in secrets {
-            let is_declared = |secret: &NetworkSecret| !builds.reach(&secret.origin.file).is_empty();
-            let Some(other) = index.get(&secret.key) else {
-                index.insert(secret.key.clone(), secret);
-                continue;
-            };
-            let same = matches!((&other.data, &secret.data), (Ok(a), Ok(b)) if a == b);
-            match (is_declared(other), is_declared(&secret)) {
-                (false, true) => {
-                    index.insert(secret.key.clone(), secret);
-                }
-                (true, false) => {}
-                _ if same => {}
-                _ => findings.push(
-                    Finding::new(
-                        Code::DuplicateNetworkData,
-                        format!("the Secret {} is there twice, with different network data", secret.key),
-                    )
-                    .at(secret.origin.start())
-                    .see(other.origin.start(), "the other one")
-                    .help("remove one of them"),
-                ),
-            }
-        }
-        Self(index)
+/// Reads network data that may be a file that sops has encrypted.
+pub(super) fn read_text(text: &str, sealed: impl Fn() -> Sealed) -> Result<NetworkData, Unreadable> {
+    if sops::form(text).is_some() {
+        return Err(Unreadable::Encrypted(sealed()));
     }
+    NetworkData::parse(text).map_err(Unreadable::Malformed)
+}
 
-    /// The network data that a host refers to.
-    pub(super) fn of(&self, host: &HostKey, spec: Option<&host::Spec>) -> Network {
-        let Some(spec) = spec else { return Network::Absent };
+/// A value that is decrypted.
+pub(super) fn read_decrypted(value: &str, encoded: bool) -> Result<NetworkData, Unreadable> {
+    read_value(value, encoded, || Sealed::Rendered)
+}
+
+/// All network data of a repo.
+#[derive(Default)]
+pub(super) struct Networks {
+    held: BTreeMap<SecretKey, Vec<Held>>,
+    /// What lies in plain files beside hosts.
+    beside: BTreeMap<HostKey, Held>,
+}
+
+/// A host, as far as its network data concerns it.
+pub(super) struct Referring<'a> {
+    pub(super) key: &'a HostKey,
+    pub(super) spec: Option<&'a host::Spec>,
+    /// The file of the repo that describes it.
+    pub(super) file: Option<&'a Utf8Path>,
+}
+
+impl Referring<'_> {
+    /// The Secrets in which its network data is looked for, by their precedence. A kustomization moves a Secret to another
+    /// namespace, but not the reference inside a host.
+    fn names(&self) -> Vec<SecretKey> {
+        let Some(spec) = self.spec else { return Vec::new() };
         let reference = spec.network_data.as_ref();
         let name = reference
             .and_then(|reference| reference.name.as_deref())
             .or(spec.preprovisioning_network_data_name.as_deref())
             .filter(|name| !name.is_empty());
-        let Some(Ok(name)) = name.map(str::parse) else { return Network::Absent };
+        let Some(Ok(name)) = name.map(str::parse) else { return Vec::new() };
         let namespace = reference.and_then(|reference| reference.namespace.as_deref()).map(str::parse);
-        let own = SecretKey { namespace: host.namespace.clone(), name };
-        let named = match namespace {
-            Some(Ok(namespace)) => SecretKey { namespace, ..own.clone() },
-            _ => own.clone(),
-        };
-        // A kustomization moves a Secret to another namespace, but not the reference inside a host.
-        let Some(secret) = self.0.get(&named).or_else(|| self.0.get(&own)) else { return Network::Missing(named) };
-        match &secret.data {
-            Ok(data) => Network::Known(data.clone()),
-            Err(unreadable) => Network::Unreadable(
-                secret.key.clone(),
-                match unreadable {
-                    Unreadable::Malformed(malformed) => malformed.to_string(),
-                    Unreadable::Encrypted => "is encrypted".to_owned(),
-                    Unreadable::NotBase64 => "is not base64 of a text".to_owned(),
-                },
-            ),
+        let own = SecretKey { namespace: self.key.namespace.clone(), name };
+        match namespace {
+            Some(Ok(namespace)) if namespace != own.namespace => vec![SecretKey { namespace, ..own.clone() }, own],
+            _ => vec![own],
         }
     }
+}
 
-    /// What is wrong with the addresses in a host's network data.
-    pub(super) fn malformed(&self, host: &HostKey, network: &Network) -> Option<Finding> {
-        let Network::Unreadable(secret, _) = network else { return None };
-        let secret = self.0.get(secret)?;
-        let Err(Unreadable::Malformed(error @ Malformed::Address { .. })) = &secret.data else { return None };
-        Some(
-            Finding::new(Code::InvalidAddress, format!("the network data of host {host} {error}"))
-                .at(secret.origin.at(secret.route.clone()))
-                .help("correct the address in the Secret; `<no value>` or no ip_address mean that there is none"),
-        )
+impl Networks {
+    /// Indexes what holds network data. A manifest wins over a snapshot of it; two that differ are a finding. What is
+    /// encrypted and one of the hosts needs, is decrypted if the settings allow it.
+    pub(super) fn new(
+        repo: &Files,
+        files: &[Utf8PathBuf],
+        all: Vec<Held>,
+        hosts: &[Referring<'_>],
+        decrypt: bool,
+        findings: &mut Vec<Finding>,
+    ) -> Self {
+        let mut held: BTreeMap<SecretKey, Vec<Held>> = BTreeMap::new();
+        for one in all {
+            let Some(key) = one.holder.key() else { continue };
+            let alike = held.entry(key.clone()).or_default();
+            match alike.iter_mut().find(|other| other.holder.is_like(&one.holder)) {
+                None => alike.push(one),
+                Some(other) if !other.is_declared && one.is_declared => *other = one,
+                Some(other) if other.is_declared && !one.is_declared => {}
+                Some(other) => {
+                    let same = matches!((&other.data, &one.data), (Ok(a), Ok(b)) if a == b);
+                    if !same {
+                        let message = format!("{} is there twice, with different network data", one.holder);
+                        findings.push(
+                            Finding::new(Code::DuplicateNetworkData, message)
+                                .at(one.start.clone())
+                                .see(other.start.clone(), "the other one")
+                                .help("remove one of them"),
+                        );
+                    }
+                }
+            }
+        }
+        for alike in held.values_mut() {
+            alike.sort_by(|a, b| b.overrides.cmp(&a.overrides).then_with(|| a.holder.cmp(&b.holder)));
+        }
+        let plain = PlainFiles::new(repo, files, hosts);
+        let mut beside = BTreeMap::new();
+        for host in hosts {
+            if let Some(held) = plain.beside(host) {
+                beside.entry(host.key.clone()).or_insert(held);
+            }
+        }
+        let mut networks = Self { held, beside };
+        if decrypt {
+            let needed: BTreeSet<SecretKey> =
+                hosts.iter().flat_map(Referring::names).filter_map(|name| networks.key_of(&name)).collect();
+            let keyed = networks.held.iter_mut().filter(|(key, _)| needed.contains(key)).flat_map(|(_, held)| held);
+            findings.extend(decryption::decrypt(repo, keyed.chain(networks.beside.values_mut()).collect()));
+        }
+        networks
     }
+
+    /// What is held under a name, or under that of the generator that makes it.
+    fn key_of(&self, name: &SecretKey) -> Option<SecretKey> {
+        if self.held.contains_key(name) {
+            return Some(name.clone());
+        }
+        let (base, hash) = name.name.as_str().rsplit_once('-')?;
+        let is_hash = hash.len() == HASH && hash.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        let base: ObjectName = base.parse().ok().filter(|_| is_hash)?;
+        let base = SecretKey { namespace: name.namespace.clone(), name: base };
+        let is_generated = |held: &Held| matches!(held.holder, Holder::Generator(_));
+        self.held.get(&base)?.iter().any(is_generated).then_some(base)
+    }
+
+    /// The network data that a host refers to, or that lies beside it, with what is wrong with that.
+    pub(super) fn of(&self, host: &Referring<'_>) -> (Network, Vec<Finding>) {
+        let names = host.names();
+        let keyed = names.iter().find_map(|name| self.held.get(&self.key_of(name)?));
+        let all: Vec<&Held> = keyed.into_iter().flatten().chain(self.beside.get(host.key)).collect();
+        let Some(first) = all.first() else {
+            return (names.into_iter().next().map_or(Network::Absent, Network::Missing), Vec::new());
+        };
+        let mut findings: Vec<Finding> = malformed(host.key, first).into_iter().collect();
+        let differs = |other: &&&Held| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
+        if let Some(other) = all.iter().skip(1).find(differs).filter(|_| !first.overrides) {
+            findings.push(
+                Finding::new(
+                    Code::NetworkDataDiffers,
+                    format!("host {} has network data in {} and other in {}", host.key, first.holder, other.holder),
+                )
+                .at(first.place.clone())
+                .see(other.place.clone(), "the other one")
+                .help("remove one of them, or make them say the same"),
+            );
+        }
+        let unreadable = |reason: String| Network::Unreadable(first.holder.clone(), reason);
+        let network = match &first.data {
+            Ok(data) => Network::Known(data.clone()),
+            Err(Unreadable::Encrypted(_)) => Network::Encrypted(first.holder.clone(), first.place.clone()),
+            Err(Unreadable::Malformed(malformed)) => unreadable(malformed.to_string()),
+            Err(Unreadable::NotBase64) => unreadable("is not base64 of a text".to_owned()),
+            Err(Unreadable::NoFile(file)) => unreadable(format!("needs {file}, which is not in the repo")),
+            Err(Unreadable::Refused) => unreadable("cannot be decrypted".to_owned()),
+        };
+        (network, findings)
+    }
+}
+
+/// The files of a repo that may be network data by themselves.
+struct PlainFiles<'a> {
+    repo: &'a Files,
+    files: HashSet<&'a Utf8Path>,
+    /// How many hosts the files of a directory describe.
+    hosts: HashMap<&'a Utf8Path, usize>,
+}
+
+impl<'a> PlainFiles<'a> {
+    fn new(repo: &'a Files, files: &'a [Utf8PathBuf], hosts: &[Referring<'a>]) -> Self {
+        let mut of_directory: HashMap<&Utf8Path, usize> = HashMap::new();
+        for directory in hosts.iter().filter_map(|host| host.file?.parent()) {
+            *of_directory.entry(directory).or_default() += 1;
+        }
+        Self { repo, files: files.iter().map(Utf8PathBuf::as_path).collect(), hosts: of_directory }
+    }
+
+    /// The file beside a host that has its network data.
+    fn beside(&self, host: &Referring<'_>) -> Option<Held> {
+        let directory = host.file?.parent()?;
+        let name = host.key.name.as_str();
+        let mut stems = vec![
+            format!("{name}-network-data"),
+            format!("{name}-network_data"),
+            format!("{name}/network-data"),
+            format!("{name}/network_data"),
+        ];
+        stems.extend(host.names().first().map(|secret| secret.name.to_string()));
+        if self.hosts.get(directory) == Some(&1) {
+            stems.extend(["network-data".to_owned(), "network_data".to_owned()]);
+        }
+        let endings = ["json", "yaml", "yml"];
+        let mut files = stems.iter().flat_map(|stem| endings.map(|ending| directory.join(format!("{stem}.{ending}"))));
+        files.find_map(|file| self.plain(&file))
+    }
+
+    fn plain(&self, file: &Utf8Path) -> Option<Held> {
+        if !self.files.contains(file) {
+            return None;
+        }
+        let text = self.repo.plain_text(file).ok()??;
+        let sealed = || Sealed::File(file.to_owned());
+        let data = if sops::form(&text).is_some() {
+            // A manifest is encrypted in parts, and says what it is.
+            (!NetworkData::is_manifest(&text)).then(|| Err(Unreadable::Encrypted(sealed())))?
+        } else {
+            NetworkData::is_plain(&text).then(|| read_text(&text, sealed))?
+        };
+        let place = Origin::of_file(Arc::from(file), text.len()).start();
+        Some(Held {
+            holder: Holder::File(file.to_owned()),
+            start: place.clone(),
+            place,
+            is_declared: true,
+            overrides: false,
+            data: data.map(Arc::new),
+        })
+    }
+}
+
+/// How long the hash is that kustomize puts behind the names of what it generates.
+const HASH: usize = 10;
+
+/// What is wrong with the addresses in a host's network data.
+fn malformed(host: &HostKey, held: &Held) -> Option<Finding> {
+    let Err(Unreadable::Malformed(error @ Malformed::Address { .. })) = &held.data else { return None };
+    let holder = match &held.holder {
+        Holder::Secret(_) => "the Secret".to_owned(),
+        other => other.to_string(),
+    };
+    Some(
+        Finding::new(Code::InvalidAddress, format!("the network data of host {host} {error}"))
+            .at(held.place.clone())
+            .help(format!("correct the address in {holder}; `<no value>` or no ip_address mean that there is none")),
+    )
+}
+
+/// What the generators of kustomizations make for hosts, of the names that hosts refer to.
+pub(super) fn generated(
+    repo: &Files,
+    builds: &Builds,
+    hosts: &[Referring<'_>],
+    namespace: &dyn Fn(&Origin) -> Option<String>,
+) -> Vec<Held> {
+    let mut wanted: HashSet<String> = HashSet::new();
+    for key in hosts.iter().flat_map(Referring::names) {
+        // The name may have the hash of what is generated behind it.
+        wanted.extend(key.name.as_str().rsplit_once('-').map(|(base, _)| base.to_owned()));
+        wanted.insert(key.name.to_string());
+    }
+    let mut held = Vec::new();
+    let mut read: BTreeMap<Utf8PathBuf, Option<String>> = BTreeMap::new();
+    for generated in builds.generated() {
+        let Some(name) = generated.generator.name.as_deref().filter(|name| wanted.contains(*name)) else { continue };
+        let Ok(name) = name.parse::<ObjectName>() else { continue };
+        let Some((list, index, value)) = generated.generator.value(&SECRET_KEYS) else { continue };
+        let place = generated.place(list, index);
+        let mut text = |file: &Utf8Path| {
+            let read = read.entry(file.to_owned()).or_insert_with(|| repo.plain_text(file).ok().flatten());
+            read.clone().ok_or_else(|| Unreadable::NoFile(file.to_owned()))
+        };
+        let data = match value {
+            GeneratorValue::Literal(value) => read_value(value, false, || Sealed::Rendered),
+            GeneratorValue::File(file) => generated
+                .path(file)
+                .ok_or_else(|| Unreadable::NoFile(file.into()))
+                .and_then(|file| text(&file).and_then(|text| read_text(&text, || Sealed::File(file.clone())))),
+        };
+        for reach in generated.reaches {
+            let given = reach.namespace.as_ref().map(|(namespace, _)| namespace.clone());
+            let namespace =
+                given.or_else(|| generated.generator.namespace.clone()).or_else(|| namespace(generated.origin));
+            let Ok(namespace) = namespace.as_deref().unwrap_or("default").parse() else { continue };
+            let key = SecretKey { namespace, name: name.clone() };
+            held.push(Held::generated(key, place.clone(), generated.generator.overrides(), data.clone()));
+        }
+    }
+    held
 }

@@ -10,7 +10,7 @@ use super::builds::Builds;
 use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::inputs::{self, Inputs};
-use super::networks::NetworkSecret;
+use super::networks::{self, Held, Networks, Referring};
 use super::settings::{self, Settings};
 use super::standings;
 use super::unwritable::unwritable;
@@ -33,7 +33,7 @@ pub(super) struct Objects {
     pub(super) hosts: Vec<HostDocument>,
     /// Every document of the repo's files that describes a host, whether it is an input or not.
     pub(super) documents: Vec<(HostKey, Origin)>,
-    pub(super) secrets: Vec<NetworkSecret>,
+    pub(super) networks: Networks,
     pub(super) builds: Builds,
     /// SIPClusters that are some other tool's templates, as far as one can see.
     pub(super) templates: Vec<Origin>,
@@ -55,7 +55,8 @@ pub(super) struct ClusterDocument {
 enum Object {
     Cluster(Origin, Metadata, Misfit, Option<Result<Box<SIPClusterSpec>, ParseError>>),
     Host(Origin, Box<BareMetalHost>),
-    Secret(Origin, NetworkDataSecret),
+    /// A Secret or ConfigMap that may hold network data.
+    Secret(Origin, networks::Kind, NetworkDataSecret),
     Kustomization(Origin, Box<Kustomization>),
     ClusterTemplate(Origin),
     Agent(AgentObject),
@@ -86,7 +87,7 @@ const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
 pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Finding>), ReadError> {
     let output = &settings.output;
     let files = repo.files(output)?;
-    let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret", FLUX_GROUP, ARGOCD_GROUP]);
+    let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret", "ConfigMap", FLUX_GROUP, ARGOCD_GROUP]);
     let hosts = mentions(&[host::KIND]);
     let look = |file: &Utf8Path, content: &[u8]| {
         if !layout::is_ours(content) {
@@ -105,7 +106,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         match object {
             Object::Cluster(origin, metadata, misfit, spec) => clusters.push((origin, metadata, misfit, spec)),
             Object::Host(origin, host) => hosts.push((origin, host)),
-            Object::Secret(origin, secret) => secrets.push((origin, secret)),
+            Object::Secret(origin, kind, secret) => secrets.push((origin, kind, secret)),
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
             Object::ClusterTemplate(origin) => templates.push(origin),
             Object::Agent(object) => agent_objects.push(object),
@@ -164,11 +165,18 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     }
     let (hosts, found) = standings::complete(host_documents, others, &inputs, settings);
     names.findings.extend(found);
-    secrets.retain(|(origin, _)| inputs.takes(origin));
-    let secrets = secrets.into_iter().flat_map(|(origin, secret)| names.secret(&origin, secret)).collect();
-    let findings = names.findings;
+    secrets.retain(|(origin, ..)| inputs.takes(origin));
+    let mut held: Vec<Held> =
+        secrets.into_iter().flat_map(|(origin, kind, secret)| names.network_data(&origin, kind, &secret)).collect();
+    let mut findings = names.findings;
+    let referring: Vec<Referring<'_>> = hosts.iter().map(HostDocument::referring).collect();
+    let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
+    held.extend(networks::generated(repo, &builds, &referring, &namespace));
     let clusters = cluster_documents;
-    Ok((Objects { clusters, hosts, documents, secrets, builds, templates, agent_objects }, findings))
+    let mut specs = clusters.iter().filter_map(|cluster| cluster.spec.as_ref());
+    let decrypt = settings.sops.decrypt && specs.any(|spec| spec.services.reach_hosts());
+    let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings);
+    Ok((Objects { clusters, hosts, documents, networks, builds, templates, agent_objects }, findings))
 }
 
 /// Generated hosts outside the output directory are no inventory, and may be the memory of who has which host: of this
@@ -257,10 +265,13 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         },
         FLUX_KIND | APPLICATION | APPLICATION_SET => AgentObject::read(document).map(Object::Agent),
         // Most Secrets are credentials, and not worth the parsing.
-        "Secret" if !document.mentions(&SECRET_KEYS) => None,
+        "Secret" | "ConfigMap" if !document.mentions(&SECRET_KEYS) => None,
         // A Secret that cannot be read as one may still be somebody's: a host that needs it says that it misses it.
-        "Secret" => match document.parse::<NetworkDataSecret>() {
-            Ok(secret) if secret.api_version == "v1" => Some(Object::Secret(origin, secret)),
+        kind @ ("Secret" | "ConfigMap") => match document.parse::<NetworkDataSecret>() {
+            Ok(object) if object.api_version == "v1" => {
+                let kind = if kind == "Secret" { networks::Kind::Secret } else { networks::Kind::ConfigMap };
+                Some(Object::Secret(origin, kind, object))
+            }
             _ => None,
         },
         _ => None,
@@ -460,14 +471,14 @@ impl Names<'_> {
         }
     }
 
-    /// The network data of a Secret, under each namespace that a build gives it; mistakes in its name are not
-    /// ours to judge.
-    fn secret(&self, origin: &Origin, secret: NetworkDataSecret) -> Vec<NetworkSecret> {
-        let Some(Ok(name)) = secret.metadata.name.as_deref().map(str::parse::<ObjectName>) else { return Vec::new() };
+    /// The network data of a Secret or ConfigMap, under each namespace that a build gives it; mistakes in its name are
+    /// not ours to judge.
+    fn network_data(&self, origin: &Origin, kind: networks::Kind, object: &NetworkDataSecret) -> Vec<Held> {
+        let Some(Ok(name)) = object.metadata.name.as_deref().map(str::parse::<ObjectName>) else { return Vec::new() };
         let keys = self
-            .namespaces(origin, &secret.metadata)
+            .namespaces(origin, &object.metadata)
             .into_iter()
             .filter_map(|(namespace, _)| Some(SecretKey { namespace: namespace.parse().ok()?, name: name.clone() }));
-        keys.filter_map(|key| NetworkSecret::new(key, origin.clone(), secret.clone())).collect()
+        keys.filter_map(|key| Held::of_object(kind, key, origin, object, self.builds)).collect()
     }
 }

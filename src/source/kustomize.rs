@@ -56,7 +56,7 @@ pub(crate) enum NotBuilt {
     #[error("cannot be built: there is neither `kustomize` nor `kubectl` on this machine")]
     NoProgram,
     /// kustomize refuses it.
-    #[error("cannot be built; kustomize says: {0}")]
+    #[error("cannot be built by kustomize")]
     Failed(String),
     /// kustomize took too long.
     #[error("is not built after {} seconds, and kustomize was ended", .0.as_secs())]
@@ -242,12 +242,28 @@ fn plain(path: &Utf8Path) -> Option<Utf8PathBuf> {
     Some(plain)
 }
 
-/// The way from one directory to another, both of which are absolute.
-fn relative(from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
+/// The way from one directory to another, where both are relative to one directory or absolute.
+pub(crate) fn relative(from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
     let shared = from.iter().zip(to.iter()).take_while(|(a, b)| a == b).count();
     from.iter().skip(shared).map(|_| "..").chain(to.iter().skip(shared)).collect()
 }
 
 fn utf8(path: PathBuf) -> io::Result<Utf8PathBuf> {
     Utf8PathBuf::from_path_buf(path).map_err(|path| io::Error::other(format!("{} is not UTF-8", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_leads_up_as_far_as_needed() {
+        for (from, to, way) in [
+            ("sites/lab/hosts", "overlays/hosts/declared/sites", "../../../overlays/hosts/declared/sites"),
+            ("", "overlays/hosts", "overlays/hosts"),
+            ("fleet/a", "fleet/overlays/hosts", "../overlays/hosts"),
+        ] {
+            assert_eq!(relative(Utf8Path::new(from), Utf8Path::new(to)), way);
+        }
+    }
 }

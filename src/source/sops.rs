@@ -33,7 +33,7 @@ pub(crate) enum Refusal {
     #[error("there is no `sops` on this machine")]
     NoProgram,
     /// sops says why.
-    #[error("sops says: {0}")]
+    #[error("sops says:\n{0}")]
     Failed(String),
     /// sops took too long, maybe for want of a passphrase.
     #[error("sops was ended after {} seconds", LONGEST.as_secs())]

@@ -2,8 +2,9 @@
 //!
 //! kustomize itself is not called: it takes minutes on an inventory of thousands of hosts. What decides
 //! reach and namespace is little, and is modelled here; a fixture's build by the real kustomize is the test. `levels`
-//! looks at builds from a kustomization within.
+//! looks at builds from a kustomization within, `generators` at what they generate.
 
+mod generators;
 mod levels;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -15,6 +16,7 @@ use crate::api::kustomization::{Kustomization, Patch};
 use crate::finding::{Code, Finding};
 use crate::source::{Origin, Place};
 
+pub use generators::Generated;
 pub use levels::{Among, Listing};
 
 /// All builds of a repo: its outermost kustomizations and what they reach.
@@ -54,6 +56,8 @@ struct Node {
     resources: Vec<Utf8PathBuf>,
     /// The directories of its components: they transform what it has, too.
     components: Vec<Utf8PathBuf>,
+    /// Its own file, when it generates something: it stands for that among what builds reach.
+    generates: Option<Utf8PathBuf>,
 }
 
 impl Node {
@@ -111,7 +115,10 @@ impl Builds {
             let patch_paths = kustomization.patches.iter().flatten().filter_map(Patch::path);
             let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
             patches.extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
-            let node = Node { origin: origin.clone(), file: origin.file.clone(), kustomization, resources, components };
+            let generates = kustomization.secret_generator.is_some() || kustomization.config_map_generator.is_some();
+            let generates = generates.then(|| origin.file.to_path_buf());
+            let file = origin.file.clone();
+            let node = Node { origin: origin.clone(), file, kustomization, resources, components, generates };
             if let Some(other) = nodes.insert(directory, node) {
                 findings.push(
                     Finding::new(
@@ -196,7 +203,7 @@ fn children<'a>(
         children.push((component, reach.clone()));
         reach.transform_by_components(nodes, component);
     }
-    children.extend(node.resources.iter().map(|resource| (resource, reach.clone())));
+    children.extend(node.resources.iter().chain(&node.generates).map(|resource| (resource, reach.clone())));
     children
 }
 

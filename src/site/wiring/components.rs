@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Repo, relative, shown};
+use super::{Repo, shown};
 use crate::api::kustomization::listed;
 use crate::finding::{Code, Finding, counted};
 use crate::site::builds::{Among, Listing, Root};
 use crate::site::{Host, Standing};
 use crate::source::Place;
+use crate::source::kustomize::relative;
 
 /// How many hosts a message names.
 const SHOWN: usize = 5;

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use camino::Utf8Path;
 
-use super::{Repo, relative, shown};
+use super::{Repo, shown};
 use crate::finding::{Code, Finding};
 use crate::site::builds::{Among, Root};
 use crate::source::Place;
+use crate::source::kustomize::relative;
 
 /// What is wrong with those that list overlays. An overlay is a resource, and takes the place of what it is based on.
 pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {

@@ -118,26 +118,3 @@ impl Repo<'_> {
 fn shown(directory: &Utf8Path) -> String {
     if directory.as_str().is_empty() { "the repo's root".to_owned() } else { directory.to_string() }
 }
-
-/// The way from one directory of the repo to another.
-fn relative(from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
-    let shared = from.iter().zip(to.iter()).take_while(|(a, b)| a == b).count();
-    let up = from.iter().skip(shared).map(|_| "..");
-    up.chain(to.iter().skip(shared)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_way_leads_up_as_far_as_needed() {
-        for (from, to, way) in [
-            ("sites/lab/hosts", "overlays/hosts/declared/sites", "../../../overlays/hosts/declared/sites"),
-            ("", "overlays/hosts", "overlays/hosts"),
-            ("fleet/a", "fleet/overlays/hosts", "../overlays/hosts"),
-        ] {
-            assert_eq!(relative(Utf8Path::new(from), Utf8Path::new(to)), way);
-        }
-    }
-}

@@ -1,0 +1,54 @@
+//! Hosts that clusters could take if their network data were not encrypted.
+
+use std::collections::BTreeMap;
+
+use kube::core::SelectorExt;
+
+use crate::api::names::HostKey;
+use crate::finding::{Code, Finding, counted};
+use crate::site::networks::{Holder, Network};
+use crate::site::{Cluster, Site};
+use crate::source::Place;
+
+/// Says which encrypted values have addresses that a cluster needs: of hosts that one of its node sets may have, and that
+/// its services have to reach. What nobody needs may be encrypted.
+pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
+    let encrypted = site.inventory.hosts.iter().filter_map(|host| match &host.network {
+        Network::Encrypted(holder, place) => Some((host, holder, place)),
+        _ => None,
+    });
+    let mut needed: BTreeMap<&HostKey, (&Holder, &Place)> = BTreeMap::new();
+    let mut concerned: Vec<&Cluster> = Vec::new();
+    for (host, holder, place) in encrypted {
+        let may_have = |cluster: &&&Cluster| {
+            let mut sets = cluster.node_sets.iter();
+            sets.any(|(role, set)| set.selector.matches(&host.labels) && !cluster.interfaces(*role).is_empty())
+        };
+        for cluster in clusters.iter().filter(may_have) {
+            needed.insert(&host.key, (holder, place));
+            if !concerned.iter().any(|known| known.key == cluster.key) {
+                concerned.push(cluster);
+            }
+        }
+    }
+    if needed.is_empty() {
+        return None;
+    }
+    let message = match needed.iter().next() {
+        Some((host, (holder, _))) if needed.len() == 1 => {
+            format!("host {host} has no address that services could reach it by: {holder} is encrypted with SOPS")
+        }
+        _ => format!(
+            "{} have no addresses that services could reach them by: their network data is encrypted with SOPS",
+            counted(needed.len(), "host")
+        ),
+    };
+    let finding = Finding::new(Code::EncryptedNetworkData, message).help(
+        "set `sops: {decrypt: true}` in sipgen.yaml, if all who run sipgen have the key and the `sops` program; or leave \
+         network data in clear, as by an `encrypted_regex` of .sops.yaml. Rendered streams have to be decrypted before",
+    );
+    let finding = needed
+        .into_iter()
+        .fold(finding, |finding, (host, (_, place))| finding.see(place.clone(), format!("the network data of {host}")));
+    Some(concerned.into_iter().fold(finding, |finding, cluster| finding.of(&cluster.key)))
+}

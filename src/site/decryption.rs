@@ -1,0 +1,95 @@
+//! Decrypts network data that hosts need, by the sops of the machine.
+//!
+//! Each file is decrypted once, in memory, and nothing but the addresses is kept of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+
+use super::networks::{Held, Holder, Kind, Sealed, Unreadable, read_decrypted, read_text, value};
+use crate::api::network_data::{NetworkData, NetworkDataSecret};
+use crate::finding::{Code, Finding, counted};
+use crate::source::document::objects;
+use crate::source::sops::{self, Refusal};
+use crate::source::{Files, Place};
+
+/// Decrypts what is encrypted of some network data. What sops refuses is a finding: a run without those addresses would
+/// choose other hosts than one with them.
+pub(super) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
+    let mut sealed: Vec<(&mut Held, Sealed)> = Vec::new();
+    for held in held {
+        let Err(Unreadable::Encrypted(seal)) = &held.data else { continue };
+        let seal = seal.clone();
+        sealed.push((held, seal));
+    }
+    let files: BTreeSet<Utf8PathBuf> = sealed.iter().filter_map(|(_, seal)| Some(seal.file()?.to_owned())).collect();
+    let decrypt = |file: &Utf8PathBuf| {
+        let text = repo.text(file).unwrap_or_default();
+        let form = sops::form(&text);
+        let decrypted = form.map_or_else(
+            || Err(Refusal::Failed("the file has no metadata of sops".to_owned())),
+            |form| sops::decrypt(&text, form),
+        );
+        (file.clone(), decrypted)
+    };
+    let files: BTreeMap<Utf8PathBuf, Result<String, Refusal>> = files.par_iter().map(decrypt).collect();
+    let mut refused: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+    for (held, seal) in sealed {
+        let Some(decrypted) = seal.file().and_then(|file| files.get(file)) else { continue };
+        held.data = match decrypted {
+            Ok(text) => seal.open(text, &held.holder).map(Arc::new),
+            Err(refusal) => {
+                refused.entry(refusal.to_string()).or_default().push(held.place.clone());
+                Err(Unreadable::Refused)
+            }
+        };
+    }
+    refused.into_iter().map(|(reason, places)| not_decrypted(&reason, places)).collect()
+}
+
+fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
+    places.sort_by(|a, b| a.file().cmp(b.file()));
+    let files: BTreeSet<&Arc<Utf8Path>> = places.iter().map(Place::file).collect();
+    let message = format!(
+        "network data that hosts need, in {}, cannot be decrypted: a run without these addresses would choose other hosts",
+        counted(files.len(), "file")
+    );
+    let finding = Finding::new(Code::NotDecrypted, message)
+        .help(format!("give sops its key, as by SOPS_AGE_KEY_FILE, or correct the file; {reason}"));
+    places.into_iter().fold(finding, Finding::at)
+}
+
+impl Sealed {
+    /// The file to decrypt.
+    fn file(&self) -> Option<&Utf8Path> {
+        match self {
+            Sealed::Object(file, ..) => Some(file),
+            Sealed::File(file) => Some(file),
+            Sealed::Rendered => None,
+        }
+    }
+
+    /// Finds the network data in what its file decrypts to.
+    fn open(&self, text: &str, holder: &Holder) -> Result<NetworkData, Unreadable> {
+        match self {
+            Sealed::Object(file, name, namespace) => {
+                let kind = if matches!(holder, Holder::ConfigMap(_)) { Kind::ConfigMap } else { Kind::Secret };
+                let documents = objects(file, text);
+                let read = documents.iter().filter(|document| document.kind() == Some(kind.name()));
+                let mut read = read.filter_map(|document| document.parse::<NetworkDataSecret>().ok());
+                let is_it = |object: &NetworkDataSecret| {
+                    let own = object.metadata.namespace.clone().unwrap_or_default();
+                    object.metadata.name.as_ref() == Some(name)
+                        && namespace.as_ref().is_none_or(|namespace| *namespace == own)
+                };
+                let object = read.find(is_it).ok_or(Unreadable::Refused)?;
+                let (_, value, encoded) = value(kind, &object).ok_or(Unreadable::Refused)?;
+                read_decrypted(value, encoded)
+            }
+            Sealed::File(_) => read_text(text, || Sealed::Rendered),
+            Sealed::Rendered => Err(Unreadable::Refused),
+        }
+    }
+}
