@@ -5,7 +5,8 @@
 //! one way:
 //!
 //! ```text
-//!  files               pure: no I/O, no clock, no randomness                 files
+//!  files, git,
+//!  streams, builds     pure: no I/O, no clock, no randomness                 files
 //! ┌────────┐ documents ┌──────┐ Site ┌──────┐ Plan ┌────────┐ Tree ┌─────────┐ Changes ┌───────┐
 //! │ source │ ────────► │ site │ ───► │ plan │ ───► │ render │ ───► │ compare │ ──────► │ write │
 //! └────────┘           └──────┘      └──────┘      └────────┘      └─────────┘         └───────┘

@@ -11,7 +11,11 @@ use sipgen::finding::Code;
 use support::{Repo, fixtures};
 
 /// Codes that only another command than `validate` can give, with its arguments.
-const OTHER_COMMANDS: [(Code, &[&str]); 1] = [(Code::Stale, &["generate", "--check", "--format", "github"])];
+const OTHER_COMMANDS: [(Code, &[&str]); 3] = [
+    (Code::Stale, &["generate", "--check", "--format", "github"]),
+    (Code::EmptyInput, &["validate", "--input", "rendered.yaml"]),
+    (Code::UnknownStanding, &["validate", "--input", "rendered.yaml"]),
+];
 
 fn fixture(code: Code) -> String {
     format!("findings/{code}")

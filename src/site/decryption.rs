@@ -27,11 +27,7 @@ pub(super) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
     let files: BTreeSet<Utf8PathBuf> = sealed.iter().filter_map(|(_, seal)| Some(seal.file()?.to_owned())).collect();
     let decrypt = |file: &Utf8PathBuf| {
         let text = repo.text(file).unwrap_or_default();
-        let form = sops::form(&text);
-        let decrypted = form.map_or_else(
-            || Err(Refusal::Failed("the file has no metadata of sops".to_owned())),
-            |form| sops::decrypt(&text, form),
-        );
+        let decrypted = sops::form(&text).ok_or(Refusal::NoMetadata).and_then(|form| sops::decrypt(&text, form));
         (file.clone(), decrypted)
     };
     let files: BTreeMap<Utf8PathBuf, Result<String, Refusal>> = files.par_iter().map(decrypt).collect();
@@ -57,7 +53,7 @@ fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
         counted(files.len(), "file")
     );
     let finding = Finding::new(Code::NotDecrypted, message)
-        .help(format!("give sops its key, as by SOPS_AGE_KEY_FILE, or correct the file; {reason}"));
+        .help(format!("whoever runs sipgen needs `sops` and its key, as by SOPS_AGE_KEY_FILE; {reason}"));
     places.into_iter().fold(finding, Finding::at)
 }
 

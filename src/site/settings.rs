@@ -195,6 +195,14 @@ impl Settings {
                     .help(help)
             })?;
         }
+        let is_output =
+            |source: &Source| source.kustomization.as_ref().is_some_and(|dir| dir.starts_with(&settings.output));
+        if let Some(index) = settings.sources.iter().position(is_output) {
+            let message = format!("source {} of `sources` is in the output directory {}", index + 1, settings.output);
+            return Err(Finding::new(Code::InvalidSetting, message)
+                .at(Origin::of_file(file, text.len()).at(["sources".into(), index.into(), Step::from("kustomization")]))
+                .help("name the kustomization of your own hosts: what sipgen writes is never an input"));
+        }
         for (name, prefix) in [("flux.path", &mut settings.flux.path), ("argocd.path", &mut settings.argocd.path)] {
             let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
             *prefix = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) }.ok_or_else(|| {

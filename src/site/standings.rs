@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use super::host::{HostDocument, live_field};
 use super::inputs::Inputs;
 use super::settings::{Mode, Settings};
+use crate::api::assignment;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, counted};
 use crate::source::Place;
@@ -39,10 +40,14 @@ pub(super) fn complete(
                 document.file.clone_from(&manifest.file);
                 document.own_namespace.clone_from(&manifest.own_namespace);
                 document.namespace_by_settings = manifest.namespace_by_settings;
+                take_labels_of(&mut document, manifest);
             }
             None if document.origin.is_rendered() => {
                 if document.origin.made_for().is_some() || !is_snapshot(&document, None) {
-                    document.roots = inputs.roots(&document.origin);
+                    // One without a spec is an object with labels alone, which declares nothing.
+                    if document.host.spec.is_some() {
+                        document.roots = inputs.roots(&document.origin);
+                    }
                     if document.roots.is_empty() && settings.inventory.mode != Mode::Observed {
                         unknown.push((document.key.clone(), document.origin.start()));
                     }
@@ -71,6 +76,19 @@ fn is_snapshot(document: &HostDocument, manifest: Option<&HostDocument>) -> bool
     let has_status = document.host.status.is_some();
     live_field(&document.host.metadata).is_some()
         || has_status && manifest.is_none_or(|manifest| manifest.host.status.is_none())
+}
+
+/// A build may have sipgen's own patches in it. What those gave to a host the last time is remembered in the output, and
+/// is no claim of the manifest's.
+fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument) {
+    let own = manifest.host.metadata.labels.as_ref();
+    for label in assignment::LABELS {
+        let labels = document.host.metadata.labels.get_or_insert_default();
+        match own.and_then(|own| own.get(label)) {
+            Some(value) => labels.insert(label.to_owned(), value.clone()),
+            None => labels.remove(label),
+        };
+    }
 }
 
 /// Hosts of a stream that no manifest of the repo renders, and that are no live objects.

@@ -32,6 +32,9 @@ pub(crate) enum Refusal {
     /// There is no sops.
     #[error("there is no `sops` on this machine")]
     NoProgram,
+    /// Nobody can decrypt a file that is no longer what sops has written.
+    #[error("the file has lost what sops writes below its values: restore it from git's history")]
+    NoMetadata,
     /// sops says why.
     #[error("sops says:\n{0}")]
     Failed(String),
