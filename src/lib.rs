@@ -255,8 +255,8 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
         return Finding::new(Code::NoCluster, message)
             .help("if there should be one, check the directory and .gitignore");
     }
-    Finding::new(Code::NoClusterLeft, message).help(
-        "check the directory and .gitignore; if no cluster is wanted any more, say so with --allow-empty, and all \
-         hosts are given back",
-    )
+    let check = if repo.streams().is_empty() { "the directory and .gitignore" } else { "what renders it" };
+    Finding::new(Code::NoClusterLeft, message).help(format!(
+        "check {check}; if no cluster is wanted any more, say so with --allow-empty, and all hosts are given back"
+    ))
 }

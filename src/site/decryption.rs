@@ -24,16 +24,19 @@ pub(super) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
         let seal = seal.clone();
         sealed.push((held, seal));
     }
-    let files: BTreeSet<Utf8PathBuf> = sealed.iter().filter_map(|(_, seal)| Some(seal.file()?.to_owned())).collect();
-    let decrypt = |file: &Utf8PathBuf| {
-        let text = repo.text(file).unwrap_or_default();
+    let sources: BTreeSet<Source> = sealed.iter().filter_map(|(_, seal)| seal.source()).collect();
+    let decrypt = |source: Source| {
+        let text = match &source {
+            Source::File(file) => repo.text(file).unwrap_or_default(),
+            Source::Text(text) => text.clone(),
+        };
         let decrypted = sops::form(&text).ok_or(Refusal::NoMetadata).and_then(|form| sops::decrypt(&text, form));
-        (file.clone(), decrypted)
+        (source, decrypted)
     };
-    let files: BTreeMap<Utf8PathBuf, Result<String, Refusal>> = files.par_iter().map(decrypt).collect();
+    let decrypted: BTreeMap<Source, Result<String, Refusal>> = sources.into_par_iter().map(decrypt).collect();
     let mut refused: BTreeMap<String, Vec<Place>> = BTreeMap::new();
     for (held, seal) in sealed {
-        let Some(decrypted) = seal.file().and_then(|file| files.get(file)) else { continue };
+        let Some(decrypted) = seal.source().and_then(|source| decrypted.get(&source)) else { continue };
         held.data = match decrypted {
             Ok(text) => seal.open(text, &held.holder).map(Arc::new),
             Err(refusal) => {
@@ -57,12 +60,20 @@ fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
     places.into_iter().fold(finding, Finding::at)
 }
 
+/// What sops decrypts at a time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    File(Utf8PathBuf),
+    Text(String),
+}
+
 impl Sealed {
-    /// The file to decrypt.
-    fn file(&self) -> Option<&Utf8Path> {
+    /// What is to be decrypted.
+    fn source(&self) -> Option<Source> {
         match self {
-            Sealed::Object(file, ..) => Some(file),
-            Sealed::File(file) => Some(file),
+            Sealed::Object(file, ..) => Some(Source::File(file.to_path_buf())),
+            Sealed::File(file) => Some(Source::File(file.clone())),
+            Sealed::Text(text) => Some(Source::Text(text.clone())),
             Sealed::Rendered => None,
         }
     }
@@ -84,7 +95,7 @@ impl Sealed {
                 let (_, value, encoded) = value(kind, &object).ok_or(Unreadable::Refused)?;
                 read_decrypted(value, encoded)
             }
-            Sealed::File(_) => read_text(text, || Sealed::Rendered),
+            Sealed::File(_) | Sealed::Text(_) => read_text(text, || Sealed::Rendered),
             Sealed::Rendered => Err(Unreadable::Refused),
         }
     }

@@ -97,9 +97,7 @@ impl Host {
             Network::Absent => Err(Unaddressed::NoNetworkData),
             Network::Missing(secret) => Err(Unaddressed::NoSecret(secret.clone())),
             Network::Unreadable(holder, reason) => Err(Unaddressed::Unreadable(holder.clone(), reason.clone())),
-            Network::Encrypted(holder, _) => {
-                Err(Unaddressed::Unreadable(holder.clone(), "is encrypted with SOPS".to_owned()))
-            }
+            Network::Encrypted(holder, _) => Err(Unaddressed::Encrypted(holder.clone())),
         }
     }
 }

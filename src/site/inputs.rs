@@ -168,7 +168,9 @@ fn empty(repo: &Files) -> Finding {
 
 fn not_built(repo: &Files, index: usize, directory: &Utf8Path, why: &NotBuilt) -> Finding {
     let help = match why {
-        NotBuilt::NoKustomization => "name a directory that has one, or read its files by `paths`",
+        NotBuilt::NoDirectory | NotBuilt::NoKustomization => {
+            "name a directory that has one, or read its files by `paths`"
+        }
         NotBuilt::Elsewhere { .. } => {
             "a build takes nothing from the network: keep a copy in the repo, or have your pipeline build it: \
              `kustomize build … | sipgen generate --input -`"

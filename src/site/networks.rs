@@ -47,6 +47,9 @@ pub enum Unaddressed {
     /// What holds it cannot be read.
     #[error("has network data in {0}, which {1}")]
     Unreadable(Holder, String),
+    /// It is encrypted.
+    #[error("has network data in {0}, which is encrypted with SOPS")]
+    Encrypted(Holder),
     /// Its network data has no network of this id.
     #[error("has no network `{0}` in its network data")]
     NoNetwork(String),
@@ -125,6 +128,8 @@ pub(super) enum Sealed {
     Object(Arc<Utf8Path>, String, Option<String>),
     /// All of a file.
     File(Utf8PathBuf),
+    /// All of a file that stands in a value, as a generator puts it there.
+    Text(String),
     /// A value in what somebody else has rendered: what sops has signed is no more.
     Rendered,
 }
@@ -209,12 +214,12 @@ fn read_value(value: &str, encoded: bool, sealed: impl Fn() -> Sealed) -> Result
         return Err(Unreadable::Encrypted(sealed()));
     }
     if !encoded {
-        return read_text(value, sealed);
+        return read_text(value, || Sealed::Text(value.to_owned()));
     }
     let compact: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     let bytes = BASE64_STANDARD.decode(compact).map_err(|_| Unreadable::NotBase64)?;
     let text = String::from_utf8(bytes).map_err(|_| Unreadable::NotBase64)?;
-    read_text(&text, sealed)
+    read_text(&text, || Sealed::Text(text.clone()))
 }
 
 /// Reads network data that may be a file that sops has encrypted.
@@ -380,22 +385,28 @@ impl<'a> PlainFiles<'a> {
         for directory in hosts.iter().filter_map(|host| host.file?.parent()) {
             *of_directory.entry(directory).or_default() += 1;
         }
-        Self { repo, files: files.iter().map(Utf8PathBuf::as_path).collect(), hosts: of_directory }
+        let named: HashSet<String> =
+            hosts.iter().filter_map(|host| Some(host.names().first()?.name.to_string())).collect();
+        let may_be = |file: &&Utf8Path| {
+            let stem = file.file_stem().unwrap_or_default();
+            STEMS.iter().any(|end| stem.ends_with(end)) || named.contains(stem)
+        };
+        let files = files.iter().map(Utf8PathBuf::as_path).filter(may_be).collect();
+        Self { repo, files, hosts: of_directory }
     }
 
     /// The file beside a host that has its network data.
     fn beside(&self, host: &Referring<'_>) -> Option<Held> {
+        if self.files.is_empty() {
+            return None;
+        }
         let directory = host.file?.parent()?;
         let name = host.key.name.as_str();
-        let mut stems = vec![
-            format!("{name}-network-data"),
-            format!("{name}-network_data"),
-            format!("{name}/network-data"),
-            format!("{name}/network_data"),
-        ];
+        let mut stems: Vec<String> =
+            STEMS.iter().flat_map(|end| ["-", "/"].map(|mark| format!("{name}{mark}{end}"))).collect();
         stems.extend(host.names().first().map(|secret| secret.name.to_string()));
         if self.hosts.get(directory) == Some(&1) {
-            stems.extend(["network-data".to_owned(), "network_data".to_owned()]);
+            stems.extend(STEMS.map(str::to_owned));
         }
         let endings = ["json", "yaml", "yml"];
         let mut files = stems.iter().flat_map(|stem| endings.map(|ending| directory.join(format!("{stem}.{ending}"))));
@@ -425,6 +436,9 @@ impl<'a> PlainFiles<'a> {
         })
     }
 }
+
+/// How the names end of files that are network data, before the dot.
+const STEMS: [&str; 2] = ["network-data", "network_data"];
 
 /// How long the hash is that kustomize puts behind the names of what it generates.
 const HASH: usize = 10;

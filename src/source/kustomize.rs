@@ -41,6 +41,9 @@ pub(crate) struct Built {
 /// Why there is no build. The display is one clause about the kustomization.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotBuilt {
+    /// There is no such directory.
+    #[error("is no directory of the repo")]
+    NoDirectory,
     /// There is no kustomization.
     #[error("has no kustomization.yaml")]
     NoKustomization,
@@ -124,7 +127,8 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> 
     })?;
     if !ended.status.success() {
         // Without the paths of this run, which are others in the next one.
-        let said = ended.stderr.replace(&format!("{root}/"), "").replace(root.as_str(), ".");
+        let said = ended.stderr.replace(way.as_str(), build.directory.as_str());
+        let said = said.replace(&format!("{root}/"), "").replace(root.as_str(), ".");
         let said = said.replace(asked_in.as_str(), build.directory.as_str());
         return Err(NotBuilt::Failed(program::first_lines(&said)));
     }
@@ -160,6 +164,9 @@ const WITH_PATHS: [&str; 3] = ["patches", "patchesJson6902", "replacements"];
 
 /// All files and directories that a build reads, relative to the repo's root.
 fn needed(repo: &Files, directory: &Utf8Path) -> Result<BTreeSet<Utf8PathBuf>, NotBuilt> {
+    if kind(repo, directory) != Some(Kind::Directory) {
+        return Err(NotBuilt::NoDirectory);
+    }
     let mut needed = BTreeSet::new();
     let mut pending = vec![directory.to_owned()];
     while let Some(directory) = pending.pop() {
@@ -191,8 +198,14 @@ fn needed(repo: &Files, directory: &Utf8Path) -> Result<BTreeSet<Utf8PathBuf>, N
     Ok(needed)
 }
 
+/// What there is at a path of the repo. A link may lead out of it, and so may all behind one.
 fn kind(repo: &Files, path: &Utf8Path) -> Option<Kind> {
-    if path.as_str().is_empty() { Some(Kind::Directory) } else { repo.kind(path) }
+    if path.as_str().is_empty() {
+        return Some(Kind::Directory);
+    }
+    let mut around = path.ancestors().skip(1).filter(|around| !around.as_str().is_empty());
+    let is_behind_link = around.any(|around| repo.kind(around) == Some(Kind::Link));
+    repo.kind(path).filter(|_| !is_behind_link)
 }
 
 /// All that a kustomization names by path.

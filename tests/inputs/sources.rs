@@ -83,8 +83,8 @@ fn a_host_that_only_a_patch_changes_is_read_as_it_is_built() {
     let repo = with_sources("quickstart", "sources: [{kustomization: sites/lab}]\n");
     repo.write(
         "sites/lab/kustomization.yaml",
-        "resources: [hosts/, clusters/]\npatches:\n  - target: {kind: BareMetalHost}\n    patch: '[{op: add, path: \
-         /metadata/labels/hardware.example.com~1flavor, value: none}]'\n",
+        "resources: [hosts/, clusters/]\npatches:\n  - target: {kind: BareMetalHost}\n    patch: |-\n      - op: replace\n        \
+         path: /metadata/labels/hardware.example.com~1flavor\n        value: none\n",
     );
     let run = sipgen(&repo, &["generate", "--check", "--rebalance"]).expect(1);
     assert_says(&run.stderr, &["SIP0501"]);
@@ -97,8 +97,10 @@ fn a_build_takes_nothing_from_elsewhere() {
         ("github.com/example/hosts", "github.com/example/hosts"),
         ("../../../outside", "../../../outside"),
         ("/etc", "/etc"),
+        ("../../linked/hosts", "../../linked/hosts"),
     ] {
         let repo = with_sources("quickstart", "sources: [{kustomization: sites/lab}]\n");
+        std::os::unix::fs::symlink("sites/lab", repo.path().join("linked")).unwrap();
         repo.replace("sites/lab/hosts/kustomization.yaml", "  - rack-a.yaml", &format!("  - {entry}\n  - rack-a.yaml"));
         let run = sipgen(&repo, &["generate", "--check"]).expect(1);
         let file = "sites/lab/hosts/kustomization.yaml";
@@ -113,8 +115,13 @@ fn a_failing_build_is_told_in_kustomizes_words_without_paths_of_this_run() {
     let run = sipgen(&repo, &["generate", "--check"]).expect(1);
     assert_says(&run.stderr, &["error[SIP0011]", "kustomize says", "nonsense", "sipgen.yaml:1:"]);
     assert!(!run.stderr.contains("/tmp/"), "{}", run.stderr);
-    repo.write("sipgen.yaml", "sources: [{kustomization: sites/lap}]\n");
-    assert_says(&sipgen(&repo, &["generate", "--check"]).expect(1).stderr, &["SIP0011", "has no kustomization.yaml"]);
+    for (directory, words) in
+        [("sites/lap", "is no directory"), ("linked", "is no directory"), ("sites", "has no kustom")]
+    {
+        std::os::unix::fs::symlink("sites/lab", repo.path().join("linked")).ok();
+        repo.write("sipgen.yaml", &format!("sources: [{{kustomization: {directory}}}]\n"));
+        assert_says(&sipgen(&repo, &["generate", "--check"]).expect(1).stderr, &["SIP0011", words]);
+    }
 }
 
 #[test]
