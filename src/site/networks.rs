@@ -385,8 +385,9 @@ impl<'a> PlainFiles<'a> {
         for directory in hosts.iter().filter_map(|host| host.file?.parent()) {
             *of_directory.entry(directory).or_default() += 1;
         }
-        let named: HashSet<String> =
-            hosts.iter().filter_map(|host| Some(host.names().first()?.name.to_string())).collect();
+        let stems: HashSet<&str> = files.iter().filter_map(|file| file.file_stem()).collect();
+        let named = hosts.iter().filter_map(|host| Some(host.names().first()?.name.to_string()));
+        let named: HashSet<String> = named.filter(|name| stems.contains(name.as_str())).collect();
         let may_be = |file: &&Utf8Path| {
             let stem = file.file_stem().unwrap_or_default();
             STEMS.iter().any(|end| stem.ends_with(end)) || named.contains(stem)
@@ -464,6 +465,9 @@ pub(super) fn generated(
     hosts: &[Referring<'_>],
     namespace: &dyn Fn(&Origin) -> Option<String>,
 ) -> Vec<Held> {
+    if builds.generated().next().is_none() {
+        return Vec::new();
+    }
     let mut wanted: HashSet<String> = HashSet::new();
     for key in hosts.iter().flat_map(Referring::names) {
         // The name may have the hash of what is generated behind it.
