@@ -30,7 +30,7 @@ fn an_unknown_setting() {
     let repo = with_settings("outptu: deploy\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`
+    error[SIP0001]: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `sources`, `sops`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`
       --> sipgen.yaml:1:1
 
     1 error: no file was changed

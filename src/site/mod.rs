@@ -6,8 +6,8 @@
 //! * `builds`: which kustomization reaches which file, and with which namespace.
 //! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
 //! * `auth`: what of that concerns Dex.
-//! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses, `decryption` opens those that
-//!   are encrypted.
+//! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses, `network_files` those in
+//!   files that are no manifests; `decryption` opens what is encrypted.
 //! * `appliers`: which agent applies a host in full, as its snapshot says.
 //! * `inventory`: every host once.
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
@@ -31,6 +31,7 @@ pub mod gitops;
 pub mod host;
 mod inputs;
 pub mod inventory;
+mod network_files;
 pub mod networks;
 mod objects;
 mod request;

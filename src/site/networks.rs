@@ -3,7 +3,7 @@
 //! A host names a Secret. Its data is read off the Secret, off the generator of a kustomization that makes it, off a
 //! ConfigMap of that name, or off a plain file beside the host: the first of these that is there counts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::builds::Builds;
 use super::decryption;
+use super::network_files::PlainFiles;
 use crate::api::host;
-use crate::api::kustomization::GeneratorValue;
 use crate::api::names::{HostKey, ObjectName, SecretKey};
 use crate::api::network_data::{Malformed, NetworkData, NetworkDataSecret, SECRET_KEYS};
 use crate::finding::{Code, Finding};
@@ -102,11 +102,11 @@ pub(super) struct Held {
     /// The value's own place.
     pub(super) place: Place,
     /// Where what holds it begins.
-    start: Place,
+    pub(super) start: Place,
     /// Whether it is a manifest that a build of the repo reaches: it wins over a snapshot of it.
-    is_declared: bool,
+    pub(super) is_declared: bool,
     /// Whether it is made to take another one's place.
-    overrides: bool,
+    pub(super) overrides: bool,
     pub(super) data: Result<Arc<NetworkData>, Unreadable>,
 }
 
@@ -209,7 +209,7 @@ impl Held {
     }
 }
 
-fn read_value(value: &str, encoded: bool, sealed: impl Fn() -> Sealed) -> Result<NetworkData, Unreadable> {
+pub(super) fn read_value(value: &str, encoded: bool, sealed: impl Fn() -> Sealed) -> Result<NetworkData, Unreadable> {
     if sops::is_encrypted(value) {
         return Err(Unreadable::Encrypted(sealed()));
     }
@@ -254,7 +254,7 @@ pub(super) struct Referring<'a> {
 impl Referring<'_> {
     /// The Secrets in which its network data is looked for, by their precedence. A kustomization moves a Secret to another
     /// namespace, but not the reference inside a host.
-    fn names(&self) -> Vec<SecretKey> {
+    pub(super) fn names(&self) -> Vec<SecretKey> {
         let Some(spec) = self.spec else { return Vec::new() };
         let reference = spec.network_data.as_ref();
         let name = reference
@@ -371,76 +371,6 @@ impl Networks {
     }
 }
 
-/// The files of a repo that may be network data by themselves.
-struct PlainFiles<'a> {
-    repo: &'a Files,
-    files: HashSet<&'a Utf8Path>,
-    /// How many hosts the files of a directory describe.
-    hosts: HashMap<&'a Utf8Path, usize>,
-}
-
-impl<'a> PlainFiles<'a> {
-    fn new(repo: &'a Files, files: &'a [Utf8PathBuf], hosts: &[Referring<'a>]) -> Self {
-        let mut of_directory: HashMap<&Utf8Path, usize> = HashMap::new();
-        for directory in hosts.iter().filter_map(|host| host.file?.parent()) {
-            *of_directory.entry(directory).or_default() += 1;
-        }
-        let stems: HashSet<&str> = files.iter().filter_map(|file| file.file_stem()).collect();
-        let named = hosts.iter().filter_map(|host| Some(host.names().first()?.name.to_string()));
-        let named: HashSet<String> = named.filter(|name| stems.contains(name.as_str())).collect();
-        let may_be = |file: &&Utf8Path| {
-            let stem = file.file_stem().unwrap_or_default();
-            STEMS.iter().any(|end| stem.ends_with(end)) || named.contains(stem)
-        };
-        let files = files.iter().map(Utf8PathBuf::as_path).filter(may_be).collect();
-        Self { repo, files, hosts: of_directory }
-    }
-
-    /// The file beside a host that has its network data.
-    fn beside(&self, host: &Referring<'_>) -> Option<Held> {
-        if self.files.is_empty() {
-            return None;
-        }
-        let directory = host.file?.parent()?;
-        let name = host.key.name.as_str();
-        let mut stems: Vec<String> =
-            STEMS.iter().flat_map(|end| ["-", "/"].map(|mark| format!("{name}{mark}{end}"))).collect();
-        stems.extend(host.names().first().map(|secret| secret.name.to_string()));
-        if self.hosts.get(directory) == Some(&1) {
-            stems.extend(STEMS.map(str::to_owned));
-        }
-        let endings = ["json", "yaml", "yml"];
-        let mut files = stems.iter().flat_map(|stem| endings.map(|ending| directory.join(format!("{stem}.{ending}"))));
-        files.find_map(|file| self.plain(&file))
-    }
-
-    fn plain(&self, file: &Utf8Path) -> Option<Held> {
-        if !self.files.contains(file) {
-            return None;
-        }
-        let text = self.repo.plain_text(file).ok()??;
-        let sealed = || Sealed::File(file.to_owned());
-        let data = if sops::form(&text).is_some() {
-            // A manifest is encrypted in parts, and says what it is.
-            (!NetworkData::is_manifest(&text)).then(|| Err(Unreadable::Encrypted(sealed())))?
-        } else {
-            NetworkData::is_plain(&text).then(|| read_text(&text, sealed))?
-        };
-        let place = Origin::of_file(Arc::from(file), text.len()).start();
-        Some(Held {
-            holder: Holder::File(file.to_owned()),
-            start: place.clone(),
-            place,
-            is_declared: true,
-            overrides: false,
-            data: data.map(Arc::new),
-        })
-    }
-}
-
-/// How the names end of files that are network data, before the dot.
-const STEMS: [&str; 2] = ["network-data", "network_data"];
-
 /// How long the hash is that kustomize puts behind the names of what it generates.
 const HASH: usize = 10;
 
@@ -456,50 +386,4 @@ fn malformed(host: &HostKey, held: &Held) -> Option<Finding> {
             .at(held.place.clone())
             .help(format!("correct the address in {holder}; `<no value>` or no ip_address mean that there is none")),
     )
-}
-
-/// What the generators of kustomizations make for hosts, of the names that hosts refer to.
-pub(super) fn generated(
-    repo: &Files,
-    builds: &Builds,
-    hosts: &[Referring<'_>],
-    namespace: &dyn Fn(&Origin) -> Option<String>,
-) -> Vec<Held> {
-    if builds.generated().next().is_none() {
-        return Vec::new();
-    }
-    let mut wanted: HashSet<String> = HashSet::new();
-    for key in hosts.iter().flat_map(Referring::names) {
-        // The name may have the hash of what is generated behind it.
-        wanted.extend(key.name.as_str().rsplit_once('-').map(|(base, _)| base.to_owned()));
-        wanted.insert(key.name.to_string());
-    }
-    let mut held = Vec::new();
-    let mut read: BTreeMap<Utf8PathBuf, Option<String>> = BTreeMap::new();
-    for generated in builds.generated() {
-        let Some(name) = generated.generator.name.as_deref().filter(|name| wanted.contains(*name)) else { continue };
-        let Ok(name) = name.parse::<ObjectName>() else { continue };
-        let Some((list, index, value)) = generated.generator.value(&SECRET_KEYS) else { continue };
-        let place = generated.place(list, index);
-        let mut text = |file: &Utf8Path| {
-            let read = read.entry(file.to_owned()).or_insert_with(|| repo.plain_text(file).ok().flatten());
-            read.clone().ok_or_else(|| Unreadable::NoFile(file.to_owned()))
-        };
-        let data = match value {
-            GeneratorValue::Literal(value) => read_value(value, false, || Sealed::Rendered),
-            GeneratorValue::File(file) => generated
-                .path(file)
-                .ok_or_else(|| Unreadable::NoFile(file.into()))
-                .and_then(|file| text(&file).and_then(|text| read_text(&text, || Sealed::File(file.clone())))),
-        };
-        for reach in generated.reaches {
-            let given = reach.namespace.as_ref().map(|(namespace, _)| namespace.clone());
-            let namespace =
-                given.or_else(|| generated.generator.namespace.clone()).or_else(|| namespace(generated.origin));
-            let Ok(namespace) = namespace.as_deref().unwrap_or("default").parse() else { continue };
-            let key = SecretKey { namespace, name: name.clone() };
-            held.push(Held::generated(key, place.clone(), generated.generator.overrides(), data.clone()));
-        }
-    }
-    held
 }

@@ -10,6 +10,7 @@ use super::builds::Builds;
 use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::inputs::{self, Inputs};
+use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
 use super::settings::{self, Settings};
 use super::standings;
@@ -171,7 +172,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let mut findings = names.findings;
     let referring: Vec<Referring<'_>> = hosts.iter().map(HostDocument::referring).collect();
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
-    held.extend(networks::generated(repo, &builds, &referring, &namespace));
+    held.extend(network_files::generated(repo, &builds, &referring, &namespace));
     let clusters = cluster_documents;
     let mut specs = clusters.iter().filter_map(|cluster| cluster.spec.as_ref());
     let decrypt = settings.sops.decrypt && specs.any(|spec| spec.services.reach_hosts());
