@@ -42,15 +42,15 @@ pub(super) fn complete(
                 document.namespace_by_settings = manifest.namespace_by_settings;
                 take_labels_of(&mut document, manifest);
             }
-            None if document.origin.is_rendered() => {
-                if document.origin.made_for().is_some() || !is_snapshot(&document, None) {
-                    // One without a spec is an object with labels alone, which declares nothing.
-                    if document.host.spec.is_some() {
-                        document.roots = inputs.roots(&document.origin);
-                    }
-                    if document.roots.is_empty() && settings.inventory.mode != Mode::Observed {
-                        unknown.push((document.key.clone(), document.origin.start()));
-                    }
+            None if document.origin.made_for().is_some()
+                || document.origin.is_rendered() && !is_snapshot(&document, None) =>
+            {
+                // One without a spec is an object with labels alone, which declares nothing.
+                if document.host.spec.is_some() {
+                    document.roots = inputs.roots(&document.origin);
+                }
+                if document.roots.is_empty() && settings.inventory.mode != Mode::Observed {
+                    unknown.push((document.key.clone(), document.origin.start()));
                 }
             }
             _ => {}

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use yamlpath::{Component, Route};
 
 /// Where a document stands.
@@ -29,7 +29,7 @@ pub(super) enum Way {
     File,
     /// It stands in a stream that somebody else has rendered. The input of the repo that it was made from, where that
     /// is known.
-    Stream(Option<Arc<Utf8Path>>),
+    Stream(Option<Arc<Utf8PathBuf>>),
     /// A program that we ran has made it of files of the repo, for the source of this index: the text with its lines
     /// is gone.
     Made(usize),
@@ -137,9 +137,9 @@ impl Origin {
     }
 
     /// Notes the input of the repo that a rendered document was made from.
-    pub(crate) fn note_made_from(&mut self, input: &Arc<Utf8Path>) {
+    pub(crate) fn note_made_from(&mut self, input: &Utf8Path) {
         if let Way::Stream(made_from) = &mut self.way {
-            *made_from = Some(input.clone());
+            *made_from = Some(Arc::new(input.to_owned()));
         }
     }
 
