@@ -92,6 +92,8 @@ pub struct Generated {
     pub changes: Option<Changes>,
     /// What is wrong with the input.
     pub findings: Vec<Finding>,
+    /// How many warnings are not among the findings, because the settings say so.
+    pub muted: usize,
 }
 
 impl Generated {
@@ -195,7 +197,9 @@ fn generate_by(
         findings.extend(found);
         changes = may_write(&findings, options).then_some(compared);
     }
-    Ok(Generated { site, plan, tree, changes, findings: finding::merge(findings) })
+    let (muted, findings): (Vec<Finding>, _) =
+        finding::merge(findings).into_iter().partition(|finding| site.settings.ignores(finding));
+    Ok(Generated { site, plan, tree, changes, findings, muted: muted.len() })
 }
 
 /// The clusters that the options leave out, those included that only the output directory still has.

@@ -34,8 +34,11 @@ fn a_secret_in_a_connectors_settings_is_refused_and_not_shown() {
 
     assert!(!message.contains("hunter2"), "{message}");
     assert_snapshot!(message, @"
-    error: `bindPW` is a secret, which does not belong into git
-      --> clusters/edge.yaml:27:15
+    error[SIP0235]: `bindPW` is a secret, which does not belong into git
+      --> clusters/edge.yaml:27:23
+       |
+    27 |               bindPW: …
+       |               ^^^^^^
       help: put it into a Secret that envFrom names, and write its key as `$NAME`; change it if it was pushed
 
     1 error in tenant-a/edge: no file was changed
@@ -48,7 +51,7 @@ fn whatever_stands_in_the_place_of_a_secret_is_refused_and_not_shown() {
         let message = refusal(EDGE, "clientSecret: $GITHUB_CLIENT_SECRET", &format!("clientSecret: {value}"));
 
         assert!(!message.contains("hunter2"), "{value}: {message}");
-        assert_says(&message, &["edge.yaml:59:15"]);
+        assert_says(&message, &["edge.yaml:59:"]);
     }
 }
 
@@ -129,8 +132,11 @@ fn a_variable_that_nothing_sets() {
 #[test]
 fn a_setting_that_dex_would_drop() {
     assert_snapshot!(refusal(EDGE, "usernamePrompt: User", "userPrompt: User"), @"
-    error: ldap has no setting `userPrompt`
-      --> clusters/edge.yaml:28:15
+    error[SIP0237]: ldap has no setting `userPrompt`
+      --> clusters/edge.yaml:28:27
+       |
+    28 |               userPrompt: User
+       |                           ^^^^
       help: did you mean `usernamePrompt`? Dex drops silently what it does not know
 
     1 error in tenant-a/edge: no file was changed

@@ -5,9 +5,11 @@
 
 mod support;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use sipgen::finding::Code;
+use sipgen::report;
 use support::{Repo, fixtures};
 
 /// Codes that only another command than `validate` can give, with its arguments.
@@ -53,7 +55,7 @@ fn each_code_has_a_fixture_that_shows_it() {
 
 #[test]
 fn each_fixture_is_of_a_code() {
-    for entry in std::fs::read_dir(fixtures().join("findings")).unwrap() {
+    for entry in fs::read_dir(fixtures().join("findings")).unwrap() {
         let path = entry.unwrap().path();
         let name = Path::new(path.file_name().unwrap()).with_extension("");
         assert!(name.to_str().unwrap().parse::<Code>().is_ok(), "{} is of no code", path.display());
@@ -67,4 +69,27 @@ fn each_code_is_explained_with_an_example() {
         assert!(text.split_whitespace().count() >= 25, "{code} is hardly explained: {text}");
         assert!(!code.title().ends_with('.') && !code.title().starts_with(char::is_uppercase), "{}", code.title());
     }
+}
+
+const CODES: &str = "<!-- codes -->\n";
+const END_OF_CODES: &str = "<!-- end of codes -->";
+
+fn documentation() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings.md")
+}
+
+/// With SIPGEN_UPDATE_DOCS in the environment, the codes are written and not compared.
+#[test]
+fn the_documentation_has_every_code_as_the_catalogue_has_it() {
+    let documented = fs::read_to_string(documentation()).unwrap();
+    let (before, rest) = documented.split_once(CODES).unwrap();
+    let (_, after) = rest.split_once(END_OF_CODES).unwrap();
+
+    let right = format!("{before}{CODES}{}\n{END_OF_CODES}{after}", report::codes_as_markdown());
+
+    if std::env::var_os("SIPGEN_UPDATE_DOCS").is_some() {
+        fs::write(documentation(), &right).unwrap();
+        return;
+    }
+    assert!(documented == right, "run SIPGEN_UPDATE_DOCS=1 cargo test --test findings");
 }

@@ -30,8 +30,11 @@ fn an_unknown_setting() {
     let repo = with_settings("outptu: deploy\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`
+    error[SIP0001]: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`
       --> sipgen.yaml:1:1
+       |
+     1 | outptu: deploy
+       | ^^^^^^^
 
     1 error: no file was changed
     ");
@@ -99,7 +102,7 @@ fn a_file_of_somebody_else_where_one_of_ours_is_to_be() {
     repo.write("overlays/clusters/tenant-a/edge/jumphost/deployment.yaml", "kind: Mine\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: overlays/clusters/tenant-a/edge/jumphost/deployment.yaml is a file without sipgen's first line, so it is somebody else's, and sipgen would have to replace it
+    error[SIP0005]: overlays/clusters/tenant-a/edge/jumphost/deployment.yaml is a file without sipgen's first line, so it is somebody else's, and sipgen would have to replace it
       --> overlays/clusters/tenant-a/edge/jumphost/deployment.yaml
       help: move it away or delete it, or set `output` in sipgen.yaml to another directory
 
@@ -199,7 +202,7 @@ fn a_template_whose_output_is_no_deployment() {
     );
 
     assert_snapshot!(repo.refused(), @r#"
-    error: the template renders clusters/tenant-a/edge/jumphost/deployment.yaml so that it is not a Deployment: invalid type: string "many", expected i32
+    error[SIP0703]: the template renders clusters/tenant-a/edge/jumphost/deployment.yaml so that it is not a Deployment: invalid type: string "many", expected i32
       --> own/jumphost/deployment.yaml
       help: correct the template; nothing was written
 
@@ -225,17 +228,23 @@ fn a_generated_file_that_was_broken_by_hand() {
     let repo = Repo::generated("quickstart");
     repo.replace(PATCHES, "    sip.airshipit.org/node-type: \"ControlPlane\"\n", "  sip.airshipit.org/node-type: [\n");
 
-    assert_snapshot!(repo.refused(), @"
-    error: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
+    assert_snapshot!(repo.refused(), @r#"
+    error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
       --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:13:36
+       |
+    13 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"
+       |                                    ^
       help: it says who has which host; restore it with `git checkout -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`
 
-    error: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
+    error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
       --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:26:36
+       |
+    26 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"
+       |                                    ^
       help: it says who has which host; restore it with `git checkout -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`
 
     2 errors: no file was changed
-    ");
+    "#);
 }
 
 #[test]

@@ -272,8 +272,8 @@ fn two_hosts_with_one_bmc_address_are_worth_a_warning() {
         &run.stderr,
         &[
             "warning[SIP0308]: 2 hosts have the BMC address redfish+https://203.0.113.11/redfish/v1/Systems/1",
-            "--> sites/lab/hosts/rack-a.yaml:15:5  (tenant-a/lab-a1)",
-            "--> sites/lab/hosts/rack-a.yaml:68:5  (tenant-a/lab-a2)",
+            "--> sites/lab/hosts/rack-a.yaml:15:14  (tenant-a/lab-a1)",
+            "--> sites/lab/hosts/rack-a.yaml:68:14  (tenant-a/lab-a2)",
         ],
     );
 }

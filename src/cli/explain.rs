@@ -1,9 +1,13 @@
-//! `sipgen explain`: why a host is where it is.
+//! `sipgen explain`: why a host is where it is, and what a finding means.
+
+use std::str::FromStr;
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::{ClusterKey, HostKey};
+use sipgen::finding::Code;
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
+use sipgen::report::ExplainedCode;
 use sipgen::{Options, report};
 
 use super::{Failure, Outcome, print, repo, say};
@@ -12,18 +16,25 @@ const EXAMPLES: &str = "\
 Examples:
   sipgen explain tenant-a/edge                  a cluster
   sipgen explain metal/lab-a1                   a host
-  sipgen explain tenant-a/edge --format json";
+  sipgen explain tenant-a/edge --format json
+  sipgen explain SIP0205                        a finding
+  sipgen explain --list                         all findings that there can be";
 
-/// Explain why a cluster has its hosts, or whose a host is
+/// Explain why a cluster has its hosts, whose a host is, or what a finding means
 ///
 /// For a cluster: each node set, its hosts, and why each is there; for a node set that cannot be filled, the proof.
-/// For a host: whose it is, or for each node set why not. Nothing is written.
+/// For a host: whose it is, or for each node set why not. For the code of a finding: what is wrong, why it matters, and
+/// how to mend it. Nothing is written.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A SIPCluster or a BareMetalHost
-    #[arg(value_name = "NS/NAME")]
-    name: ClusterKey,
+    /// A SIPCluster, a BareMetalHost, or the code of a finding
+    #[arg(value_name = "NS/NAME|CODE", required_unless_present = "list")]
+    subject: Option<Subject>,
+
+    /// List all codes of findings
+    #[arg(long, conflicts_with = "subject")]
+    list: bool,
 
     /// The repo's directory; by default the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
@@ -32,6 +43,26 @@ pub(crate) struct Arguments {
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+}
+
+/// What is to be explained.
+#[derive(Debug, Clone)]
+enum Subject {
+    Name(ClusterKey),
+    Code(Code),
+}
+
+impl FromStr for Subject {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_code = text.get(..3).is_some_and(|first| first.eq_ignore_ascii_case("SIP"));
+        if is_code && !text.contains('/') {
+            text.parse().map(Self::Code).map_err(|error| format!("{error}; `sipgen explain --list` has all of them"))
+        } else {
+            text.parse().map(Self::Name).map_err(|error: <ClusterKey as FromStr>::Err| error.to_string())
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -52,17 +83,42 @@ struct Explanation {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    match &arguments.subject {
+        None => explain_codes(arguments.format),
+        Some(Subject::Code(code)) => explain_code(*code, arguments.format),
+        Some(Subject::Name(name)) => explain_name(name, arguments),
+    }
+}
+
+fn explain_codes(format: Format) -> Result<Outcome, Failure> {
+    match format {
+        Format::Text => print(report::codes()),
+        Format::Json => {
+            let codes: Vec<ExplainedCode> = Code::ALL.iter().map(|code| ExplainedCode::from(*code)).collect();
+            print(format_args!("{}\n", serde_json::to_string_pretty(&codes)?));
+        }
+    }
+    Ok(Outcome::Yes)
+}
+
+fn explain_code(code: Code, format: Format) -> Result<Outcome, Failure> {
+    match format {
+        Format::Text => print(report::explain_code(code)),
+        Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&ExplainedCode::from(code))?)),
+    }
+    Ok(Outcome::Yes)
+}
+
+fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Failure> {
     let repo = repo::find(arguments.repo.as_deref())?;
     let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
-    let ClusterKey { namespace, name } = arguments.name.clone();
+    let key = HostKey { namespace: name.namespace.clone(), name: name.name.clone() };
     let (site, plan) = (&generated.site, &generated.plan);
-    let explanation = Explanation {
-        cluster: explain::cluster(site, plan, &arguments.name),
-        host: explain::host(site, plan, &HostKey { namespace, name }),
-    };
+    let explanation =
+        Explanation { cluster: explain::cluster(site, plan, name), host: explain::host(site, plan, &key) };
     if explanation.cluster.is_none() && explanation.host.is_none() {
         say(report::findings(&generated.findings, &repo));
-        return Err(Failure(format!("the repo has neither a SIPCluster nor a BareMetalHost {}", arguments.name)));
+        return Err(Failure(format!("the repo has neither a SIPCluster nor a BareMetalHost {name}")));
     }
     match arguments.format {
         Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&explanation)?)),
@@ -71,7 +127,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             explanation.host.iter().for_each(|host| print(report::explain_host(host)));
         }
     }
-    let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(&arguments.name);
+    let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(name);
     let errors = generated.findings.into_iter().filter(|finding| finding.is_error() && concerns(&finding.clusters));
     let errors: Vec<_> = errors.collect();
     say(report::findings(&errors, &repo));

@@ -25,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   sipgen init                        once: settings, a hook and a CI job for your repo
   sipgen generate                    after every change of a SIPCluster or of the hosts
+  sipgen validate                    what is wrong, line by line
   sipgen diff --base origin/main     what a branch changes, for its reviewer
   sipgen status                      clusters, spare hosts and racks at a glance
   sipgen explain tenant-a/edge       why a cluster has its hosts";

@@ -1,24 +1,86 @@
 //! `sipgen validate`: everything that is wrong with the input.
 
 use camino::Utf8PathBuf;
-use sipgen::finding::Finding;
-use sipgen::{Options, report};
+use clap::ValueEnum;
+use sipgen::Options;
+use sipgen::finding::{Finding, Severity};
+use sipgen::report::{self, Results, Validation};
+use sipgen::source::Files;
 
-use super::{Failure, Outcome, print, repo};
+use super::{Failure, Outcome, print, repo, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  sipgen validate                          all that is wrong, with the lines to mend
+  sipgen validate --strict                 warnings are errors, too; for CI
+  sipgen validate --format sarif > sipgen.sarif
+  sipgen explain SIP0205                   what a code means, at length";
 
 /// Say what is wrong with the input
 ///
-/// Reads, plans and renders as `sipgen generate` does, and writes nothing.
+/// Reads, plans and renders as `sipgen generate` does, and writes nothing. Each finding has a code, the place to mend
+/// and what to do. Stale overlays are no findings here: `sipgen generate --check` tells those.
+///
+/// A warning that does not matter in your repo can be ignored in sipgen.yaml, with the reason:
+/// `findings: {ignore: [{code: SIP0307, reason: ...}]}`. Errors cannot.
 #[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The repo's directory; by default the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
     repo: Option<Utf8PathBuf>,
+
+    /// Take warnings for errors, and exit with 1 if there is one
+    #[arg(long)]
+    strict: bool,
+
+    /// Read what is staged, and nothing else; for pre-commit hooks
+    #[arg(long)]
+    from_index: bool,
+
+    /// How to print the findings; for other than people, they are said to people on stderr, too
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs; docs/findings.schema.json is its schema
+    Json,
+    /// Workflow commands of GitHub Actions, which become annotations
+    Github,
+    /// GitLab's code quality report
+    Gitlab,
+    /// SARIF 2.1.0, for GitHub's code scanning and for editors
+    Sarif,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let repo = repo::find(arguments.repo.as_deref())?;
-    let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
-    print(report::findings(&generated.findings, &repo));
-    Ok(if generated.findings.iter().any(Finding::is_error) { Outcome::No } else { Outcome::Yes })
+    let files = if arguments.from_index { Files::staged(repo.root())? } else { repo };
+    let generated = sipgen::generate(&files, &Options::default(), &|_| {})?;
+    let mut findings = generated.findings;
+    if arguments.strict {
+        findings.iter_mut().for_each(|finding| finding.severity = Severity::Error);
+    }
+    let text = report::findings(&findings, &files);
+    let results =
+        || -> Result<Results, Failure> { Ok(Results::new(&findings, &[], &files, &repo::place_in_git(files.root())?)) };
+    match arguments.format {
+        Format::Text => print(&text),
+        Format::Json => {
+            let validation = Validation::new(&findings, generated.muted, &files);
+            print(format_args!("{}\n", serde_json::to_string_pretty(&validation)?));
+        }
+        Format::Github => print(report::github(&results()?)),
+        Format::Gitlab => print(report::gitlab(&results()?)),
+        Format::Sarif => print(report::sarif(&results()?)),
+    }
+    if arguments.format != Format::Text {
+        say(&text);
+    }
+    say(report::tally(&findings, generated.muted));
+    Ok(if findings.iter().any(Finding::is_error) { Outcome::No } else { Outcome::Yes })
 }

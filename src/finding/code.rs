@@ -18,6 +18,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use super::Severity;
 
 /// What the catalogue says of a code.
@@ -32,7 +35,9 @@ struct Entry {
 macro_rules! codes {
     ($($number:literal $name:ident $severity:ident $title:literal)*) => {
         /// A kind of mistake.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+        #[serde(try_from = "String")]
+        #[schemars(with = "String", extend("pattern" = "^[Ss][Ii][Pp][0-9]{4}$"))]
         pub enum Code {
             $(#[doc = $title] $name,)*
         }
@@ -174,6 +179,18 @@ codes! {
     "0707" PatchMisses Error "a patch that is left as it is would not find its host any more"
 }
 
+/// What the hundreds of codes are about.
+const AREAS: [(&str, &str); 8] = [
+    ("00", "the repo, its settings, sipgen's own files"),
+    ("01", "documents, their names, the kustomizations around them"),
+    ("02", "what a SIPCluster asks for"),
+    ("03", "hosts, their network data and their BMCs"),
+    ("04", "what services cannot share"),
+    ("05", "placement"),
+    ("06", "how agents and the repo's kustomizations apply the output"),
+    ("07", "templates and what is rendered"),
+];
+
 impl Code {
     /// The code as people write it: `SIP0101`.
     pub fn id(self) -> &'static str {
@@ -190,6 +207,12 @@ impl Code {
         self.entry().title
     }
 
+    /// What the code is about, as all codes of its hundred.
+    pub fn area(self) -> &'static str {
+        let known = AREAS.iter().find(|(hundred, _)| self.id()["SIP".len()..].starts_with(hundred));
+        known.map_or("others", |(_, area)| area)
+    }
+
     /// What is wrong, why it matters and how to mend it: Markdown.
     pub fn explanation(self) -> &'static str {
         self.entry().explanation
@@ -204,16 +227,37 @@ impl fmt::Display for Code {
 
 /// A text that is no code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no code `{0}`; docs/findings.md lists them")]
-pub struct UnknownCode(String);
+#[error("there is no code `{text}`; near it are {}", near.map(Code::id).join(", "))]
+pub struct UnknownCode {
+    text: String,
+    near: [Code; 3],
+}
 
 impl FromStr for Code {
     type Err = UnknownCode;
 
     /// Reads `SIP0101`, in any case.
     fn from_str(text: &str) -> Result<Self, UnknownCode> {
-        let known = Code::ALL.iter().find(|code| code.id().eq_ignore_ascii_case(text.trim()));
-        known.copied().ok_or_else(|| UnknownCode(text.to_owned()))
+        let wanted = text.trim().to_ascii_uppercase();
+        if let Some(known) = Code::ALL.iter().find(|code| code.id() == wanted) {
+            return Ok(*known);
+        }
+        // The nearest by how they are written, and of those the nearest by number.
+        let number = |text: &str| text.trim_start_matches("SIP").parse().unwrap_or(i64::MAX / 2);
+        let mut near = Code::ALL.to_vec();
+        near.sort_by_key(|code| {
+            (strsim::damerau_levenshtein(code.id(), &wanted), (number(code.id()) - number(&wanted)).abs())
+        });
+        let near = [near[0], near[1], near[2]];
+        Err(UnknownCode { text: text.chars().take(20).collect(), near })
+    }
+}
+
+impl TryFrom<String> for Code {
+    type Error = UnknownCode;
+
+    fn try_from(text: String) -> Result<Self, UnknownCode> {
+        text.parse()
     }
 }
 
@@ -229,6 +273,11 @@ mod tests {
     #[test]
     fn a_code_is_known_in_any_case() {
         assert_eq!("sip0101".parse(), Ok(Code::Unreadable));
-        assert!("SIP9999".parse::<Code>().is_err());
+    }
+
+    #[test]
+    fn an_unknown_code_has_near_ones() {
+        let error = "SIP0210x".parse::<Code>().unwrap_err();
+        assert_eq!(error.to_string(), "there is no code `SIP0210x`; near it are SIP0210, SIP0200, SIP0201");
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
     if let Some((route, (field, generation, today))) = older {
         let finding =
             Finding::new(Code::OlderGeneration, format!("the SIPCluster is {generation}: it has the field `{field}`"))
-                .at(origin.at(route.clone()))
+                .at(origin.key(route.clone()))
                 .help(format!("only the generation of mid-2021 and later can be read: {today}"));
         return Misfit { findings: vec![finding], alone: true };
     }
@@ -51,7 +51,7 @@ pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
             _ => String::new(),
         };
         Finding::new(Code::UnknownField, format!("a SIPCluster has no field `{name}` here"))
-            .at(origin.at(route))
+            .at(origin.key(route))
             .help("correct its name, or remove it: the API server would drop it")
     };
     Misfit { findings: unknown.into_iter().map(unknown_field).collect(), alone: false }

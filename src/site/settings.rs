@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::gitops::{Argocd, Flux, Hosts};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName};
-use crate::finding::{Code, Finding};
-use crate::source::{Files, Place};
+use crate::finding::{Code, Finding, Severity};
+use crate::source::{Files, Origin, Place, Step};
 
 /// The name of the settings' file.
 pub const FILE: &str = "sipgen.yaml";
@@ -50,6 +50,28 @@ pub struct Settings {
     /// How the labels of declared hosts reach them.
     #[serde(default)]
     pub hosts: Hosts,
+    /// Which findings are told.
+    #[serde(default)]
+    pub findings: Told,
+}
+
+/// Which findings are told.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Told {
+    /// Warnings that nobody is told of. Errors are told always.
+    #[serde(default)]
+    pub ignore: Vec<Ignored>,
+}
+
+/// A warning that nobody is told of.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Ignored {
+    /// Its code.
+    pub code: Code,
+    /// Why it does not matter here.
+    pub reason: String,
 }
 
 /// How the inventory is understood.
@@ -134,11 +156,17 @@ impl Default for Settings {
             flux: Flux::default(),
             argocd: Argocd::default(),
             hosts: Hosts::default(),
+            findings: Told::default(),
         }
     }
 }
 
 impl Settings {
+    /// Whether a finding is one that nobody is told of.
+    pub fn ignores(&self, finding: &Finding) -> bool {
+        !finding.is_error() && self.findings.ignore.iter().any(|ignored| ignored.code == finding.code)
+    }
+
     /// Reads the settings of a repo; the defaults where it has none.
     pub fn load(repo: &Files) -> Result<Self, Finding> {
         let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
@@ -187,6 +215,20 @@ impl Settings {
                 .at(Place::File(file.clone()))
                 .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
             })?;
+        }
+        let origin = Origin::of_all(file.clone(), &text);
+        for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
+            let place = |field: &str| origin.at(["findings".into(), "ignore".into(), index.into(), Step::from(field)]);
+            if code.severity() == Severity::Error {
+                let message = format!("{code} is an error, and only warnings can be ignored");
+                let help = format!("`sipgen explain {code}` says how to mend it");
+                return Err(Finding::new(Code::InvalidSetting, message).at(place("code")).help(help));
+            }
+            if reason.trim().is_empty() {
+                let message = format!("nothing says why {code} is ignored");
+                let help = "write the reason, for those who come after you";
+                return Err(Finding::new(Code::InvalidSetting, message).at(place("reason")).help(help));
+            }
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
             return Err(Finding::new(

@@ -5,14 +5,17 @@
 //! * `scan`: hands each document of some files to its reader, in parallel.
 //! * `split`: cuts a file's text into documents and lists into their items, without parsing.
 //! * `document`: one document, and how it is parsed.
-//! * `position`: a route of keys in a document; `texts` makes line and column of it when a message needs them.
+//! * `position`: a route of keys in a document; `texts` makes line and column of it when a message needs them, by
+//!   `lookup`, and cuts out the lines that a message shows, by `quoting`, which knows what must not be seen.
 //!
 //! What the documents mean is not known here.
 
 pub mod document;
 pub mod files;
 mod git;
+mod lookup;
 pub mod position;
+mod quoting;
 pub mod scan;
 mod split;
 mod submodules;
@@ -24,6 +27,6 @@ pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError};
 pub use position::{Origin, Place, Position, Step};
 pub use scan::{FirstLook, mentions};
-pub use texts::Texts;
+pub use texts::{Excerpt, Texts};
 
 pub use crate::git::GitError;

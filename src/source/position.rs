@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use yamlpath::{Component, Route};
 
 /// Where a document stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,8 +61,10 @@ impl From<usize> for Step {
 /// A place that a finding is about: a node of a document, a spot that a parser named, or a whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// The node at the end of a route in a document.
+    /// The node at the end of a route in a document: the whole document at the end of an empty one.
     Node(Origin, Vec<Step>),
+    /// The key at the end of a route, and not what stands under it.
+    Key(Origin, Vec<Step>),
     /// A line and, if known, a column of a file.
     Spot(Arc<Utf8Path>, usize, Option<usize>),
     /// A file or directory.
@@ -79,6 +80,8 @@ pub struct Position {
     pub line: Option<usize>,
     /// Column, from 1, in characters.
     pub column: Option<usize>,
+    /// The column behind the last character of what stands there, on the same line.
+    pub end_column: Option<usize>,
 }
 
 impl fmt::Display for Position {
@@ -92,9 +95,19 @@ impl fmt::Display for Position {
 }
 
 impl Origin {
+    /// The origin of a file's only document.
+    pub fn of_all(file: Arc<Utf8Path>, text: &str) -> Self {
+        Self { file, first_line: 1, range: 0..text.len(), shape: Shape::Document }
+    }
+
     /// The place of the document's node at a route of keys and indices.
     pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
         Place::Node(self.clone(), route.into_iter().map(Into::into).collect())
+    }
+
+    /// The place of the key at the end of a route, for a key that should not be there.
+    pub fn key(&self, route: Vec<Step>) -> Place {
+        Place::Key(self.clone(), route)
     }
 
     /// The place of the document itself.
@@ -107,32 +120,10 @@ impl Place {
     /// The file that the place is in.
     pub fn file(&self) -> &Arc<Utf8Path> {
         match self {
-            Place::Node(Origin { file, .. }, _) | Place::Spot(file, ..) | Place::File(file) => file,
+            Place::Node(Origin { file, .. }, _)
+            | Place::Key(Origin { file, .. }, _)
+            | Place::Spot(file, ..)
+            | Place::File(file) => file,
         }
     }
-}
-
-/// Looks a route up, or the longest part of it that exists: a missing field is reported at its parent.
-pub(super) fn offset(text: &str, origin: &Origin, route: &[Step]) -> Option<usize> {
-    let document = text.get(origin.range.clone())?;
-    let start = document.len() - document.trim_start_matches(['\n', '\r']).len();
-    let prefix: Vec<Component<'_>> = match origin.shape {
-        Shape::Document => vec![],
-        Shape::ListItem => vec![0.into()],
-        Shape::Nested(index) => vec!["items".into(), index.into()],
-    };
-    let parsed = yamlpath::Document::new(document).ok()?;
-    for length in (0..=route.len()).rev() {
-        let steps = prefix.iter().cloned().chain(route[..length].iter().map(|step| match step {
-            Step::Key(key) => Component::from(key.as_str()),
-            Step::Index(index) => Component::from(*index),
-        }));
-        let query = Route::default().with_keys(steps);
-        if let Ok(feature) = parsed.query_pretty(&query)
-            && !query.is_empty()
-        {
-            return Some(origin.range.start + feature.location.byte_span.0);
-        }
-    }
-    Some(origin.range.start + start)
 }
