@@ -170,7 +170,7 @@ fn a_host_whose_manifest_had_its_labels_patched_away_is_not_made_an_observed_one
     repo.write("inventory/hosts.yaml", &host("host-1", ""));
     repo.write("snapshot/hosts.yaml", &host("host-2", ""));
 
-    assert_says(&repo.refused(), &["host metal/host-2 was declared by this repo", "--> snapshot/hosts.yaml:1:1"]);
+    assert_says(&repo.refused(), &["host metal/host-2 was declared by this repo", "--> snapshot/hosts.yaml:5:3"]);
 }
 
 #[test]

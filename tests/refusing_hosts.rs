@@ -56,8 +56,8 @@ fn a_host_twice_in_the_snapshot() {
         &message,
         &[
             "error[SIP0301]: host tenant-a/vm-1 is in the snapshot twice",
-            "--> snapshot/hosts.yaml:6:1\n",
-            "--> snapshot/hosts.yaml:1:1  (the other one)",
+            "--> snapshot/hosts.yaml:10:3\n",
+            "--> snapshot/hosts.yaml:4:3  (the other one)",
             "remove one of them",
         ],
     );
@@ -104,8 +104,8 @@ fn one_secret_twice_with_different_network_data() {
         &repo.refused(),
         &[
             "the Secret tenant-a/lab-a1-network-data is there twice, with different network data",
-            "--> sites/lab/hosts/rack-c.yaml:20:1\n",
-            "--> sites/lab/hosts/rack-a.yaml:20:1  (the other one)",
+            "--> sites/lab/hosts/rack-c.yaml:28:3\n",
+            "--> sites/lab/hosts/rack-a.yaml:28:3  (the other one)",
         ],
     );
 }
@@ -168,9 +168,9 @@ fn a_host_that_two_builds_render() {
         &message,
         &[
             "error[SIP0304]: host tenant-a/lab-a1 is rendered by two kustomizations, which would fight over it",
-            "--> sites/lab/hosts/rack-a.yaml:1:1",
-            "--> other/kustomization.yaml  (one)",
-            "--> sites/lab/kustomization.yaml  (the other)",
+            "--> sites/lab/hosts/rack-a.yaml:6:3",
+            "--> other/kustomization.yaml:1:1  (one)",
+            "--> sites/lab/kustomization.yaml:4:1  (the other)",
             "let one of them be a resource of the other",
         ],
     );
@@ -274,9 +274,9 @@ fn labels_of_two_clusters_on_one_host() {
         &repo.refused(),
         &[
             "error[SIP0509]: host tenant-a/lab-c2 bears the labels of tenant-a/edge and of tenant-a/other",
-            "--> sites/lab/hosts/rack-c.yaml:6",
-            "--> snapshot/hosts.yaml:6:3  (those of tenant-a/other)",
-            "correct the labels: a host belongs to one cluster",
+            "--> sites/lab/hosts/rack-c.yaml:63:5",
+            "--> snapshot/hosts.yaml:8:5  (those of tenant-a/other)",
+            "a host belongs to one cluster: take the labels of tenant-a/edge or those of tenant-a/other off it",
         ],
     );
 }
@@ -360,7 +360,7 @@ fn an_observed_host_where_all_are_said_to_be_declared() {
         &repo.refused(),
         &[
             "no kustomization reaches host tenant-a/vm-1, but every host is said to be declared",
-            "--> snapshot/hosts.yaml:1:1",
+            "--> snapshot/hosts.yaml:4:3",
             "list its file in a kustomization.yaml",
         ],
     );
@@ -375,7 +375,7 @@ fn manifests_that_are_said_to_be_observed() {
         &repo.refused(),
         &[
             "host tenant-a/lab-a1 is a manifest that sites/lab/kustomization.yaml renders, so it cannot be observed",
-            "--> sites/lab/hosts/rack-a.yaml:1:1",
+            "--> sites/lab/hosts/rack-a.yaml:6:3",
             "remove `inventory.mode: observed` from sipgen.yaml",
         ],
     );

@@ -11,7 +11,7 @@ use super::gitops::{Argocd, Flux, Hosts};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName};
 use crate::finding::{Code, Finding};
-use crate::source::{Files, Place};
+use crate::source::{Files, Origin, Place};
 
 /// The name of the settings' file.
 pub const FILE: &str = "sipgen.yaml";
@@ -197,6 +197,15 @@ impl Settings {
             .help("write it as Argo CD knows it, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`"));
         }
         Ok(settings)
+    }
+}
+
+/// The place of a key at the top of a repo's settings.
+pub(super) fn place_of(key: &str, repo: &Files) -> Place {
+    let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
+    match repo.text(&file) {
+        Some(text) => Origin::of_file(file, &text).at([key]),
+        None => Place::File(file),
     }
 }
 

@@ -92,9 +92,19 @@ impl fmt::Display for Position {
 }
 
 impl Origin {
+    /// The only document of a file with this text.
+    pub fn of_file(file: Arc<Utf8Path>, text: &str) -> Self {
+        Self { file, first_line: 1, range: 0..text.len(), shape: Shape::Document }
+    }
+
     /// The place of the document's node at a route of keys and indices.
     pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
         Place::Node(self.clone(), route.into_iter().map(Into::into).collect())
+    }
+
+    /// The place of the object's name.
+    pub fn name(&self) -> Place {
+        self.at(["metadata", "name"])
     }
 
     /// The place of the document itself.
