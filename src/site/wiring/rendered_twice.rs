@@ -196,8 +196,8 @@ impl<'a> Reached<'a> {
         {
             return Some(
                 Finding::new(Code::ComponentApplied, format!(
-                    "{by} applies {directory}, which is a component now: its build is empty, and an agent that prunes \
-                     deletes every host for it"
+                    "{by} applies {directory}, which is a component now and has no hosts of its own: its build fails, or \
+                     is empty once no cluster has any, for which an agent that prunes deletes every host"
                 ))
                 .at(place.clone())
                 .help(format!(
