@@ -13,7 +13,24 @@ use sipgen::report;
 use support::{Repo, fixtures};
 
 /// Codes that only another command than `validate` can give, with its arguments.
-const OTHER_COMMANDS: [(Code, &[&str]); 1] = [(Code::Stale, &["generate", "--check", "--format", "github"])];
+const OTHER_COMMANDS: [(Code, &[&str]); 4] = [
+    (Code::Stale, &["generate", "--check", "--format", "github"]),
+    (Code::FrozenHostGone, WITHOUT_EDGE),
+    (Code::StillObserved, WITHOUT_EDGE),
+    (Code::PatchMisses, WITHOUT_EDGE),
+];
+
+/// Leaves the cluster `tenant-a/edge` as it is.
+const WITHOUT_EDGE: &[&str] = &["generate", "--check", "--only", "tenant-a/core"];
+
+/// Writes into a code's fixture what it would be too large with.
+fn complete(code: Code, repo: &Repo) {
+    if code == Code::LargeBuild {
+        let hosts: String = (1..=1001).map(|number| support::host(&format!("n{number:04}"), "")).collect();
+        repo.write("inventory/hosts.yaml", &hosts);
+        repo.commit();
+    }
+}
 
 fn fixture(code: Code) -> String {
     format!("findings/{code}")
@@ -22,6 +39,7 @@ fn fixture(code: Code) -> String {
 /// What is said of a code's fixture, with the exit code.
 fn said(code: Code) -> String {
     let repo = Repo::of_fixture(&fixture(code));
+    complete(code, &repo);
     let other = OTHER_COMMANDS.iter().find(|(known, _)| *known == code);
     let arguments: &[&str] = other.map_or(&["validate"], |(_, arguments)| arguments);
     let run = support::run(&mut repo.sipgen(arguments));

@@ -339,7 +339,7 @@ fn a_component_where_hosts_are_out_of_reach_is_refused() {
 fn an_agent_that_applies_a_component_or_stays_below_it_is_told_so() {
     let repo = with_component_in(&["sites/lab/kustomization.yaml"]);
     repo.write("agent/lab.yaml", &flux("overlays/hosts/declared/sites/lab", ""));
-    assert_says(&repo.refused(), &["which is a component now: its build is empty", "--> agent/lab.yaml:6:9"]);
+    assert_says(&repo.refused(), &["which is a component now and has no hosts of its own", "--> agent/lab.yaml:6:9"]);
 
     repo.write("agent/lab.yaml", &flux("sites/lab/hosts", ""));
     assert_says(&said(&repo), &[UNLABELLED, "let it apply sites/lab, which includes the component"]);

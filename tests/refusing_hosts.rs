@@ -125,8 +125,8 @@ fn one_secret_twice_with_different_network_data() {
         &repo.refused(),
         &[
             "the Secret tenant-a/lab-a1-network-data is there twice, with different network data",
-            "--> sites/lab/hosts/rack-c.yaml:24:9\n",
-            "--> sites/lab/hosts/rack-a.yaml:24:9  (the other one)",
+            "--> sites/lab/hosts/rack-c.yaml:28:9\n",
+            "--> sites/lab/hosts/rack-a.yaml:28:9  (the other one)",
         ],
     );
 }
@@ -190,8 +190,8 @@ fn a_host_that_two_builds_render() {
         &[
             "error[SIP0304]: host tenant-a/lab-a1 is rendered by two kustomizations, which would fight over it",
             "--> sites/lab/hosts/rack-a.yaml:6:9",
-            "--> other/kustomization.yaml  (one)",
-            "--> sites/lab/kustomization.yaml  (the other)",
+            "--> other/kustomization.yaml:1:1  (one)",
+            "--> sites/lab/kustomization.yaml:4:1  (the other)",
             "let one of them be a resource of the other",
         ],
     );
@@ -301,9 +301,9 @@ fn labels_of_two_clusters_on_one_host() {
         &repo.refused(),
         &[
             "error[SIP0509]: host tenant-a/lab-c2 bears the labels of tenant-a/edge and of tenant-a/other",
-            "--> sites/lab/hosts/rack-c.yaml:6",
-            "--> snapshot/hosts.yaml:6:3  (those of tenant-a/other)",
-            "correct the labels: a host belongs to one cluster",
+            "--> sites/lab/hosts/rack-c.yaml:63:5",
+            "--> snapshot/hosts.yaml:8:5  (those of tenant-a/other)",
+            "a host belongs to one cluster: take the labels of tenant-a/edge or those of tenant-a/other off it",
         ],
     );
 }

@@ -155,7 +155,10 @@ fn a_template_included_by_one_of_ours_that_uses_what_it_is_not_given() {
 fn a_configuration_that_is_no_yaml() {
     let repo = with_template("auth/config.yaml", "issuer: [{{ issuer }}\n");
 
-    assert_says(&repo.refused(), &["auth/config.yaml so that it is not YAML", "--> own/auth/config.yaml"]);
+    assert_says(
+        &repo.refused(),
+        &["the template own/auth/config.yaml renders what is not YAML", "--> own/auth/config.yaml"],
+    );
 }
 
 #[test]
@@ -167,7 +170,7 @@ fn a_template_that_renders_to_nothing_though_a_kustomization_lists_its_file() {
     ] {
         let repo = with_template(template, "{# nothing #}\n");
 
-        assert_says(&repo.refused(), &[&format!("what would be {file}, which no template renders")]);
+        assert_says(&repo.refused(), &[&format!("what would be overlays/{file}, which no template renders")]);
     }
 }
 
@@ -188,8 +191,9 @@ fn a_template_with_a_variable_for_flux() {
     assert_says(
         &repo.refused(),
         &[
-            "what would be clusters/tenant-a/edge/loadbalancer-controlplane/haproxy.cfg has `${` in line 3",
-            "write it without `${`",
+            "the template own/loadbalancer/haproxy.cfg renders `${`, which Flux takes for a variable",
+            "--> own/loadbalancer/haproxy.cfg:2:7",
+            "write it there without `${`",
         ],
     );
 }
@@ -216,10 +220,7 @@ fn a_template_whose_output_is_no_yaml() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "the template renders clusters/tenant-a/edge/auth/service.yaml so that it is not YAML",
-            "--> own/auth/service.yaml",
-        ],
+        &["the template own/auth/service.yaml renders what is not YAML", "--> own/auth/service.yaml"],
     );
 }
 

@@ -130,7 +130,7 @@ codes! {
     "0313" InvalidCredentialsName Warning "a host's credentialsName is no name of a Secret"
     "0314" InvalidBmcAddress Warning "a BMC address cannot be understood"
     "0315" CredentialsElsewhere Error "a BMC's credentials are in another namespace than the jump host"
-    "0316" AmbiguousHostName Error "two hosts would have one name on a jump host"
+    "0316" AmbiguousHostName Error "a jump host has no name of its own for a host"
 
     "0401" NodePortTaken Error "two services ask for one NodePort"
     "0402" NodePortMoves Warning "a NodePort would go from one service to another"
@@ -150,6 +150,7 @@ codes! {
     "0512" NoLongerDeclared Error "a declared host is rendered no more"
     "0513" AppliedInFull Error "an agent applies an observed host in full"
     "0514" StillObserved Error "a declared host is still with a cluster as an observed one"
+    "0515" Failing Warning "a cluster keeps a host that has failed or is being deleted"
 
     "0601" ComponentWithoutForm Error "an overlay of hosts is listed as a component"
     "0602" OverlayInItsBase Error "an overlay of hosts is listed in its own base"

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::How;
-use super::holdings::Holdings;
+use super::holdings::{Holdings, labelled};
 use crate::api::assignment::{self, GivenBack};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
@@ -66,7 +66,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
             Code::LabelsStay,
             format!("host {} was given back, but somebody else's labels stay on it", host.key),
         )
-        .at(host.origin.at(["metadata", "labels"]))
+        .at(labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin)))
         .help(take_labels_off(host))
     };
     stuck.map(describe).collect()
@@ -79,7 +79,7 @@ pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
         holdings.given_back.iter().filter(|(_, index, how)| !is_ours_to_take(&site.inventory.hosts[*index], *how));
     let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
-        let place = host.claims.last().map_or(host.origin.start(), |(_, origin)| origin.at(["metadata", "labels"]));
+        let place = labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin));
         Finding::new(
             Code::Surplus,
             format!("host {} bears the labels of {cluster}, which has all the hosts it wants", host.key),

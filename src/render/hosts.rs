@@ -240,7 +240,7 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
                 "{cluster} is left as it is, and its patch for {host} would not find it any more: the namespace that \
                  it has where it is patched is another one"
             ))
-            .at(held.origin.start())
+            .at(held.origin.at(["metadata", "namespace"]))
             .help("change `hosts.form`, or namespaces below it, in a run that generates all clusters")
         }));
     }

@@ -12,7 +12,7 @@ use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYN
 use crate::api::names::HostKey;
 use crate::api::network_data::NoAddress;
 use crate::finding::{Code, Finding};
-use crate::source::{Origin, Place};
+use crate::source::{Origin, Place, Step};
 
 /// One host of the site.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct Host {
     pub standing: Standing,
     /// Where it is described first: its manifest, or else its snapshot.
     pub origin: Origin,
+    /// Where a snapshot shows it, if one does: its status and its consumer are there, if they are anywhere.
+    pub live: Option<Origin>,
     /// The labels by which it is selected: those of the manifest, or else those of the snapshot.
     pub labels: BTreeMap<String, String>,
     /// Who claims the host by labels, and where those stand: in the manifest, in the snapshot.
@@ -71,6 +73,11 @@ impl Host {
     /// Whether it is known who uses the host: a snapshot says it, a manifest that nobody completes does not.
     pub fn is_use_known(&self) -> bool {
         self.standing == Standing::Observed || self.state.is_some() || self.consumer.is_some()
+    }
+
+    /// The place of what only a live host has, such as its status.
+    pub(crate) fn live_place<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
+        self.live.as_ref().unwrap_or(&self.origin).at(route)
     }
 
     /// The host's address on an interface, or why it has none.
@@ -129,7 +136,7 @@ impl Descriptions {
                             document.key
                         ),
                     )
-                    .at(document.origin.start())
+                    .at(document.origin.name())
                     .help(format!(
                         "remove `inventory.mode: observed` from {}, or the host from the build",
                         settings::FILE
@@ -166,9 +173,9 @@ impl Descriptions {
                     Code::RenderedByTwo,
                     format!("host {} is rendered by two kustomizations, which would fight over it", document.key),
                 )
-                .at(document.origin.start())
-                .see(Place::File(builds.root(first.root).file.clone()), "one")
-                .see(Place::File(builds.root(other.root).file.clone()), "the other")
+                .at(document.origin.name())
+                .see(builds.resources_of(builds.root(first.root)), "one")
+                .see(builds.resources_of(builds.root(other.root)), "the other")
                 .help("let one of them be a resource of the other, or take the host out of one"),
             );
         }
@@ -193,7 +200,7 @@ impl Descriptions {
                     Code::NotRendered,
                     format!("no kustomization reaches host {key}, but every host is said to be declared"),
                 )
-                .at(snapshot.origin.start())
+                .at(snapshot.origin.name())
                 .help(format!(
                     "list its file in a kustomization.yaml, or remove `inventory.mode: declared` from {}",
                     settings::FILE
@@ -253,6 +260,7 @@ impl Descriptions {
             own_namespace: text(primary.host.metadata.namespace.as_ref()),
             standing,
             origin: primary.origin.clone(),
+            live: live.as_ref().map(|document| document.origin.clone()),
             labels: primary.host.metadata.labels.clone().unwrap_or_default(),
             claims,
             manifest_labels,
@@ -273,8 +281,8 @@ impl Descriptions {
 
 fn twice(document: &HostDocument, other: &Origin, message: &str) -> Finding {
     Finding::new(Code::DuplicateHost, format!("host {} {message}", document.key))
-        .at(document.origin.start())
-        .see(other.start(), "the other one")
+        .at(document.origin.name())
+        .see(other.name(), "the other one")
         .help("remove one of them; a manifest and one snapshot of the same host are fine")
 }
 

@@ -11,7 +11,7 @@ use crate::api::host;
 use crate::api::names::{HostKey, SecretKey};
 use crate::api::network_data::{Malformed, NetworkData, NetworkDataSecret, SECRET_KEYS};
 use crate::finding::{Code, Finding};
-use crate::source::{Origin, Step};
+use crate::source::{Origin, Place, Step};
 
 /// A host's network data, or why there is none.
 #[derive(Debug, Clone)]
@@ -77,6 +77,11 @@ impl NetworkSecret {
         }
         None
     }
+
+    /// Where its network data stands.
+    fn place(&self) -> Place {
+        self.origin.at(self.route.clone())
+    }
 }
 
 fn read_network_data(value: &str, encoded: bool) -> Result<NetworkData, Unreadable> {
@@ -117,9 +122,9 @@ impl Networks {
                         Code::DuplicateNetworkData,
                         format!("the Secret {} is there twice, with different network data", secret.key),
                     )
-                    .at(secret.origin.start())
-                    .see(other.origin.start(), "the other one")
-                    .help("remove one of them"),
+                    .at(secret.place())
+                    .see(other.place(), "the other one")
+                    .help("sipgen cannot tell which of them the host has: remove the other one"),
                 ),
             }
         }
@@ -163,7 +168,7 @@ impl Networks {
         let Err(Unreadable::Malformed(error @ Malformed::Address { .. })) = &secret.data else { return None };
         Some(
             Finding::new(Code::InvalidAddress, format!("the network data of host {host} {error}"))
-                .at(secret.origin.at(secret.route.clone()))
+                .at(secret.place())
                 .help("correct the address in the Secret; `<no value>` or no ip_address mean that there is none"),
         )
     }

@@ -216,7 +216,7 @@ impl Settings {
                 .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
             })?;
         }
-        let origin = Origin::of_all(file.clone(), &text);
+        let origin = Origin::of_file(file.clone(), &text);
         for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
             let place = |field: &str| origin.at(["findings".into(), "ignore".into(), index.into(), Step::from(field)]);
             if code.severity() == Severity::Error {
@@ -239,6 +239,15 @@ impl Settings {
             .help("write it as Argo CD knows it, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`"));
         }
         Ok(settings)
+    }
+}
+
+/// The place of a key at the top of a repo's settings.
+pub(super) fn place_of(key: &str, repo: &Files) -> Place {
+    let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
+    match repo.text(&file) {
+        Some(text) => Origin::of_file(file, &text).at([key]),
+        None => Place::File(file),
     }
 }
 

@@ -95,8 +95,8 @@ impl fmt::Display for Position {
 }
 
 impl Origin {
-    /// The origin of a file's only document.
-    pub fn of_all(file: Arc<Utf8Path>, text: &str) -> Self {
+    /// The only document of a file with this text.
+    pub fn of_file(file: Arc<Utf8Path>, text: &str) -> Self {
         Self { file, first_line: 1, range: 0..text.len(), shape: Shape::Document }
     }
 
@@ -108,6 +108,11 @@ impl Origin {
     /// The place of the key at the end of a route, for a key that should not be there.
     pub fn key(&self, route: Vec<Step>) -> Place {
         Place::Key(self.clone(), route)
+    }
+
+    /// The place of the object's name.
+    pub fn name(&self) -> Place {
+        self.at(["metadata", "name"])
     }
 
     /// The place of the document itself.
