@@ -57,7 +57,7 @@ fn a_node_port_that_goes_from_one_service_to_another_is_warned_of() {
         &run.stderr,
         &[
             "warning[SIP0402]: NodePort 30023 would go from clusters/tenant-a/edge/jumphost2 to jumphost-edge",
-            "--> sites/lab/clusters/edge.yaml:41:9",
+            "--> sites/lab/clusters/edge.yaml:44:9",
             "let the other Service go first",
         ],
     );
@@ -171,21 +171,18 @@ fn an_ssh_key_that_is_none() {
 
 #[test]
 fn a_service_without_image() {
-    for image in ["", "        image: \"\"\n", "        image: not an image\n"] {
+    let missing = "the service has no container image";
+    let with_blank = "the name of the container image has a blank in it";
+    for (image, says) in
+        [("", missing), ("        image: \"\"\n", missing), ("        image: not an image\n", with_blank)]
+    {
         let repo = edge_with_behind(
             "auth:",
             "      - image: ghcr.io/dexidp/dex:v2.45.0\n        nodeInterfaceId: oam-ipv4\n",
             &format!("      - nodeInterfaceId: oam-ipv4\n{image}"),
         );
 
-        assert_says(
-            &repo.refused(),
-            &[
-                "the service has no container image",
-                "--> sites/lab/clusters/edge.yaml:5",
-                "write `image: registry/name:tag`",
-            ],
-        );
+        assert_says(&repo.refused(), &[says, "--> sites/lab/clusters/edge.yaml:5", "write `image: registry/name:tag`"]);
     }
 }
 

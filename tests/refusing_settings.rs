@@ -253,7 +253,7 @@ fn a_generated_file_whose_labels_were_changed_by_hand() {
             &[
                 "the generated file cannot be read: its labels are not those of a cluster",
                 &format!("--> {PATCHES}:"),
-                &format!("it says who has which host; restore it with `git checkout -- {PATCHES}`"),
+                &format!("it says who has which host: restore it with `git checkout HEAD -- {PATCHES}`"),
             ],
         );
     }

@@ -11,10 +11,14 @@ use super::gitops::{Argocd, Flux, Hosts};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName};
 use crate::finding::{Code, Finding};
-use crate::source::{Files, Place};
+use crate::source::document::objects;
+use crate::source::{Files, Origin, Place, Step};
 
 /// The name of the settings' file.
 pub const FILE: &str = "sipgen.yaml";
+
+/// What to do about settings of which nothing is known.
+const CORRECT: &str = "without them sipgen would write to other places: correct the file, or remove it";
 
 /// The settings of a repo.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -145,7 +149,7 @@ impl Settings {
         let unreadable = |reason: &str| {
             Finding::new(Code::SettingsUnreadable, format!("the settings cannot be read: {reason}"))
                 .at(Place::File(file.clone()))
-                .help("without them sipgen would write to other places: correct the file, or remove it")
+                .help(CORRECT)
         };
         let text = match repo.plain_text(&file) {
             Ok(Some(text)) => text,
@@ -162,18 +166,25 @@ impl Settings {
                 Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
                 None => Place::File(file.clone()),
             };
-            Finding::new(
-                Code::SettingsUnreadable,
-                format!("the settings cannot be read: {}", with_key(&error.to_string(), &key)),
-            )
-            .at(place)
+            // What is YAML is a mistake in one setting.
+            let is_yaml = yaml_serde::from_str::<yaml_serde::Value>(&text).is_ok();
+            let (code, help) = if is_yaml {
+                (Code::InvalidSetting, "correct the setting, or remove it for its default")
+            } else {
+                (Code::SettingsUnreadable, CORRECT)
+            };
+            Finding::new(code, format!("the settings cannot be read: {}", with_key(&error.to_string(), &key)))
+                .at(place)
+                .help(help)
         })?;
+        let origin = objects(&file, &text).into_iter().next().map(|document| document.origin);
+        let at = |key: &str| place_of(key, origin.as_ref(), &file);
         let directories = [("output", Some(&mut settings.output)), ("templates", settings.templates.as_mut())];
         for (name, directory) in directories {
             let Some(directory) = directory else { continue };
             *directory = inside(directory).ok_or_else(|| {
                 Finding::new(Code::InvalidSetting, format!("`{name}: {directory}` is not a directory inside the repo"))
-                    .at(Place::File(file.clone()))
+                    .at(at(name))
                     .help(format!("write `{name}` as a path relative to the repo's root, without `..`"))
             })?;
         }
@@ -184,7 +195,7 @@ impl Settings {
                     Code::InvalidSetting,
                     format!("`{name}: {prefix}` is not a directory inside the agent's source"),
                 )
-                .at(Place::File(file.clone()))
+                .at(at(name))
                 .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
             })?;
         }
@@ -193,11 +204,16 @@ impl Settings {
                 Code::InvalidSetting,
                 "`gitops: argocd` needs `argocd.repoURL`, the URL of this repo",
             )
-            .at(Place::File(file))
+            .at(at("gitops"))
             .help("write it as Argo CD knows it, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`"));
         }
         Ok(settings)
     }
+}
+
+/// Where a setting stands, by its keys with dots between them.
+fn place_of(key: &str, origin: Option<&Origin>, file: &Arc<Utf8Path>) -> Place {
+    origin.map_or_else(|| Place::File(file.clone()), |origin| origin.at(key.split('.').map(Step::from)))
 }
 
 /// A parser's message with the whole key that it is about: the parser names the mapping around it.

@@ -68,7 +68,7 @@ impl Check<'_> {
         if connector.id.is_empty() {
             self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                id_route(),
                 "the connector has no id",
                 "write an id for its URLs, such as `id: ldap`",
             );
@@ -126,19 +126,19 @@ impl Check<'_> {
         match kind {
             "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                below(route, ["caData".into()]),
                 "the connector cannot tell who signed a login: it needs either `ca` or `caData`",
                 "write the provider's certificate, PEM in base64, as `caData`",
             ),
             "github" if has("org") && has("orgs") => self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                below(route, ["org".into()]),
                 "Dex does not start with both `org` and `orgs`",
                 "write all organisations under `orgs`",
             ),
             "ldap" if has("bindDN") != has("bindPW") => self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                below(route, [if has("bindDN") { "bindDN" } else { "bindPW" }.into()]),
                 "of `bindDN` and `bindPW` one is missing, so the directory would refuse the connector",
                 "write both, or neither for a directory that answers anybody",
             ),
