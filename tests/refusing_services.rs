@@ -74,6 +74,15 @@ fn a_node_port_that_a_service_keeps_or_gives_up_is_not_warned_of() {
 }
 
 #[test]
+fn a_node_port_that_a_range_of_one_port_asks_for() {
+    let range = "    loadBalancerWorker:\n      - image: haproxy\n        nodeInterfaceId: oam-ipv4\n        \
+                 nodePortRange: {start: 30443, end: 30443}\n";
+    let repo = with_a_second_cluster(range);
+
+    assert_says(&repo.refused(), &["loadbalancer-worker-core", "--> sites/lab/clusters/more.yaml:12:9\n"]);
+}
+
+#[test]
 fn a_node_port_that_another_cluster_has() {
     let repo = with_a_second_cluster(&load_balancer("30443"));
 
