@@ -252,7 +252,10 @@ fn an_issuer_that_tokens_and_servers_might_spell_in_two_ways() {
 fn a_certificate_from_nowhere_or_from_two_places() {
     assert_says(&refusal(EDGE, "        tlsSecret: edge-dex-tls\n", ""), &["nobody issues its certificate"]);
     let two = refusal(EDGE, "tlsSecret: edge-dex-tls", "tlsSecret: edge-dex-tls\n        caSecret: ca");
-    assert_says(&two, &["more than one source of its certificate", "keep one of caSecret, issuerRef and tlsSecret"]);
+    assert_says(
+        &two,
+        &["more than one source of its certificate", "(another one)", "keep one of caSecret, issuerRef and tlsSecret"],
+    );
     assert_says(&refusal(WEB, "kind: ClusterIssuer", "kind: Clusterissuer"), &["no such kind of issuer"]);
     let trusted = refusal(CORE, "caSecret: core-oidc-ca", "caSecret: core-oidc-ca\n        publiclyTrusted: true");
     assert_says(&trusted, &["no machine trusts the authority of caSecret"]);
@@ -262,6 +265,23 @@ fn a_certificate_from_nowhere_or_from_two_places() {
 fn a_length_of_time_that_dex_does_not_know() {
     for time in ["1d", "60", "-1h", "0s", "one hour"] {
         assert_says(&refusal(EDGE, "idTokens: 1h", &format!("idTokens: \"{time}\"")), &["is no length of time"]);
+    }
+}
+
+#[test]
+fn a_setting_by_which_anybody_gets_in_or_reads_passwords() {
+    for (beside, setting, says) in [
+        ("host: ldap.example.com", "insecureNoSSL", "passwords travel to the directory in the clear"),
+        ("host: ldap.example.com", "insecureSkipVerify", "nobody checks whose directory it is"),
+        ("issuer: https://login.example.com", "insecureSkipVerify", "nobody checks whose provider it is"),
+    ] {
+        for (value, is_said) in [(true, true), (false, false)] {
+            let more = format!("{beside}\n              {setting}: {value}");
+
+            let run = with(EDGE, beside, &more).generate(&[]).expect(0);
+
+            assert_eq!(run.stderr.contains(says), is_said, "{more}: {}", run.stderr);
+        }
     }
 }
 

@@ -216,9 +216,9 @@ fn a_cluster_that_two_builds_give_different_namespaces() {
         &repo.refused(),
         &[
             "the SIPCluster shared gets the namespace one from one kustomization and two from another",
-            "--> shared/cluster.yaml:3:18",
-            "--> one/kustomization.yaml",
-            "--> two/kustomization.yaml",
+            "--> shared/cluster.yaml:3:",
+            "--> one/kustomization.yaml:1:1  (gives it one)",
+            "--> two/kustomization.yaml:1:1  (gives it two)",
         ],
     );
 }
@@ -233,7 +233,7 @@ fn a_cycle_of_kustomizations() {
         &repo.refused(),
         &[
             "ring/a/kustomization.yaml has itself among its resources, directly or through others",
-            "--> ring/a/kustomization.yaml",
+            "--> ring/a/kustomization.yaml:2:5",
             "kustomize cannot build a cycle; remove one of the references",
         ],
     );

@@ -42,7 +42,10 @@ fn an_unknown_setting() {
 
 #[test]
 fn settings_that_are_no_yaml() {
-    assert_says(&with_settings("output: [\n").refused(), &["the settings cannot be read: ", "--> sipgen.yaml:1:9"]);
+    assert_says(
+        &with_settings("output: [\n").refused(),
+        &["error[SIP0001]: the settings cannot be read: ", "--> sipgen.yaml:1:9"],
+    );
 }
 
 #[test]
@@ -59,20 +62,23 @@ fn an_unknown_value_of_a_setting() {
         ("inventory: {mode: live}\n", "unknown variant `live`, expected one of `auto`, `declared`, `observed`"),
         ("credentials: all\n", "unknown variant `all`, expected one of `reference`, `external-secrets`, `none`"),
     ] {
-        assert_says(&with_settings(text).refused(), &["the settings cannot be read: ", part, "--> sipgen.yaml:1:"]);
+        assert_says(
+            &with_settings(text).refused(),
+            &["error[SIP0002]: the settings cannot be read: ", part, "--> sipgen.yaml:1:"],
+        );
     }
 }
 
 #[test]
 fn an_output_directory_that_is_not_in_the_repo() {
     for output in ["../elsewhere", "/etc", ".", "a/../../b", ".git/overlays", "\"\""] {
-        let repo = with_settings(&format!("output: {output}\n"));
+        let repo = with_settings(&format!("inventory: {{mode: auto}}\noutput: {output}\n"));
 
         assert_says(
             &repo.refused(),
             &[
                 "is not a directory inside the repo",
-                "--> sipgen.yaml",
+                "--> sipgen.yaml:2:1\n",
                 "write `output` as a path relative to the repo's root",
             ],
         );
@@ -263,7 +269,7 @@ fn a_generated_file_whose_labels_were_changed_by_hand() {
             &[
                 "the generated file cannot be read: its labels are not those of a cluster",
                 &format!("--> {PATCHES}:"),
-                &format!("it says who has which host; restore it with `git checkout -- {PATCHES}`"),
+                &format!("it says who has which host: restore it with `git checkout HEAD -- {PATCHES}`"),
             ],
         );
     }

@@ -61,8 +61,8 @@ macro_rules! codes {
 }
 
 codes! {
-    "0001" SettingsUnreadable Error "the settings cannot be read"
-    "0002" InvalidSetting Error "a setting has a value that it cannot have"
+    "0001" SettingsUnreadable Error "the file of the settings cannot be read"
+    "0002" InvalidSetting Error "a setting is unknown, or has a value that it cannot have"
     "0003" NoClusterLeft Error "no SIPCluster is left, so every host would be given back"
     "0004" NoCluster Warning "the repo has no SIPCluster"
     "0005" ForeignFile Error "somebody else's file lies where sipgen has to write"
@@ -81,8 +81,9 @@ codes! {
     "0108" Renamed Error "a kustomization renames hosts or SIPClusters"
     "0109" TwoKustomizations Error "a directory has two kustomizations"
     "0110" KustomizationCycle Error "a kustomization has itself among its resources"
-    "0111" UnwritableText Error "a text must not be written into a file"
+    "0111" VariableInText Error "a text has a variable in it that Flux would replace"
     "0112" TakenForTemplate Error "a cluster may be hidden in a file that passes for a template"
+    "0113" InvisibleCharacter Error "a text has a character that cannot be seen"
 
     "0201" DuplicateCluster Error "there are two SIPClusters of one name"
     "0202" ClusterNameTooLong Error "a cluster's name is too long for a label"

@@ -17,11 +17,12 @@ const STORY_QUOTED: usize = 3;
 const GUTTER: usize = 2;
 
 /// What is about a value that may be a secret: of its line, only the key is shown.
-const VALUES_UNSEEN: [Code; 6] = [
+const VALUES_UNSEEN: [Code; 7] = [
     Code::SecretInGit,
     Code::InvalidAuthorizedKey,
     Code::InvalidReference,
-    Code::UnwritableText,
+    Code::VariableInText,
+    Code::InvisibleCharacter,
     Code::InvalidCredentialsName,
     Code::InvalidBmcAddress,
 ];

@@ -12,6 +12,7 @@ use super::State;
 use super::cluster::{Cluster, Service, ServiceKind};
 use crate::api::names::{Namespace, NodePort};
 use crate::finding::{Code, Finding};
+use crate::source::Place;
 
 /// The NodePorts that more than one service asks for, as a finding for each pair of services.
 pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
@@ -33,10 +34,7 @@ pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec
     }
     let describe = |((first, second), ports): ((usize, usize), Vec<NodePort>)| {
         let ((one, one_service), (two, two_service)) = (users[first], users[second]);
-        let place = |(cluster, service): User<'_>| {
-            let field = if service.node_ports().len() > 1 { "nodePortRange" } else { "nodePort" };
-            cluster.origin.at(service.route().into_iter().chain([field.into()]))
-        };
+        let place = |(cluster, service): User<'_>| place_of_ports(cluster, service);
         let finding = Finding::new(
             Code::NodePortTaken,
             format!(
@@ -55,6 +53,12 @@ pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec
         if one.key == two.key { finding } else { finding.of(&one.key) }
     };
     shared.into_iter().map(describe).collect()
+}
+
+/// Where a service asks for its NodePorts.
+fn place_of_ports(cluster: &Cluster, service: &Service) -> Place {
+    let field = if service.kind() == ServiceKind::WorkerLoadBalancer { "nodePortRange" } else { "nodePort" };
+    cluster.origin.at(service.route().into_iter().chain([field.into()]))
 }
 
 /// The NodePorts that go from one service to another, as a warning for each pair of services. Services of a kind are
@@ -76,7 +80,7 @@ pub(super) fn moved_node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>, 
                     Code::NodePortMoves,
                     format!("{} would go from {holder} to {name}", describe_ports(&ports)),
                 )
-                .at(cluster.origin.at(service.route()))
+                .at(place_of_ports(cluster, service))
                 .help(
                     "the API server refuses that while the other Service has it, and agents delete last: choose \
                          other NodePorts, or let the other Service go first, in a commit of its own. New entries of a \
@@ -105,7 +109,10 @@ pub(super) fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Ve
         )
         .help("they share signing keys and tokens: give every tenant with auth a namespace of its own");
         users.into_iter().fold(finding, |finding, (cluster, service)| {
-            finding.at(cluster.origin.at(service.route())).of(&cluster.key)
+            let place = cluster.origin.at(service.route());
+            let is_first = finding.places.is_empty();
+            let finding = if is_first { finding.at(place) } else { finding.see(place, "another one") };
+            finding.of(&cluster.key)
         })
     };
     shared.map(describe).collect()

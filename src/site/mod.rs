@@ -39,7 +39,7 @@ use std::collections::BTreeMap;
 
 use crate::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::finding::{Code, Finding};
-use crate::source::{Files, Origin, ReadError};
+use crate::source::{Files, Origin, Place, ReadError};
 
 pub use auth::Auth;
 pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
@@ -95,9 +95,9 @@ impl Site {
             if let Some(other) = clusters.get(&key) {
                 findings.push(
                     Finding::new(Code::DuplicateCluster, format!("there are two SIPClusters {key}"))
-                        .at(origin.start())
-                        .see(other.origin.start(), "the other one")
-                        .help("remove one of them, or give it another name")
+                        .at(origin.at(["metadata", "name"]))
+                        .see(other.origin.at(["metadata", "name"]), "the other one")
+                        .help("remove one of them, or give it another name or namespace")
                         .of(&key),
                 );
                 continue;
@@ -138,11 +138,20 @@ fn mistaken_for_templates(
                 Code::TakenForTemplate,
                 format!("{cluster} seems to be gone, but a SIPCluster that cannot be read may be it"),
             )
-            .at(origin.start())
+            .at(braces(repo, origin))
             .help("it has `{{` in it, so it passes for a template: correct it, or remove it if the cluster is to go")
         }));
     }
     findings
+}
+
+/// Where the double braces of a text stand that cannot be parsed.
+fn braces(repo: &Files, origin: &Origin) -> Place {
+    let text = repo.text(&origin.file).unwrap_or_default();
+    let mut lines = text.lines().enumerate().skip(origin.first_line - 1);
+    let found = lines.find_map(|(index, line)| Some((index, line[..line.find("{{")?].chars().count())));
+    found
+        .map_or_else(|| origin.start(), |(index, before)| Place::Spot(origin.file.clone(), index + 1, Some(before + 1)))
 }
 
 /// Whether a text that cannot be parsed has something of this name.

@@ -310,27 +310,31 @@ impl Names<'_> {
         }
         let name: Option<ObjectName> = self.valid(name, origin.at(["metadata", "name"]), "name");
         let namespaces = self.namespaces(origin, metadata);
-        if let [(_, one), (_, two), ..] = namespaces.as_slice() {
+        if let [(one, _), (two, _), ..] = namespaces.as_slice() {
             let mut finding = Finding::new(
                 Code::TwoNamespaces,
                 format!(
-                    "the {kind} {} gets the namespace {} from one kustomization and {} from another",
+                    "the {kind} {} gets the namespace {one} from one kustomization and {two} from another",
                     metadata.name.as_deref().unwrap_or_default(),
-                    namespaces[0].0,
-                    namespaces[1].0
                 ),
             )
-            .at(origin.start())
-            .help("let one build alone reach the file");
-            for file in [one, two].into_iter().flatten() {
-                finding = finding.see(Place::File(file.clone()), "one of them");
+            .at(origin.at(["metadata", "name"]))
+            .help(
+                "let one build alone reach the file; a tenant that wants the same under another name needs a file of \
+                 its own",
+            );
+            for (namespace, file) in &namespaces[..2] {
+                if let Some(file) = file {
+                    finding = finding.see(self.builds.place_of_namespace(file), format!("gives it {namespace}"));
+                }
             }
             self.findings.push(finding);
             return None;
         }
         self.refuse_renaming(kind, origin);
         let (namespace, given_by) = namespaces.into_iter().next()?;
-        let place = given_by.map_or_else(|| origin.at(["metadata", "namespace"]), Place::File);
+        let place =
+            given_by.map_or_else(|| origin.at(["metadata", "namespace"]), |file| self.builds.place_of_namespace(&file));
         let namespace: Option<Namespace> = self.valid(&namespace, place, "namespace");
         Some((namespace?, name?))
     }
@@ -381,9 +385,9 @@ impl Names<'_> {
                      such as bmc.credentialsName do not follow"
                     ),
                 )
-                .at(Place::File(file.clone()))
-                .see(origin.start(), format!("the {kind}"))
-                .help(format!("take namePrefix and nameSuffix out of {file}")),
+                .at(self.builds.place_of_renaming(&file))
+                .see(origin.at(["metadata", "name"]), format!("the {kind}"))
+                .help(format!("take namePrefix and nameSuffix out of {file}, and write the names in full")),
             );
         }
     }

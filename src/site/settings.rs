@@ -16,6 +16,9 @@ use crate::source::{Files, Origin, Place, Step};
 /// The name of the settings' file.
 pub const FILE: &str = "sipgen.yaml";
 
+/// What to do about settings of which nothing is known.
+const CORRECT: &str = "without them sipgen would write to other places: correct the file, or remove it";
+
 /// The settings of a repo.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -173,7 +176,7 @@ impl Settings {
         let unreadable = |reason: &str| {
             Finding::new(Code::SettingsUnreadable, format!("the settings cannot be read: {reason}"))
                 .at(Place::File(file.clone()))
-                .help("without them sipgen would write to other places: correct the file, or remove it")
+                .help(CORRECT)
         };
         let text = match repo.plain_text(&file) {
             Ok(Some(text)) => text,
@@ -190,18 +193,25 @@ impl Settings {
                 Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
                 None => Place::File(file.clone()),
             };
-            Finding::new(
-                Code::SettingsUnreadable,
-                format!("the settings cannot be read: {}", with_key(&error.to_string(), &key)),
-            )
-            .at(place)
+            // What is YAML is a mistake in one setting.
+            let is_yaml = yaml_serde::from_str::<yaml_serde::Value>(&text).is_ok();
+            let (code, help) = if is_yaml {
+                (Code::InvalidSetting, "correct the setting, or remove it for its default")
+            } else {
+                (Code::SettingsUnreadable, CORRECT)
+            };
+            Finding::new(code, format!("the settings cannot be read: {}", with_key(&error.to_string(), &key)))
+                .at(place)
+                .help(help)
         })?;
+        let origin = Origin::of_file(file.clone(), &text);
+        let at = |key: &str| origin.at(key.split('.'));
         let directories = [("output", Some(&mut settings.output)), ("templates", settings.templates.as_mut())];
         for (name, directory) in directories {
             let Some(directory) = directory else { continue };
             *directory = inside(directory).ok_or_else(|| {
                 Finding::new(Code::InvalidSetting, format!("`{name}: {directory}` is not a directory inside the repo"))
-                    .at(Place::File(file.clone()))
+                    .at(at(name))
                     .help(format!("write `{name}` as a path relative to the repo's root, without `..`"))
             })?;
         }
@@ -212,11 +222,10 @@ impl Settings {
                     Code::InvalidSetting,
                     format!("`{name}: {prefix}` is not a directory inside the agent's source"),
                 )
-                .at(Place::File(file.clone()))
+                .at(at(name))
                 .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
             })?;
         }
-        let origin = Origin::of_file(file.clone(), &text);
         for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
             let place = |field: &str| origin.at(["findings".into(), "ignore".into(), index.into(), Step::from(field)]);
             if code.severity() == Severity::Error {
@@ -235,7 +244,7 @@ impl Settings {
                 Code::InvalidSetting,
                 "`gitops: argocd` needs `argocd.repoURL`, the URL of this repo",
             )
-            .at(Place::File(file))
+            .at(at("gitops"))
             .help("write it as Argo CD knows it, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`"));
         }
         Ok(settings)

@@ -90,7 +90,7 @@ impl Check<'_> {
                 Code::NoNodes,
                 vec!["spec".into(), "nodes".into()],
                 "the SIPCluster does not say which hosts it wants",
-                "write the node sets ControlPlane and Worker under `nodes`, or `nodes: {}` for none",
+                "write the node sets ControlPlane and Worker under `spec.nodes`, or `nodes: {}` for none",
             );
         }
         for (name, node_set) in spec.nodes.iter().flatten() {
@@ -119,7 +119,7 @@ impl Check<'_> {
                     Code::NoSelector,
                     route.clone(),
                     format!("the {role} node set has no labelSelector, so it may take any host"),
-                    "write `labelSelector: {}` if that is meant",
+                    "say which hosts it may take, or write `labelSelector: {}` if any will do",
                 );
                 Selector::default()
             }
@@ -138,7 +138,7 @@ impl Check<'_> {
             // Zero by default would give every host of the cluster back after a typing mistake.
             self.report(
                 Code::NoCount,
-                if node_set.count.is_some() { count_route.clone() } else { route.clone() },
+                below(&count_route, ["active".into()]),
                 format!("the {role} node set does not say how many hosts it wants"),
                 "write `count: {active: N, standby: N}`",
             );
@@ -219,9 +219,13 @@ impl Check<'_> {
         index: usize,
     ) -> Option<Service> {
         let image = service.image.clone().unwrap_or_default();
-        if image.is_empty() || image.contains(char::is_whitespace) {
-            let at = if service.image.is_some() { below(route, ["image".into()]) } else { route.clone() };
-            self.report(Code::NoImage, at, "the service has no container image", "write `image: registry/name:tag`");
+        let missing = if image.is_empty() {
+            Some("the service has no container image")
+        } else {
+            image.contains(char::is_whitespace).then_some("the name of the container image has a blank in it")
+        };
+        if let Some(message) = missing {
+            self.report(Code::NoImage, below(route, ["image".into()]), message, "write `image: registry/name:tag`");
         }
         for (key, value) in service.node_labels.iter().flatten() {
             if !is_label_key(key) || !is_label_value(value) {
@@ -246,7 +250,7 @@ impl Check<'_> {
         if service.interface.is_none() && Role::ALL.into_iter().any(|role| service.uses(role)) {
             self.report(
                 Code::NoInterface,
-                route.clone(),
+                below(route, ["nodeInterfaceId".into()]),
                 "the service has no nodeInterfaceId, so it cannot know its hosts' addresses",
                 "name the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`",
             );
@@ -273,7 +277,7 @@ impl Check<'_> {
         let Some(number) = number else {
             self.report(
                 Code::NoNodePort,
-                route.clone(),
+                below(route, ["nodePort".into()]),
                 "the service has no nodePort",
                 "write a nodePort of 30000 to 32767",
             );

@@ -16,6 +16,42 @@ use crate::source::Step;
 /// The id under which Dex keeps passwords itself.
 const LOCAL: &str = "local";
 
+/// A setting that lets in whom nobody knows, or shows passwords, once it is switched on.
+struct Unsafe {
+    /// The type of connector that has it.
+    of: &'static str,
+    name: &'static str,
+    message: &'static str,
+    help: &'static str,
+}
+
+const UNSAFE: [Unsafe; 4] = [
+    Unsafe {
+        of: "ldap",
+        name: "insecureNoSSL",
+        message: "passwords travel to the directory in the clear",
+        help: "use LDAPS or startTLS, with the directory's authority as rootCAData",
+    },
+    Unsafe {
+        of: "ldap",
+        name: "insecureSkipVerify",
+        message: "nobody checks whose directory it is, so passwords may go to anybody on the way",
+        help: "remove it, and give the directory's authority as rootCAData",
+    },
+    Unsafe {
+        of: "oidc",
+        name: "insecureSkipVerify",
+        message: "nobody checks whose provider it is, so anybody on the way can log in as anybody",
+        help: "remove it, and give the provider's authority under rootCAs",
+    },
+    Unsafe {
+        of: "saml",
+        name: "insecureSkipSignatureValidation",
+        message: "nobody checks who signed a login, so anybody can log in as anybody",
+        help: "remove it, and give the provider's certificate as caData",
+    },
+];
+
 impl Check<'_> {
     /// Checks the connectors, and gives those without a redirectURI the one that leads back to this Dex.
     pub(super) fn connectors(
@@ -68,7 +104,7 @@ impl Check<'_> {
         if connector.id.is_empty() {
             self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                id_route(),
                 "the connector has no id",
                 "write an id for its URLs, such as `id: ldap`",
             );
@@ -126,29 +162,26 @@ impl Check<'_> {
         match kind {
             "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                below(route, ["caData".into()]),
                 "the connector cannot tell who signed a login: it needs either `ca` or `caData`",
                 "write the provider's certificate, PEM in base64, as `caData`",
             ),
             "github" if has("org") && has("orgs") => self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                below(route, ["org".into()]),
                 "Dex does not start with both `org` and `orgs`",
                 "write all organisations under `orgs`",
             ),
             "ldap" if has("bindDN") != has("bindPW") => self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                below(route, [if has("bindDN") { "bindDN" } else { "bindPW" }.into()]),
                 "of `bindDN` and `bindPW` one is missing, so the directory would refuse the connector",
                 "write both, or neither for a directory that answers anybody",
             ),
-            "ldap" if is_on("insecureNoSSL") => self.report(
-                Code::UnsafeConnector,
-                below(route, ["insecureNoSSL".into()]),
-                "passwords travel to the directory in the clear",
-                "use LDAPS or startTLS, with the directory's authority as rootCAData",
-            ),
             _ => {}
+        }
+        for Unsafe { name, message, help, .. } in UNSAFE.iter().filter(|known| known.of == kind && is_on(known.name)) {
+            self.report(Code::UnsafeConnector, below(route, [(*name).into()]), *message, *help);
         }
     }
 }
