@@ -62,8 +62,11 @@ impl<'a> Demand<'a> {
     /// The chosen hosts that lack the topology label, so that nobody knows their domain.
     pub(super) fn unlabelled(&self, site: &Site, chosen: &[usize]) -> Vec<Finding> {
         let hosts = chosen.iter().map(|host| &site.inventory.hosts[*host]);
+        // A key that no host bears is told of once, where it is written: see `lint::topology_keys`.
+        let is_borne = |key: &str| site.inventory.hosts.iter().any(|host| eligibility::domain(host, key).is_some());
         let unlabelled = hosts.filter_map(|host| {
-            let key = self.needs.topology_keys.iter().find(|key| eligibility::domain(host, key).is_none())?;
+            let mut keys = self.needs.topology_keys.iter();
+            let key = keys.find(|key| eligibility::domain(host, key).is_none() && is_borne(key))?;
             Some((host, key))
         });
         let describe = |(host, key): (&Host, &&str)| {

@@ -33,10 +33,7 @@ pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec
     }
     let describe = |((first, second), ports): ((usize, usize), Vec<NodePort>)| {
         let ((one, one_service), (two, two_service)) = (users[first], users[second]);
-        let place = |(cluster, service): User<'_>| {
-            let field = if service.node_ports().len() > 1 { "nodePortRange" } else { "nodePort" };
-            cluster.origin.at(service.route().into_iter().chain([field.into()]))
-        };
+        let place = |(cluster, service): User<'_>| cluster.origin.at(service.port_route(&ports));
         let finding = Finding::new(
             Code::NodePortTaken,
             format!(
@@ -76,7 +73,7 @@ pub(super) fn moved_node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>, 
                     Code::NodePortMoves,
                     format!("{} would go from {holder} to {name}", describe_ports(&ports)),
                 )
-                .at(cluster.origin.at(service.route()))
+                .at(cluster.origin.at(service.port_route(&ports)))
                 .help(
                     "the API server refuses that while the other Service has it, and agents delete last: choose \
                          other NodePorts, or let the other Service go first, in a commit of its own. New entries of a \
@@ -112,7 +109,7 @@ pub(super) fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Ve
 }
 
 /// `NodePort 30443`, or `NodePorts 30080-30082`, or how many when they are not in one run.
-fn describe_ports(ports: &[NodePort]) -> String {
+pub(crate) fn describe_ports(ports: &[NodePort]) -> String {
     match ports {
         [port] => format!("NodePort {port}"),
         [first, .., last] if usize::from(last.number() - first.number()) + 1 == ports.len() => {

@@ -1,0 +1,36 @@
+//! A topologyKey that no host bears keeps nothing apart: every host is in a domain that nobody knows, and all of a
+//! cluster's control plane may stand in one rack.
+
+use super::node_sets::{NodeSets, Wanting};
+use crate::finding::{Code, Finding};
+use crate::plan::eligibility::domain;
+use crate::site::mismatch::key_alike;
+use crate::source::Step;
+
+/// The topology keys that none of the hosts bears that the node set's labelSelector matches.
+pub(super) fn unborne(node_sets: &NodeSets<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for set in node_sets.wanting.iter().filter(|set| !node_sets.pool(set).is_empty()) {
+        for (key, route) in set.node_set.topology_keys.iter().zip(&set.node_set.topology_routes) {
+            if !node_sets.hosts(set).any(|host| domain(host, key).is_some()) {
+                findings.push(describe(set, key, route, node_sets));
+            }
+        }
+    }
+    findings
+}
+
+fn describe(set: &Wanting<'_>, key: &str, route: &[Step], node_sets: &NodeSets<'_>) -> Finding {
+    let (role, cluster) = (set.role, &set.cluster.key);
+    let help = match key_alike(key, node_sets.hosts(set)) {
+        Some(other) if other != key => format!("they have the label `{other}`: did you mean that?"),
+        _ => "label the hosts with their rack or server, or remove the key: all hosts may share one now".to_owned(),
+    };
+    Finding::new(
+        Code::UnborneTopologyKey,
+        format!("no host that {role} of {cluster} may take has a value of `{key}`, so nothing keeps its hosts apart"),
+    )
+    .at(set.place(route.iter().cloned()))
+    .help(help)
+    .of(cluster)
+}
