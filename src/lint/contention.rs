@@ -11,7 +11,9 @@ use crate::finding::{Code, Finding, counted};
 pub(super) fn contended(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     // Labelselectors that differ in words may still select the same hosts.
     let mut by_pool: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
-    for (index, set) in node_sets.wanting.iter().enumerate().filter(|(_, set)| !node_sets.pool(set).is_empty()) {
+    for (index, set) in
+        node_sets.all.iter().enumerate().filter(|(_, set)| set.node_set.wanted() > 0 && !node_sets.pool(set).is_empty())
+    {
         by_pool.entry(node_sets.pool(set)).or_default().push(index);
     }
     // A pool can only lie in one that has its first kind.
@@ -31,7 +33,7 @@ pub(super) fn contended(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (_, mut rivals) in pools {
         rivals.sort_unstable();
-        let rivals: Vec<&Wanting<'_>> = rivals.iter().map(|index| &node_sets.wanting[*index]).collect();
+        let rivals: Vec<&Wanting<'_>> = rivals.iter().map(|index| &node_sets.all[*index]).collect();
         findings.extend(describe(&rivals, node_sets, &mut told));
     }
     findings

@@ -9,7 +9,7 @@ use crate::plan::eligibility::domain;
 
 /// The node sets that want more hosts than match, or than there are domains among those.
 pub(super) fn beyond_reach(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    let open = node_sets.wanting.iter().filter(|set| !set.is_short && !node_sets.pool(set).is_empty());
+    let open = node_sets.wanting().filter(|set| !set.is_short && !node_sets.pool(set).is_empty());
     open.filter_map(|set| too_few_hosts(set, node_sets).or_else(|| too_few_domains(set, node_sets))).collect()
 }
 

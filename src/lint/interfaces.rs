@@ -23,7 +23,7 @@ pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let misspelt = Misspelt::new(node_sets);
     let mut nowhere: Vec<(Sought<'_>, Vec<&Wanting<'_>>)> = Vec::new();
     let mut elsewhere: BTreeMap<&str, (Vec<&Cluster>, BTreeSet<usize>)> = BTreeMap::new();
-    for set in &node_sets.wanting {
+    for set in &node_sets.all {
         for interface in set.cluster.interfaces(set.role) {
             if is_nowhere(set, interface, node_sets) {
                 match nowhere.last_mut() {
@@ -118,7 +118,7 @@ fn known(interface: &str, networks: BTreeSet<&str>) -> String {
         Some(id) => format!(": did you mean `{id}`?"),
         None => ": name the id of one of them".to_owned(),
     };
-    format!("their networks are {}{more}{meant}", shown.join(", "))
+    format!("they have {}{more}{meant}", shown.join(", "))
 }
 
 /// The hosts whose network data has a network that is spelled almost as a service spells it. There are hardly any, so
@@ -128,7 +128,7 @@ struct Misspelt<'a>(HashMap<&'a str, Vec<usize>>);
 impl<'a> Misspelt<'a> {
     fn new(node_sets: &NodeSets<'a>) -> Self {
         let mut sought: HashMap<String, BTreeSet<&'a str>> = HashMap::new();
-        for set in &node_sets.wanting {
+        for set in &node_sets.all {
             for interface in set.cluster.interfaces(set.role) {
                 sought.entry(letters(interface).collect()).or_default().insert(interface);
             }
@@ -162,11 +162,11 @@ fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) ->
     let first = hosts.first()?;
     let Network::Known(data) = &first.network else { return None };
     let id = data.ids().find(|id| is_spelled_like(id, interface))?;
-    let verb = if hosts.len() == 1 { "has" } else { "have" };
+    let (verb, them) = if hosts.len() == 1 { ("has", "it") } else { ("have", "them") };
     let finding = Finding::new(
         Code::SpelledOtherwise,
         format!(
-            "{} {verb} a network `{id}` where services look for `{interface}`, so nobody takes them",
+            "{} {verb} a network `{id}` where services look for `{interface}`, so nobody takes {them}",
             counted(hosts.len(), "host")
         ),
     );

@@ -37,7 +37,7 @@ fn describe_unnamed(secrets: &[Unnamed]) -> Option<Finding> {
 pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut seen: BTreeSet<usize> = BTreeSet::new();
     let mut hosts: BTreeSet<usize> = BTreeSet::new();
-    for set in node_sets.wanting.iter().filter(|set| !set.cluster.interfaces(set.role).is_empty()) {
+    for set in node_sets.wanting().filter(|set| !set.cluster.interfaces(set.role).is_empty()) {
         if !seen.insert(set.pool) {
             continue;
         }

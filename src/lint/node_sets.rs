@@ -17,8 +17,8 @@ pub(super) struct NodeSets<'a> {
     pub(super) site: &'a Site,
     /// The clusters that are looked at.
     pub(super) clusters: Vec<&'a Cluster>,
-    /// Those of them that want hosts, cluster by cluster.
-    pub(super) wanting: Vec<Wanting<'a>>,
+    /// Their node sets, cluster by cluster, those included that want no host as yet.
+    pub(super) all: Vec<Wanting<'a>>,
     /// The kinds of hosts in each pool, in ascending order.
     pools: Vec<Vec<usize>>,
     /// The hosts of each kind, in the inventory's order: alike to every labelSelector, and in which of the networks that
@@ -26,7 +26,7 @@ pub(super) struct NodeSets<'a> {
     kinds: Vec<Vec<&'a Host>>,
 }
 
-/// A node set that wants hosts.
+/// A node set of a cluster.
 pub(super) struct Wanting<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) role: Role,
@@ -42,9 +42,8 @@ impl<'a> NodeSets<'a> {
         let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
         let clusters: Vec<&Cluster> = clusters.filter(|cluster| !except.clusters.contains(&cluster.key)).collect();
         let node_sets = clusters.iter().flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
-        let node_sets = node_sets.filter(|(_, (_, node_set))| node_set.wanted() > 0);
         let mut needs: Vec<Needs<'a>> = Vec::new();
-        let mut wanting: Vec<Wanting<'a>> = Vec::new();
+        let mut all: Vec<Wanting<'a>> = Vec::new();
         let mut known: HashMap<String, usize> = HashMap::new();
         for (cluster, (role, node_set)) in node_sets {
             let pool = *known.entry(node_set.selector.to_string()).or_insert_with(|| {
@@ -53,9 +52,9 @@ impl<'a> NodeSets<'a> {
                 needs.len() - 1
             });
             let is_short = except.short.contains(&(cluster.key.clone(), *role));
-            wanting.push(Wanting { cluster, role: *role, node_set, is_short, pool });
+            all.push(Wanting { cluster, role: *role, node_set, is_short, pool });
         }
-        let networks = wanting.iter().map(|set| Needs {
+        let networks = all.iter().map(|set| Needs {
             selector: &set.node_set.selector,
             interfaces: set.cluster.interfaces(set.role),
             topology_keys: Vec::new(),
@@ -70,7 +69,12 @@ impl<'a> NodeSets<'a> {
             }
         }
         let pools = needs.iter().map(|needs| kinds_of_hosts.meeting(hosts, needs)).collect();
-        Self { site, clusters, wanting, pools, kinds }
+        Self { site, clusters, all, pools, kinds }
+    }
+
+    /// The node sets that want hosts.
+    pub(super) fn wanting(&self) -> impl Iterator<Item = &Wanting<'a>> {
+        self.all.iter().filter(|set| set.node_set.wanted() > 0)
     }
 
     /// The hosts that a node set's labelSelector matches, kind by kind.

@@ -5,9 +5,10 @@ use super::node_sets::{NodeSets, Wanting};
 use crate::finding::{Code, Finding};
 use crate::site::mismatch::mismatch;
 
-/// The node sets whose labelSelector matches no host at all, but for those of which an error says it.
+/// The node sets whose labelSelector matches no host at all, but for those of which an error says it. Even where none is
+/// wanted as yet, one will be.
 pub(super) fn unmatched(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    let unmatched = node_sets.wanting.iter().filter(|set| !set.is_short && node_sets.pool(set).is_empty());
+    let unmatched = node_sets.all.iter().filter(|set| !set.is_short && node_sets.pool(set).is_empty());
     unmatched.filter_map(|set| describe(set, node_sets)).collect()
 }
 

@@ -10,7 +10,7 @@ use crate::source::Step;
 /// The topology keys that none of the hosts bears that the node set's labelSelector matches.
 pub(super) fn unborne(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for set in node_sets.wanting.iter().filter(|set| !node_sets.pool(set).is_empty()) {
+    for set in node_sets.wanting().filter(|set| !node_sets.pool(set).is_empty()) {
         for (key, route) in set.node_set.topology_keys.iter().zip(&set.node_set.topology_routes) {
             if !node_sets.hosts(set).any(|host| domain(host, key).is_some()) {
                 findings.push(describe(set, key, route, node_sets));

@@ -157,14 +157,20 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     let there = values(key, hosts);
     if there.is_empty() {
         let other = key_alike(key, hosts.iter().copied())?;
-        return Some(format!(
-            "hosts have the label `{other}`, with {}: did you mean that?",
-            listed(&values(other, hosts))
-        ));
+        let there = values(other, hosts);
+        let meant = meant(&wanted, &there).map_or("that".to_owned(), |value| format!("`{other}: {value}`"));
+        return Some(format!("hosts have the label `{other}`, with {}: did you mean {meant}?", listed(&there)));
     }
-    let meant = wanted.iter().find_map(|value| alike(value, there.iter().copied()));
-    let meant = meant.map_or(String::new(), |value| format!(": did you mean `{value}`?"));
+    let meant = meant(&wanted, &there).map_or(String::new(), |value| format!(": did you mean `{value}`?"));
     Some(format!("hosts have `{key}` with {}{meant}", listed(&there)))
+}
+
+/// Of the values that there are, the one that was meant by one of those that are wanted and not there.
+fn meant<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
+    if wanted.iter().any(|value| there.contains(value)) {
+        return None;
+    }
+    wanted.iter().find_map(|value| alike(value, there.iter().copied()))
 }
 
 /// The label that somebody may have meant: one of the same name under another prefix, or one that is much like it.
@@ -234,6 +240,13 @@ mod tests {
               mean that?"]
         );
         assert_eq!(routes, [vec!["matchLabels".into(), "airshipit.org/flavor".into()]]);
+    }
+
+    #[test]
+    fn a_label_under_another_prefix_whose_value_is_spelled_otherwise_too() {
+        let (_, hints, _) = said(&FLEET, "matchLabels: {airshipit.org/flavor: controlplane}").unwrap();
+
+        assert!(hints[0].ends_with("did you mean `vino.airshipit.org/flavor: control-plane`?"), "{hints:?}");
     }
 
     #[test]
