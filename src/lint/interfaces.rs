@@ -12,7 +12,7 @@ use crate::site::{Cluster, Host, Service};
 use crate::source::Place;
 
 /// How many hosts are asked for the networks that they do have, and how many of those are named.
-const HOSTS_ASKED: usize = 1000;
+const HOSTS_ASKED: usize = 100;
 const NETWORKS_SHOWN: usize = 8;
 
 /// A network that services of a cluster look for, on the hosts of some roles.

@@ -1,19 +1,27 @@
 //! A labelSelector that matches no host: fleets of different years label their hosts under different prefixes, and
 //! nothing else says so as long as nobody waits for the hosts.
 
+use std::collections::HashMap;
+
 use super::node_sets::{NodeSets, Wanting};
 use crate::finding::{Code, Finding};
-use crate::site::mismatch::mismatch;
+use crate::site::mismatch::{Mismatch, mismatch};
 
 /// The node sets whose labelSelector matches no host at all, but for those of which an error says it. Even where none is
 /// wanted as yet, one will be.
 pub(super) fn unmatched(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let unmatched = node_sets.all.iter().filter(|set| !set.is_short && node_sets.pool(set).is_empty());
-    unmatched.filter_map(|set| describe(set, node_sets)).collect()
+    let mut known: HashMap<usize, Option<Mismatch>> = HashMap::new();
+    let mut findings = Vec::new();
+    for set in unmatched {
+        let all = &node_sets.site.inventory.hosts;
+        let mismatch = known.entry(set.pool).or_insert_with(|| mismatch(all, &set.node_set.selector));
+        findings.extend(mismatch.as_ref().map(|mismatch| describe(set, mismatch)));
+    }
+    findings
 }
 
-fn describe(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Finding> {
-    let mismatch = mismatch(&node_sets.site.inventory.hosts, &set.node_set.selector)?;
+fn describe(set: &Wanting<'_>, mismatch: &Mismatch) -> Finding {
     let (role, cluster) = (set.role, &set.cluster.key);
     let finding = Finding::new(
         Code::UnmatchedSelector,
@@ -26,5 +34,5 @@ fn describe(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Finding> {
     } else {
         hints.join("\n")
     };
-    Some(finding.help(help).of(cluster))
+    finding.help(help).of(cluster)
 }

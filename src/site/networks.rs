@@ -157,6 +157,12 @@ impl Networks {
     /// The network data that a host refers to.
     pub(super) fn of(&mut self, host: &HostKey, spec: Option<&host::Spec>) -> Network {
         let Some(spec) = spec else { return Network::Absent };
+        // The network data for inspection is of use even where it gives no addresses.
+        if let Some(Ok(name)) = spec.preprovisioning_network_data_name.as_deref().map(str::parse)
+            && let Some(secret) = self.0.get_mut(&SecretKey { namespace: host.namespace.clone(), name })
+        {
+            secret.named = true;
+        }
         let reference = spec.network_data.as_ref();
         let name = reference
             .and_then(|reference| reference.name.as_deref())
