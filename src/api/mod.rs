@@ -8,6 +8,7 @@
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
 //! * [`kustomization`]: which file a `kustomize build` reaches, and with which namespace.
 //! * [`gitops`]: what tells Flux and Argo CD which directories to apply.
+//! * [`service`]: the NodePorts that somebody else's Services take.
 //! * [`assignment`]: the labels and annotations that say whose a host is.
 //!
 //! Nothing here knows files, git or what is written.
@@ -20,4 +21,5 @@ pub mod issuer;
 pub mod kustomization;
 pub mod names;
 pub mod network_data;
+pub mod service;
 pub mod sipcluster;

@@ -110,6 +110,16 @@ impl NetworkData {
         Ok(Self { networks })
     }
 
+    /// The ids of the networks, in their order.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.networks.iter().map(|network| network.id.as_str())
+    }
+
+    /// All addresses, in the order of the networks.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.networks.iter().filter_map(|network| network.address)
+    }
+
     /// The address on the network with this id.
     pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddress> {
         let mut same_id = self.networks.iter().filter(|network| network.id == interface).peekable();

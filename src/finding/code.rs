@@ -116,6 +116,13 @@ codes! {
     "0238" UnsafeConnector Warning "a connector lets in too many, or shows passwords"
     "0239" DoubtfulConnector Warning "a connector has a setting that can hardly work"
 
+    "0250" UnmatchedSelector Warning "a labelSelector matches no host"
+    "0251" UnborneTopologyKey Warning "no host bears the label that is to keep hosts apart"
+    "0252" UnknownInterface Warning "no host has the network that a service uses"
+    "0253" SpelledOtherwise Warning "hosts spell a network in another way than services"
+    "0254" NothingBehind Warning "a load balancer has no node set behind it"
+    "0255" ClusterIpOfHost Warning "a clusterIP is the address of a host"
+
     "0301" DuplicateHost Error "a host is there twice"
     "0302" ObservedButRendered Error "a host is said to be observed, and a kustomization renders it"
     "0303" LiveCopyRendered Error "a kustomization renders the copy of a live host"
@@ -133,9 +140,13 @@ codes! {
     "0315" CredentialsElsewhere Error "a BMC's credentials are in another namespace than the jump host"
     "0316" AmbiguousHostName Error "a jump host has no name of its own for a host"
 
+    "0340" UnnamedNetworkData Warning "no host names a Secret with network data"
+    "0341" MissingNetworkData Warning "hosts name network data that is not in the repo"
+
     "0401" NodePortTaken Error "two services ask for one NodePort"
     "0402" NodePortMoves Warning "a NodePort would go from one service to another"
     "0403" SharedDexStorage Warning "instances of Dex would share their storage"
+    "0410" NodePortOfRepo Warning "a Service of the repo has the NodePort of a service"
 
     "0501" Shortage Error "a node set cannot be filled"
     "0502" UnknownDomain Warning "a host is taken whose topology domain nobody knows"
@@ -152,6 +163,9 @@ codes! {
     "0513" AppliedInFull Error "an agent applies an observed host in full"
     "0514" StillObserved Error "a declared host is still with a cluster as an observed one"
     "0515" Failing Warning "a cluster keeps a host that has failed or is being deleted"
+
+    "0530" BeyondReach Warning "a node set wants more hosts than there can be for it"
+    "0531" Contended Warning "node sets together want more of the same hosts than there are"
 
     "0601" ComponentWithoutForm Error "an overlay of hosts is listed as a component"
     "0602" OverlayInItsBase Error "an overlay of hosts is listed in its own base"
@@ -179,6 +193,7 @@ codes! {
     "0705" NothingRendered Error "a kustomization lists what no template renders"
     "0706" TooLarge Error "a rendered file is larger than the API server takes"
     "0707" PatchMisses Error "a patch that is left as it is would not find its host any more"
+    "0710" NoTemplates Warning "the directory of templates has none"
 }
 
 /// What the hundreds of codes are about.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::appliers;
 use super::builds::Builds;
-use super::networks::{Network, Networks, Unaddressed};
+use super::networks::{self, Network, Networks, Unaddressed};
 use super::settings::{self, Mode, Settings};
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
@@ -43,6 +43,8 @@ pub struct Host {
     pub bmc: Option<Bmc>,
     /// Its addresses.
     pub network: Network,
+    /// The field that names the Secret with them, or would.
+    pub network_field: &'static [&'static str],
     /// Who uses it, as `Kind namespace/name`.
     pub consumer: Option<String>,
     /// Whether its deletion was asked for.
@@ -109,7 +111,7 @@ pub(super) struct Descriptions {
 }
 
 /// What only a live object has: no API server takes a manifest with them.
-fn live_field(metadata: &Metadata) -> Option<&'static str> {
+pub(super) fn live_field(metadata: &Metadata) -> Option<&'static str> {
     [
         ("uid", metadata.uid.is_some()),
         ("resourceVersion", metadata.resource_version.is_some()),
@@ -191,7 +193,7 @@ impl Descriptions {
         self,
         key: HostKey,
         settings: &Settings,
-        networks: &Networks,
+        networks: &mut Networks,
         findings: &mut Vec<Finding>,
     ) -> Option<Host> {
         if let (Mode::Declared, None, Some(snapshot)) = (settings.inventory.mode, &self.manifest, &self.snapshot) {
@@ -256,6 +258,7 @@ impl Descriptions {
         let spec = primary.host.spec.as_ref();
         Some(Host {
             network: networks.of(&key, spec),
+            network_field: networks::field(spec),
             key,
             own_namespace: text(primary.host.metadata.namespace.as_ref()),
             standing,

@@ -8,7 +8,7 @@ use camino::Utf8Path;
 use super::builds::{Builds, Root};
 use super::gitops::Form;
 use super::host::{Descriptions, Host, HostDocument, Standing};
-use super::networks::{NetworkSecret, Networks};
+use super::networks::{NetworkSecret, Networks, Unnamed};
 use super::settings::{self, Settings};
 use crate::api::host;
 use crate::api::names::HostKey;
@@ -21,6 +21,8 @@ pub struct Inventory {
     pub hosts: Vec<Host>,
     /// The outermost kustomizations that render hosts, by the index in [`Standing::Declared`].
     pub roots: BTreeMap<usize, Root>,
+    /// The Secrets of manifests whose network data no host names, in the order of files.
+    pub unnamed_network_data: Vec<Unnamed>,
     by_key: HashMap<HostKey, usize>,
 }
 
@@ -45,7 +47,7 @@ pub(super) fn assemble(
 ) -> (Inventory, Vec<Finding>) {
     let (mode, output) = (settings.inventory.mode, &settings.output);
     let mut findings = Vec::new();
-    let networks = Networks::new(secrets, builds, &mut findings);
+    let mut networks = Networks::new(secrets, builds, &mut findings);
     let mut by_key: BTreeMap<HostKey, Descriptions> = BTreeMap::new();
     for document in documents {
         by_key.entry(document.key.clone()).or_default().add(document, builds, mode, &mut findings);
@@ -53,7 +55,7 @@ pub(super) fn assemble(
     let mut inventory = Inventory::default();
     let mut malformed = Vec::new();
     for (key, descriptions) in by_key {
-        let Some(host) = descriptions.join(key, settings, &networks, &mut findings) else { continue };
+        let Some(host) = descriptions.join(key, settings, &mut networks, &mut findings) else { continue };
         if let Standing::Declared { root } = host.standing {
             inventory.roots.entry(root).or_insert_with(|| builds.root(root).clone());
         }
@@ -62,6 +64,7 @@ pub(super) fn assemble(
         }
         inventory.hosts.push(host);
     }
+    inventory.unnamed_network_data = networks.unnamed();
     findings.extend(malformed);
     for root in inventory.roots.values() {
         // A component is patches alone: it has no base to be a cycle with.

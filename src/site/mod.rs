@@ -11,21 +11,25 @@
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `fields`: those of a SIPCluster that its current generation does not have.
+//! * `mismatch`: why a labelSelector matches no host.
+//! * `alike`: names that may be meant by others.
 //! * `unwritable`: texts that must not reach a file.
 //! * `clashes`: what two services cannot both have.
 //!
 //! How hosts are chosen is not known here.
 
+pub(crate) mod alike;
 mod appliers;
 pub mod auth;
 pub mod builds;
-mod clashes;
+pub(crate) mod clashes;
 pub mod cluster;
 mod fields;
 pub(crate) mod generated_host;
 pub mod gitops;
 pub mod host;
 pub mod inventory;
+pub mod mismatch;
 pub mod networks;
 mod objects;
 mod request;
@@ -45,6 +49,7 @@ pub use auth::Auth;
 pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
 pub use host::{Host, Standing};
 pub use inventory::Inventory;
+pub use objects::ServiceWithPorts;
 pub use settings::Settings;
 pub use state::State;
 pub use wiring::Wiring;
@@ -62,6 +67,8 @@ pub struct Site {
     pub wiring: Wiring,
     /// What the last run left in the output directory.
     pub state: State,
+    /// The Services of the repo, other than those in the output directory, that ask for NodePorts.
+    pub services: Vec<ServiceWithPorts>,
 }
 
 /// A SIPCluster of the repo.
@@ -118,7 +125,7 @@ impl Site {
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
         findings.extend(mistaken_for_templates(repo, &state, &clusters, &objects.templates));
-        Ok((Self { settings, clusters, inventory, wiring, state }, findings))
+        Ok((Self { settings, clusters, inventory, wiring, state, services: objects.services }, findings))
     }
 }
 

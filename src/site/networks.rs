@@ -1,12 +1,13 @@
 //! The network data of hosts: Secrets, and which host refers to which.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::builds::Builds;
+use super::host::live_field;
 use crate::api::host;
 use crate::api::names::{HostKey, SecretKey};
 use crate::api::network_data::{Malformed, NetworkData, NetworkDataSecret, SECRET_KEYS};
@@ -53,6 +54,19 @@ pub(super) struct NetworkSecret {
     pub(super) origin: Origin,
     route: [Step; 2],
     data: Result<Arc<NetworkData>, Unreadable>,
+    /// Whether it is a live object's copy. A snapshot of a base cluster has many that are of no use here.
+    live: bool,
+    /// Whether a host names it.
+    named: bool,
+}
+
+/// A Secret with network data that no host names.
+#[derive(Debug, Clone)]
+pub struct Unnamed {
+    /// Namespace and name.
+    pub key: SecretKey,
+    /// Where it stands.
+    pub origin: Origin,
 }
 
 #[derive(Debug, Clone)]
@@ -65,13 +79,14 @@ enum Unreadable {
 impl NetworkSecret {
     /// Takes the network data out of a Secret; `None` when it holds none. Nothing else of it is kept.
     pub(super) fn new(key: SecretKey, origin: Origin, secret: NetworkDataSecret) -> Option<Self> {
+        let live = live_field(&secret.metadata).is_some();
         // As in the API server, a plain value wins over an encoded one.
         for (field, values, encoded) in [("stringData", secret.string_data, false), ("data", secret.data, true)] {
             let Some(values) = values else { continue };
             for (name, value) in SECRET_KEYS.into_iter().zip([values.network_data, values.value]) {
                 if let Some(value) = value {
                     let data = read_network_data(&value, encoded).map(Arc::new);
-                    return Some(Self { key, origin, route: [field.into(), name.into()], data });
+                    return Some(Self { key, origin, route: [field.into(), name.into()], data, live, named: false });
                 }
             }
         }
@@ -95,6 +110,19 @@ fn read_network_data(value: &str, encoded: bool) -> Result<NetworkData, Unreadab
     let bytes = BASE64_STANDARD.decode(compact).map_err(|_| Unreadable::NotBase64)?;
     let text = String::from_utf8(bytes).map_err(|_| Unreadable::NotBase64)?;
     NetworkData::parse(&text).map_err(Unreadable::Malformed)
+}
+
+/// The field of a host that names its network data, or would.
+pub(super) fn field(spec: Option<&host::Spec>) -> &'static [&'static str] {
+    let named = |reference: &host::Reference| reference.name.as_deref().is_some_and(|name| !name.is_empty());
+    match spec {
+        Some(spec)
+            if !spec.network_data.as_ref().is_some_and(named) && spec.preprovisioning_network_data_name.is_some() =>
+        {
+            &["spec", "preprovisioningNetworkDataName"]
+        }
+        _ => &["spec", "networkData", "name"],
+    }
 }
 
 /// All network data of a repo, by the Secret that holds it.
@@ -132,8 +160,14 @@ impl Networks {
     }
 
     /// The network data that a host refers to.
-    pub(super) fn of(&self, host: &HostKey, spec: Option<&host::Spec>) -> Network {
+    pub(super) fn of(&mut self, host: &HostKey, spec: Option<&host::Spec>) -> Network {
         let Some(spec) = spec else { return Network::Absent };
+        // The network data for inspection is of use even where it gives no addresses.
+        if let Some(Ok(name)) = spec.preprovisioning_network_data_name.as_deref().map(str::parse)
+            && let Some(secret) = self.0.get_mut(&SecretKey { namespace: host.namespace.clone(), name })
+        {
+            secret.named = true;
+        }
         let reference = spec.network_data.as_ref();
         let name = reference
             .and_then(|reference| reference.name.as_deref())
@@ -147,7 +181,9 @@ impl Networks {
             _ => own.clone(),
         };
         // A kustomization moves a Secret to another namespace, but not the reference inside a host.
-        let Some(secret) = self.0.get(&named).or_else(|| self.0.get(&own)) else { return Network::Missing(named) };
+        let key = if self.0.contains_key(&named) { &named } else { &own };
+        let Some(secret) = self.0.get_mut(key) else { return Network::Missing(named) };
+        secret.named = true;
         match &secret.data {
             Ok(data) => Network::Known(data.clone()),
             Err(unreadable) => Network::Unreadable(
@@ -159,6 +195,22 @@ impl Networks {
                 },
             ),
         }
+    }
+
+    /// The Secrets of manifests whose network data no host names, in the order of files. Secrets that merely have a key
+    /// of that name are not among them.
+    pub(super) fn unnamed(self) -> Vec<Unnamed> {
+        let has_networks = |secret: &NetworkSecret| matches!(&secret.data, Ok(data) if data.ids().next().is_some());
+        let place = |origin: &Origin| (origin.file.clone(), origin.first_line);
+        // One that several builds put into several namespaces is of use if a host of any of them names it.
+        let mut seen: HashSet<_> =
+            self.0.values().filter(|secret| secret.named).map(|secret| place(&secret.origin)).collect();
+        let unnamed = self.0.into_values().filter(|secret| !secret.named && !secret.live && has_networks(secret));
+        let mut unnamed: Vec<Unnamed> =
+            unnamed.map(|NetworkSecret { key, origin, .. }| Unnamed { key, origin }).collect();
+        unnamed.sort_by(|a, b| place(&a.origin).cmp(&place(&b.origin)).then_with(|| a.key.cmp(&b.key)));
+        unnamed.retain(|secret| seen.insert(place(&secret.origin)));
+        unnamed
     }
 
     /// What is wrong with the addresses in a host's network data.

@@ -17,8 +17,9 @@ use crate::api::assignment::PRIORITY;
 use crate::api::gitops::{APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND};
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
-use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, SecretKey};
+use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
+use crate::api::service::{self, Service};
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::{Code, Finding};
 use crate::git::in_shell;
@@ -35,6 +36,21 @@ pub(super) struct Objects {
     pub(super) templates: Vec<Origin>,
     /// What tells agents what to apply.
     pub(super) agent_objects: Vec<AgentObject>,
+    /// The Services that ask for NodePorts.
+    pub(super) services: Vec<ServiceWithPorts>,
+}
+
+/// A Service of the repo that asks for NodePorts.
+#[derive(Debug, Clone)]
+pub struct ServiceWithPorts {
+    /// Where it stands.
+    pub origin: Origin,
+    /// Its name.
+    pub name: String,
+    /// The namespaces that builds give it.
+    pub namespaces: Vec<String>,
+    /// The NodePorts, each with its place among the Service's ports.
+    pub node_ports: Vec<(usize, NodePort)>,
 }
 
 /// A SIPCluster as it stands in a file.
@@ -55,6 +71,7 @@ enum Object {
     Kustomization(Origin, Box<Kustomization>),
     ClusterTemplate(Origin),
     Agent(AgentObject),
+    Service(Origin, Box<Service>),
     /// A file of sipgen's own.
     GeneratedHosts(Utf8PathBuf),
     Unreadable(Finding),
@@ -81,7 +98,7 @@ const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
 /// Finds by kind what concerns us in the files of a repo, except below `output`.
 pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Finding>), ReadError> {
     let files = repo.files(output)?;
-    let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret", FLUX_GROUP, ARGOCD_GROUP]);
+    let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret", service::NODE_PORT, FLUX_GROUP, ARGOCD_GROUP]);
     let hosts = mentions(&[host::KIND]);
     let look = |file: &Utf8Path, content: &[u8]| {
         if !layout::is_ours(content) {
@@ -92,7 +109,7 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
     let read = repo.scan(&files, look, interpret)?;
 
     let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut templates, mut agent_objects) = (Vec::new(), Vec::new());
+    let (mut templates, mut agent_objects, mut services) = (Vec::new(), Vec::new(), Vec::new());
     let (mut generated_hosts, mut findings) = (Vec::new(), Vec::new());
     for object in read {
         match object {
@@ -102,6 +119,7 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
             Object::ClusterTemplate(origin) => templates.push(origin),
             Object::Agent(object) => agent_objects.push(object),
+            Object::Service(origin, service) => services.push((origin, service)),
             Object::GeneratedHosts(file) => generated_hosts.push(file),
             Object::Unreadable(finding) => findings.push(finding),
         }
@@ -118,6 +136,7 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
         builds: Builds::default(),
         templates,
         agent_objects,
+        services: Vec::new(),
     };
     for (origin, metadata, misfit, spec) in clusters {
         let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
@@ -136,6 +155,7 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
     for (origin, secret) in secrets {
         objects.secrets.extend(names.secret(&origin, secret));
     }
+    objects.services.extend(services.into_iter().filter_map(|(origin, service)| names.service(origin, &service)));
     let findings = names.findings;
     objects.builds = builds;
     Ok((objects, findings))
@@ -214,6 +234,10 @@ fn interpret(document: Document<'_>) -> Option<Object> {
             Ok(_) => None,
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(Object::Unreadable(unreadable(&origin, &error, host::KIND))),
+        },
+        service::KIND if document.mentions(&[service::NODE_PORT]) => match document.parse::<Service>() {
+            Ok(service) if service.api_version == "v1" => Some(Object::Service(origin, Box::new(service))),
+            _ => None,
         },
         FLUX_KIND | APPLICATION | APPLICATION_SET => AgentObject::read(&document).map(Object::Agent),
         // Most Secrets are credentials, and not worth the parsing.
@@ -390,6 +414,20 @@ impl Names<'_> {
                 .help(format!("take namePrefix and nameSuffix out of {file}, and write the names in full")),
             );
         }
+    }
+
+    /// A Service with its NodePorts, if it asks for some; what else may be wrong with it is not ours to judge.
+    fn service(&self, origin: Origin, service: &Service) -> Option<ServiceWithPorts> {
+        if self.builds.is_patch(&origin.file) {
+            return None;
+        }
+        let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()).enumerate();
+        let node_ports: Vec<(usize, NodePort)> =
+            ports.filter_map(|(index, port)| Some((index, NodePort::try_from(port.node_port?).ok()?))).collect();
+        let namespaces = self.namespaces(&origin, &service.metadata).into_iter().map(|(namespace, _)| namespace);
+        let namespaces = namespaces.collect();
+        let name = service.metadata.name.clone()?;
+        (!node_ports.is_empty()).then_some(ServiceWithPorts { origin, name, namespaces, node_ports })
     }
 
     /// The network data of a Secret, under each namespace that a build gives it; mistakes in its name are not

@@ -131,7 +131,7 @@ impl Check<'_> {
                 Selector::default()
             }),
         };
-        let topology_keys = self.topology_keys(node_set, route);
+        let (topology_keys, topology_routes) = self.topology_keys(node_set, route).into_iter().unzip();
         let count_route = below(route, ["count".into()]);
         let count = node_set.count.clone().unwrap_or_default();
         if count.active.is_none() {
@@ -158,14 +158,15 @@ impl Check<'_> {
         };
         let active = number("active", count.active);
         let standby = number("standby", count.standby);
-        NodeSet { selector, topology_keys, active, standby }
+        NodeSet { selector, topology_keys, topology_routes, active, standby }
     }
 
-    fn topology_keys(&mut self, node_set: &sipcluster::NodeSet, route: &Route) -> Vec<String> {
-        let first = node_set.topology_key.iter().map(|key| (vec!["topologyKey".into()], key));
+    /// The topology keys, each once, with the way to it from the node set.
+    fn topology_keys(&mut self, node_set: &sipcluster::NodeSet, route: &Route) -> Vec<(String, Route)> {
+        let first = node_set.topology_key.iter().map(|key| (vec![Step::from("topologyKey")], key));
         let more = node_set.topology_keys.iter().flatten().enumerate();
         let more = more.map(|(index, key)| (vec!["topologyKeys".into(), index.into()], key));
-        let mut keys: Vec<String> = Vec::new();
+        let mut keys: Vec<(String, Route)> = Vec::new();
         for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
             if !is_label_key(key) {
                 self.report(
@@ -174,8 +175,8 @@ impl Check<'_> {
                     format!("`{key}` is not the key of a label"),
                     "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
                 );
-            } else if !keys.contains(key) {
-                keys.push(key.clone());
+            } else if !keys.iter().any(|(known, _)| known == key) {
+                keys.push((key.clone(), at));
             }
         }
         keys
