@@ -29,6 +29,7 @@ pub mod finding;
 pub mod git;
 pub mod init;
 pub mod layout;
+mod migrate;
 pub mod picture;
 pub mod plan;
 pub mod render;
@@ -50,6 +51,7 @@ use render::{Templates, Tree, render};
 use site::{Settings, Site};
 use source::{Files, ReadError};
 
+pub use migrate::{Migration, migrate};
 pub use write::{WriteError, write};
 
 /// What a caller may choose.

@@ -68,8 +68,8 @@ codes! {
 
     "0101" Unreadable Error "a document cannot be read"
     "0102" UnknownVersion Error "a SIPCluster has an apiVersion that there is not"
-    "0103" UnknownField Error "a SIPCluster has a field that there is not"
-    "0104" OlderGeneration Error "a SIPCluster is of an older generation"
+    "0103" UnknownField Warning "a SIPCluster has a field that there is not"
+    "0104" OlderGeneration Warning "a SIPCluster is of an older generation"
     "0105" NoName Error "an object has no name"
     "0106" InvalidName Error "a name or namespace is none that Kubernetes takes"
     "0107" TwoNamespaces Error "two kustomizations give an object two namespaces"
@@ -78,6 +78,10 @@ codes! {
     "0110" KustomizationCycle Error "a kustomization has itself among its resources"
     "0111" UnwritableText Error "a text must not be written into a file"
     "0112" TakenForTemplate Error "a cluster may be hidden in a file that passes for a template"
+
+    "0120" WrongType Error "a field of a SIPCluster has a value of another kind than it takes"
+    "0121" SaidTwice Error "an older and a current field say the same"
+    "0122" NotMigrated Error "a SIPCluster of an older generation cannot be rewritten"
 
     "0201" DuplicateCluster Error "there are two SIPClusters of one name"
     "0202" ClusterNameTooLong Error "a cluster's name is too long for a label"
@@ -109,6 +113,12 @@ codes! {
     "0237" InvalidConnector Error "a connector of an auth service is wrong"
     "0238" UnsafeConnector Warning "a connector lets in too many, or shows passwords"
     "0239" DoubtfulConnector Warning "a connector has a setting that can hardly work"
+    "0240" InvalidFlavor Error "a flavor is not a label with its value"
+    "0241" UnknownSpread Error "hosts are to be spread over something that there is not"
+    "0242" UnknownTopology Error "it is not known which label says where hosts stand"
+    "0243" UnknownService Error "an older service is of a kind that there is not"
+    "0244" NodeLabelWithoutValue Error "an older service names a label of nodes without its value"
+    "0245" SeveralNodePorts Error "an older service has several NodePorts"
 
     "0301" DuplicateHost Error "a host is there twice"
     "0302" ObservedButRendered Error "a host is said to be observed, and a kustomization renders it"
@@ -145,6 +155,8 @@ codes! {
     "0512" NoLongerDeclared Error "a declared host is rendered no more"
     "0513" AppliedInFull Error "an agent applies an observed host in full"
     "0514" StillObserved Error "a declared host is still with a cluster as an observed one"
+    "0520" UnclearOlderLabels Warning "it is not known which cluster the older labels of a host mean"
+    "0521" AdoptedByOlderLabels Warning "a cluster adopts a host by labels of an older generation"
 
     "0601" ComponentWithoutForm Error "an overlay of hosts is listed as a component"
     "0602" OverlayInItsBase Error "an overlay of hosts is listed in its own base"

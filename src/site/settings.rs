@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gitops::{Argocd, Flux, Hosts};
 use crate::api::gitops::Agent;
-use crate::api::names::{Namespace, ObjectName};
+use crate::api::names::{Namespace, ObjectName, is_label_key};
 use crate::finding::{Code, Finding};
 use crate::source::{Files, Place};
 
@@ -50,6 +50,22 @@ pub struct Settings {
     /// How the labels of declared hosts reach them.
     #[serde(default)]
     pub hosts: Hosts,
+    /// Which labels say where hosts stand, for SIPClusters of older generations.
+    #[serde(default)]
+    pub topology: Topology,
+}
+
+/// The labels behind the words `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older generations. Without
+/// them, the one of the known labels counts that hosts bear.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Topology {
+    /// The label that names a host's rack.
+    #[serde(default)]
+    pub rack: Option<String>,
+    /// The label that names the server that a host is, or that it runs on.
+    #[serde(default)]
+    pub host: Option<String>,
 }
 
 /// How the inventory is understood.
@@ -134,6 +150,7 @@ impl Default for Settings {
             flux: Flux::default(),
             argocd: Argocd::default(),
             hosts: Hosts::default(),
+            topology: Topology::default(),
         }
     }
 }
@@ -187,6 +204,16 @@ impl Settings {
                 .at(Place::File(file.clone()))
                 .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
             })?;
+        }
+        for (name, label) in [("rack", &settings.topology.rack), ("host", &settings.topology.host)] {
+            if let Some(label) = label.as_ref().filter(|label| !is_label_key(label)) {
+                return Err(Finding::new(
+                    Code::InvalidSetting,
+                    format!("`topology.{name}: {label}` is not the key of a label"),
+                )
+                .at(Place::File(file))
+                .help("name the label of hosts that says where they stand, such as `topology.example.com/rack`"));
+            }
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
             return Err(Finding::new(

@@ -3,12 +3,44 @@
 //! Parsing carries no spans, which keeps it fast. A finding names a document and a route of keys in it; only
 //! when it is printed, that one document is read again and the route is looked up.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use camino::Utf8Path;
 use yamlpath::{Component, Route};
+
+/// Where things stand in a document that is not written in the form in which it is read: routes in the form in which
+/// it is read, each with the route of what was written instead. What lies below a route moves with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Moved(Vec<(Vec<Step>, Vec<Step>)>);
+
+impl Moved {
+    /// Says that what is read at one route is written at another.
+    pub fn add(&mut self, read: Vec<Step>, written: Vec<Step>) {
+        self.0.push((read, written));
+    }
+
+    /// The route at which is read what is written at a route.
+    pub(crate) fn read(&self, written: &[Step]) -> Vec<Step> {
+        let known = self.0.iter().filter(|(_, at)| written.starts_with(at));
+        // A service that was alone is read as a list of one, too: the list is what stands there.
+        match known.max_by_key(|(read, at)| (at.len(), Reverse(read.len()))) {
+            Some((read, at)) => read.iter().chain(&written[at.len()..]).cloned().collect(),
+            None => written.to_vec(),
+        }
+    }
+
+    /// The route of what was written for what is read at a route.
+    fn written(&self, route: Vec<Step>) -> Vec<Step> {
+        let known = self.0.iter().filter(|(read, _)| route.starts_with(read));
+        match known.max_by_key(|(read, _)| read.len()) {
+            Some((read, written)) => written.iter().chain(&route[read.len()..]).cloned().collect(),
+            None => route,
+        }
+    }
+}
 
 /// Where a document stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +51,8 @@ pub struct Origin {
     pub first_line: usize,
     pub(super) range: Range<usize>,
     pub(super) shape: Shape,
+    /// What stands elsewhere than where it is read; nothing in a document that is read as it is written.
+    pub(super) moved: Option<Arc<Moved>>,
 }
 
 /// How a document lies in its range of bytes.
@@ -39,6 +73,16 @@ pub enum Step {
     Key(String),
     /// The item of a sequence.
     Index(usize),
+}
+
+impl Step {
+    /// The step as yamlpath has it.
+    pub(crate) fn component(&self) -> Component<'_> {
+        match self {
+            Step::Key(key) => Component::from(key.as_str()),
+            Step::Index(index) => Component::from(*index),
+        }
+    }
 }
 
 impl From<&str> for Step {
@@ -94,7 +138,36 @@ impl fmt::Display for Position {
 impl Origin {
     /// The place of the document's node at a route of keys and indices.
     pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
-        Place::Node(self.clone(), route.into_iter().map(Into::into).collect())
+        let route = route.into_iter().map(Into::into).collect();
+        let written = match &self.moved {
+            Some(moved) => moved.written(route),
+            None => route,
+        };
+        Place::Node(self.clone(), written)
+    }
+
+    /// The same document, which is read in another form than that in which it is written.
+    pub fn read_as(self, moved: Moved) -> Self {
+        Self { moved: Some(Arc::new(moved)), ..self }
+    }
+
+    /// The same document, whose routes are those of what is written.
+    pub fn as_written(&self) -> Self {
+        Self { moved: None, ..self.clone() }
+    }
+
+    /// The bytes of its file's text, without a byte order mark, in which the document stands, alone or with others.
+    pub fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// The steps from what stands in [`Self::range`] to the document.
+    pub fn steps_into(&self) -> Vec<Step> {
+        match self.shape {
+            Shape::Document => vec![],
+            Shape::ListItem => vec![0.into()],
+            Shape::Nested(index) => vec!["items".into(), index.into()],
+        }
     }
 
     /// The place of the document itself.
@@ -116,17 +189,10 @@ impl Place {
 pub(super) fn offset(text: &str, origin: &Origin, route: &[Step]) -> Option<usize> {
     let document = text.get(origin.range.clone())?;
     let start = document.len() - document.trim_start_matches(['\n', '\r']).len();
-    let prefix: Vec<Component<'_>> = match origin.shape {
-        Shape::Document => vec![],
-        Shape::ListItem => vec![0.into()],
-        Shape::Nested(index) => vec!["items".into(), index.into()],
-    };
+    let prefix = origin.steps_into();
     let parsed = yamlpath::Document::new(document).ok()?;
     for length in (0..=route.len()).rev() {
-        let steps = prefix.iter().cloned().chain(route[..length].iter().map(|step| match step {
-            Step::Key(key) => Component::from(key.as_str()),
-            Step::Index(index) => Component::from(*index),
-        }));
+        let steps = prefix.iter().chain(&route[..length]).map(Step::component);
         let query = Route::default().with_keys(steps);
         if let Ok(feature) = parsed.query_pretty(&query)
             && !query.is_empty()

@@ -10,6 +10,7 @@ use super::values::{self, Dollar};
 use crate::api::auth;
 use crate::api::issuer::IssuerUrl;
 use crate::finding::Code;
+use crate::site::alike::alike;
 use crate::site::auth::Connector;
 use crate::source::Step;
 
@@ -390,12 +391,4 @@ fn is_empty(value: Option<&Value>) -> bool {
         Some(Value::String(text)) => text.is_empty(),
         Some(_) => false,
     }
-}
-
-/// The name that somebody may have meant.
-fn alike(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    const ALIKE: f64 = 0.8;
-    let likeness = |known: &str| strsim::jaro_winkler(&name.to_ascii_lowercase(), &known.to_ascii_lowercase());
-    let nearest = known.map(|known| (likeness(known), known)).max_by(|one, two| one.0.total_cmp(&two.0));
-    nearest.filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, name)| name)
 }
