@@ -147,9 +147,17 @@ mod tests {
     #[test]
     fn labels_of_every_generation_say_whose_a_host_is() {
         for (labels, namespace, role) in [
-            (&[("sip-scheduled", "true"), ("workload-cluster", "edge"), ("node-type", "master")][..], None, Role::ControlPlane),
+            (
+                &[("sip-scheduled", "true"), ("workload-cluster", "edge"), ("node-type", "master")][..],
+                None,
+                Role::ControlPlane,
+            ),
             (&[("sip-scheduled", "true"), ("workload-cluster", "edge"), ("note-type", "worker")], None, Role::Worker),
-            (&[("scheduled", "true"), ("workload-cluster", "edge"), ("node-type", "ControlPlane")], None, Role::ControlPlane),
+            (
+                &[("scheduled", "true"), ("workload-cluster", "edge"), ("node-type", "ControlPlane")],
+                None,
+                Role::ControlPlane,
+            ),
             (&[("cluster", "edge"), ("node-type", "Worker")], None, Role::Worker),
             (&[("cluster", "tenant-a_edge"), ("node-type", "Worker")], Some("tenant-a"), Role::Worker),
         ] {

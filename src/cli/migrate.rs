@@ -54,7 +54,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (clusters, changed) = (migration.clusters.len(), migration.changes.files.len());
     say(match (clusters, arguments.check) {
         (0, _) => "no SIPCluster was rewritten\n".to_owned(),
-        (_, true) => format!("{} would be rewritten in {}\n", counted(clusters, "SIPCluster"), counted(changed, "file")),
+        (_, true) => {
+            format!("{} would be rewritten in {}\n", counted(clusters, "SIPCluster"), counted(changed, "file"))
+        }
         (_, false) => format!("{} rewritten in {}\n", counted(clusters, "SIPCluster"), counted(changed, "file")),
     });
     let failed = migration.findings.iter().any(Finding::is_error);

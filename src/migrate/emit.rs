@@ -1,5 +1,7 @@
 //! Values as text: for what a document did not have in that form before.
 
+use std::net::Ipv4Addr;
+
 use yaml_serde::Value;
 
 /// How collections are written in one line, or in JSON.
@@ -22,8 +24,8 @@ pub(super) fn text(text: &str) -> String {
     let is_flag = ["y", "n", "yes", "no", "on", "off"].iter().any(|flag| text.eq_ignore_ascii_case(flag));
     let stays = || yaml_serde::from_str::<Value>(text).is_ok_and(|value| value.as_str() == Some(text));
     // Digits alone may be read in a base of 60, or as a date.
-    let has_letter = text.chars().any(|c| c.is_ascii_alphabetic());
-    if is_word && !is_flag && has_letter && stays() { text.to_owned() } else { quoted(text) }
+    let is_plain = text.chars().any(|c| c.is_ascii_alphabetic()) || text.parse::<Ipv4Addr>().is_ok();
+    if is_word && !is_flag && is_plain && stays() { text.to_owned() } else { quoted(text) }
 }
 
 fn quoted(text: &str) -> String {
@@ -102,10 +104,12 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_as_what_it_was() {
-        let texts = ["worker", "8", "on", "NO", "1e3", "0x1f", "12:30:45", "a: b", "#x", "", " x", "a/b.c", "null", "é"];
+        let texts =
+            ["worker", "8", "on", "NO", "1e3", "0x1f", "12:30:45", "a: b", "#x", "", " x", "a/b.c", "null", "é"];
         let list: Value = texts.iter().copied().map(Value::from).collect::<Vec<_>>().into();
         let map = Value::Mapping(texts.iter().map(|text| (Value::from(*text), Value::from(*text))).collect());
-        let whole = Value::Mapping([("list".into(), list), ("map".into(), map), ("n".into(), 3.into())].into_iter().collect());
+        let whole =
+            Value::Mapping([("list".into(), list), ("map".into(), map), ("n".into(), 3.into())].into_iter().collect());
         for style in [Flow::Yaml, Flow::JsonLine, Flow::JsonLines(0, 2)] {
             let text = flow(&whole, style);
             assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap(), whole, "{text}");

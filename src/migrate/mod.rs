@@ -57,7 +57,9 @@ pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Mig
     }
     let mut migration = Migration::default();
     let matters = |finding: &&Finding| {
-        finding.is_error() && HIDING.contains(&finding.code) && finding.places.first().is_none_or(|(place, _)| is_wanted(place.file()))
+        finding.is_error()
+            && HIDING.contains(&finding.code)
+            && finding.places.first().is_none_or(|(place, _)| is_wanted(place.file()))
     };
     migration.findings.extend(findings.iter().filter(matters).cloned());
     for (file, older) in by_file {
@@ -150,7 +152,10 @@ impl Older<'_> {
                 Step::Key(key) => value.get(key.as_str()),
                 Step::Index(index) => value.get(*index),
             });
-            text.set_flow(route, value.ok_or_else(|| Refused("it is laid out in a way that is not understood".into()))?)?;
+            text.set_flow(
+                route,
+                value.ok_or_else(|| Refused("it is laid out in a way that is not understood".into()))?,
+            )?;
         }
         for edit in &left {
             match edit {
@@ -200,11 +205,7 @@ fn flow_around(text: &Text, edit: &Edit) -> Result<Option<Vec<Step>>, Refused> {
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// A file's text before and after; or why not, and where.
-fn rewritten(
-    file: &Arc<Utf8Path>,
-    bytes: Vec<u8>,
-    older: &[Older<'_>],
-) -> Result<(String, String), (Place, Refused)> {
+fn rewritten(file: &Arc<Utf8Path>, bytes: Vec<u8>, older: &[Older<'_>]) -> Result<(String, String), (Place, Refused)> {
     let at = |older: &Older<'_>| older.origin.as_written().start();
     let nowhere = || Place::File(file.clone());
     let before = String::from_utf8(bytes).map_err(|_| (nowhere(), Refused("the file is not in UTF-8".into())))?;
@@ -237,9 +238,7 @@ fn rewritten(
     });
     let is_as_expected = unlike == documents(file, &after, |_, value| value);
     match older.first() {
-        Some(first) if !is_as_expected => {
-            Err((at(first), Refused("what it would become is not what it means".into())))
-        }
+        Some(first) if !is_as_expected => Err((at(first), Refused("what it would become is not what it means".into()))),
         _ => Ok((before.clone(), format!("{mark}{after}"))),
     }
 }

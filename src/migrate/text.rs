@@ -68,7 +68,18 @@ impl Text {
             let feature = document.query_exact(route).ok()?;
             Some(feature.map(|feature| feature.location.byte_span))
         })?;
-        Ok(span.map(|(start, end)| start..start + self.text[start..end].trim_end().len()))
+        let Some((start, mut end)) = span else { return Ok(None) };
+        let document = self.parsed()?;
+        // Comments on the lines below a block count as its end, and belong to what comes next.
+        loop {
+            end = start + self.text[start..end].trim_end().len();
+            let line = self.line_start(end);
+            let hash = line + self.text[line..end].len() - self.text[line..end].trim_start().len();
+            if line <= start || !document.range_spanned_by_comment(hash, hash + 1) {
+                return Ok(Some(start..end));
+            }
+            end = line;
+        }
     }
 
     /// Key and value of an entry, the value where there is one.

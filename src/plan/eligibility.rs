@@ -207,8 +207,9 @@ impl Availability {
         }
         for (claim, _) in &host.claims {
             match (claim, &only) {
-                (Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels), _) =>
-                    return Availability::Refused(Refusal::Claimed(labels.clone())),
+                (Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels), _) => {
+                    return Availability::Refused(Refusal::Claimed(labels.clone()));
+                }
                 (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}
                 (Claim::Cluster(cluster, role), None) => {
                     only = Some((cluster.clone(), Refusal::Claimed(format!("of {cluster}, {role}"))));

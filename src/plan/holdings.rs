@@ -249,7 +249,9 @@ fn by_older_labels(host: &Host, cluster: &ClusterKey, role: Role, origin: &Origi
     let message = format!("{cluster} adopts host {} ({role}) by labels of an older generation", host.key);
     let help = match giving_back::older_labels_that_stay(host) {
         Some(command) => {
-            format!("it gets today's labels beside them; when nothing needs the older ones any more, take them off:\n{command}")
+            format!(
+                "it gets today's labels beside them; when nothing needs the older ones any more, take them off:\n{command}"
+            )
         }
         None => "today's labels take their place".to_owned(),
     };

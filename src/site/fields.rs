@@ -267,14 +267,20 @@ mod tests {
         for (spec, expected) in [
             ("  nodes: {Worker: {count: \"3\"}}\n", "`count` has to be a mapping, and here is a text"),
             ("  nodes: {Worker: {count: {active: \"3\"}}}\n", "`active` has to be a whole number, and here is a text"),
-            ("  nodes: {Worker: {count: {active: 1.5}}}\n", "`active` has to be a whole number, and here is a number with"),
+            (
+                "  nodes: {Worker: {count: {active: 1.5}}}\n",
+                "`active` has to be a whole number, and here is a number with",
+            ),
             ("  nodes: []\n", "`nodes` has to be a mapping, and here is a list"),
             ("  nodes: {Worker: secret}\n", "`Worker` has to be a mapping, and here is a text"),
             ("  nodes: {Worker: {labelSelector: {matchLabels: [a]}}}\n", "`matchLabels` has to be a mapping"),
             ("  services:\n", "`services` has to be a mapping, and here is nothing"),
             ("  services: {jumpHost: {image: x}}\n", "`jumpHost` has to be a list, and here is a mapping"),
             ("  services: {jumpHost: [image]}\n", "an item of `jumpHost` has to be a mapping, and here is a text"),
-            ("  services: {jumpHost: [{bmc: {proxy: \"no\"}}]}\n", "`proxy` has to be true or false, and here is a text"),
+            (
+                "  services: {jumpHost: [{bmc: {proxy: \"no\"}}]}\n",
+                "`proxy` has to be true or false, and here is a text",
+            ),
         ] {
             let said = said(&found(spec).wrong);
             assert_eq!(said.len(), 1, "{spec}: {said:?}");

@@ -103,9 +103,8 @@ impl Site {
         findings.extend(found);
 
         // Few sites have older SIPClusters, and many have thousands of hosts.
-        let labels = LazyCell::new(|| {
-            TopologyLabels::new(&settings.topology, inventory.hosts.iter().map(|host| &host.labels))
-        });
+        let labels =
+            LazyCell::new(|| TopologyLabels::new(&settings.topology, inventory.hosts.iter().map(|host| &host.labels)));
         let mut templates = objects.templates;
         let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
         for document in objects.clusters {
@@ -161,9 +160,10 @@ impl Site {
 /// Reads an older SIPCluster in the form that it was given, and says that it is older.
 fn read_older(key: &ClusterKey, conversion: &Conversion, origin: Origin) -> (Spec, Origin, Vec<Finding>) {
     let generation = conversion.generation.words();
-    let renamed = conversion.former_name.as_ref().map_or(String::new(), |former| {
-        format!("; it is called {} and no longer `{former}`", key.name)
-    });
+    let renamed = conversion
+        .former_name
+        .as_ref()
+        .map_or(String::new(), |former| format!("; it is called {} and no longer `{former}`", key.name));
     let mut findings = vec![
         Finding::new(
             Code::OlderGeneration,

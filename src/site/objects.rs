@@ -299,10 +299,7 @@ pub(super) fn converted_spec(spec: Value, origin: &Origin) -> (Spec, Vec<Finding
     })
 }
 
-fn read_spec(
-    misfit: Misfit,
-    parse: impl FnOnce() -> Result<Box<SIPClusterSpec>, Finding>,
-) -> (Spec, Vec<Finding>) {
+fn read_spec(misfit: Misfit, parse: impl FnOnce() -> Result<Box<SIPClusterSpec>, Finding>) -> (Spec, Vec<Finding>) {
     let Misfit { mut unknown, wrong, unquoted } = misfit;
     if !wrong.is_empty() {
         unknown.extend(wrong);

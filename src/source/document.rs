@@ -148,7 +148,8 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
     let mut lines = LineCounter { text, at: 0, line: 1 };
     for range in split::documents(text) {
         let first_line = lines.line_at(range.start);
-        let origin = Origin { file: file.clone(), first_line, range: range.clone(), shape: Shape::Document, moved: None };
+        let origin =
+            Origin { file: file.clone(), first_line, range: range.clone(), shape: Shape::Document, moved: None };
         let document = &text[range];
         let body = document.strip_prefix("---").unwrap_or(document).trim_start();
         if body.starts_with('{') && json_objects(&origin, document, &mut found) {

@@ -19,8 +19,8 @@ mod submodules;
 pub mod texts;
 mod worktree;
 
-pub(crate) use document::{documents, in_plain_words};
 pub use document::{Document, ParseError};
+pub(crate) use document::{documents, in_plain_words};
 pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError};
 pub use position::{Moved, Origin, Place, Position, Step};

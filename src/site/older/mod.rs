@@ -98,9 +98,8 @@ pub(super) fn is_older(spec: &Value) -> bool {
 fn generation(spec: &Value) -> Option<Generation> {
     let mapping = spec.as_mapping()?;
     let has = |mapping: &Mapping, keys: &[&str]| keys.iter().any(|key| mapping.contains_key(*key));
-    let node_sets: Vec<(&str, &Mapping)> = entries(mapping.get("nodes"))
-        .filter_map(|(role, node_set)| Some((role, node_set.as_mapping()?)))
-        .collect();
+    let node_sets: Vec<(&str, &Mapping)> =
+        entries(mapping.get("nodes")).filter_map(|(role, node_set)| Some((role, node_set.as_mapping()?))).collect();
     let spread = |word: &str| {
         node_sets.iter().any(|(_, node_set)| {
             let spread = node_sets::SPREAD.iter().find_map(|key| node_set.get(*key));
@@ -244,10 +243,11 @@ impl Converter<'_> {
             Some(Step::Key(key)) => key.clone(),
             _ => String::new(),
         };
-        let finding = Finding::new(Code::SaidTwice, format!("`{key}` is the older form of `{current}`, and both are there"))
-            .at(self.origin.at(older))
-            .see(self.origin.at(at), format!("the `{current}`"))
-            .help(format!("remove `{key}`, if `{current}` says what you want"));
+        let finding =
+            Finding::new(Code::SaidTwice, format!("`{key}` is the older form of `{current}`, and both are there"))
+                .at(self.origin.at(older))
+                .see(self.origin.at(at), format!("the `{current}`"))
+                .help(format!("remove `{key}`, if `{current}` says what you want"));
         self.errors.push(finding);
     }
 

@@ -36,9 +36,9 @@ fn has_older_field(service: &Mapping) -> bool {
     let is_older = |key: &str| {
         SSH_KEY.contains(&key) || matches!(key, "serviceType" | "optional" | "nodelabels" | "nodePorts" | "clusterIp")
     };
-    service.iter().any(|(key, value)| {
-        key.as_str().is_some_and(|key| is_older(key) || key == "nodeLabels" && value.is_sequence())
-    })
+    service
+        .iter()
+        .any(|(key, value)| key.as_str().is_some_and(|key| is_older(key) || key == "nodeLabels" && value.is_sequence()))
 }
 
 impl Converter<'_> {
