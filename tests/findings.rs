@@ -11,7 +11,8 @@ use sipgen::finding::Code;
 use support::{Repo, fixtures};
 
 /// Codes that only another command than `validate` can give, with its arguments.
-const OTHER_COMMANDS: [(Code, &[&str]); 1] = [(Code::Stale, &["generate", "--check", "--format", "github"])];
+const OTHER_COMMANDS: [(Code, &[&str]); 2] =
+    [(Code::NotMigrated, &["migrate", "--check"]), (Code::Stale, &["generate", "--check", "--format", "github"])];
 
 fn fixture(code: Code) -> String {
     format!("findings/{code}")

@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_host_that_was_given_back_in_2020_is_nobodys() {
         assert_eq!(claimed(&[("sip-scheduled", "false")]), None);
-        assert_eq!(claimed(&[("sip-scheduled", "true"), ("node-type", "")]).is_some(), true);
+        assert!(claimed(&[("sip-scheduled", "true"), ("node-type", "")]).is_some());
     }
 
     #[test]

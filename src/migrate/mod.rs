@@ -161,7 +161,7 @@ impl Older<'_> {
             match edit {
                 Edit::Rename(route, name) => text.rename(route, name),
                 Edit::Replace(route, name, value) => text.replace(route, name, value),
-                Edit::IntoList(route, name, list) => text.into_list(route, name, list),
+                Edit::IntoList(route, name, list) => text.make_list(route, name, list),
                 Edit::Wrap(route, name) => text.wrap(route, name),
                 Edit::Remove(route) => text.remove(route),
                 Edit::Lift(route, entries) => text.lift(route, entries),

@@ -187,7 +187,7 @@ impl Text {
     }
 
     /// Makes a list of a text, as it is written.
-    pub(super) fn into_list(&mut self, route: &[Step], name: &str, list: &Value) -> Done {
+    pub(super) fn make_list(&mut self, route: &[Step], name: &str, list: &Value) -> Done {
         let (key, Some(value)) = self.entry(route)? else { return Err(refused(LAYOUT)) };
         let text = &self.text[value.clone()];
         if text.contains('\n') || text.starts_with(['|', '>']) {
