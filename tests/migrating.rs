@@ -60,11 +60,18 @@ fn ways(text: &str) -> Vec<(&'static str, String)> {
         ("with a byte order mark", format!("\u{feff}{text}")),
         ("without a last line feed", text.trim_end().to_owned()),
         ("between other documents", format!("# first\n{config_map}---\n{text}---\n{config_map}# last\n")),
-        ("in an indented list", format!("apiVersion: v1\nkind: List\nitems:\n  # one\n{item}  - {{kind: Other, a: [b]}}\n")),
+        (
+            "in an indented list",
+            format!("apiVersion: v1\nkind: List\nitems:\n  # one\n{item}  - {{kind: Other, a: [b]}}\n"),
+        ),
         ("in a list", format!("apiVersion: v1\nkind: List\nitems:\n{flush}")),
         ("as JSON on one line", serde_json::to_string(&json).unwrap()),
         ("as JSON", serde_json::to_string_pretty(&json).unwrap() + "\n"),
-        ("in a list as JSON", serde_json::to_string_pretty(&serde_json::json!({"kind": "List", "items": [{"kind": "Other"}, json]})).unwrap()),
+        (
+            "in a list as JSON",
+            serde_json::to_string_pretty(&serde_json::json!({"kind": "List", "items": [{"kind": "Other"}, json]}))
+                .unwrap(),
+        ),
         ("with its spec in braces", format!("{head}spec: {spec} # end\n")),
         ("with parts in braces", format!("{head}spec:\n{parts}")),
         ("with keys in quotes", text.replace("vm-flavor:", "\"vm-flavor\":").replace("  infra:", "  'infra':")),
@@ -110,8 +117,10 @@ fn the_rewritten_files_are_what_people_would_write() {
 fn comments_and_line_ends_stay() {
     for (fixture, file) in GENERATIONS {
         let text = Repo::of_fixture(fixture).read(file);
-        let comments: Vec<&str> =
-            text.lines().filter_map(|line| line.find('#').filter(|at| *at == 0 || line[..*at].ends_with(' ')).map(|at| &line[at..])).collect();
+        let comments: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.find('#').filter(|at| *at == 0 || line[..*at].ends_with(' ')).map(|at| &line[at..]))
+            .collect();
         assert!(comments.len() >= 3, "{fixture} has few comments");
         for (way, text) in ways(&text).into_iter().take(5) {
             let repo = Repo::of_fixture(fixture);
@@ -168,7 +177,8 @@ fn a_diff_is_what_git_sees() {
     let said = migrate(&repo, &["--diff"]).expect(0);
 
     let lines = |text: &str| {
-        let is_change = |line: &&str| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---");
+        let is_change =
+            |line: &&str| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---");
         let mut lines: Vec<String> = text.lines().filter(is_change).map(str::to_owned).collect();
         lines.sort();
         lines
@@ -190,7 +200,8 @@ fn a_rewritten_file_keeps_its_permissions() {
 #[test]
 fn only_the_files_that_are_named_are_rewritten() {
     let repo = Repo::of_fixture("generation-2021-03");
-    let other = repo.read("clusters/edge.yaml").replace("name: edge", "name: core").replace("nodePort: 3000", "nodePort: 3010");
+    let other =
+        repo.read("clusters/edge.yaml").replace("name: edge", "name: core").replace("nodePort: 3000", "nodePort: 3010");
     repo.write("clusters/core.yaml", &other);
     let before = repo.read("clusters/edge.yaml");
 

@@ -38,7 +38,10 @@ fn every_generation_is_read_with_one_warning_a_cluster() {
 
         let said = repo.generate(&[]).expect(0).stderr;
 
-        assert_says(&said, &[&format!("of the generation of {generation}"), "`sipgen migrate`", &format!("--> {file}:")]);
+        assert_says(
+            &said,
+            &[&format!("of the generation of {generation}"), "`sipgen migrate`", &format!("--> {file}:")],
+        );
         assert_eq!(said.matches("SIP0104").count(), 1, "{said}");
         assert!(!said.contains("SIP0103"), "{said}");
     }
@@ -53,7 +56,8 @@ fn two_constraints_hold_at_once() {
     assert!(before.contains(&"ControlPlane edge/rdm9-master-0".to_owned()), "{before:?}");
 
     // The only other host for the control plane now stands in the same rack.
-    let repo = with("generation-2020-11", "site/hosts/hosts.yaml", "sip.airshipit.org/rack: r9", "sip.airshipit.org/rack: r8");
+    let repo =
+        with("generation-2020-11", "site/hosts/hosts.yaml", "sip.airshipit.org/rack: r9", "sip.airshipit.org/rack: r8");
     let at = line(&repo, NOVEMBER, "      master:") + 6;
     assert_says(&repo.refused(), &["error[SIP0501]", "ControlPlane", &format!("--> {NOVEMBER}:{at}:11")]);
 }
@@ -75,7 +79,13 @@ fn a_finding_points_at_what_is_written_and_not_at_what_is_read() {
     for (fixture, file, from, to, code) in [
         ("generation-2020-11", NOVEMBER, "              active: 2 #", "              active: -2 #", "SIP0209"),
         ("generation-2020-11", NOVEMBER, "                - 30443", "                - 7000", "SIP0216"),
-        ("generation-2020-11", NOVEMBER, "            clusterIp: 192.0.2.10 #<", "            clusterIp: no-address #<", "SIP0214"),
+        (
+            "generation-2020-11",
+            NOVEMBER,
+            "            clusterIp: 192.0.2.10 #<",
+            "            clusterIp: no-address #<",
+            "SIP0214",
+        ),
         ("generation-2020-11", NOVEMBER, "sshKey: ssh-ed25519", "sshKey: rsa", "SIP0220"),
         ("generation-2021-01", JANUARY, "        nodePort: 30022", "        nodePort: 22", "SIP0216"),
         ("generation-2021-01", JANUARY, "sshkey: \"ssh-ed25519", "sshkey: \"rsa", "SIP0220"),
@@ -108,7 +118,13 @@ fn an_older_field_without_a_meaning_is_refused_where_it_stands() {
         ("generation-2020-11", NOVEMBER, "jumppod:", "dnspod:", "SIP0243"),
         ("generation-2021-01", JANUARY, "serviceType: loadbalancer", "serviceType: dns", "SIP0243"),
         ("generation-2021-01", JANUARY, "'vino.airshipit.org/flavor=worker'", "worker", "SIP0240"),
-        ("generation-2021-03", MARCH, "spreadTopology: PerHost", "spreadTopology: PerHost\n        topologyKey: x", "SIP0121"),
+        (
+            "generation-2021-03",
+            MARCH,
+            "spreadTopology: PerHost",
+            "spreadTopology: PerHost\n        topologyKey: x",
+            "SIP0121",
+        ),
         ("generation-2021-03", MARCH, "spreadTopology: PerHost", "spreadTopology: [PerHost]", "SIP0241"),
     ] {
         let repo = with(fixture, file, from, to);

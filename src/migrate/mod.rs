@@ -126,14 +126,14 @@ impl Older<'_> {
         document
     }
 
-    /// Carries the edits out.
-    fn rewrite(&self, text: String) -> Result<String, Refused> {
+    /// Carries the edits out. What cannot be done is told with the route at which it would have been.
+    fn rewrite(&self, text: String) -> Result<String, (Vec<Step>, Refused)> {
         let Conversion { edits, moved, spec, .. } = self.conversion;
         let mut text = Text::new(text, self.origin.steps_into());
         // What lies between braces is written anew as a whole, and before anything gets another name.
         let (mut in_braces, mut left) = (Vec::new(), Vec::new());
         for edit in edits {
-            match flow_around(&text, edit)? {
+            match flow_around(&text, edit).map_err(|why| (edit.route().to_vec(), why))? {
                 Some(route) if route.last() == Some(&"optional".into()) => {}
                 Some(route) => {
                     if let (true, Edit::Wrap(at, name) | Edit::Group(at, name, _)) = (route == edit.route(), edit) {

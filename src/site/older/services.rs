@@ -175,6 +175,7 @@ impl Converter<'_> {
         for (name, value) in entries(Some(written)) {
             let route = below(place.at, ["optional", name]);
             if !matches!(name, "clusterIP" | "clusterIp") && !SSH_KEY.contains(&name) {
+                self.edits.push(Edit::Remove(route.clone()));
                 self.unknown_field(name, route);
             } else if place.fields.contains_key(name) {
                 self.twice(route, name, below(place.at, [name]));
