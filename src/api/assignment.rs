@@ -24,7 +24,7 @@ const WORKLOAD_CLUSTER: &str = "sip.airshipit.org/workload-cluster";
 const CLUSTER: &str = "sip.airshipit.org/cluster";
 const NOTE_TYPE: &str = "sip.airshipit.org/note-type";
 
-/// Annotation on a SIPCluster: the name by which hosts of 2020 and early 2021 know it, which was a field of its own then.
+/// Annotation on a SIPCluster: the name by which hosts of 2020 and early 2021 know it. It was a field of its own then.
 pub const FORMER_NAME: &str = "sip.airshipit.org/former-name";
 
 /// Annotation on an observed host that is being given back: a [`GivenBack`]. The live host shows it once the

@@ -53,6 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     say(report::findings(&migration.findings, &files));
     let (clusters, changed) = (migration.clusters.len(), migration.changes.files.len());
     say(match (clusters, arguments.check) {
+        (0, _) if migration.findings.is_empty() => "no SIPCluster is of an older generation\n".to_owned(),
         (0, _) => "no SIPCluster was rewritten\n".to_owned(),
         (_, true) => {
             format!("{} would be rewritten in {}\n", counted(clusters, "SIPCluster"), counted(changed, "file"))

@@ -2,8 +2,8 @@
 //!
 //! `site::older` says which [`Edit`]s make today's form of a document. Here they are carried out on its text, so that
 //! comments, order, quotes and indentation stay where they can. Then the new text is read again: every document of the
-//! file must be what it was, and those that were rewritten must be what generating made of them before. A file for which
-//! that does not hold is left alone, with a finding.
+//! file must be what it was, and those that were rewritten must be what they were read as. A file for which that does
+//! not hold is left alone, with a finding.
 //!
 //! * `text`: a document's text, and how it is changed.
 //! * `emit`: values as text.
@@ -152,10 +152,8 @@ impl Older<'_> {
                 Step::Key(key) => value.get(key.as_str()),
                 Step::Index(index) => value.get(*index),
             });
-            text.set_flow(
-                route,
-                value.ok_or_else(|| Refused("it is laid out in a way that is not understood".into()))?,
-            )?;
+            let value = value.ok_or_else(|| Refused("it is laid out in a way that is not understood".into()));
+            value.and_then(|value| text.set_flow(route, value)).map_err(|why| (route.clone(), why))?;
         }
         for edit in &left {
             match edit {
@@ -166,10 +164,11 @@ impl Older<'_> {
                 Edit::Remove(route) => text.remove(route),
                 Edit::Lift(route, entries) => text.lift(route, entries),
                 Edit::Group(route, name, groups) => text.group(route, name, groups),
-            }?;
+            }
+            .map_err(|why| (edit.route().to_vec(), why))?;
         }
         if let Some(former) = &self.conversion.former_name {
-            text.annotate(FORMER_NAME, former)?;
+            text.annotate(FORMER_NAME, former).map_err(|why| (vec!["metadata".into()], why))?;
         }
         Ok(text.into_text())
     }
@@ -206,7 +205,7 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// A file's text before and after; or why not, and where.
 fn rewritten(file: &Arc<Utf8Path>, bytes: Vec<u8>, older: &[Older<'_>]) -> Result<(String, String), (Place, Refused)> {
-    let at = |older: &Older<'_>| older.origin.as_written().start();
+    let at = |older: &Older<'_>, route: Vec<Step>| older.origin.as_written().at(route);
     let nowhere = || Place::File(file.clone());
     let before = String::from_utf8(bytes).map_err(|_| (nowhere(), Refused("the file is not in UTF-8".into())))?;
     let (mark, text) = match before.strip_prefix(BYTE_ORDER_MARK) {
@@ -227,7 +226,8 @@ fn rewritten(file: &Arc<Utf8Path>, bytes: Vec<u8>, older: &[Older<'_>]) -> Resul
         if let Some((_, end)) = grown.filter(|(start, _)| *start == range.start) {
             range.end = end;
         }
-        let rewritten = one.rewrite(after[range.clone()].replace("\r\n", "\n")).map_err(|why| (at(one), why))?;
+        let rewritten =
+            one.rewrite(after[range.clone()].replace("\r\n", "\n")).map_err(|(route, why)| (at(one, route), why))?;
         let rewritten = if has_crlf { rewritten.replace('\n', "\r\n") } else { rewritten };
         grown = Some((range.start, range.start + rewritten.len()));
         after.replace_range(range, &rewritten);
@@ -238,7 +238,9 @@ fn rewritten(file: &Arc<Utf8Path>, bytes: Vec<u8>, older: &[Older<'_>]) -> Resul
     });
     let is_as_expected = unlike == documents(file, &after, |_, value| value);
     match older.first() {
-        Some(first) if !is_as_expected => Err((at(first), Refused("what it would become is not what it means".into()))),
+        Some(first) if !is_as_expected => {
+            Err((at(first, Vec::new()), Refused("what it would become is not what it means".into())))
+        }
         _ => Ok((before.clone(), format!("{mark}{after}"))),
     }
 }

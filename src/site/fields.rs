@@ -1,8 +1,8 @@
 //! The fields of a SIPCluster, held against those that its current generation has.
 //!
 //! The API server drops fields that it does not know, silently, and so would parsing. But a field that is dropped is a
-//! wish that is not met, such as one for different racks: so each is named. A value of another kind than its field takes
-//! (a text for a number, a list for a mapping) is named with its place, which the parser could not.
+//! wish that is not met, such as one for different racks: so each is named. A value of another kind than its field
+//! takes (a text for a number, a list for a mapping) is named with its place, which the parser could not.
 
 use std::sync::LazyLock;
 

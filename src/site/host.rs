@@ -29,7 +29,8 @@ pub struct Host {
     pub labels: BTreeMap<String, String>,
     /// Who claims the host by labels, and where those stand: in the manifest, in the snapshot.
     pub claims: Vec<(Claim, Origin)>,
-    /// The assignment labels of any generation in the manifest itself; a host that is given back must lose them by a patch.
+    /// The assignment labels in the manifest itself, of any generation; a host that is given back must lose them by a
+    /// patch.
     pub manifest_labels: Vec<&'static str>,
     /// Those that the snapshot shows.
     pub live_labels: Vec<&'static str>,

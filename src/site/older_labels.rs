@@ -8,8 +8,8 @@ use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
 use crate::source::Origin;
 
-/// Makes claims of today of those that older labels make, in the inventory. Where it is not known who is meant, the host
-/// is somebody else's.
+/// Makes claims of today of those that older labels make, in the inventory. Where it is not known who is meant, the
+/// host is somebody else's.
 pub(super) fn understand(inventory: &mut Inventory, clusters: &BTreeMap<ClusterKey, Request>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for host in &mut inventory.hosts {

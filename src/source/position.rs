@@ -17,7 +17,7 @@ use yamlpath::{Component, Route};
 pub struct Moved(Vec<(Vec<Step>, Vec<Step>)>);
 
 impl Moved {
-    /// Says that what is read at one route is written at another.
+    /// Says that what is read at one route is written at another. What is said last of a route, counts.
     pub fn add(&mut self, read: Vec<Step>, written: Vec<Step>) {
         self.0.push((read, written));
     }

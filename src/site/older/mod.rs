@@ -5,12 +5,13 @@
 //! | generation | what it has |
 //! | --- | --- |
 //! | November 2020 | `config.cluster-name`, `scheduling-constraints`, `infra` as a mapping, `nodePorts` |
-//! | January 2021 | `cluster-name`, `vm-flavor`, `spreadTopology: per-rack`, roles `master` and `worker`, `infra` as a list |
+//! | January 2021 | `cluster-name`, `vm-flavor`, `spreadTopology: per-rack`, `nodes.master`, `infra` as a list |
 //! | March 2021 | `clusterName`, `vmFlavor`, `spreadTopology: PerRack`, `services.loadBalancer`, `SSHKey` |
 //!
-//! An older field becomes a current one wherever it stands, so a SIPCluster may have fields of several generations; only
-//! one that says the same as a current one beside it is an error. What is read carries a table of where it is written
-//! ([`Moved`]), so that findings point at what people wrote. The same conversion says which [`Edit`]s rewrite the file.
+//! An older field becomes a current one wherever it stands, so a SIPCluster may have fields of several generations;
+//! only one that says the same as a current one beside it is an error. What is read carries a table of where it is
+//! written ([`Moved`]), so that findings point at what people wrote. The same conversion says which [`Edit`]s rewrite
+//! the file.
 //!
 //! * `node_sets`: flavors, and spreading over racks and hosts; `topology` is which labels those are.
 //! * `services`: `infra`, and what was called otherwise under `services`.

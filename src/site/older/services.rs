@@ -213,7 +213,7 @@ impl Converter<'_> {
         let value = match today {
             "sshAuthorizedKeys" if today != name => self.ssh_keys(value, route, &read),
             "nodeLabels" if value.is_sequence() => self.node_labels(value, route),
-            "nodePort" if today != name => self.node_ports(value, route)?,
+            "nodePort" if today != name => self.node_ports(value, route, &read)?,
             _ => {
                 if today != name {
                     self.edits.push(Edit::Rename(route.to_vec(), today.to_owned()));
@@ -266,7 +266,7 @@ impl Converter<'_> {
     }
 
     /// The list of ports that the oldest seed had for a while.
-    fn node_ports(&mut self, value: &Value, route: &[Step]) -> Option<Value> {
+    fn node_ports(&mut self, value: &Value, route: &[Step], read: &[Step]) -> Option<Value> {
         let ports = match value {
             Value::Sequence(ports) => ports.as_slice(),
             Value::Null => &[],
@@ -278,6 +278,8 @@ impl Converter<'_> {
                 None
             }
             [port] => {
+                let item = value.is_sequence().then_some(0);
+                self.moved.add(read.to_vec(), below(route, item));
                 self.edits.push(Edit::Replace(route.to_vec(), "nodePort".to_owned(), port.clone()));
                 Some(port.clone())
             }
