@@ -305,9 +305,14 @@ impl Text {
         let more = (column + 2 * step).saturating_sub(dash);
         let mut grouped = String::new();
         for (kind, indices) in groups {
-            grouped.push_str(&format!("{}{kind}:\n", " ".repeat(column + step)));
-            for index in indices {
-                let item = shifted(&self.text[items[*index].clone()], more);
+            for (nth, index) in indices.iter().enumerate() {
+                let mut item = shifted(&self.text[items[*index].clone()], more);
+                if nth == 0 {
+                    // Empty lines between items stay between them.
+                    let empty = item.split_inclusive('\n').take_while(|line| line.trim().is_empty());
+                    let empty = empty.map(str::len).sum();
+                    item.insert_str(empty, &format!("{}{kind}:\n", " ".repeat(column + step)));
+                }
                 grouped.push_str(&item);
                 if !item.ends_with('\n') {
                     grouped.push('\n');
