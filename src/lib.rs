@@ -30,6 +30,7 @@ pub mod git;
 pub mod init;
 pub mod layout;
 pub mod lint;
+mod migrate;
 pub mod picture;
 pub mod plan;
 pub mod render;
@@ -52,6 +53,7 @@ use render::{Templates, Tree, render};
 use site::{Settings, Site};
 use source::{Files, ReadError};
 
+pub use migrate::{Migration, migrate};
 pub use write::{WriteError, write};
 
 /// What a caller may choose.

@@ -152,9 +152,10 @@ fn a_setting_of_a_setting_that_dex_would_drop() {
 
 #[test]
 fn a_field_that_a_connector_does_not_have() {
-    let message = refusal(EDGE, "id: directory", "id: directory\n            conf: {}");
+    let repo = with(EDGE, "id: directory", "id: directory\n            conf: {}");
 
-    assert_says(&message, &["a SIPCluster has no field `conf` here"]);
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert_says(&said, &["warning[SIP0103]: a SIPCluster has no field `conf` here: it is ignored"]);
 }
 
 #[test]

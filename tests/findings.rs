@@ -13,7 +13,8 @@ use sipgen::report;
 use support::{Repo, fixtures};
 
 /// Codes that only another command than `validate` can give, with its arguments.
-const OTHER_COMMANDS: [(Code, &[&str]); 4] = [
+const OTHER_COMMANDS: [(Code, &[&str]); 5] = [
+    (Code::NotMigrated, &["migrate", "--check"]),
     (Code::Stale, &["generate", "--check", "--format", "github"]),
     (Code::FrozenHostGone, WITHOUT_EDGE),
     (Code::StillObserved, WITHOUT_EDGE),

@@ -176,7 +176,8 @@ fn a_count_that_is_no_number() {
     for count in ["two", "1.5", "99999999999999999999"] {
         let repo = edge_with("active: 2", &format!("active: {count}"));
 
-        assert_says(&repo.refused(), &["the SIPCluster cannot be read", "--> sites/lab/clusters/edge.yaml:1"]);
+        let expected = "`active` has to be a whole number, and here is a ";
+        assert_says(&repo.refused(), &["SIP0120", expected, "--> sites/lab/clusters/edge.yaml:17:9"]);
     }
 }
 

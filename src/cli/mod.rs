@@ -7,6 +7,7 @@ mod explain;
 mod generate;
 mod init;
 mod man;
+mod migrate;
 mod progress;
 mod repo;
 mod report;
@@ -46,6 +47,7 @@ enum Command {
     Init(init::Arguments),
     Generate(generate::Arguments),
     Validate(validate::Arguments),
+    Migrate(migrate::Arguments),
     Diff(diff::Arguments),
     Explain(explain::Arguments),
     Status(status::Arguments),
@@ -78,6 +80,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Init(arguments) => init::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Validate(arguments) => validate::run(&arguments),
+        Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),

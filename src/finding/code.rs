@@ -73,8 +73,8 @@ codes! {
 
     "0101" Unreadable Error "a document cannot be read"
     "0102" UnknownVersion Error "a SIPCluster has an apiVersion that there is not"
-    "0103" UnknownField Error "a SIPCluster has a field that there is not"
-    "0104" OlderGeneration Error "a SIPCluster is of an older generation"
+    "0103" UnknownField Warning "a SIPCluster has a field that there is not"
+    "0104" OlderGeneration Warning "a SIPCluster is of an older generation"
     "0105" NoName Error "an object has no name"
     "0106" InvalidName Error "a name or namespace is none that Kubernetes takes"
     "0107" TwoNamespaces Error "two kustomizations give an object two namespaces"
@@ -84,6 +84,10 @@ codes! {
     "0111" VariableInText Error "a text has a variable in it that Flux would replace"
     "0112" TakenForTemplate Error "a cluster may be hidden in a file that passes for a template"
     "0113" InvisibleCharacter Error "a text has a character that cannot be seen"
+
+    "0120" WrongType Error "a field of a SIPCluster has a value of another kind than it takes"
+    "0121" SaidTwice Error "an older and a current field say the same"
+    "0122" NotMigrated Error "a SIPCluster of an older generation cannot be rewritten"
 
     "0201" DuplicateCluster Error "there are two SIPClusters of one name"
     "0202" ClusterNameTooLong Error "a cluster's name is too long for a label"
@@ -115,6 +119,12 @@ codes! {
     "0237" InvalidConnector Error "a connector of an auth service is wrong"
     "0238" UnsafeConnector Warning "a connector lets in too many, or shows passwords"
     "0239" DoubtfulConnector Warning "a connector has a setting that can hardly work"
+    "0240" InvalidFlavor Error "a flavor is not a label with its value"
+    "0241" UnknownSpread Error "hosts are to be spread over something that there is not"
+    "0242" UnknownTopology Error "it is not known which label says where hosts stand"
+    "0243" UnknownService Error "an older service is of a kind that there is not"
+    "0244" NodeLabelWithoutValue Error "an older service names a label of nodes without its value"
+    "0245" SeveralNodePorts Error "an older service has several NodePorts"
 
     "0250" UnmatchedSelector Warning "a labelSelector matches no host"
     "0251" UnborneTopologyKey Warning "no host bears the label that is to keep hosts apart"
@@ -166,6 +176,8 @@ codes! {
 
     "0530" BeyondReach Warning "a node set wants more hosts than there can be for it"
     "0531" Contended Warning "node sets together want more of the same hosts than there are"
+    "0520" UnclearOlderLabels Warning "it is not known which cluster the older labels of a host mean"
+    "0521" AdoptedByOlderLabels Warning "a cluster adopts a host by labels of an older generation"
 
     "0601" ComponentWithoutForm Error "an overlay of hosts is listed as a component"
     "0602" OverlayInItsBase Error "an overlay of hosts is listed in its own base"

@@ -5,7 +5,7 @@ use std::fmt;
 
 use kube::core::{Selector, SelectorExt};
 
-use crate::api::assignment::Claim;
+use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
@@ -207,7 +207,9 @@ impl Availability {
         }
         for (claim, _) in &host.claims {
             match (claim, &only) {
-                (Claim::Unclear(labels), _) => return Availability::Refused(Refusal::Claimed(labels.clone())),
+                (Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels), _) => {
+                    return Availability::Refused(Refusal::Claimed(labels.clone()));
+                }
                 (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}
                 (Claim::Cluster(cluster, role), None) => {
                     only = Some((cluster.clone(), Refusal::Claimed(format!("of {cluster}, {role}"))));

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | cluster A | nothing, or A | stays with A |
 //! | nothing | A, and A is in this repo | is adopted by A |
+//! | nothing | A, by labels of 2020 or early 2021 | is adopted by A, with a warning: those name no namespace |
 //! | nothing | A, and A is not in this repo | belongs to somebody else |
 //! | A | B | conflict |
 //! | released | A | is still being given back |
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::SelectorExt;
 
-use super::{Assigned, How, Placement, eligibility, standing};
+use super::{Assigned, How, Placement, eligibility, giving_back, standing};
 use crate::api::assignment::{self, Claim};
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::finding::{Code, Finding};
@@ -79,6 +80,7 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
             Adopter::Nobody => {}
             Adopter::Cluster(cluster, role, origin) if !frozen.contains(cluster) => {
                 findings.extend(standing::applied_in_full(host, cluster, origin));
+                findings.extend(by_older_labels(host, cluster, role, origin));
                 let holding = Holding { host: index, role, how: How::Adopted, origin };
                 holdings.by_cluster.entry(cluster).or_default().push(holding);
             }
@@ -254,6 +256,22 @@ fn consumed(host: &Host, role: Role, cluster: &Cluster) -> Option<Finding> {
     )
 }
 
+/// A host that is adopted by labels of an older generation, which name no namespace.
+fn by_older_labels(host: &Host, cluster: &ClusterKey, role: Role, origin: &Origin) -> Option<Finding> {
+    let label = host.by_older_labels?;
+    let message = format!("{cluster} adopts host {} ({role}) by labels of an older generation", host.key);
+    let help = match giving_back::older_labels_that_stay(host) {
+        Some(command) => {
+            format!(
+                "it gets today's labels beside them; when nothing needs the older ones any more, take them off:\n{command}"
+            )
+        }
+        None => "today's labels take their place".to_owned(),
+    };
+    let place = origin.at(["metadata", "labels", label]);
+    Some(Finding::new(Code::AdoptedByOlderLabels, message).at(place).help(help).of(cluster))
+}
+
 /// Without repetitions of one cluster and role, which a host has that moved from one file to another.
 fn one_each(entries: &[Held]) -> impl Iterator<Item = &Held> {
     let mut seen = BTreeSet::new();
@@ -345,7 +363,7 @@ fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
         match claim {
             Claim::Cluster(cluster, role) => named.push((cluster, *role, origin)),
             // Somebody has the host, and we cannot say who.
-            Claim::Unclear(_) => return Adopter::Nobody,
+            Claim::Older(_) | Claim::Unclear(_) => return Adopter::Nobody,
         }
     }
     let Some((cluster, role, origin)) = named.pop() else { return Adopter::Nobody };

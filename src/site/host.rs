@@ -31,8 +31,13 @@ pub struct Host {
     pub labels: BTreeMap<String, String>,
     /// Who claims the host by labels, and where those stand: in the manifest, in the snapshot.
     pub claims: Vec<(Claim, Origin)>,
-    /// The assignment labels in the manifest itself; a host that is given back must lose them by a patch.
+    /// The assignment labels in the manifest itself, of any generation; a host that is given back must lose them by a
+    /// patch.
     pub manifest_labels: Vec<&'static str>,
+    /// Those that the snapshot shows.
+    pub live_labels: Vec<&'static str>,
+    /// The label of an older generation that names the cluster of its claims, where no labels of today do.
+    pub by_older_labels: Option<&'static str>,
     /// Argo CD's options in the manifest, which a patch must not lose: see [`SYNC_OPTIONS`].
     pub sync_options: Option<String>,
     /// Which agent applies an observed host in full, in words. An object of ours would erase its spec.
@@ -224,8 +229,12 @@ impl Descriptions {
                 Some((assignment::claim(labels)?, document.origin.clone()))
             })
             .collect();
-        let manifest_labels =
-            assignment::LABELS.into_iter().filter(|label| labels(&manifest).contains_key(*label)).collect();
+        let assignment_labels = |document: &Option<HostDocument>| -> Vec<&'static str> {
+            let all = assignment::LABELS.into_iter().chain(assignment::OLDER_LABELS);
+            let borne = labels(document);
+            all.filter(|label| borne.contains_key(*label)).collect()
+        };
+        let (manifest_labels, live_labels) = (assignment_labels(&manifest), assignment_labels(&live));
         let annotated = |name: &str| {
             [&manifest, &live].into_iter().flatten().any(|document| {
                 document.host.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(name))
@@ -267,6 +276,8 @@ impl Descriptions {
             labels: primary.host.metadata.labels.clone().unwrap_or_default(),
             claims,
             manifest_labels,
+            live_labels,
+            by_older_labels: None,
             sync_options,
             applied_in_full_by,
             given_back,

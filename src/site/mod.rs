@@ -10,7 +10,8 @@
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
-//! * `fields`: those of a SIPCluster that its current generation does not have.
+//! * `fields`: those of a SIPCluster, held against those that its current generation has.
+//! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
 //! * `mismatch`: why a labelSelector matches no host.
 //! * `alike`: names that may be meant by others.
 //! * `unwritable`: texts that must not reach a file.
@@ -32,6 +33,8 @@ pub mod inventory;
 pub mod mismatch;
 pub mod networks;
 mod objects;
+pub mod older;
+mod older_labels;
 mod request;
 mod selector;
 pub mod settings;
@@ -39,6 +42,7 @@ pub mod state;
 mod unwritable;
 pub mod wiring;
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use crate::api::names::{ClusterKey, HostKey, ObjectName};
@@ -50,6 +54,9 @@ pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
 pub use host::{Host, Standing};
 pub use inventory::Inventory;
 pub use objects::ServiceWithPorts;
+use objects::Spec;
+pub use older::Conversion;
+use older::TopologyLabels;
 pub use settings::Settings;
 pub use state::State;
 pub use wiring::Wiring;
@@ -78,6 +85,10 @@ pub struct Request {
     pub origin: Origin,
     /// What it asks for; nothing when that is invalid, which a finding says.
     pub cluster: Option<Cluster>,
+    /// The name by which hosts that older generations labelled know it, where it is another one.
+    pub former_name: Option<String>,
+    /// What becomes of it, if it is of an older generation.
+    pub older: Option<Box<Conversion>>,
 }
 
 impl Site {
@@ -90,15 +101,19 @@ impl Site {
         let (objects, mut findings) = objects::read(repo, &settings.output)?;
         let documents: Vec<(HostKey, Origin)> =
             objects.hosts.iter().map(|document| (document.key.clone(), document.origin.clone())).collect();
-        let (inventory, found) = inventory::assemble(objects.hosts, objects.secrets, &objects.builds, &settings);
+        let (mut inventory, found) = inventory::assemble(objects.hosts, objects.secrets, &objects.builds, &settings);
         findings.extend(found);
         let (wiring, found) =
             wiring::wire(repo, &settings, &inventory, &objects.builds, &documents, objects.agent_objects);
         findings.extend(found);
 
+        // Few sites have older SIPClusters, and many have thousands of hosts.
+        let labels =
+            LazyCell::new(|| TopologyLabels::new(&settings.topology, inventory.hosts.iter().map(|host| &host.labels)));
+        let mut templates = objects.templates;
         let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
         for document in objects.clusters {
-            let objects::ClusterDocument { key, origin, priority, spec } = document;
+            let objects::ClusterDocument { key, origin, priority, former_name, spec } = document;
             if let Some(other) = clusters.get(&key) {
                 findings.push(
                     Finding::new(Code::DuplicateCluster, format!("there are two SIPClusters {key}"))
@@ -109,13 +124,31 @@ impl Site {
                 );
                 continue;
             }
-            let cluster = spec.and_then(|spec| {
-                let (cluster, found) = request::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
-                findings.extend(found);
-                cluster
-            });
-            clusters.insert(key, Request { origin, cluster });
+            let (spec, origin, older) = match spec {
+                Spec::Older(document, may_be_template) => {
+                    let conversion = older::convert(*document, &origin, &labels);
+                    if may_be_template && !conversion.errors.is_empty() {
+                        templates.push(origin);
+                        continue;
+                    }
+                    let (spec, origin, found) = read_older(&key, &conversion, origin);
+                    findings.extend(found.into_iter().map(|finding| finding.of(&key)));
+                    (spec, origin, Some(Box::new(conversion)))
+                }
+                spec => (spec, origin, None),
+            };
+            let cluster = match spec {
+                Spec::Current(spec) => {
+                    let (cluster, found) = request::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
+                    findings.extend(found);
+                    cluster
+                }
+                Spec::Older(..) | Spec::Unreadable => None,
+            };
+            let former_name = former_name.or_else(|| older.as_ref()?.former_name.clone());
+            clusters.insert(key, Request { origin, cluster, former_name, older });
         }
+        findings.extend(older_labels::understand(&mut inventory, &clusters));
         let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
         let contested = clashes::node_ports(valid.clone());
         findings.extend(clashes::dex_storage(valid.clone()));
@@ -124,9 +157,34 @@ impl Site {
         findings.extend(found);
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
-        findings.extend(mistaken_for_templates(repo, &state, &clusters, &objects.templates));
+        findings.extend(mistaken_for_templates(repo, &state, &clusters, &templates));
         Ok((Self { settings, clusters, inventory, wiring, state, services: objects.services }, findings))
     }
+}
+
+/// Reads an older SIPCluster in the form that it was given, and says that it is older.
+fn read_older(key: &ClusterKey, conversion: &Conversion, origin: Origin) -> (Spec, Origin, Vec<Finding>) {
+    let generation = conversion.generation.words();
+    let renamed = conversion
+        .former_name
+        .as_ref()
+        .map_or(String::new(), |former| format!("; it is called {} and no longer `{former}`", key.name));
+    let mut findings = vec![
+        Finding::new(
+            Code::OlderGeneration,
+            format!("the SIPCluster {key} is of the generation of {generation}, and is read as one of today{renamed}"),
+        )
+        .at(origin.at(["spec"]))
+        .help("`sipgen migrate` rewrites it in today's form; docs/migrating.md says what becomes of each field"),
+    ];
+    findings.extend(conversion.unknown.iter().chain(&conversion.errors).cloned());
+    let origin = origin.read_as(conversion.moved.clone());
+    if !conversion.errors.is_empty() {
+        return (Spec::Unreadable, origin, findings);
+    }
+    let (spec, found) = objects::converted_spec(conversion.spec.clone(), &origin);
+    findings.extend(found);
+    (spec, origin, findings)
 }
 
 /// A cluster that is gone gives its hosts back. It is not gone when its SIPCluster has merely become unreadable,

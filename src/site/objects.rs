@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
+use yaml_serde::Value;
 
 use super::builds::Builds;
 use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::networks::NetworkSecret;
+use super::older;
 use super::settings;
 use super::unwritable::unwritable;
 use super::wiring::AgentObject;
-use crate::api::assignment::PRIORITY;
+use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND};
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
@@ -24,7 +26,7 @@ use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::{Code, Finding};
 use crate::git::in_shell;
 use crate::layout;
-use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, mentions};
+use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, in_plain_words, mentions};
 
 /// What concerns us in a repo.
 pub(super) struct Objects {
@@ -59,13 +61,25 @@ pub(super) struct ClusterDocument {
     pub(super) origin: Origin,
     /// The annotation that says how it comes before others.
     pub(super) priority: Option<String>,
-    /// What it asks for; nothing when it cannot be read, which a finding says.
-    pub(super) spec: Option<Box<SIPClusterSpec>>,
+    /// The annotation that says by which name hosts of older generations know it.
+    pub(super) former_name: Option<String>,
+    /// What it asks for.
+    pub(super) spec: Spec,
+}
+
+/// What a SIPCluster asks for.
+pub(super) enum Spec {
+    /// In its current form.
+    Current(Box<SIPClusterSpec>),
+    /// In an older form: the document, and whether it may be another tool's template.
+    Older(Box<Value>, bool),
+    /// It cannot be read, which a finding says.
+    Unreadable,
 }
 
 /// One document that concerns us, before the builds that name it are known.
 enum Object {
-    Cluster(Origin, Metadata, Misfit, Option<Result<Box<SIPClusterSpec>, ParseError>>),
+    Cluster(Origin, Metadata, Spec, Vec<Finding>),
     Host(Origin, Box<BareMetalHost>),
     Secret(Origin, NetworkDataSecret),
     Kustomization(Origin, Box<Kustomization>),
@@ -89,7 +103,7 @@ struct Envelope {
 
 #[derive(Deserialize)]
 struct WithSpec {
-    spec: SIPClusterSpec,
+    spec: Box<SIPClusterSpec>,
 }
 
 /// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
@@ -113,7 +127,7 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
     let (mut generated_hosts, mut findings) = (Vec::new(), Vec::new());
     for object in read {
         match object {
-            Object::Cluster(origin, metadata, misfit, spec) => clusters.push((origin, metadata, misfit, spec)),
+            Object::Cluster(origin, metadata, spec, found) => clusters.push((origin, metadata, spec, found)),
             Object::Host(origin, host) => hosts.push((origin, host)),
             Object::Secret(origin, secret) => secrets.push((origin, secret)),
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
@@ -138,15 +152,14 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
         agent_objects,
         services: Vec::new(),
     };
-    for (origin, metadata, misfit, spec) in clusters {
+    for (origin, metadata, spec, found) in clusters {
         let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
         let key = ClusterKey { namespace, name };
-        names.findings.extend(misfit.findings.into_iter().map(|finding| finding.of(&key)));
-        let spec = spec.and_then(|spec| {
-            spec.map_err(|error| names.findings.push(unreadable(&origin, &error, sipcluster::KIND).of(&key))).ok()
-        });
-        let priority = metadata.annotations.and_then(|annotations| annotations.get(PRIORITY).cloned());
-        objects.clusters.push(ClusterDocument { key, origin, priority, spec });
+        names.findings.extend(found.into_iter().map(|finding| finding.of(&key)));
+        let annotations = metadata.annotations.unwrap_or_default();
+        let annotation = |name: &str| annotations.get(name).cloned();
+        let (priority, former_name) = (annotation(PRIORITY), annotation(FORMER_NAME));
+        objects.clusters.push(ClusterDocument { key, origin, priority, former_name, spec });
     }
     for (origin, host) in hosts {
         let Some((namespace, name)) = names.of(host::KIND, &origin, &host.metadata) else { continue };
@@ -271,28 +284,59 @@ fn cluster(document: &Document<'_>) -> Option<Object> {
             .help(format!("write `apiVersion: {}/v1`", sipcluster::GROUP)),
         ));
     }
-    let spec = document.parse::<WithSpec>();
-    if spec.is_err() && document.looks_like_template() {
+    let (spec, found) = spec(document);
+    if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
         return Some(Object::ClusterTemplate(origin));
     }
-    let misfit = match document.parse::<yaml_serde::Value>() {
-        Ok(value) => {
-            // First, and alone: other findings might show what must not be seen.
-            let unwritable = unwritable(&value["spec"], &origin);
-            if unwritable.is_empty() {
-                fields::misfit(&value["spec"], &origin)
-            } else {
-                Misfit { findings: unwritable, alone: true }
-            }
-        }
+    Some(Object::Cluster(origin, envelope.metadata, spec, found))
+}
+
+/// What a SIPCluster asks for, and what is wrong with how it says so.
+fn spec(document: &Document<'_>) -> (Spec, Vec<Finding>) {
+    let origin = &document.origin;
+    let value = match document.parse::<Value>() {
+        Ok(value) => value,
         // Such as a key that stands twice where any key may stand, of which one would be ignored.
-        Err(error) if spec.is_ok() => {
-            Misfit { findings: vec![unreadable(&origin, &error, sipcluster::KIND)], alone: false }
-        }
-        Err(_) => Misfit { findings: Vec::new(), alone: false },
+        Err(error) => return (Spec::Unreadable, vec![unreadable(origin, &error, sipcluster::KIND)]),
     };
-    let spec = (!misfit.alone).then(|| spec.map(|with| Box::new(with.spec)));
-    Some(Object::Cluster(origin, envelope.metadata, misfit, spec))
+    // First, and alone: other findings might show what must not be seen.
+    let unwritable = unwritable(&value["spec"], origin);
+    if !unwritable.is_empty() {
+        return (Spec::Unreadable, unwritable);
+    }
+    if older::is_older(&value["spec"]) {
+        return (Spec::Older(Box::new(value), document.looks_like_template()), Vec::new());
+    }
+    let misfit = value.get("spec").map(|spec| fields::misfit(spec, origin)).unwrap_or_default();
+    read_spec(misfit, || {
+        document.parse::<WithSpec>().map(|with| with.spec).map_err(|error| unreadable(origin, &error, sipcluster::KIND))
+    })
+}
+
+/// Reads an older SIPCluster's spec in the current form that it was given.
+pub(super) fn converted_spec(spec: Value, origin: &Origin) -> (Spec, Vec<Finding>) {
+    read_spec(fields::misfit(&spec, origin), || {
+        yaml_serde::from_value(spec).map_err(|error| {
+            let error = ParseError { message: in_plain_words(&error.to_string()), line: None, column: None };
+            unreadable(&origin.as_written(), &error, sipcluster::KIND)
+        })
+    })
+}
+
+fn read_spec(misfit: Misfit, parse: impl FnOnce() -> Result<Box<SIPClusterSpec>, Finding>) -> (Spec, Vec<Finding>) {
+    let Misfit { mut unknown, wrong, unquoted } = misfit;
+    if !wrong.is_empty() {
+        unknown.extend(wrong);
+        return (Spec::Unreadable, unknown);
+    }
+    match parse() {
+        Ok(spec) => (Spec::Current(spec), unknown),
+        Err(error) => {
+            // What the parser says of them, it says without their place.
+            unknown.extend(if unquoted.is_empty() { vec![error] } else { unquoted });
+            (Spec::Unreadable, unknown)
+        }
+    }
 }
 
 fn group(api_version: &str) -> &str {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gitops::{Argocd, Flux, Hosts};
 use crate::api::gitops::Agent;
-use crate::api::names::{Namespace, ObjectName};
+use crate::api::names::{Namespace, ObjectName, is_label_key};
 use crate::finding::{Code, Finding, Severity};
 use crate::source::{Files, Origin, Place, Step};
 
@@ -56,6 +56,22 @@ pub struct Settings {
     /// Which findings are told.
     #[serde(default)]
     pub findings: Told,
+    /// Which labels say where hosts stand, for SIPClusters of older generations.
+    #[serde(default)]
+    pub topology: Topology,
+}
+
+/// The labels behind the words `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older generations. Without
+/// them, the one of the known labels counts that hosts bear.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Topology {
+    /// The label that names a host's rack.
+    #[serde(default)]
+    pub rack: Option<String>,
+    /// The label that names the server that a host is, or that it runs on.
+    #[serde(default)]
+    pub host: Option<String>,
 }
 
 /// Which findings are told.
@@ -160,6 +176,7 @@ impl Default for Settings {
             argocd: Argocd::default(),
             hosts: Hosts::default(),
             findings: Told::default(),
+            topology: Topology::default(),
         }
     }
 }
@@ -225,6 +242,13 @@ impl Settings {
                 .at(at(name))
                 .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
             })?;
+        }
+        for (name, label) in [("rack", &settings.topology.rack), ("host", &settings.topology.host)] {
+            if let Some(label) = label.as_ref().filter(|label| !is_label_key(label)) {
+                let message = format!("`topology.{name}: {label}` is not the key of a label");
+                let help = "name the label of hosts that says where they stand, such as `topology.example.com/rack`";
+                return Err(Finding::new(Code::InvalidSetting, message).at(at(&format!("topology.{name}"))).help(help));
+            }
         }
         for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
             let place = |field: &str| origin.at(["findings".into(), "ignore".into(), index.into(), Step::from(field)]);

@@ -148,7 +148,8 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
     let mut lines = LineCounter { text, at: 0, line: 1 };
     for range in split::documents(text) {
         let first_line = lines.line_at(range.start);
-        let origin = Origin { file: file.clone(), first_line, range: range.clone(), shape: Shape::Document };
+        let origin =
+            Origin { file: file.clone(), first_line, range: range.clone(), shape: Shape::Document, moved: None };
         let document = &text[range];
         let body = document.strip_prefix("---").unwrap_or(document).trim_start();
         if body.starts_with('{') && json_objects(&origin, document, &mut found) {
@@ -169,6 +170,7 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
                     first_line: lines.line_at(range.start),
                     range,
                     shape: Shape::ListItem,
+                    moved: None,
                 };
                 match split::outline(text, item.column, item.column).kind {
                     Some(kind) if !kind.ends_with("List") => found.push(Document {
@@ -184,6 +186,15 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
         }
     }
     found
+}
+
+/// What each document of a file's text is, by what `judge` makes of it; nothing for one that cannot be parsed.
+pub(crate) fn documents(
+    file: &Arc<Utf8Path>,
+    text: &str,
+    judge: impl Fn(&Origin, Option<Value>) -> Option<Value>,
+) -> Vec<Option<Value>> {
+    objects(file, text).iter().map(|document| judge(&document.origin, document.parse().ok())).collect()
 }
 
 /// Aliases and merge keys tie the parts of a document together.
@@ -298,6 +309,7 @@ fn json_objects<'a>(origin: &Origin, document: &'a str, found: &mut Vec<Document
                     first_line: lines.line_at(start),
                     range: origin.range.start + start..origin.range.start + start + item.len(),
                     shape: Shape::Document,
+                    moved: None,
                 };
                 if !json_objects(&origin, item, found) {
                     whole(origin, item, found);
@@ -326,7 +338,7 @@ fn yaml<T: DeserializeOwned>(text: &str, line_offset: usize) -> Result<T, ParseE
 
 /// A parser's message without positions, which are those in the text that it saw and not those in the file, and
 /// without the values that it quotes, which may be secret.
-fn in_plain_words(message: &str) -> String {
+pub(crate) fn in_plain_words(message: &str) -> String {
     let mut words = message.to_owned();
     while let Some(start) = words.find(" at line ") {
         let position = words[start..].trim_start_matches(|c: char| c != ' ');

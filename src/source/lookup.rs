@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use yamlpath::{Component, Document, Route};
+use yamlpath::{Document, Route};
 
 use super::position::{Shape, Step};
 
@@ -24,16 +24,8 @@ pub(super) fn find(document: &Document, shape: Shape, route: &[Step]) -> Option<
 }
 
 fn exactly(document: &Document, shape: Shape, route: &[Step]) -> Option<Found> {
-    let prefix: Vec<Component<'_>> = match shape {
-        Shape::Document => vec![],
-        Shape::ListItem => vec![0.into()],
-        Shape::Nested(index) => vec!["items".into(), index.into()],
-    };
-    let steps = route.iter().map(|step| match step {
-        Step::Key(key) => Component::from(key.as_str()),
-        Step::Index(index) => Component::from(*index),
-    });
-    let query = Route::default().with_keys(prefix.into_iter().chain(steps));
+    let into = shape.steps_into();
+    let query = Route::default().with_keys(into.iter().chain(route).map(Step::component));
     let value = document.query_exact(&query).ok()?.map(|feature| feature.location.byte_span);
     let key = match route.last() {
         Some(Step::Key(_)) => document.query_key_only(&query).ok().map(|feature| feature.location.byte_span),

@@ -23,9 +23,10 @@ pub mod texts;
 mod worktree;
 
 pub use document::{Document, ParseError};
+pub(crate) use document::{documents, in_plain_words};
 pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError};
-pub use position::{Origin, Place, Position, Step};
+pub use position::{Moved, Origin, Place, Position, Step};
 pub use scan::{FirstLook, mentions};
 pub use texts::{Excerpt, Texts};
 

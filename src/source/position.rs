@@ -3,11 +3,44 @@
 //! Parsing carries no spans, which keeps it fast. A finding names a document and a route of keys in it; only
 //! when it is printed, that one document is read again and the route is looked up.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use camino::Utf8Path;
+use yamlpath::Component;
+
+/// Where things stand in a document that is not written in the form in which it is read: routes in the form in which
+/// it is read, each with the route of what was written instead. What lies below a route moves with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Moved(Vec<(Vec<Step>, Vec<Step>)>);
+
+impl Moved {
+    /// Says that what is read at one route is written at another. What is said last of a route, counts.
+    pub fn add(&mut self, read: Vec<Step>, written: Vec<Step>) {
+        self.0.push((read, written));
+    }
+
+    /// The route at which is read what is written at a route.
+    pub(crate) fn read(&self, written: &[Step]) -> Vec<Step> {
+        let known = self.0.iter().filter(|(_, at)| written.starts_with(at));
+        // A service that was alone is read as a list of one, too: the list is what stands there.
+        match known.max_by_key(|(read, at)| (at.len(), Reverse(read.len()))) {
+            Some((read, at)) => read.iter().chain(&written[at.len()..]).cloned().collect(),
+            None => written.to_vec(),
+        }
+    }
+
+    /// The route of what was written for what is read at a route.
+    fn written(&self, route: Vec<Step>) -> Vec<Step> {
+        let known = self.0.iter().filter(|(read, _)| route.starts_with(read));
+        match known.max_by_key(|(read, _)| read.len()) {
+            Some((read, written)) => written.iter().chain(&route[read.len()..]).cloned().collect(),
+            None => route,
+        }
+    }
+}
 
 /// Where a document stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +51,8 @@ pub struct Origin {
     pub first_line: usize,
     pub(super) range: Range<usize>,
     pub(super) shape: Shape,
+    /// What stands elsewhere than where it is read; nothing in a document that is read as it is written.
+    pub(super) moved: Option<Arc<Moved>>,
 }
 
 /// How a document lies in its range of bytes.
@@ -31,6 +66,17 @@ pub(super) enum Shape {
     Nested(usize),
 }
 
+impl Shape {
+    /// The steps from what stands in the range to the document.
+    pub(super) fn steps_into(self) -> Vec<Step> {
+        match self {
+            Shape::Document => vec![],
+            Shape::ListItem => vec![0.into()],
+            Shape::Nested(index) => vec!["items".into(), index.into()],
+        }
+    }
+}
+
 /// One step of a route into a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
@@ -38,6 +84,16 @@ pub enum Step {
     Key(String),
     /// The item of a sequence.
     Index(usize),
+}
+
+impl Step {
+    /// The step as yamlpath has it.
+    pub(crate) fn component(&self) -> Component<'_> {
+        match self {
+            Step::Key(key) => Component::from(key.as_str()),
+            Step::Index(index) => Component::from(*index),
+        }
+    }
 }
 
 impl From<&str> for Step {
@@ -97,17 +153,45 @@ impl fmt::Display for Position {
 impl Origin {
     /// The only document of a file with this text.
     pub fn of_file(file: Arc<Utf8Path>, text: &str) -> Self {
-        Self { file, first_line: 1, range: 0..text.len(), shape: Shape::Document }
+        Self { file, first_line: 1, range: 0..text.len(), shape: Shape::Document, moved: None }
     }
 
     /// The place of the document's node at a route of keys and indices.
     pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
-        Place::Node(self.clone(), route.into_iter().map(Into::into).collect())
+        Place::Node(self.clone(), self.written(route.into_iter().map(Into::into).collect()))
+    }
+
+    /// The same document, which is read in another form than that in which it is written.
+    pub fn read_as(self, moved: Moved) -> Self {
+        Self { moved: Some(Arc::new(moved)), ..self }
+    }
+
+    /// The same document, whose routes are those of what is written.
+    pub fn as_written(&self) -> Self {
+        Self { moved: None, ..self.clone() }
+    }
+
+    /// The bytes of its file's text, without a byte order mark, in which the document stands, alone or with others.
+    pub fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// The steps from what stands in [`Self::range`] to the document.
+    pub fn steps_into(&self) -> Vec<Step> {
+        self.shape.steps_into()
     }
 
     /// The place of the key at the end of a route, for a key that should not be there.
     pub fn key(&self, route: Vec<Step>) -> Place {
-        Place::Key(self.clone(), route)
+        Place::Key(self.clone(), self.written(route))
+    }
+
+    /// The route of what was written for what is read at a route.
+    fn written(&self, route: Vec<Step>) -> Vec<Step> {
+        match &self.moved {
+            Some(moved) => moved.written(route),
+            None => route,
+        }
     }
 
     /// The place of the object's name.
