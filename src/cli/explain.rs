@@ -3,7 +3,9 @@
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::{ClusterKey, HostKey};
+use sipgen::finding::Finding;
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
+use sipgen::site::hardware::{self, HostHardware};
 use sipgen::{Options, report};
 
 use super::{Failure, Outcome, print, repo, say};
@@ -17,7 +19,7 @@ Examples:
 /// Explain why a cluster has its hosts, or whose a host is
 ///
 /// For a cluster: each node set, its hosts, and why each is there; for a node set that cannot be filled, the proof.
-/// For a host: whose it is, or for each node set why not. Nothing is written.
+/// For a host: whose it is, or for each node set why not, and its hardware as inspection found it. Nothing is written.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -48,7 +50,15 @@ struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<ClusterExplanation>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<HostExplanation>,
+    host: Option<ExplainedHost>,
+}
+
+#[derive(serde::Serialize)]
+struct ExplainedHost {
+    #[serde(flatten)]
+    explanation: HostExplanation,
+    #[serde(flatten)]
+    hardware: HostHardware,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -56,10 +66,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
     let ClusterKey { namespace, name } = arguments.name.clone();
     let (site, plan) = (&generated.site, &generated.plan);
-    let explanation = Explanation {
-        cluster: explain::cluster(site, plan, &arguments.name),
-        host: explain::host(site, plan, &HostKey { namespace, name }),
-    };
+    let key = HostKey { namespace, name };
+    let (mut host, mut found) = (None, Vec::new());
+    if let Some(explanation) = explain::host(site, plan, &key) {
+        let (hardware, findings) = hardware::of(&repo, site, &key)?;
+        found = findings;
+        host = Some(ExplainedHost { explanation, hardware });
+    }
+    let explanation = Explanation { cluster: explain::cluster(site, plan, &arguments.name), host };
     if explanation.cluster.is_none() && explanation.host.is_none() {
         say(report::findings(&generated.findings, &repo));
         return Err(Failure(format!("the repo has neither a SIPCluster nor a BareMetalHost {}", arguments.name)));
@@ -68,12 +82,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&explanation)?)),
         Format::Text => {
             explanation.cluster.iter().for_each(|cluster| print(report::explain_cluster(cluster)));
-            explanation.host.iter().for_each(|host| print(report::explain_host(host)));
+            if let Some(ExplainedHost { explanation, hardware }) = &explanation.host {
+                print(report::explain_host(explanation));
+                print(report::explain_hardware(hardware));
+            }
         }
     }
     let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(&arguments.name);
     let errors = generated.findings.into_iter().filter(|finding| finding.is_error() && concerns(&finding.clusters));
-    let errors: Vec<_> = errors.collect();
-    say(report::findings(&errors, &repo));
-    Ok(if errors.is_empty() { Outcome::Yes } else { Outcome::No })
+    // What is wrong with the hardware concerns whoever looks at it, warnings too.
+    let findings: Vec<_> = errors.chain(found).collect();
+    say(report::findings(&findings, &repo));
+    Ok(if !findings.iter().any(Finding::is_error) { Outcome::Yes } else { Outcome::No })
 }

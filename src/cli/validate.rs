@@ -2,13 +2,15 @@
 
 use camino::Utf8PathBuf;
 use sipgen::finding::Finding;
+use sipgen::site::hardware;
 use sipgen::{Options, report};
 
 use super::{Failure, Outcome, print, repo};
 
 /// Say what is wrong with the input
 ///
-/// Reads, plans and renders as `sipgen generate` does, and writes nothing.
+/// Reads, plans and renders as `sipgen generate` does, and writes nothing. It also reads what inspection found in the
+/// hosts, which `sipgen generate` passes by.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The repo's directory; by default the root of the git repo around the working directory
@@ -19,6 +21,9 @@ pub(crate) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let repo = repo::find(arguments.repo.as_deref())?;
     let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
-    print(report::findings(&generated.findings, &repo));
-    Ok(if generated.findings.iter().any(Finding::is_error) { Outcome::No } else { Outcome::Yes })
+    let mut findings = generated.findings;
+    // It decides nothing when hosts are assigned, so `generate` does not read it.
+    findings.extend(hardware::of_all(&repo, &generated.site)?.1);
+    print(report::findings(&findings, &repo));
+    Ok(if findings.iter().any(Finding::is_error) { Outcome::No } else { Outcome::Yes })
 }

@@ -126,6 +126,11 @@ codes! {
     "0314" InvalidBmcAddress Warning "a BMC address cannot be understood"
     "0315" CredentialsElsewhere Error "a BMC's credentials are in another namespace than the jump host"
     "0316" AmbiguousHostName Error "two hosts would have one name on a jump host"
+    "0320" UnquotedLabel Warning "a label of a host is no text to other programs"
+    "0321" UnquotedMac Warning "a MAC address is a number to other programs"
+    "0322" DuplicateHardware Error "the hardware of a host is there twice, and the two differ"
+    "0323" HardwareWithoutHost Warning "there is hardware of a host that there is not"
+    "0324" HardwareUnreadable Warning "what a host says of its hardware or status cannot be read"
 
     "0401" NodePortTaken Error "two services ask for one NodePort"
     "0402" NodePortMoves Warning "a NodePort would go from one service to another"

@@ -5,11 +5,13 @@
 //! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
 //! * `auth`: what of that concerns Dex.
 //! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses.
+//! * `hardware`: what inspection found in the hosts, read on demand.
 //! * `appliers`: which agent applies a host in full, as its snapshot says.
 //! * `inventory`: every host once.
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
+//! * `doubtful`: values of hosts that other programs read otherwise.
 //! * `fields`: those of a SIPCluster that its current generation does not have.
 //! * `unwritable`: texts that must not reach a file.
 //! * `clashes`: what two services cannot both have.
@@ -21,9 +23,11 @@ pub mod auth;
 pub mod builds;
 mod clashes;
 pub mod cluster;
+mod doubtful;
 mod fields;
 pub(crate) mod generated_host;
 pub mod gitops;
+pub mod hardware;
 pub mod host;
 pub mod inventory;
 pub mod networks;
@@ -40,6 +44,8 @@ use std::collections::BTreeMap;
 use crate::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, ReadError};
+
+use builds::Builds;
 
 pub use auth::Auth;
 pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
@@ -62,6 +68,8 @@ pub struct Site {
     pub wiring: Wiring,
     /// What the last run left in the output directory.
     pub state: State,
+    /// Which kustomization reaches which file.
+    builds: Builds,
 }
 
 /// A SIPCluster of the repo.
@@ -118,7 +126,7 @@ impl Site {
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
         findings.extend(mistaken_for_templates(repo, &state, &clusters, &objects.templates));
-        Ok((Self { settings, clusters, inventory, wiring, state }, findings))
+        Ok((Self { settings, clusters, inventory, wiring, state, builds: objects.builds }, findings))
     }
 }
 

@@ -5,6 +5,7 @@
 //! * `scan`: hands each document of some files to its reader, in parallel.
 //! * `split`: cuts a file's text into documents and lists into their items, without parsing.
 //! * `document`: one document, and how it is parsed.
+//! * `plain`: scalars without quotes, of which other programs may make something else.
 //! * `position`: a route of keys in a document; `texts` makes line and column of it when a message needs them.
 //!
 //! What the documents mean is not known here.
@@ -12,6 +13,7 @@
 pub mod document;
 pub mod files;
 mod git;
+mod plain;
 pub mod position;
 pub mod scan;
 mod split;
@@ -22,6 +24,7 @@ mod worktree;
 pub use document::{Document, ParseError};
 pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError};
+pub(crate) use plain::{Reading, is_of_base_60, read_by_others};
 pub use position::{Origin, Place, Position, Step};
 pub use scan::{FirstLook, mentions};
 pub use texts::Texts;

@@ -112,22 +112,43 @@ impl Place {
     }
 }
 
-/// Looks a route up, or the longest part of it that exists: a missing field is reported at its parent.
-pub(super) fn offset(text: &str, origin: &Origin, route: &[Step]) -> Option<usize> {
-    let document = text.get(origin.range.clone())?;
-    let start = document.len() - document.trim_start_matches(['\n', '\r']).len();
-    let prefix: Vec<Component<'_>> = match origin.shape {
+/// How many bytes a document may have in which a node is looked up; the tree takes a hundred times that.
+const LARGEST_TREE: usize = 4 << 20;
+
+/// The text of the node at the end of a route in the text of a document, if it is there.
+pub(super) fn node<'a>(document: &'a str, shape: Shape, route: &[Step]) -> Option<&'a str> {
+    if document.len() > LARGEST_TREE {
+        return None;
+    }
+    let parsed = yamlpath::Document::new(document).ok()?;
+    let (start, end) = parsed.query_exact(&query(shape, route)).ok()??.location.byte_span;
+    document.get(start..end)
+}
+
+fn query(shape: Shape, route: &[Step]) -> Route<'_> {
+    let prefix: Vec<Component<'_>> = match shape {
         Shape::Document => vec![],
         Shape::ListItem => vec![0.into()],
         Shape::Nested(index) => vec!["items".into(), index.into()],
     };
+    let steps = route.iter().map(|step| match step {
+        Step::Key(key) => Component::from(key.as_str()),
+        Step::Index(index) => Component::from(*index),
+    });
+    Route::default().with_keys(prefix.into_iter().chain(steps))
+}
+
+/// Looks a route up, or the longest part of it that exists: a missing field is reported at its parent.
+pub(super) fn offset(text: &str, origin: &Origin, route: &[Step]) -> Option<usize> {
+    let document = text.get(origin.range.clone())?;
+    let start = document.len() - document.trim_start_matches(['\n', '\r']).len();
+    let is_start = route.is_empty() && origin.shape == Shape::Document;
+    if is_start || document.len() > LARGEST_TREE {
+        return Some(origin.range.start + start);
+    }
     let parsed = yamlpath::Document::new(document).ok()?;
     for length in (0..=route.len()).rev() {
-        let steps = prefix.iter().cloned().chain(route[..length].iter().map(|step| match step {
-            Step::Key(key) => Component::from(key.as_str()),
-            Step::Index(index) => Component::from(*index),
-        }));
-        let query = Route::default().with_keys(steps);
+        let query = query(origin.shape, &route[..length]);
         if let Ok(feature) = parsed.query_pretty(&query)
             && !query.is_empty()
         {
