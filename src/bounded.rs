@@ -14,7 +14,7 @@ const LARGEST: usize = 16 << 20;
 /// How deep brackets may be nested.
 const DEEPEST: usize = 1000;
 /// How many values a document may have with its aliases expanded, and how many bytes their texts.
-const VALUES: usize = 4_000_000;
+const VALUES: usize = 1_000_000;
 const TEXTS: usize = 64 << 20;
 
 /// What a text has too much of. The display completes the sentence "the document cannot be read: …".

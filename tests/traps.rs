@@ -51,7 +51,19 @@ fn a_host_is_read_whatever_way_it_is_written() {
 fn the_hardware_of_a_host_is_that_of_its_hardware_data_first() {
     let repo = Repo::of_fixture("traps");
 
-    insta::assert_snapshot!(run(&mut repo.sipgen(&["explain", "metal/live"])).expect(0).stdout, @"");
+    let said = run(&mut repo.sipgen(&["explain", "metal/live"])).expect(0).stdout;
+
+    insta::assert_snapshot!(said.split_once("  hardware").unwrap().1, @"
+    , as its HardwareData says
+        boots from  00:00:5e:00:53:12
+        CPU         64  x86_64  Example CPU @ 2.10GHz
+        memory      128 GiB
+        NIC         eno1  00:00:5e:00:54:49  198.51.100.18  0x8086 0x1572  25 Gbit/s  boots
+        NIC         eno2  00:00:5e:00:54:4a  0x8086 0x1572  25 Gbit/s
+        disk        /dev/disk/by-path/pci-0000:01:00.0-scsi-0:2:0:0  479 GB  SSD  EXAMPLE  EXAMPLE480
+        made by     Example Inc.  R1  EX123
+        called      localhost.localdomain
+    ");
 }
 
 #[test]

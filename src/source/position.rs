@@ -11,7 +11,7 @@ use camino::Utf8Path;
 use yamlpath::{Component, Route};
 
 /// Where a document stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The file, relative to the repo's root.
     pub file: Arc<Utf8Path>,
@@ -22,7 +22,7 @@ pub struct Origin {
 }
 
 /// How a document lies in its range of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Shape {
     /// It is all of it.
     Document,
@@ -33,7 +33,7 @@ pub(super) enum Shape {
 }
 
 /// One step of a route into a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
     /// The value under a key of a mapping.
     Key(String),
@@ -60,7 +60,7 @@ impl From<usize> for Step {
 }
 
 /// A place that a finding is about: a node of a document, a spot that a parser named, or a whole file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {
     /// The node at the end of a route in a document.
     Node(Origin, Vec<Step>),
