@@ -23,6 +23,7 @@
 //! ```
 
 pub mod api;
+mod bounded;
 pub mod compare;
 pub mod difference;
 pub mod finding;

@@ -5,6 +5,7 @@
 //! * [`auth`]: what it says of its auth services.
 //! * [`issuer`]: the URL of an auth service.
 //! * [`host`]: BareMetalHost, the part of it that placement and services need.
+//! * [`hardware`]: what inspection found in a host.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
 //! * [`kustomization`]: which file a `kustomize build` reaches, and with which namespace.
 //! * [`gitops`]: what tells Flux and Argo CD which directories to apply.
@@ -16,6 +17,7 @@
 pub mod assignment;
 pub mod auth;
 pub mod gitops;
+pub mod hardware;
 pub mod host;
 pub mod issuer;
 pub mod kustomization;

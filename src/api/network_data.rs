@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 
+use crate::bounded;
+
 /// The keys of a Secret that may hold network data, the first one there wins.
 pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
 
@@ -95,7 +97,7 @@ impl NetworkData {
         // JSON is tried first because it is an order of magnitude faster, and is what real Secrets hold.
         let raw: Raw = match serde_json::from_str(text) {
             Ok(raw) => raw,
-            Err(_) => yaml_serde::from_str(text).map_err(|_| Malformed::Shape)?,
+            Err(_) => bounded::parse(text).ok_or(Malformed::Shape)?,
         };
         let networks = raw
             .networks

@@ -5,9 +5,10 @@ use std::str::FromStr;
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::api::names::{ClusterKey, HostKey};
-use sipgen::finding::Code;
+use sipgen::finding::{Code, Finding};
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
 use sipgen::report::ExplainedCode;
+use sipgen::site::hardware::{self, HostHardware};
 use sipgen::{Options, report};
 
 use super::{Failure, Outcome, print, repo, say};
@@ -23,8 +24,8 @@ Examples:
 /// Explain why a cluster has its hosts, whose a host is, or what a finding means
 ///
 /// For a cluster: each node set, its hosts, and why each is there; for a node set that cannot be filled, the proof.
-/// For a host: whose it is, or for each node set why not. For the code of a finding: what is wrong, why it matters, and
-/// how to mend it. Nothing is written.
+/// For a host: whose it is, or for each node set why not, and its hardware as inspection found it. For the code of a
+/// finding: what is wrong, why it matters, and how to mend it. Nothing is written.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -79,7 +80,15 @@ struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<ClusterExplanation>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<HostExplanation>,
+    host: Option<ExplainedHost>,
+}
+
+#[derive(serde::Serialize)]
+struct ExplainedHost {
+    #[serde(flatten)]
+    explanation: HostExplanation,
+    #[serde(flatten)]
+    hardware: HostHardware,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -114,8 +123,13 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
     let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
     let key = HostKey { namespace: name.namespace.clone(), name: name.name.clone() };
     let (site, plan) = (&generated.site, &generated.plan);
-    let explanation =
-        Explanation { cluster: explain::cluster(site, plan, name), host: explain::host(site, plan, &key) };
+    let (mut host, mut found) = (None, Vec::new());
+    if let Some(explanation) = explain::host(site, plan, &key) {
+        let (hardware, findings) = hardware::of(&repo, site, &key)?;
+        found = findings;
+        host = Some(ExplainedHost { explanation, hardware });
+    }
+    let explanation = Explanation { cluster: explain::cluster(site, plan, name), host };
     if explanation.cluster.is_none() && explanation.host.is_none() {
         say(report::findings(&generated.findings, &repo));
         return Err(Failure(format!("the repo has neither a SIPCluster nor a BareMetalHost {name}")));
@@ -124,12 +138,16 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
         Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&explanation)?)),
         Format::Text => {
             explanation.cluster.iter().for_each(|cluster| print(report::explain_cluster(cluster)));
-            explanation.host.iter().for_each(|host| print(report::explain_host(host)));
+            if let Some(ExplainedHost { explanation, hardware }) = &explanation.host {
+                print(report::explain_host(explanation));
+                print(report::explain_hardware(hardware));
+            }
         }
     }
     let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(name);
     let errors = generated.findings.into_iter().filter(|finding| finding.is_error() && concerns(&finding.clusters));
-    let errors: Vec<_> = errors.collect();
-    say(report::findings(&errors, &repo));
-    Ok(if errors.is_empty() { Outcome::Yes } else { Outcome::No })
+    // What is wrong with the hardware concerns whoever looks at it, warnings too.
+    let findings: Vec<_> = errors.chain(found).collect();
+    say(report::findings(&findings, &repo));
+    Ok(if !findings.iter().any(Finding::is_error) { Outcome::Yes } else { Outcome::No })
 }

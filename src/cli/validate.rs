@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use sipgen::Options;
 use sipgen::finding::{Finding, Severity};
 use sipgen::report::{self, Results, Validation};
+use sipgen::site::hardware;
 use sipgen::source::Files;
 
 use super::{Failure, Outcome, print, repo, say};
@@ -18,8 +19,9 @@ Examples:
 
 /// Say what is wrong with the input
 ///
-/// Reads, plans and renders as `sipgen generate` does, and writes nothing. Each finding has a code, the place to mend
-/// and what to do. Stale overlays are no findings here: `sipgen generate --check` tells those.
+/// Reads, plans and renders as `sipgen generate` does, and writes nothing. It also reads what inspection found in the
+/// hosts, which `sipgen generate` passes by. Each finding has a code, the place to mend and what to do. Stale overlays
+/// are no findings here: `sipgen generate --check` tells those.
 ///
 /// A warning that does not matter in your repo can be ignored in sipgen.yaml, with the reason:
 /// `findings: {ignore: [{code: SIP0307, reason: ...}]}`. Errors cannot.
@@ -61,7 +63,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let repo = repo::find(arguments.repo.as_deref())?;
     let files = if arguments.from_index { Files::staged(repo.root())? } else { repo };
     let generated = sipgen::generate(&files, &Options::default(), &|_| {})?;
-    let mut findings = generated.findings;
+    let (mut findings, mut muted) = (generated.findings, generated.muted);
+    // It decides nothing when hosts are assigned, so `generate` does not read it.
+    let (told, ignored): (Vec<_>, Vec<_>) = hardware::of_all(&files, &generated.site)?
+        .1
+        .into_iter()
+        .partition(|finding| !generated.site.settings.ignores(finding));
+    findings.extend(told);
+    muted += ignored.len();
     if arguments.strict {
         findings.iter_mut().for_each(|finding| finding.severity = Severity::Error);
     }
@@ -71,7 +80,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match arguments.format {
         Format::Text => print(&text),
         Format::Json => {
-            let validation = Validation::new(&findings, generated.muted, &files);
+            let validation = Validation::new(&findings, muted, &files);
             print(format_args!("{}\n", serde_json::to_string_pretty(&validation)?));
         }
         Format::Github => print(report::github(&results()?)),
@@ -81,6 +90,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.format != Format::Text {
         say(&text);
     }
-    say(report::tally(&findings, generated.muted));
+    say(report::tally(&findings, muted));
     Ok(if findings.iter().any(Finding::is_error) { Outcome::No } else { Outcome::Yes })
 }

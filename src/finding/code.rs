@@ -150,6 +150,12 @@ codes! {
     "0315" CredentialsElsewhere Error "a BMC's credentials are in another namespace than the jump host"
     "0316" AmbiguousHostName Error "a jump host has no name of its own for a host"
 
+    "0320" UnquotedLabel Warning "a label of a host is no text to other programs"
+    "0321" UnquotedMac Warning "a MAC address is a number to other programs"
+    "0322" DuplicateHardware Error "the hardware of a host is there twice, and the two differ"
+    "0323" HardwareWithoutHost Warning "there is hardware of a host that there is not"
+    "0324" HardwareUnreadable Warning "what a host says of its hardware or status cannot be read"
+
     "0340" UnnamedNetworkData Warning "no host names a Secret with network data"
     "0341" MissingNetworkData Warning "hosts name network data that is not in the repo"
 

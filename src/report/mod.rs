@@ -6,7 +6,7 @@
 //! * `plan`: a review as text; `commit` as the message of a commit.
 //! * `comparison`: two states of a repo compared, for programs; `markdown` for a pull request.
 //! * `summary`: what a run came to.
-//! * `explanation`: why hosts are where they are.
+//! * `explanation`: why hosts are where they are; `hardware`: what is in them.
 //! * `proposals`: what `sipgen init` did, and what is left to do.
 //! * `stale`: generated files that are not what the input makes of them.
 //! * `problem`: findings as JSON; `catalogue`: the codes of findings, explained.
@@ -22,6 +22,7 @@ mod explanation;
 mod findings;
 mod github;
 mod gitlab;
+mod hardware;
 mod lines;
 mod markdown;
 mod page;
@@ -48,6 +49,7 @@ pub use explanation::{explain_cluster, explain_host};
 pub use findings::{findings, tally};
 pub use github::github;
 pub use gitlab::gitlab;
+pub use hardware::explain_hardware;
 pub use lines::diff;
 pub use markdown::{MARKER, markdown};
 pub use page::{is_page, page};

@@ -5,11 +5,13 @@
 //! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
 //! * `auth`: what of that concerns Dex.
 //! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses.
+//! * `hardware`: what inspection found in the hosts, read on demand.
 //! * `appliers`: which agent applies a host in full, as its snapshot says.
 //! * `inventory`: every host once.
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
+//! * `doubtful`: values of hosts that other programs read otherwise.
 //! * `fields`: those of a SIPCluster, held against those that its current generation has.
 //! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
 //! * `mismatch`: why a labelSelector matches no host.
@@ -25,9 +27,11 @@ pub mod auth;
 pub mod builds;
 pub(crate) mod clashes;
 pub mod cluster;
+mod doubtful;
 mod fields;
 pub(crate) mod generated_host;
 pub mod gitops;
+pub mod hardware;
 pub mod host;
 pub mod inventory;
 pub mod mismatch;
@@ -48,6 +52,8 @@ use std::collections::BTreeMap;
 use crate::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, Place, ReadError};
+
+use builds::Builds;
 
 pub use auth::Auth;
 pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
@@ -76,6 +82,8 @@ pub struct Site {
     pub state: State,
     /// The Services of the repo, other than those in the output directory, that ask for NodePorts.
     pub services: Vec<ServiceWithPorts>,
+    /// Which kustomization reaches which file.
+    builds: Builds,
 }
 
 /// A SIPCluster of the repo.
@@ -158,7 +166,8 @@ impl Site {
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
         findings.extend(mistaken_for_templates(repo, &state, &clusters, &templates));
-        Ok((Self { settings, clusters, inventory, wiring, state, services: objects.services }, findings))
+        let (services, builds) = (objects.services, objects.builds);
+        Ok((Self { settings, clusters, inventory, wiring, state, services, builds }, findings))
     }
 }
 

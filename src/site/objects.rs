@@ -8,6 +8,7 @@ use serde::Deserialize;
 use yaml_serde::Value;
 
 use super::builds::Builds;
+use super::doubtful::{self, Doubt};
 use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::networks::NetworkSecret;
@@ -80,7 +81,7 @@ pub(super) enum Spec {
 /// One document that concerns us, before the builds that name it are known.
 enum Object {
     Cluster(Origin, Metadata, Spec, Vec<Finding>),
-    Host(Origin, Box<BareMetalHost>),
+    Host(Origin, Box<BareMetalHost>, Vec<Doubt>, Option<Finding>),
     Secret(Origin, NetworkDataSecret),
     Kustomization(Origin, Box<Kustomization>),
     ClusterTemplate(Origin),
@@ -111,7 +112,7 @@ const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
 
 /// Finds by kind what concerns us in the files of a repo, except below `output`.
 pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Finding>), ReadError> {
-    let files = repo.files(output)?;
+    let (files, too_large) = files(repo, output)?;
     let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret", service::NODE_PORT, FLUX_GROUP, ARGOCD_GROUP]);
     let hosts = mentions(&[host::KIND]);
     let look = |file: &Utf8Path, content: &[u8]| {
@@ -124,11 +125,11 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
 
     let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut templates, mut agent_objects, mut services) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut generated_hosts, mut findings) = (Vec::new(), Vec::new());
+    let (mut generated_hosts, mut findings) = (Vec::new(), too_large);
     for object in read {
         match object {
             Object::Cluster(origin, metadata, spec, found) => clusters.push((origin, metadata, spec, found)),
-            Object::Host(origin, host) => hosts.push((origin, host)),
+            Object::Host(origin, host, doubts, found) => hosts.push((origin, host, doubts, found)),
             Object::Secret(origin, secret) => secrets.push((origin, secret)),
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
             Object::ClusterTemplate(origin) => templates.push(origin),
@@ -161,10 +162,15 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
         let (priority, former_name) = (annotation(PRIORITY), annotation(FORMER_NAME));
         objects.clusters.push(ClusterDocument { key, origin, priority, former_name, spec });
     }
-    for (origin, host) in hosts {
+    let mut doubts = Vec::new();
+    for (origin, host, doubted, found) in hosts {
         let Some((namespace, name)) = names.of(host::KIND, &origin, &host.metadata) else { continue };
-        objects.hosts.push(HostDocument { key: HostKey { namespace, name }, origin, host: *host });
+        names.findings.extend(found);
+        let key = HostKey { namespace, name };
+        doubts.extend(doubted.into_iter().map(|doubt| (key.clone(), origin.clone(), doubt)));
+        objects.hosts.push(HostDocument { key, origin, host: *host });
     }
+    names.findings.extend(doubtful::findings(doubts));
     for (origin, secret) in secrets {
         objects.secrets.extend(names.secret(&origin, secret));
     }
@@ -172,6 +178,30 @@ pub(super) fn read(repo: &Files, output: &Utf8Path) -> Result<(Objects, Vec<Find
     let findings = names.findings;
     objects.builds = builds;
     Ok((objects, findings))
+}
+
+/// The files of a repo that may concern us, except below `output`; those that are too large are findings.
+pub(super) fn files(repo: &Files, output: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<Finding>), ReadError> {
+    let mut findings = Vec::new();
+    let mut files = repo.files(output)?;
+    files.retain(|file| {
+        let reason = repo.refused_for_size(file, &OUR_KINDS);
+        findings.extend(reason.as_ref().map(|reason| {
+            Finding::new(Code::Unreadable, format!("{file} may have hosts or SIPClusters and is not read: {reason}"))
+                .at(Place::File(Arc::from(file.as_path())))
+                .help("split it, into one file a rack for instance; name it in .gitignore if it is no input")
+        }));
+        reason.is_none()
+    });
+    Ok((files, findings))
+}
+
+/// The key that its build gives to a host, or to an object that is named like one; nothing, where reading the site has
+/// found its name to be wrong.
+pub(super) fn key(builds: &Builds, kind: &str, origin: &Origin, metadata: &Metadata) -> Option<HostKey> {
+    let mut names = Names { builds, findings: Vec::new(), renamed: BTreeSet::new() };
+    let (namespace, name) = names.of(kind, origin, metadata)?;
+    Some(HostKey { namespace, name })
 }
 
 /// Generated hosts outside the output directory are no inventory, and may be the memory of who has which host: of this
@@ -243,7 +273,11 @@ fn interpret(document: Document<'_>) -> Option<Object> {
         sipcluster::KIND => cluster(&document),
         // What inspection found is most of a live host, and nothing of it matters here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
-            Ok(host) if group(&host.api_version) == host::GROUP => Some(Object::Host(origin, Box::new(host))),
+            Ok(mut host) if group(&host.api_version) == host::GROUP => {
+                let doubts = doubtful::doubts(&document, &mut host);
+                let found = status_of_annotation(&origin, &mut host);
+                Some(Object::Host(origin, Box::new(host), doubts, found))
+            }
             Ok(_) => None,
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(Object::Unreadable(unreadable(&origin, &error, host::KIND))),
@@ -261,6 +295,18 @@ fn interpret(document: Document<'_>) -> Option<Object> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// Gives a host that has no status the one that Metal3 would take from its annotation.
+fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Finding> {
+    let text = host.metadata.annotations.as_ref()?.get(host::STATUS).filter(|_| host.status.is_none())?;
+    match serde_json::from_str(text) {
+        Ok(status) => {
+            host.status = status;
+            None
+        }
+        Err(error) => Some(unreadable_annotation(origin, host::KIND, host::STATUS, &error)),
     }
 }
 
@@ -339,7 +385,7 @@ fn read_spec(misfit: Misfit, parse: impl FnOnce() -> Result<Box<SIPClusterSpec>,
     }
 }
 
-fn group(api_version: &str) -> &str {
+pub(super) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
@@ -351,6 +397,17 @@ fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
     Finding::new(Code::Unreadable, format!("the {what} cannot be read: {}", error.message))
         .at(place)
         .help("correct it; nothing else could read it either")
+}
+
+/// What is wrong with an annotation that should be JSON. Its text is not shown.
+pub(super) fn unreadable_annotation(origin: &Origin, kind: &str, name: &str, error: &serde_json::Error) -> Finding {
+    let reason = match error.classify() {
+        serde_json::error::Category::Data => "is JSON of another shape",
+        _ => "is not JSON",
+    };
+    Finding::new(Code::HardwareUnreadable, format!("the annotation {name} of the {kind} {reason}, and is ignored"))
+        .at(origin.at(["metadata", "annotations", name]))
+        .help("correct it, or remove it; Metal3 does not read it either")
 }
 
 /// Gives objects the names that `kustomize build` would give them.

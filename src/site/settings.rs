@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::gitops::{Argocd, Flux, Hosts};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName, is_label_key};
+use crate::bounded;
 use crate::finding::{Code, Finding, Severity};
 use crate::source::{Files, Origin, Place, Step};
 
@@ -203,6 +204,7 @@ impl Settings {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
+        bounded::check(&text).map_err(|error| unreadable(&error.to_string()))?;
         let parser = yaml_serde::Deserializer::from_str(&text);
         let mut settings: Settings = serde_path_to_error::deserialize(parser).map_err(|error| {
             let (key, error) = (error.path().to_string(), error.into_inner());

@@ -17,6 +17,19 @@ pub(super) struct Found {
     pub(super) depth: usize,
 }
 
+/// How many bytes a document may have in which a node is looked up; the tree takes a hundred times that.
+const LARGEST: usize = 4 << 20;
+
+/// A document's text as a tree; nothing of one that is too large, or no YAML.
+pub(super) fn tree(text: &str) -> Option<Document> {
+    if text.len() > LARGEST { None } else { Document::new(text).ok() }
+}
+
+/// The text of the node at the end of a route in the text of a document, if it is there.
+pub(super) fn node<'a>(text: &'a str, shape: Shape, route: &[Step]) -> Option<&'a str> {
+    text.get(exactly(&tree(text)?, shape, route)?.value?)
+}
+
 /// Looks a route up, or the longest part of it that exists: a missing field is reported at its parent. `None` when not
 /// even the first step exists.
 pub(super) fn find(document: &Document, shape: Shape, route: &[Step]) -> Option<Found> {

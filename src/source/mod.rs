@@ -5,6 +5,7 @@
 //! * `scan`: hands each document of some files to its reader, in parallel.
 //! * `split`: cuts a file's text into documents and lists into their items, without parsing.
 //! * `document`: one document, and how it is parsed.
+//! * `plain`: scalars without quotes, of which other programs may make something else.
 //! * `position`: a route of keys in a document; `texts` makes line and column of it when a message needs them, by
 //!   `lookup`, and cuts out the lines that a message shows, by `quoting`, which knows what must not be seen.
 //!
@@ -14,6 +15,7 @@ pub mod document;
 pub mod files;
 mod git;
 mod lookup;
+mod plain;
 pub mod position;
 mod quoting;
 pub mod scan;
@@ -26,6 +28,7 @@ pub use document::{Document, ParseError};
 pub(crate) use document::{documents, in_plain_words};
 pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError};
+pub(crate) use plain::{Reading, is_of_base_60, read_by_others};
 pub use position::{Moved, Origin, Place, Position, Step};
 pub use scan::{FirstLook, mentions};
 pub use texts::{Excerpt, Texts};

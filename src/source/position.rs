@@ -13,7 +13,7 @@ use yamlpath::Component;
 
 /// Where things stand in a document that is not written in the form in which it is read: routes in the form in which
 /// it is read, each with the route of what was written instead. What lies below a route moves with it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Moved(Vec<(Vec<Step>, Vec<Step>)>);
 
 impl Moved {
@@ -43,7 +43,7 @@ impl Moved {
 }
 
 /// Where a document stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The file, relative to the repo's root.
     pub file: Arc<Utf8Path>,
@@ -56,7 +56,7 @@ pub struct Origin {
 }
 
 /// How a document lies in its range of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Shape {
     /// It is all of it.
     Document,
@@ -78,7 +78,7 @@ impl Shape {
 }
 
 /// One step of a route into a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
     /// The value under a key of a mapping.
     Key(String),
@@ -115,7 +115,7 @@ impl From<usize> for Step {
 }
 
 /// A place that a finding is about: a node of a document, a spot that a parser named, or a whole file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {
     /// The node at the end of a route in a document: the whole document at the end of an empty one.
     Node(Origin, Vec<Step>),

@@ -126,7 +126,7 @@ impl Text {
         let range = origin.range.clone();
         let document = self.text.get(range.clone())?;
         if self.parsed.as_ref().is_none_or(|(of, _)| *of != range) {
-            self.parsed = Some((range.clone(), yamlpath::Document::new(document).ok()));
+            self.parsed = Some((range.clone(), lookup::tree(document)));
         }
         let (_, parsed) = self.parsed.as_ref()?;
         let found = lookup::find(parsed.as_ref()?, origin.shape, route)?;
