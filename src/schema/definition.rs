@@ -80,6 +80,10 @@ fn plain(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     // What it would add to an object is not in git, and would be missed there.
     schema.default = None;
+    // Beside it, this would mean that all below is known, and have it dropped.
+    if schema.x_kubernetes_preserve_unknown_fields == Some(true) {
+        schema.additional_properties = None;
+    }
     if let Some(text) = &mut schema.description {
         *text = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n\n");
     }

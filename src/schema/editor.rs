@@ -87,6 +87,13 @@ fn object<T: JsonSchema>(title: &str, name: &str, api_version: &str, kind: &str,
         properties.insert("apiVersion".to_owned(), described("The API group and version.", api_version));
         properties.insert("kind".to_owned(), described("The kind.", kind));
         properties.insert("metadata".to_owned(), metadata);
+        for (name, meaning) in
+            [("spec", "What is asked for."), ("status", "What was made of it, as a cluster reports.")]
+        {
+            if let Some(Value::Object(property)) = properties.get_mut(name) {
+                property.entry("description").or_insert_with(|| meaning.into());
+            }
+        }
     }
     root.insert("required".to_owned(), json!(["apiVersion", "kind", "metadata", "spec"]));
     RecursiveTransform(for_editors).transform(&mut schema);

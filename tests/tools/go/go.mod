@@ -1,4 +1,4 @@
-// The Go programs of the tests: the real Dex, and the real code by which an API server checks tokens.
+// The Go programs of the tests: the real Dex, and the real code by which an API server checks tokens and objects.
 module sipgen/tests/tools
 
 go 1.26.0

@@ -12,7 +12,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	groups "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/yaml"
@@ -43,11 +43,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-type request struct {
-	Object map[string]any `json:"object"`
-	Old    map[string]any `json:"old"`
 }
 
 type verdict struct {
@@ -71,17 +66,23 @@ func run(arguments []string, requests io.Reader, verdicts io.Writer) error {
 	}
 	lines := bufio.NewScanner(requests)
 	lines.Buffer(nil, 64<<20)
-	printed := json.NewEncoder(verdicts)
 	for lines.Scan() {
-		var asked request
+		var asked map[string]any
+		// Kubernetes' own way with numbers: whole ones stay whole.
 		if err := json.Unmarshal(lines.Bytes(), &asked); err != nil {
 			return err
 		}
-		found, err := server.judge(asked)
+		object, _ := asked["object"].(map[string]any)
+		old, _ := asked["old"].(map[string]any)
+		found, err := server.judge(object, old)
 		if err != nil {
 			return err
 		}
-		if err := printed.Encode(found); err != nil {
+		answer, err := json.Marshal(found)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(verdicts, "%s\n", answer); err != nil {
 			return err
 		}
 	}
@@ -167,21 +168,21 @@ func (s *server) decode(object map[string]any) (*unstructured.Unstructured, []st
 	return &unstructured.Unstructured{Object: object}, dropped, nil
 }
 
-func (s *server) judge(asked request) (*verdict, error) {
+func (s *server) judge(given, before map[string]any) (*verdict, error) {
 	ctx := context.Background()
 	found := verdict{Errors: []string{}, Dropped: []string{}}
-	object, dropped, err := s.decode(asked.Object)
+	object, dropped, err := s.decode(given)
 	if err != nil {
 		found.Errors = append(found.Errors, err.Error())
 		return &found, nil
 	}
 	found.Dropped = append(found.Dropped, dropped...)
 	var mistakes field.ErrorList
-	if asked.Old == nil {
+	if before == nil {
 		s.strategy.PrepareForCreate(ctx, object)
 		mistakes = s.strategy.Validate(ctx, object)
 	} else {
-		old, _, err := s.decode(asked.Old)
+		old, _, err := s.decode(before)
 		if err != nil {
 			return nil, err
 		}
