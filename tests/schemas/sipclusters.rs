@@ -292,8 +292,10 @@ fn the_clusters_of_all_fixtures_are_valid_everywhere() {
         }
         let Ok(text) = fs::read_to_string(entry.path()) else { continue };
         for document in yaml_serde::Deserializer::from_str(&text) {
-            let Ok(document) = Value::deserialize(document) else { break };
+            let Ok(mut document) = Value::deserialize(document) else { break };
             if document["kind"] == "SIPCluster" && document["spec"].is_object() {
+                // Some have it of a kustomization.
+                document["metadata"]["namespace"] = "tenant".into();
                 clusters.push((name.clone(), document));
             }
         }
@@ -303,9 +305,6 @@ fn the_clusters_of_all_fixtures_are_valid_everywhere() {
     let by_editor = judges::editor(&schema("sipcluster"), &documents);
     let by_server = judges::server(&printed(&["crd"]), &documents);
     for (((name, _), by_editor), by_server) in clusters.iter().zip(by_editor).zip(by_server) {
-        // Where a kustomization names the namespace, the file does not.
-        let errors: Vec<String> =
-            by_server.errors.into_iter().filter(|error| !error.contains("metadata.namespace")).collect();
-        assert_eq!((by_editor, errors, by_server.dropped), Default::default(), "{name}");
+        assert_eq!((by_editor, by_server.errors, by_server.dropped), Default::default(), "{name}");
     }
 }
