@@ -53,10 +53,18 @@ const ISSUER_PATTERN: &str =
     ],
     "required" = ["image", "nodePort"],
     "x-editor" = {
-        "oneOf": [Auth::given("caSecret"), Auth::given("issuerRef"), Auth::given("tlsSecret")],
         "allOf": [
+            {"anyOf": [Auth::given("caSecret"), Auth::given("issuerRef"), Auth::given("tlsSecret")]},
             {"anyOf": [Auth::given("issuerURL"), Auth::given("clusterIP")]},
-            {"not": {"allOf": [Auth::given("caSecret"), Auth::given("publiclyTrusted")]}}
+            {"if": Auth::given("caSecret"), "then": {"properties": {
+                "issuerRef": Auth::second(),
+                "tlsSecret": Auth::second(),
+                "publiclyTrusted": {
+                    "const": false,
+                    "errorMessage": "No machine trusts the authority of caSecret unless it is told to: remove this"
+                }
+            }}},
+            {"if": Auth::given("issuerRef"), "then": {"properties": {"tlsSecret": Auth::second()}}}
         ]
     }
 ))]
@@ -116,10 +124,14 @@ impl Auth {
     fn given(field: &str) -> serde_json::Value {
         let shape = match field {
             "issuerRef" => json!({"type": "object"}),
-            "publiclyTrusted" => json!({"const": true}),
             _ => json!({"type": "string", "minLength": 1}),
         };
         json!({"required": [field], "properties": {field: shape}})
+    }
+
+    /// What an editor says of a second source of the certificate.
+    fn second() -> serde_json::Value {
+        json!({"enum": ["", null], "errorMessage": "Keep one of caSecret, issuerRef and tlsSecret"})
     }
 }
 
@@ -165,7 +177,10 @@ pub struct Connector {
     #[serde(default)]
     #[schemars(regex(pattern = "^[-._A-Za-z0-9]+$"), extend(
         "x-kubernetes-validations" = [{"rule": "self != 'local'", "message": "this id is Dex's own: choose another one"}],
-        "x-editor" = {"not": {"const": "local"}}
+        "x-editor" = {
+            "pattern": "^(?!local$)[-._A-Za-z0-9]+$",
+            "patternErrorMessage": "An id has letters, digits, `-`, `.` and `_`, and is not Dex's own `local`"
+        }
     ))]
     pub id: String,
     /// Its name on the login page; the id by default.
@@ -215,7 +230,7 @@ pub struct StaticClient {
     /// Refused: a secret does not belong into git. Name it by `secretEnv`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("x-editor" = {
-        "not": {"type": ["array", "boolean", "number", "object", "string"]},
+        "type": "null",
         "doNotSuggest": true,
         "errorMessage": "A secret does not belong into git. Name it by secretEnv"
     }))]
@@ -289,5 +304,8 @@ fn lasting() -> serde_json::Value {
 
 /// The same to editors: some digit other than 0.
 fn more_than_nothing() -> serde_json::Value {
-    json!({"not": {"type": "string", "pattern": "^[^1-9]*$"}})
+    json!({
+        "pattern": format!("^(?=.*[1-9]){}", DURATION_PATTERN.trim_start_matches('^')),
+        "patternErrorMessage": "Write a time longer than none, in hours, minutes and seconds, such as 24h or 1h30m"
+    })
 }

@@ -358,9 +358,10 @@ pub struct JumpHost {
     }],
     "x-editor" = {
         "allOf": [
-            {"not": {"allOf": [HostKeys::given("secretName"), HostKeys::given("volumeClaim")]}},
-            {"not": {"allOf": [HostKeys::given("secretName"), HostKeys::given("ephemeral")]}},
-            {"not": {"allOf": [HostKeys::given("volumeClaim"), HostKeys::given("ephemeral")]}}
+            {"if": HostKeys::given("secretName"), "then": {"properties": {
+                "volumeClaim": HostKeys::second(), "ephemeral": HostKeys::second()
+            }}},
+            {"if": HostKeys::given("volumeClaim"), "then": {"properties": {"ephemeral": HostKeys::second()}}}
         ]
     }
 ))]
@@ -380,11 +381,12 @@ pub struct HostKeys {
 impl HostKeys {
     /// What an editor knows a way by that is chosen, and not only written down.
     fn given(way: &str) -> serde_json::Value {
-        let shape = match way {
-            "ephemeral" => json!({"const": true}),
-            _ => json!({"type": ["object", "string"]}),
-        };
-        json!({"required": [way], "properties": {way: shape}})
+        json!({"required": [way], "properties": {way: {"type": ["object", "string"]}}})
+    }
+
+    /// What an editor says of a second way.
+    fn second() -> serde_json::Value {
+        json!({"enum": [false, null], "errorMessage": "Choose one of secretName, volumeClaim and `ephemeral: true`"})
     }
 }
 

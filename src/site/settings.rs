@@ -220,8 +220,8 @@ fn with_key(message: &str, key: &str) -> String {
 /// What an editor says of a directory that [`inside`] takes.
 fn directory() -> serde_json::Value {
     json!({
-        "not": {"type": "string", "pattern": r"^/|(^|/)(\.\.|\.git)(/|$)|^[./]*$"},
-        "errorMessage": "Write a directory inside the repo, relative to its root and without `..`"
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$))(?![./]*$).+$",
+        "patternErrorMessage": "Write a directory inside the repo, relative to its root and without `..`"
     })
 }
 

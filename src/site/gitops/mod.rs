@@ -31,8 +31,8 @@ pub struct Flux {
     pub source_ref: SourceRef,
     /// The directory of `sipgen.yaml` in that source, where it is not the source's root.
     #[schemars(with = "String", extend("x-editor" = {
-        "not": {"type": "string", "pattern": r"^/|(^|/)(\.\.|\.git)(/|$)"},
-        "errorMessage": "Write a directory inside the source, relative to its root and without `..`"
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$)).*$",
+        "patternErrorMessage": "Write a directory inside the source, relative to its root and without `..`"
     }))]
     pub path: Utf8PathBuf,
     /// How often everything is applied anew.
@@ -136,8 +136,8 @@ pub struct Argocd {
     pub target_revision: Word,
     /// The directory of `sipgen.yaml` in that repo, where it is not the repo's root.
     #[schemars(with = "String", extend("x-editor" = {
-        "not": {"type": "string", "pattern": r"^/|(^|/)(\.\.|\.git)(/|$)"},
-        "errorMessage": "Write a directory inside the source, relative to its root and without `..`"
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$)).*$",
+        "patternErrorMessage": "Write a directory inside the source, relative to its root and without `..`"
     }))]
     pub path: Utf8PathBuf,
     /// The base cluster.

@@ -48,7 +48,10 @@ impl FromStr for SiteName {
 /// A span of time as Flux writes it: `10m`, `1h30m`, `500ms`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
-#[schemars(extend("pattern" = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$", "not" = {"pattern": "^[^1-9]*$"}))]
+#[schemars(extend(
+    "pattern" = r"^(?=.*[1-9])([0-9]+(\.[0-9]+)?(ms|s|m|h))+$",
+    "patternErrorMessage" = "Write a time longer than none, such as 10m or 1h30m"
+))]
 pub struct Duration(pub(super) String);
 
 /// A text of one word, such as a branch or an address.
@@ -60,7 +63,10 @@ pub struct Word(pub(super) String);
 /// The URL of a repo, without a password: what is written to git is no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
-#[schemars(extend("pattern" = r"^\S+$", "not" = {"pattern": r"^(?!ssh://).*://[^/]*@|^ssh://[^/@]*:[^/]*@"}))]
+#[schemars(extend(
+    "pattern" = r"^(?!(?!ssh://).*://[^/]*@|ssh://[^/@]*:[^/]*@)\S+$",
+    "patternErrorMessage" = "Write the URL of the repo in one word, without user or password"
+))]
 pub struct RepoUrl(Word);
 
 impl TryFrom<String> for Duration {
