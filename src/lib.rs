@@ -37,6 +37,7 @@ pub mod plan;
 pub mod render;
 pub mod report;
 pub mod review;
+pub mod schema;
 pub mod site;
 pub mod source;
 mod write;

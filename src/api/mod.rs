@@ -4,6 +4,7 @@
 //! * [`sipcluster`]: what a tenant asks for.
 //! * [`auth`]: what it says of its auth services.
 //! * [`issuer`]: the URL of an auth service.
+//! * [`provisioning`]: what Akraino's Binary Provisioning Agent was asked for.
 //! * [`host`]: BareMetalHost, the part of it that placement and services need.
 //! * [`hardware`]: what inspection found in a host.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
@@ -23,5 +24,6 @@ pub mod issuer;
 pub mod kustomization;
 pub mod names;
 pub mod network_data;
+pub mod provisioning;
 pub mod service;
 pub mod sipcluster;

@@ -11,6 +11,7 @@ mod migrate;
 mod progress;
 mod repo;
 mod report;
+mod schema;
 mod staging;
 mod status;
 mod template;
@@ -53,6 +54,7 @@ enum Command {
     Status(status::Arguments),
     Report(report::Arguments),
     Template(template::Arguments),
+    Schema(schema::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }
@@ -86,6 +88,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Status(arguments) => status::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     };

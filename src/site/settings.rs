@@ -6,6 +6,7 @@ use std::sync::Arc;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::gitops::{Argocd, Flux, Hosts};
 use crate::api::gitops::Agent;
@@ -23,14 +24,21 @@ const CORRECT: &str = "without them sipgen would write to other places: correct 
 /// The settings of a repo.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-editor" = {
+    "if": {"required": ["gitops"], "properties": {"gitops": {"const": "argocd"}}},
+    "then": {
+        "required": ["argocd"],
+        "properties": {"argocd": {"required": ["repoURL"], "properties": {"repoURL": {"type": "string"}}}}
+    }
+}))]
 pub struct Settings {
     /// The directory that sipgen writes, relative to the repo's root.
     #[serde(default = "default_output")]
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("x-editor" = directory()))]
     pub output: Utf8PathBuf,
     /// A directory with templates that replace sipgen's own of the same name.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("x-editor" = directory()))]
     pub templates: Option<Utf8PathBuf>,
     /// How the inventory is understood.
     #[serde(default)]
@@ -95,7 +103,7 @@ pub struct Ignored {
 }
 
 /// How the inventory is understood.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Inventory {
     /// Whether hosts are declared or observed.
@@ -104,7 +112,7 @@ pub struct Inventory {
 }
 
 /// Whether hosts are declared (the repo's manifests make them) or observed (the repo has a snapshot of them).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Mode {
     /// A host that a kustomization reaches is declared, any other is observed.
@@ -117,7 +125,7 @@ pub enum Mode {
 }
 
 /// How a jump host gets at the BMC credentials of its hosts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Credentials {
     /// By reference to the hosts' own Secrets, which must be in the cluster's namespace.
@@ -293,6 +301,14 @@ fn with_key(message: &str, key: &str) -> String {
         Some(message) => format!("{key}: {message}"),
         None => message.to_owned(),
     }
+}
+
+/// What an editor says of a directory that [`inside`] takes.
+fn directory() -> serde_json::Value {
+    json!({
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$))(?![./]*$).+$",
+        "patternErrorMessage": "Write a directory inside the repo, relative to its root and without `..`"
+    })
 }
 
 /// A path in its plainest form, if it leads to somewhere below the directory that it is relative to.
