@@ -45,14 +45,11 @@ pub const PLUGINS: [&str; 13] = [
     derive = "Default",
     doc = "A cluster of machines that are named by their MAC addresses, or by what they must have.",
     shortname = "bpa",
-    printcolumn(
-        name = "Cluster",
-        type_ = "string",
-        json_path = r".metadata.labels.cluster",
-        description = "The name of the cluster that is made."
-    ),
-    printcolumn(name = "Network", type_ = "string", json_path = ".spec.PodSubnet", description = "The pods' network."),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn = r#"{"name": "Cluster", "type": "string", "jsonPath": ".metadata.labels.cluster",
+        "description": "The name of the cluster that is made."}"#,
+    printcolumn = r#"{"name": "Network", "type": "string", "jsonPath": ".spec.PodSubnet",
+        "description": "The pods' network."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-editor" = {"required": ["masters"]}))]
@@ -138,13 +135,9 @@ pub struct Machine {
     namespaced,
     derive = "Default",
     doc = "The packages that the machines of a cluster get.",
-    printcolumn(
-        name = "Cluster",
-        type_ = "string",
-        json_path = r".metadata.labels.cluster",
-        description = "The name of the cluster whose machines get them."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn = r#"{"name": "Cluster", "type": "string", "jsonPath": ".metadata.labels.cluster",
+        "description": "The name of the cluster whose machines get them."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SoftwareSpec {

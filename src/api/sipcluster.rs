@@ -37,46 +37,23 @@ const AUTHORIZED_KEY_PATTERN: &str = r"(^|[ \t])(ssh-(ed25519|rsa|dss)|ecdsa-sha
     doc = "A tenant cluster's request for hosts and for the services beside them.",
     shortname = "sipc",
     category = "airship",
-    printcolumn(
-        name = "Control-Plane",
-        type_ = "integer",
-        json_path = ".spec.nodes.ControlPlane.count.active",
-        description = "Control-plane hosts that are wanted to run on."
-    ),
-    printcolumn(
-        name = "Workers",
-        type_ = "integer",
-        json_path = ".spec.nodes.Worker.count.active",
-        description = "Worker hosts that are wanted to run on."
-    ),
-    printcolumn(
-        name = "Standby-Control-Plane",
-        type_ = "integer",
-        json_path = ".spec.nodes.ControlPlane.count.standby",
-        description = "Control-plane hosts that are wanted as slack for upgrades.",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Standby-Workers",
-        type_ = "integer",
-        json_path = ".spec.nodes.Worker.count.standby",
-        description = "Worker hosts that are wanted as slack for upgrades.",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].status"#,
-        description = "Whether the SIP operator has served the request, where it still runs."
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = r#".status.conditions[?(@.type=="Ready")].reason"#,
-        description = "Why it has, or has not.",
-        priority = 1
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn = r#"{"name": "Control-Plane", "type": "integer",
+        "jsonPath": ".spec.nodes.ControlPlane.count.active",
+        "description": "Control-plane hosts that are wanted to run on."}"#,
+    printcolumn = r#"{"name": "Workers", "type": "integer", "jsonPath": ".spec.nodes.Worker.count.active",
+        "description": "Worker hosts that are wanted to run on."}"#,
+    printcolumn = r#"{"name": "Standby-Control-Plane", "type": "integer", "priority": 1,
+        "jsonPath": ".spec.nodes.ControlPlane.count.standby",
+        "description": "Control-plane hosts that are wanted as slack for upgrades."}"#,
+    printcolumn = r#"{"name": "Standby-Workers", "type": "integer", "priority": 1,
+        "jsonPath": ".spec.nodes.Worker.count.standby",
+        "description": "Worker hosts that are wanted as slack for upgrades."}"#,
+    printcolumn = r#"{"name": "Ready", "type": "string",
+        "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status",
+        "description": "Whether the SIP operator has served the request, where it still runs."}"#,
+    printcolumn = r#"{"name": "Reason", "type": "string", "priority": 1,
+        "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason", "description": "Why it has, or has not."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-editor" = {"required": ["nodes"]}))]
