@@ -12,7 +12,6 @@ use super::State;
 use super::cluster::{Cluster, Service, ServiceKind};
 use crate::api::names::{Namespace, NodePort};
 use crate::finding::{Code, Finding};
-use crate::source::Place;
 
 /// The NodePorts that more than one service asks for, as a finding for each pair of services.
 pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
@@ -34,7 +33,10 @@ pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec
     }
     let describe = |((first, second), ports): ((usize, usize), Vec<NodePort>)| {
         let ((one, one_service), (two, two_service)) = (users[first], users[second]);
-        let place = |(cluster, service): User<'_>| place_of_ports(cluster, service);
+        let place = |(cluster, service): User<'_>| {
+            let field = if service.node_ports().len() > 1 { "nodePortRange" } else { "nodePort" };
+            cluster.origin.at(service.route().into_iter().chain([field.into()]))
+        };
         let finding = Finding::new(
             Code::NodePortTaken,
             format!(
@@ -53,12 +55,6 @@ pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec
         if one.key == two.key { finding } else { finding.of(&one.key) }
     };
     shared.into_iter().map(describe).collect()
-}
-
-/// Where a service asks for its NodePorts.
-fn place_of_ports(cluster: &Cluster, service: &Service) -> Place {
-    let field = if service.kind() == ServiceKind::WorkerLoadBalancer { "nodePortRange" } else { "nodePort" };
-    cluster.origin.at(service.route().into_iter().chain([field.into()]))
 }
 
 /// The NodePorts that go from one service to another, as a warning for each pair of services. Services of a kind are
@@ -80,7 +76,7 @@ pub(super) fn moved_node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>, 
                     Code::NodePortMoves,
                     format!("{} would go from {holder} to {name}", describe_ports(&ports)),
                 )
-                .at(place_of_ports(cluster, service))
+                .at(cluster.origin.at(service.route()))
                 .help(
                     "the API server refuses that while the other Service has it, and agents delete last: choose \
                          other NodePorts, or let the other Service go first, in a commit of its own. New entries of a \

@@ -11,7 +11,6 @@ use super::gitops::{Argocd, Flux, Hosts};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName};
 use crate::finding::{Code, Finding};
-use crate::source::document::objects;
 use crate::source::{Files, Origin, Place, Step};
 
 /// The name of the settings' file.
@@ -166,9 +165,9 @@ impl Settings {
                 Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
                 None => Place::File(file.clone()),
             };
-            // What is YAML is a mistake in one setting.
-            let is_yaml = yaml_serde::from_str::<yaml_serde::Value>(&text).is_ok();
-            let (code, help) = if is_yaml {
+            // In a mapping it is one setting that is wrong.
+            let is_mapping = yaml_serde::from_str(&text).is_ok_and(|value: yaml_serde::Value| value.is_mapping());
+            let (code, help) = if is_mapping {
                 (Code::InvalidSetting, "correct the setting, or remove it for its default")
             } else {
                 (Code::SettingsUnreadable, CORRECT)
@@ -177,8 +176,8 @@ impl Settings {
                 .at(place)
                 .help(help)
         })?;
-        let origin = objects(&file, &text).into_iter().next().map(|document| document.origin);
-        let at = |key: &str| place_of(key, origin.as_ref(), &file);
+        let origin = Origin::of_all(file.clone(), &text);
+        let at = |key: &str| origin.at(key.split('.').map(Step::from));
         let directories = [("output", Some(&mut settings.output)), ("templates", settings.templates.as_mut())];
         for (name, directory) in directories {
             let Some(directory) = directory else { continue };
@@ -209,11 +208,6 @@ impl Settings {
         }
         Ok(settings)
     }
-}
-
-/// Where a setting stands, by its keys with dots between them.
-fn place_of(key: &str, origin: Option<&Origin>, file: &Arc<Utf8Path>) -> Place {
-    origin.map_or_else(|| Place::File(file.clone()), |origin| origin.at(key.split('.').map(Step::from)))
 }
 
 /// A parser's message with the whole key that it is about: the parser names the mapping around it.

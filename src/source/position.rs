@@ -92,6 +92,11 @@ impl fmt::Display for Position {
 }
 
 impl Origin {
+    /// The origin of a file's only document.
+    pub fn of_all(file: Arc<Utf8Path>, text: &str) -> Self {
+        Self { file, first_line: 1, range: 0..text.len(), shape: Shape::Document }
+    }
+
     /// The place of the document's node at a route of keys and indices.
     pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
         Place::Node(self.clone(), route.into_iter().map(Into::into).collect())
