@@ -63,7 +63,7 @@ fn a_node_port_that_goes_from_one_service_to_another_is_warned_of() {
         &run.stderr,
         &[
             "warning[SIP0402]: NodePort 30023 would go from clusters/tenant-a/edge/jumphost2 to jumphost-edge",
-            "--> sites/lab/clusters/edge.yaml:44:9",
+            "--> sites/lab/clusters/edge.yaml:41:9",
             "let the other Service go first",
         ],
     );
@@ -77,15 +77,6 @@ fn a_node_port_that_a_service_keeps_or_gives_up_is_not_warned_of() {
     let run = repo.generate(&[]).expect(0);
 
     assert!(!run.stderr.contains("warning"), "{}", run.stderr);
-}
-
-#[test]
-fn a_node_port_that_a_range_of_one_port_asks_for() {
-    let range = "    loadBalancerWorker:\n      - image: haproxy\n        nodeInterfaceId: oam-ipv4\n        \
-                 nodePortRange: {start: 30443, end: 30443}\n";
-    let repo = with_a_second_cluster(range);
-
-    assert_says(&repo.refused(), &["loadbalancer-worker-core", "--> sites/lab/clusters/more.yaml:12:9\n"]);
 }
 
 #[test]

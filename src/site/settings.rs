@@ -220,9 +220,9 @@ impl Settings {
                 Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
                 None => Place::File(file.clone()),
             };
-            // What is YAML is a mistake in one setting.
-            let is_yaml = yaml_serde::from_str::<yaml_serde::Value>(&text).is_ok();
-            let (code, help) = if is_yaml {
+            // In a mapping it is one setting that is wrong.
+            let is_mapping = yaml_serde::from_str(&text).is_ok_and(|value: yaml_serde::Value| value.is_mapping());
+            let (code, help) = if is_mapping {
                 (Code::InvalidSetting, "correct the setting, or remove it for its default")
             } else {
                 (Code::SettingsUnreadable, CORRECT)

@@ -91,8 +91,12 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
         return Err("it has more than one line".to_owned());
     }
     let parse = |key: &str| key.parse::<PublicKey>().map(|_| ()).map_err(|error| in_words(&error).to_owned());
-    let Err(error) = parse(line) else { return Ok(()) };
-    let Some((mut options, key)) = split_outside_quotes(line, &[' ', '\t']) else { return Err(error) };
+    if parse(line).is_ok() {
+        return Ok(());
+    }
+    let Some((mut options, key)) = split_outside_quotes(line, &[' ', '\t']) else {
+        return Err("it does not have a kind and a key, with a blank between them".to_owned());
+    };
     parse(key.trim_start())?;
     while !options.is_empty() {
         let (option, rest) = split_outside_quotes(options, &[',']).unwrap_or((options, ""));
@@ -112,7 +116,7 @@ fn in_words(error: &ssh_key::Error) -> &'static str {
             "it is cut off, or was not copied letter by letter"
         }
         ssh_key::Error::AlgorithmUnknown | ssh_key::Error::AlgorithmUnsupported { .. } => "it is of no known kind",
-        _ => "it does not have a kind and a key, with a blank between them",
+        _ => "it has something of another kind than it says",
     }
 }
 
