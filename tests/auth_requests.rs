@@ -38,7 +38,7 @@ fn a_secret_in_a_connectors_settings_is_refused_and_not_shown() {
       --> clusters/edge.yaml:27:23
        |
     27 |               bindPW: …
-       |               ^^^^^^
+       |                       ^
       help: put it into a Secret that envFrom names, and write its key as `$NAME`; change it if it was pushed
 
     1 error in tenant-a/edge: no file was changed

@@ -373,7 +373,7 @@ fn a_host_without_name() {
 
     assert_says(
         &repo.refused(),
-        &["the BareMetalHost has no name", "--> snapshot/hosts.yaml:4:9", "write metadata.name"],
+        &["the BareMetalHost has no name", "--> snapshot/hosts.yaml:1:1", "write metadata.name"],
     );
 }
 

@@ -46,8 +46,19 @@ fn findings_show_the_lines_to_mend() {
 
     let run = validate(&repo, &[]).expect(1);
 
-    insta::assert_snapshot!(run.stdout, @"");
-    insta::assert_snapshot!(run.stderr, @"");
+    insta::assert_snapshot!(run.stdout, @"
+    error[SIP0209]: `active: -2` is no number of hosts
+      --> sites/lab/clusters/edge.yaml:17:17
+       |
+    17 |         active: -2 # as many as there are
+       |                 ^^
+      help: write 0 to 1000000
+
+    error[SIP0220]: the SSH key is not an OpenSSH public key: Base64 encoding error: invalid Base64 encoding
+      --> sites/lab/clusters/edge.yaml:48:13
+      help: paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`
+    ");
+    insta::assert_snapshot!(run.stderr, @"2 errors; `sipgen explain SIP0209` says more");
 }
 
 #[test]
