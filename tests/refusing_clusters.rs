@@ -265,7 +265,7 @@ fn a_cluster_of_november_2020() {
 fn a_cluster_of_march_2021_whose_spread_would_be_ignored() {
     let repo = edge_with_behind("Worker:", "topologyKey: topology.example.com/rack", "spreadTopology: PerRack");
 
-    assert_says(&repo.refused(), &["error[SIP0242]", "names a host's rack", "--> sites/lab/clusters/edge.yaml:24:7"]);
+    assert_says(&repo.refused(), &["error[SIP0242]", "names a host's rack", "--> sites/lab/clusters/edge.yaml:23:7"]);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn a_typing_mistake_in_a_field_that_is_ignored_is_told() {
         edge_with_behind("Worker:", "topologyKey: topology.example.com/rack", "topologykey: topology.example.com/rack");
 
     let said = repo.generate(&[]).expect(0).stderr;
-    let parts = ["warning[SIP0103]", "no field `topologykey`", "--> sites/lab/clusters/edge.yaml:24:7"];
+    let parts = ["warning[SIP0103]", "no field `topologykey`", "--> sites/lab/clusters/edge.yaml:23:7"];
     assert_says(&said, &parts);
     assert_says(&said, &["did you mean `topologyKey`?"]);
 }
