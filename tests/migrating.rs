@@ -212,6 +212,8 @@ fn only_the_files_that_are_named_are_rewritten() {
     assert_ne!(repo.read("clusters/core.yaml"), other);
     migrate(&repo, &["clusters/none.yaml"]).expect(2);
     migrate(&repo, &["/etc/hostname"]).expect(2);
+    std::os::unix::fs::symlink("clusters/edge.yaml", repo.path().join("link.yaml")).unwrap();
+    assert_says(&migrate(&repo, &["link.yaml"]).expect(2).stderr, &["symbolic link"]);
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn two_clusters_of_one_namespace_and_name() {
 
 #[test]
 fn an_unknown_role() {
-    let repo = edge_with("    Worker:\n", "    worker:\n");
+    let repo = edge_with("    Worker:\n", "    Workers:\n");
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0205]: `worker` is not a role: the roles are ControlPlane and Worker
@@ -173,7 +173,10 @@ fn a_missing_count() {
 
 #[test]
 fn a_count_that_is_no_number() {
-    for count in ["two", "1.5", "99999999999999999999"] {
+    let beyond = edge_with("active: 2", "active: 99999999999999999999");
+    assert_says(&beyond.refused(), &["the SIPCluster cannot be read", "--> sites/lab/clusters/edge.yaml:17:"]);
+
+    for count in ["two", "1.5"] {
         let repo = edge_with("active: 2", &format!("active: {count}"));
 
         let expected = "`active` has to be a whole number, and here is a ";
@@ -277,15 +280,18 @@ fn a_cluster_of_november_2020() {
 fn a_cluster_of_march_2021_whose_spread_would_be_ignored() {
     let repo = edge_with_behind("Worker:", "topologyKey: topology.example.com/rack", "spreadTopology: PerRack");
 
-    assert_says(&repo.refused(), &["spreadTopology", "--> sites/lab/clusters/edge.yaml:"]);
+    assert_says(&repo.refused(), &["error[SIP0242]", "names a host's rack", "--> sites/lab/clusters/edge.yaml:23:7"]);
 }
 
 #[test]
-fn a_typing_mistake_in_a_field_that_would_be_ignored() {
+fn a_typing_mistake_in_a_field_that_is_ignored_is_told() {
     let repo =
         edge_with_behind("Worker:", "topologyKey: topology.example.com/rack", "topologykey: topology.example.com/rack");
 
-    assert_says(&repo.refused(), &["topologykey", "--> sites/lab/clusters/edge.yaml:"]);
+    let said = repo.generate(&[]).expect(0).stderr;
+    let parts = ["warning[SIP0103]", "no field `topologykey`", "--> sites/lab/clusters/edge.yaml:23:7"];
+    assert_says(&said, &parts);
+    assert_says(&said, &["did you mean `topologyKey`?"]);
 }
 
 #[test]
@@ -329,7 +335,7 @@ fn broken_yaml_whose_kind_is_written_in_another_way() {
 
 #[test]
 fn all_errors_of_a_run_are_reported() {
-    let repo = edge_with("    Worker:\n", "    worker:\n");
+    let repo = edge_with("    Worker:\n", "    Workers:\n");
     repo.replace(EDGE, "nodePort: 30022", "nodePort: 22");
     repo.replace(EDGE, "caSecret: edge-oidc-ca", "caSecret: \"\"");
     repo.write(

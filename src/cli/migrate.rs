@@ -71,7 +71,11 @@ fn chosen(named: &[Utf8PathBuf], files: &Files) -> Result<Option<BTreeSet<Utf8Pa
     }
     let root = files.root().canonicalize_utf8()?;
     let in_repo = |file: &Utf8PathBuf| {
-        // A link is not followed: what it leads to is rewritten by its own name.
+        if file.is_symlink() {
+            return Err(Failure(format!(
+                "{file} is a symbolic link, which is not read: name the file that it leads to"
+            )));
+        }
         let directory = file.parent().filter(|directory| !directory.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
         let found = file.is_file().then(|| directory.canonicalize_utf8()).and_then(Result::ok);
         let path = found.and_then(|directory| Some(directory.join(file.file_name()?)));

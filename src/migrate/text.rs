@@ -288,7 +288,7 @@ impl Text {
             let Some(value) = self.value(&item)? else { return Err(refused(LAYOUT)) };
             let before = self.text[..value.start].trim_end_matches([' ', '\n']);
             let dash = before.len().checked_sub(1).filter(|_| before.ends_with('-') && before.len() > from);
-            let dash = dash.ok_or_else(|| refused(ALIASES))?;
+            let dash = dash.ok_or_else(|| refused(LAYOUT))?;
             if !self.text[self.line_start(dash)..dash].trim_start_matches(' ').is_empty()
                 || *dash_column.get_or_insert(self.column(dash)) != self.column(dash)
             {
