@@ -354,3 +354,29 @@ pub(super) fn in_utf8(bytes: Vec<u8>) -> Vec<u8> {
     let units = pairs.iter().map(|pair| unit(*pair));
     char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>().into_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_anywhere_in_a_large_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = Utf8Path::from_path(file.path()).unwrap();
+        for at in [0, (1 << 20) - 5, (2 << 20) + 7] {
+            let mut content = vec![b'x'; 3 << 20];
+            content[at..at + 10].copy_from_slice(b"SIPCluster");
+            fs::write(path, &content).unwrap();
+            assert!(has_any(path, &["BareMetalHost", "SIPCluster"]).unwrap(), "{at}");
+            assert!(!has_any(path, &["BareMetalHost"]).unwrap(), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_large_file_in_utf_16_may_have_any_word() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = Utf8Path::from_path(file.path()).unwrap();
+        fs::write(path, b"\xff\xfeS\0").unwrap();
+        assert!(has_any(path, &["SIPCluster"]).unwrap());
+    }
+}
