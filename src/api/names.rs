@@ -14,7 +14,10 @@ pub const OBJECT_NAME_PATTERN: &str = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a
 /// What [`is_label_value`] takes, for schemas, but for the length of the whole.
 pub const LABEL_VALUE_PATTERN: &str = "^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$";
 /// What [`is_label_key`] takes, for schemas, but for the length of what stands before the slash.
-pub const LABEL_KEY_PATTERN: &str = r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$";
+pub const LABEL_KEY_PATTERN: &str = concat!(
+    r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/)?",
+    "[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$"
+);
 
 /// Why a text is not the name or number that it should be. Its display completes the sentence "`x` …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

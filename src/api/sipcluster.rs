@@ -22,7 +22,10 @@ pub const GROUP: &str = "airship.airshipit.org";
 pub const KIND: &str = "SIPCluster";
 
 /// A public key with its type, at the start of a line or behind options.
-const AUTHORIZED_KEY_PATTERN: &str = r"(^|[ \t])(ssh-(ed25519|rsa|dss)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)[ \t]+AAAA[0-9A-Za-z+/]{16,}={0,3}([ \t]|\r?\n?$)";
+const AUTHORIZED_KEY_PATTERN: &str = concat!(
+    r"(^|[ \t])(ssh-(ed25519|rsa|dss)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)",
+    r"[ \t]+AAAA[0-9A-Za-z+/]{16,}={0,3}([ \t]|\r?\n?$)"
+);
 
 /// What a tenant cluster asks for: hosts, and the services beside them.
 #[derive(CustomResource, Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
