@@ -111,6 +111,7 @@ fn what_an_error_says_is_not_said_again() {
     let said = validated(&repo, 1);
 
     assert_eq!(codes(&said), ["SIP0501"], "{said}");
+    assert_eq!(codes(&repo.generate(&["--keep-going"]).expect(1).stderr), ["SIP0501"], "although it is frozen then");
     let place = spot(&repo, EDGE, "Worker:", "hardware.example.com/flavour");
     assert_says(&said, &[&format!("--> {place}"), "did you mean that?"]);
 }
@@ -208,6 +209,19 @@ fn a_key_of_another_secret_is_no_network_data() {
     repo.write("tenants/kubeconfig.yaml", secret);
 
     assert_eq!(validated(&repo, 0), "");
+}
+
+#[test]
+fn what_is_no_id_of_a_network_is_not_shown() {
+    let repo = Repo::of_fixture("quickstart");
+    for rack in ["a", "b", "c"] {
+        let file = format!("sites/lab/hosts/rack-{rack}.yaml");
+        repo.replace(&file, "id: oam-ipv4", "id: \"not a name: hunter2\"");
+    }
+
+    let said = validated(&repo, 1);
+
+    assert!(codes(&said).contains(&"SIP0252") && !said.contains("hunter2"), "{said}");
 }
 
 #[test]

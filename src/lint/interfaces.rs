@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::node_sets::{NodeSets, Wanting};
-use crate::api::names::Role;
+use crate::api::names::{Role, is_label_value};
 use crate::finding::{Code, Finding, counted};
 use crate::site::alike::{alike, is_spelled_like, letters};
 use crate::site::inventory::natural;
@@ -107,10 +107,12 @@ fn on_no_host(cluster: &Cluster, interface: &str, sets: &[&Wanting<'_>], node_se
 
 /// Which networks hosts do have, and which of them was meant.
 fn known(interface: &str, networks: BTreeSet<&str>) -> String {
-    let mut networks: Vec<&str> = networks.into_iter().collect();
+    // They stand in a Secret: what does not look like an id is not shown.
+    let mut networks: Vec<&str> = networks.into_iter().filter(|id| is_label_value(id)).collect();
     networks.sort_by(|a, b| natural(a, b));
     if networks.is_empty() {
-        return "their network data has no networks: name the id of one, and give them an address there".to_owned();
+        return "their network data has no network with a name: give them an address in one, and name its id"
+            .to_owned();
     }
     let shown: Vec<String> = networks.iter().take(NETWORKS_SHOWN).map(|id| format!("`{id}`")).collect();
     let more = if networks.len() > NETWORKS_SHOWN { ", …" } else { "" };
@@ -161,7 +163,7 @@ impl<'a> Misspelt<'a> {
 fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) -> Option<Finding> {
     let first = hosts.first()?;
     let Network::Known(data) = &first.network else { return None };
-    let id = data.ids().find(|id| is_spelled_like(id, interface))?;
+    let id = data.ids().find(|id| is_spelled_like(id, interface) && is_label_value(id))?;
     let (verb, them) = if hosts.len() == 1 { ("has", "it") } else { ("have", "them") };
     let finding = Finding::new(
         Code::SpelledOtherwise,

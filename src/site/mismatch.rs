@@ -7,6 +7,7 @@ use kube::core::{Expression, Selector, SelectorExt};
 use super::Host;
 use super::alike::alike;
 use super::inventory::natural;
+use crate::api::names::{is_label_key, is_label_value};
 use crate::finding::{Finding, counted};
 use crate::source::{Origin, Step};
 
@@ -176,15 +177,17 @@ fn meant<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
 /// The label that somebody may have meant: one of the same name under another prefix, or one that is much like it.
 pub(crate) fn key_alike<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) -> Option<&'a str> {
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
-    let keys: BTreeSet<&str> = hosts.flat_map(|host| host.labels.keys()).map(String::as_str).collect();
+    let keys = hosts.flat_map(|host| host.labels.keys()).map(String::as_str);
+    let keys: BTreeSet<&str> = keys.filter(|key| is_label_key(key)).collect();
     let wanted = name(key);
     let same_name = keys.iter().copied().find(|other| name(other) == wanted);
     same_name.or_else(|| alike(key, keys))
 }
 
-/// The values that a label has on some hosts, in natural order.
+/// The values that a label has on some hosts, in natural order. A text that no label can have is nothing to show.
 fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
-    let values: BTreeSet<&str> = hosts.iter().filter_map(|host| host.labels.get(key)).map(String::as_str).collect();
+    let values = hosts.iter().filter_map(|host| host.labels.get(key)).map(String::as_str);
+    let values: BTreeSet<&str> = values.filter(|value| is_label_value(value)).collect();
     let mut values: Vec<&str> = values.into_iter().collect();
     values.sort_by(|a, b| natural(a, b));
     values
