@@ -40,7 +40,7 @@ pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
 /// A field that there is not, whose place is still to be said; `known` are the names that there are.
 pub(super) fn unknown_field<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Finding {
     let finding = Finding::new(Code::UnknownField, format!("a SIPCluster has no field `{name}` here: it is ignored"));
-    match alike(name, known.into_iter()) {
+    match alike(name, known) {
         Some(meant) => finding.help(format!("did you mean `{meant}`? The API server would drop `{name}`")),
         None => finding.help("correct its name, or remove it: the API server would drop it"),
     }
