@@ -312,7 +312,7 @@ fn utf_16_that_is_cut_off() {
     let repo = quickstart();
     let text = format!("\u{feff}{}", repo.read("sites/lab/hosts/rack-a.yaml"));
     let mut bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    bytes.truncate(bytes.len() / 3 * 2 | 1);
+    bytes.truncate((bytes.len() / 3 * 2) | 1);
     std::fs::write(repo.path().join("sites/lab/hosts/rack-a.yaml"), bytes).unwrap();
 
     let run = generate_in_time(&repo).expect(1);
