@@ -10,8 +10,11 @@ use sipgen::site::Settings;
 use sipgen::source::{Files, Place, Position, Texts};
 use sipgen::{Options, generate, report};
 
+/// What a target does with bytes.
+pub(crate) type Target = fn(&[u8]);
+
 /// Every target by its name.
-pub const ALL: [(&str, fn(&[u8])); 11] = [
+pub(crate) const ALL: [(&str, Target); 11] = [
     ("documents", documents),
     ("sip_cluster", sip_cluster),
     ("bare_metal_host", bare_metal_host),
@@ -26,7 +29,7 @@ pub const ALL: [(&str, fn(&[u8])); 11] = [
 ];
 
 /// Any file of a repo: cut into documents, each parsed, its nodes looked up.
-pub fn documents(data: &[u8]) {
+pub(crate) fn documents(data: &[u8]) {
     let repo = repo([("file.yaml", data.to_vec())]);
     let read = |document: sipgen::source::Document<'_>| {
         let value = document.parse::<yaml_serde::Value>();
@@ -45,17 +48,17 @@ pub fn documents(data: &[u8]) {
 }
 
 /// A file with SIPClusters.
-pub fn sip_cluster(data: &[u8]) {
+pub(crate) fn sip_cluster(data: &[u8]) {
     run(repo([("cluster.yaml", data.to_vec()), ("hosts.yaml", HOSTS.into())]));
 }
 
 /// A file with hosts, their network data and their hardware.
-pub fn bare_metal_host(data: &[u8]) {
+pub(crate) fn bare_metal_host(data: &[u8]) {
     run(repo([("cluster.yaml", cluster(SELECTOR).into()), ("hosts.yaml", data.to_vec())]));
 }
 
 /// The network data in a Secret.
-pub fn network_data(data: &[u8]) {
+pub(crate) fn network_data(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(data) = NetworkData::parse(text)
     {
@@ -64,7 +67,7 @@ pub fn network_data(data: &[u8]) {
 }
 
 /// `sipgen.yaml`.
-pub fn settings(data: &[u8]) {
+pub(crate) fn settings(data: &[u8]) {
     let repo = repo([("sipgen.yaml", data.to_vec())]);
     match Settings::load(&repo) {
         Ok(settings) => assert!(!settings.output.as_str().is_empty() && !settings.output.is_absolute()),
@@ -73,7 +76,7 @@ pub fn settings(data: &[u8]) {
 }
 
 /// Two kustomizations, of which the second one stands behind the first NUL byte.
-pub fn kustomization(data: &[u8]) {
+pub(crate) fn kustomization(data: &[u8]) {
     let middle = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     let (above, below) = data.split_at(middle);
     run(repo([
@@ -85,7 +88,7 @@ pub fn kustomization(data: &[u8]) {
 }
 
 /// A line of a jump host's authorized keys.
-pub fn ssh_key(data: &[u8]) {
+pub(crate) fn ssh_key(data: &[u8]) {
     let key = quoted(data);
     let services = format!(
         "{{jumpHost: [{{image: a, nodeInterfaceId: oam-ipv4, clusterIP: 192.0.2.1, nodePort: 30022, \
@@ -95,7 +98,7 @@ pub fn ssh_key(data: &[u8]) {
 }
 
 /// The address of a host's BMC, which a jump host has to reach.
-pub fn bmc_address(data: &[u8]) {
+pub(crate) fn bmc_address(data: &[u8]) {
     let services = "{jumpHost: [{image: a, nodeInterfaceId: oam-ipv4, clusterIP: 192.0.2.1, nodePort: 30022, \
                     hostKeys: {ephemeral: true}}]}";
     let hosts = HOSTS.replace("redfish://192.0.2.9/redfish/v1/Systems/1", &quoted(data));
@@ -106,14 +109,14 @@ pub fn bmc_address(data: &[u8]) {
 }
 
 /// The labelSelector of a node set.
-pub fn label_selector(data: &[u8]) {
+pub(crate) fn label_selector(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let lines: String = text.lines().map(|line| format!("        {line}\n")).collect();
     run(repo([("cluster.yaml", cluster(&format!("\n{lines}")).into()), ("hosts.yaml", HOSTS.into())]));
 }
 
 /// What an earlier run wrote of hosts.
-pub fn generated_hosts(data: &[u8]) {
+pub(crate) fn generated_hosts(data: &[u8]) {
     run(repo([
         ("cluster.yaml", cluster(SELECTOR).into()),
         ("hosts.yaml", HOSTS.into()),
@@ -122,7 +125,7 @@ pub fn generated_hosts(data: &[u8]) {
 }
 
 /// What tells agents which directories they apply.
-pub fn agent_objects(data: &[u8]) {
+pub(crate) fn agent_objects(data: &[u8]) {
     for gitops in ["gitops: flux\n", "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/a.git'}\n"] {
         run(repo([
             ("sipgen.yaml", gitops.into()),
