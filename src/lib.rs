@@ -24,17 +24,21 @@
 //! ```
 
 pub mod api;
+mod bounded;
 pub mod compare;
 pub mod difference;
 pub mod finding;
 pub mod git;
 pub mod init;
 pub mod layout;
+pub mod lint;
+mod migrate;
 pub mod picture;
 pub mod plan;
 pub mod render;
 pub mod report;
 pub mod review;
+pub mod schema;
 pub mod site;
 pub mod source;
 mod write;
@@ -46,11 +50,13 @@ use camino::Utf8PathBuf;
 use api::names::ClusterKey;
 use compare::{Change, Changes, compare};
 use finding::{Code, Finding};
+use lint::{Except, lint};
 use plan::{Plan, plan};
 use render::{Templates, Tree, render};
 use site::{Settings, Site};
 use source::{Files, ReadError};
 
+pub use migrate::{Migration, migrate};
 pub use write::{WriteError, write};
 
 /// What a caller may choose.
@@ -93,6 +99,8 @@ pub struct Generated {
     pub changes: Option<Changes>,
     /// What is wrong with the input.
     pub findings: Vec<Finding>,
+    /// How many warnings are not among the findings, because the settings say so.
+    pub muted: usize,
 }
 
 impl Generated {
@@ -167,12 +175,14 @@ fn generate_by(
     }
 
     let mut frozen = left_out(&site, options)?;
+    let mut except = Except { clusters: frozen.clone(), short: BTreeSet::new() };
     findings.retain(|finding| concerns(finding, &frozen));
     frozen.extend(failing(&findings));
     frozen.extend(site.clusters.iter().filter(|(_, request)| request.cluster.is_none()).map(|(key, _)| key.clone()));
     let (plan, tree) = loop {
         progress(Stage::Planning);
         let (plan, planned) = plan(&site, &frozen, options.rebalance);
+        except.short.extend(plan.shortages.keys().cloned());
         progress(Stage::Rendering);
         let (tree, rendered) = render(&site, &plan, &templates);
         let (errors, warnings): (Vec<_>, Vec<_>) = planned.into_iter().chain(rendered).partition(Finding::is_error);
@@ -184,6 +194,7 @@ fn generate_by(
             // Of an inventory with errors, a plan's warnings say little: a host that seems gone may be unreadable.
             if findings.iter().all(|finding| !finding.is_error() || !finding.clusters.is_empty()) {
                 findings.extend(warnings);
+                findings.extend(lint(&site, &except));
             }
             break (plan, tree);
         }
@@ -197,7 +208,9 @@ fn generate_by(
         findings.extend(found);
         changes = may_write(&findings, options).then_some(compared);
     }
-    Ok(Generated { site, plan, tree, changes, findings: finding::merge(findings) })
+    let (muted, findings): (Vec<Finding>, _) =
+        finding::merge(findings).into_iter().partition(|finding| site.settings.ignores(finding));
+    Ok(Generated { site, plan, tree, changes, findings, muted: muted.len() })
 }
 
 /// The clusters that the options leave out, those included that only the output directory still has.
@@ -240,7 +253,9 @@ fn load_templates(repo: &Files, settings: &Settings) -> Result<(Templates, Vec<F
         let text = layout::text_of(&repo.read(&file)?);
         own.push((file, text));
     }
-    Ok(Templates::new(directory, own))
+    let none = own.is_empty().then(|| lint::no_templates(repo, directory));
+    let (templates, found) = Templates::new(directory, own);
+    Ok((templates, none.into_iter().chain(found).collect()))
 }
 
 /// Without any SIPCluster, all hosts would be given back, which is a mistake more often than not. Where there is nothing

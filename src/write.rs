@@ -76,6 +76,10 @@ impl Staged {
     fn new(path: Utf8PathBuf, text: &str) -> Result<Self, WriteError> {
         let staged = new_file_beside(&path).and_then(|mut file| {
             file.write_all(text.as_bytes())?;
+            // A file of the user's that is migrated stays readable to whom it was.
+            if let Ok(there) = fs::symlink_metadata(&path) {
+                file.as_file().set_permissions(there.permissions())?;
+            }
             // Closed at once: there may be more files than a process can have open.
             Ok(file.into_temp_path())
         });

@@ -104,14 +104,20 @@ fn a_host_that_a_cluster_has_is_an_error() {
 
     see(&repo, &by_inventory());
 
-    insta::assert_snapshot!(repo.refused(), @"
-    error: host metal/host-1 of vino/one is applied in full by the Flux Kustomization infra/inventory, so labels of our own would erase its spec
-      --> overlays/hosts/observed/vino.one/hosts.yaml:2:1
-      --> snapshot/hosts.yaml:1:1  (the snapshot, which says so)
+    insta::assert_snapshot!(repo.refused(), @r#"
+    error[SIP0513]: host metal/host-1 of vino/one is applied in full by the Flux Kustomization infra/inventory, so labels of our own would erase its spec
+      --> overlays/hosts/observed/vino.one/hosts.yaml:6:9
+       |
+     6 |   name: "host-1"
+       |         ^^^^^^^^
+      --> snapshot/hosts.yaml:5:9  (the snapshot, which says so)
+       |
+     5 |   name: host-1
+       |         ------
       help: one object must render the host: have its manifest in this repo, in a kustomization, and nowhere else; or take the host out of the snapshot, and it is let go
 
     1 error in vino/one: no file was changed
-    ");
+    "#);
     repo.want("vino/one", 0);
     assert_says(&repo.refused(), &[BY_INVENTORY]);
     assert!(!repo.exists(RELEASED));

@@ -34,8 +34,11 @@ fn a_secret_in_a_connectors_settings_is_refused_and_not_shown() {
 
     assert!(!message.contains("hunter2"), "{message}");
     assert_snapshot!(message, @"
-    error: `bindPW` is a secret, which does not belong into git
-      --> clusters/edge.yaml:27:15
+    error[SIP0235]: `bindPW` is a secret, which does not belong into git
+      --> clusters/edge.yaml:27:23
+       |
+    27 |               bindPW: …
+       |                       ^
       help: put it into a Secret that envFrom names, and write its key as `$NAME`; change it if it was pushed
 
     1 error in tenant-a/edge: no file was changed
@@ -48,7 +51,7 @@ fn whatever_stands_in_the_place_of_a_secret_is_refused_and_not_shown() {
         let message = refusal(EDGE, "clientSecret: $GITHUB_CLIENT_SECRET", &format!("clientSecret: {value}"));
 
         assert!(!message.contains("hunter2"), "{value}: {message}");
-        assert_says(&message, &["edge.yaml:59:15"]);
+        assert_says(&message, &["edge.yaml:59:"]);
     }
 }
 
@@ -129,8 +132,11 @@ fn a_variable_that_nothing_sets() {
 #[test]
 fn a_setting_that_dex_would_drop() {
     assert_snapshot!(refusal(EDGE, "usernamePrompt: User", "userPrompt: User"), @"
-    error: ldap has no setting `userPrompt`
-      --> clusters/edge.yaml:28:15
+    error[SIP0237]: ldap has no setting `userPrompt`
+      --> clusters/edge.yaml:28:27
+       |
+    28 |               userPrompt: User
+       |                           ^^^^
       help: did you mean `usernamePrompt`? Dex drops silently what it does not know
 
     1 error in tenant-a/edge: no file was changed
@@ -146,9 +152,10 @@ fn a_setting_of_a_setting_that_dex_would_drop() {
 
 #[test]
 fn a_field_that_a_connector_does_not_have() {
-    let message = refusal(EDGE, "id: directory", "id: directory\n            conf: {}");
+    let repo = with(EDGE, "id: directory", "id: directory\n            conf: {}");
 
-    assert_says(&message, &["a SIPCluster has no field `conf` here"]);
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert_says(&said, &["warning[SIP0103]: a SIPCluster has no field `conf` here: it is ignored"]);
 }
 
 #[test]
@@ -246,7 +253,10 @@ fn an_issuer_that_tokens_and_servers_might_spell_in_two_ways() {
 fn a_certificate_from_nowhere_or_from_two_places() {
     assert_says(&refusal(EDGE, "        tlsSecret: edge-dex-tls\n", ""), &["nobody issues its certificate"]);
     let two = refusal(EDGE, "tlsSecret: edge-dex-tls", "tlsSecret: edge-dex-tls\n        caSecret: ca");
-    assert_says(&two, &["more than one source of its certificate", "keep one of caSecret, issuerRef and tlsSecret"]);
+    assert_says(
+        &two,
+        &["more than one source of its certificate", "(another one)", "keep one of caSecret, issuerRef and tlsSecret"],
+    );
     assert_says(&refusal(WEB, "kind: ClusterIssuer", "kind: Clusterissuer"), &["no such kind of issuer"]);
     let trusted = refusal(CORE, "caSecret: core-oidc-ca", "caSecret: core-oidc-ca\n        publiclyTrusted: true");
     assert_says(&trusted, &["no machine trusts the authority of caSecret"]);
@@ -256,6 +266,23 @@ fn a_certificate_from_nowhere_or_from_two_places() {
 fn a_length_of_time_that_dex_does_not_know() {
     for time in ["1d", "60", "-1h", "0s", "one hour"] {
         assert_says(&refusal(EDGE, "idTokens: 1h", &format!("idTokens: \"{time}\"")), &["is no length of time"]);
+    }
+}
+
+#[test]
+fn a_setting_by_which_anybody_gets_in_or_reads_passwords() {
+    for (beside, setting, says) in [
+        ("host: ldap.example.com", "insecureNoSSL", "passwords travel to the directory in the clear"),
+        ("host: ldap.example.com", "insecureSkipVerify", "nobody checks whose directory it is"),
+        ("issuer: https://login.example.com", "insecureSkipVerify", "nobody checks whose provider it is"),
+    ] {
+        for (value, is_said) in [(true, true), (false, false)] {
+            let more = format!("{beside}\n              {setting}: {value}");
+
+            let run = with(EDGE, beside, &more).generate(&[]).expect(0);
+
+            assert_eq!(run.stderr.contains(says), is_said, "{more}: {}", run.stderr);
+        }
     }
 }
 

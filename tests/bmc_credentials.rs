@@ -109,7 +109,7 @@ fn a_namespace_that_no_store_reads() {
             "error[SIP0315]: the jump host of tenant-a/edge cannot mount the BMC credentials of 1 of its hosts, which are in \
              other namespaces, such as metal-west/w1",
             "--> tenants/edge.yaml:14:9",
-            "--> hosts/west.yaml:11:5  (the Secret that is in the host's namespace)",
+            "--> hosts/west.yaml:11:22  (the Secret that is in the host's namespace)",
             "name the store that reads metal-west under `externalSecrets.stores` in sipgen.yaml",
         ],
     );

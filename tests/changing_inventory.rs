@@ -17,16 +17,19 @@ fn a_host_that_has_left_the_inventory_is_replaced() {
     repo.write("inventory/hosts.yaml", &(host("host-2", "") + &host("host-3", "")));
     let run = repo.generate(&[]).expect(0);
 
-    insta::assert_snapshot!(run.stderr, @"
-    warning: host metal/host-1 of tenant/one is no longer in the inventory
-      --> overlays/hosts/declared/inventory/tenant.one.yaml:2:1
+    insta::assert_snapshot!(run.stderr, @r#"
+    warning[SIP0506]: host metal/host-1 of tenant/one is no longer in the inventory
+      --> overlays/hosts/declared/inventory/tenant.one.yaml:6:9
+       |
+     6 |   name: "host-2"
+       |         ^^^^^^^^
       help: it leaves the overlay and is replaced; nothing is done to the machine
 
     danger: tenant/one loses 1 host that is no longer in the inventory, in use or not: metal/host-1
     tenant/one replaces metal/host-1 by metal/host-3
     1 cluster: 2 hosts assigned, 1 added, 0 given back
     1 file written: 0 created, 1 changed, 0 deleted
-    ");
+    "#);
     assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-2", "Worker metal/host-3"]);
     support::kustomize_build(repo.path().join(PATCHES));
 }
@@ -71,14 +74,20 @@ fn a_host_that_is_no_longer_declared_is_not_made_an_observed_one() {
 
     repo.write("inventory/hosts.yaml", &kept);
 
-    insta::assert_snapshot!(repo.refused(), @"
-    error: host metal/bay1-right of metal/lab was declared by this repo, and no kustomization renders it any more
-      --> overlays/hosts/declared/inventory/metal.lab.yaml:14:1
-      --> snapshot/hosts.json:167:9  (what is left of it)
+    insta::assert_snapshot!(repo.refused(), @r#"
+    error[SIP0512]: host metal/bay1-right of metal/lab was declared by this repo, and no kustomization renders it any more
+       --> overlays/hosts/declared/inventory/metal.lab.yaml:18:9
+        |
+     18 |   name: "bay1-right"
+        |         ^^^^^^^^^^^^
+       --> snapshot/hosts.json:182:25  (what is left of it)
+        |
+    182 |                 "name": "bay1-right",
+        |                         ------------
       help: restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. The agent applied it in full, and an object with labels alone would erase its spec. If the machine is gone, delete the BareMetalHost and take it out of the snapshot, too
 
     1 error in metal/lab: no file was changed
-    ");
+    "#);
     repo.generate(&["--keep-going"]).expect(1);
     assert!(repo.on_disk("overlays") == before);
 }
@@ -170,7 +179,7 @@ fn a_host_whose_manifest_had_its_labels_patched_away_is_not_made_an_observed_one
     repo.write("inventory/hosts.yaml", &host("host-1", ""));
     repo.write("snapshot/hosts.yaml", &host("host-2", ""));
 
-    assert_says(&repo.refused(), &["host metal/host-2 was declared by this repo", "--> snapshot/hosts.yaml:1:1"]);
+    assert_says(&repo.refused(), &["host metal/host-2 was declared by this repo", "--> snapshot/hosts.yaml:5:9"]);
 }
 
 #[test]

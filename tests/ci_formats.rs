@@ -264,7 +264,7 @@ mod sarif {
         let twice = twice.unwrap();
         let place = &twice["locations"][0]["physicalLocation"];
         assert_eq!(place["artifactLocation"]["uri"], "more%20sites/gr%C3%BCn.yaml");
-        assert_eq!(place["region"]["startLine"], 1);
+        assert_eq!(place["region"]["startLine"], 3);
         let other = &twice["relatedLocations"][0];
         assert_eq!(other["physicalLocation"]["artifactLocation"]["uri"], "clusters/tenant.one.yaml");
         assert_eq!(other["message"]["text"], "the other one");

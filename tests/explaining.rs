@@ -1,4 +1,4 @@
-//! `sipgen explain`: why a host is where it is.
+//! `sipgen explain`: why a host is where it is, and what a finding means.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -120,4 +120,57 @@ fn nothing_is_written() {
     explain(&repo, &["tenant-a/edge"]).expect(0);
 
     assert!(!repo.exists("overlays"));
+}
+
+/// Runs `sipgen explain` outside any repo.
+fn explain_code(arguments: &[&str]) -> Run {
+    let nowhere = tempfile::tempdir().unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sipgen"));
+    run(command.current_dir(nowhere.path()).arg("explain").args(arguments))
+}
+
+#[test]
+fn a_code_is_explained_in_any_case_and_without_a_repo() {
+    let said = explain_code(&["SIP0209"]).expect(0).stdout;
+
+    assert_says(&said, &["error[SIP0209]: a count is no number of hosts\n\n"]);
+    assert!(!said.contains("```"), "{said}");
+    assert_eq!(explain_code(&["sip0209"]).expect(0).stdout, said);
+}
+
+#[test]
+fn a_code_is_explained_to_programs() {
+    let said = explain_code(&["SIP0308", "--format", "json"]).expect(0).stdout;
+
+    let code: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&code["code"], &code["severity"]), (&"SIP0308".into(), &"warning".into()));
+    assert_eq!(code["explanation"], sipgen::finding::Code::SharedBmc.explanation());
+}
+
+#[test]
+fn an_unknown_code_is_refused_with_those_near_it() {
+    for code in ["SIP0210x", "sip9999", "SIP", "SIP-0210", "SIP99999999999999999999", "sip\u{1b}[2J"] {
+        let run = explain_code(&[code]).expect(2);
+
+        assert_says(&run.stderr, &["there is no code", "near it are SIP0", "`sipgen explain --list` has all of them"]);
+    }
+    assert_says(&explain_code(&["SIP0210x"]).stderr, &["near it are SIP0210, "]);
+}
+
+#[test]
+fn every_code_is_listed_once() {
+    let list = explain_code(&["--list"]).expect(0).stdout;
+
+    let codes: Vec<&str> = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    let all: Vec<&str> = sipgen::finding::Code::ALL.iter().map(|code| code.id()).collect();
+    assert_eq!(codes, all);
+    explain_code(&["--list", "SIP0001"]).expect(2);
+    explain_code(&[]).expect(2);
+}
+
+#[test]
+fn a_namespace_that_looks_like_a_code_is_a_namespace() {
+    let run = explain(&Repo::of_fixture("quickstart"), &["sip0001/edge"]).expect(2);
+
+    assert_says(&run.stderr, &["the repo has neither a SIPCluster nor a BareMetalHost sip0001/edge"]);
 }

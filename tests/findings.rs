@@ -5,17 +5,35 @@
 
 mod support;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use sipgen::finding::Code;
+use sipgen::report;
 use support::{Repo, fixtures};
 
 /// Codes that only another command than `validate` can give, with its arguments.
-const OTHER_COMMANDS: [(Code, &[&str]); 3] = [
-    (Code::Stale, &["generate", "--check", "--format", "github"]),
+const OTHER_COMMANDS: [(Code, &[&str]); 7] = [
     (Code::EmptyInput, &["validate", "--input", "rendered.yaml"]),
     (Code::UnknownStanding, &["validate", "--input", "rendered.yaml"]),
+    (Code::NotMigrated, &["migrate", "--check"]),
+    (Code::Stale, &["generate", "--check", "--format", "github"]),
+    (Code::FrozenHostGone, WITHOUT_EDGE),
+    (Code::StillObserved, WITHOUT_EDGE),
+    (Code::PatchMisses, WITHOUT_EDGE),
 ];
+
+/// Leaves the cluster `tenant-a/edge` as it is.
+const WITHOUT_EDGE: &[&str] = &["generate", "--check", "--only", "tenant-a/core"];
+
+/// Writes into a code's fixture what it would be too large with.
+fn complete(code: Code, repo: &Repo) {
+    if code == Code::LargeBuild {
+        let hosts: String = (1..=1001).map(|number| support::host(&format!("n{number:04}"), "")).collect();
+        repo.write("inventory/hosts.yaml", &hosts);
+        repo.commit();
+    }
+}
 
 fn fixture(code: Code) -> String {
     format!("findings/{code}")
@@ -24,6 +42,7 @@ fn fixture(code: Code) -> String {
 /// What is said of a code's fixture, with the exit code.
 fn said(code: Code) -> String {
     let repo = Repo::of_fixture(&fixture(code));
+    complete(code, &repo);
     let other = OTHER_COMMANDS.iter().find(|(known, _)| *known == code);
     let arguments: &[&str] = other.map_or(&["validate"], |(_, arguments)| arguments);
     let run = support::run(&mut repo.sipgen(arguments));
@@ -57,7 +76,7 @@ fn each_code_has_a_fixture_that_shows_it() {
 
 #[test]
 fn each_fixture_is_of_a_code() {
-    for entry in std::fs::read_dir(fixtures().join("findings")).unwrap() {
+    for entry in fs::read_dir(fixtures().join("findings")).unwrap() {
         let path = entry.unwrap().path();
         let name = Path::new(path.file_name().unwrap()).with_extension("");
         assert!(name.to_str().unwrap().parse::<Code>().is_ok(), "{} is of no code", path.display());
@@ -71,4 +90,27 @@ fn each_code_is_explained_with_an_example() {
         assert!(text.split_whitespace().count() >= 25, "{code} is hardly explained: {text}");
         assert!(!code.title().ends_with('.') && !code.title().starts_with(char::is_uppercase), "{}", code.title());
     }
+}
+
+const CODES: &str = "<!-- codes -->\n";
+const END_OF_CODES: &str = "<!-- end of codes -->";
+
+fn documentation() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings.md")
+}
+
+/// With SIPGEN_UPDATE_DOCS in the environment, the codes are written and not compared.
+#[test]
+fn the_documentation_has_every_code_as_the_catalogue_has_it() {
+    let documented = fs::read_to_string(documentation()).unwrap();
+    let (before, rest) = documented.split_once(CODES).unwrap();
+    let (_, after) = rest.split_once(END_OF_CODES).unwrap();
+
+    let right = format!("{before}{CODES}{}\n{END_OF_CODES}{after}", report::codes_as_markdown());
+
+    if std::env::var_os("SIPGEN_UPDATE_DOCS").is_some() {
+        fs::write(documentation(), &right).unwrap();
+        return;
+    }
+    assert!(documented == right, "run SIPGEN_UPDATE_DOCS=1 cargo test --test findings");
 }

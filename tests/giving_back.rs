@@ -230,8 +230,11 @@ mod observed {
         let run = repo.generate(&[]).expect(0);
 
         insta::assert_snapshot!(run.stderr, @"
-        warning: host metal/host-2 was given back, but somebody else's labels stay on it
+        warning[SIP0510]: host metal/host-2 was given back, but somebody else's labels stay on it
           --> snapshot/hosts.yaml:16:3
+           |
+        16 |   labels:
+           |   ^^^^^^
           help: another tool set them; take them off by hand, then refresh the snapshot:
                 kubectl label baremetalhost -n metal host-2 sip.airshipit.org/cluster-namespace- sip.airshipit.org/cluster-name- sip.airshipit.org/node-type-
 

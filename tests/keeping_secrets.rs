@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::Repo;
+use support::{Repo, run};
 
 const EDGE: &str = "sites/lab/clusters/edge.yaml";
 const RACK_A: &str = "sites/lab/hosts/rack-a.yaml";
@@ -18,13 +18,28 @@ fn with_password() -> Repo {
     repo
 }
 
+/// All ways to say what is wrong, each of which shows other parts of it.
+const WAYS_TO_SAY: [&[&str]; 11] = [
+    &["validate"],
+    &["validate", "--format", "json"],
+    &["validate", "--format", "github"],
+    &["validate", "--format", "gitlab"],
+    &["validate", "--strict", "--format", "sarif"],
+    &["generate", "--check", "--format", "github"],
+    &["generate", "--check", "--format", "gitlab"],
+    &["generate", "--check", "--format", "sarif"],
+    &["diff", "--lines", "--format", "markdown"],
+    &["diff", "--lines", "--format", "json"],
+    &["generate", "--diff"],
+];
+
 /// Runs sipgen and looks for the password in all that it says and writes.
 #[track_caller]
 fn keeps_the_secret(repo: &Repo) {
-    let run = repo.generate(&["--diff"]);
+    let runs = WAYS_TO_SAY.map(|arguments| run(&mut repo.sipgen(arguments)));
 
     let written = repo.files("overlays").into_iter().map(|(path, text)| format!("{path}\n{text}"));
-    for text in [run.stdout, run.stderr].into_iter().chain(written) {
+    for text in runs.into_iter().flat_map(|run| [run.stdout, run.stderr]).chain(written) {
         for secret in [PASSWORD, PASSWORD_IN_BASE64] {
             assert!(!text.contains(secret), "a secret value is in:\n{text}");
         }
@@ -134,9 +149,38 @@ fn a_private_key_where_a_public_one_is_to_be() {
         format!("-----BEGIN OPENSSH PRIVATE KEY----- {PASSWORD}"),
         PASSWORD.to_owned(),
         format!("{{key: {PASSWORD}}}"),
+        format!("[{PASSWORD}"),
+        format!("\"{PASSWORD}"),
+        format!("|\n            a: {PASSWORD}\n            -----BEGIN OPENSSH PRIVATE KEY-----"),
+        format!("{PASSWORD}: ["),
     ] {
         let repo = with_password();
         repo.replace(EDGE, key, &pasted);
+
+        keeps_the_secret(&repo);
+    }
+}
+
+#[test]
+fn secrets_beside_what_is_wrong() {
+    for (wrong, beside) in [
+        ("nodePort: 30022", format!("nodePort: 1 # {PASSWORD}: its password")),
+        ("bmc:\n          proxy: false", format!("bmc: {{proxy: x, password: {PASSWORD}}}")),
+        ("bmc:\n          proxy: false", format!("bmc:\n          proxy: {PASSWORD}")),
+        ("nodeSSHPrivateKeys: edge-node-ssh", format!("nodeSSHPrivateKeys: {PASSWORD}_")),
+        ("nodeSSHPrivateKeys: edge-node-ssh", format!("nodeSSHPrivateKeys: {{x: {PASSWORD}}}")),
+        ("caSecret: edge-oidc-ca", format!("caSecret: [{PASSWORD}]")),
+        ("caSecret: edge-oidc-ca", format!("caSecret: edge-oidc-ca\n        clientSecret: {PASSWORD}")),
+        ("caSecret: edge-oidc-ca", format!("caSecret: x\n        issuer: https://me:{PASSWORD}@idp.example.com")),
+        ("caSecret: edge-oidc-ca", format!("caSecret: x\n        passwords: [\n        {PASSWORD}], nodePort: 1")),
+        ("caSecret: edge-oidc-ca", format!("caSecret: x\n        config: {{password:\n         {PASSWORD}, x: y}}")),
+        (
+            "caSecret: edge-oidc-ca",
+            format!("caSecret: x\n        token: >-\n          {PASSWORD}\n        x: \"${{a}}"),
+        ),
+    ] {
+        let repo = with_password();
+        repo.replace(EDGE, wrong, &beside);
 
         keeps_the_secret(&repo);
     }

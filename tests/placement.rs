@@ -106,7 +106,7 @@ fn a_priority_that_is_no_number_is_refused() {
         "metadata:\n  annotations:\n    sip.airshipit.org/priority: high\n",
     );
 
-    assert_says(&repo.refused(), &["the priority `high` is no whole number", "tenant-b-new.yaml:6:5"]);
+    assert_says(&repo.refused(), &["the priority `high` is no whole number", "tenant-b-new.yaml:6:33"]);
 }
 
 #[test]
@@ -116,8 +116,11 @@ fn a_shortage_among_rivals_names_them_and_counts() {
     repo.replace("tenant-b-new.yaml", "active: 0", "active: 1");
 
     insta::assert_snapshot!(repo.refused(), @"
-    error: 1 of the 1 Worker hosts of tenant-b/new cannot be found: 2 node sets compete for the same hosts, want 3 more together and can have 2 at most
+    error[SIP0501]: 1 of the 1 Worker hosts of tenant-b/new cannot be found: 2 node sets compete for the same hosts, want 3 more together and can have 2 at most
       --> tenant-b-new.yaml:13:7
+       |
+    13 |       count:
+       |       ^^^^^
       help: the node set has 0 of 1, and 0 more are free
             competing node sets, with the hosts that they miss: tenant-a/old Worker (2), tenant-b/new Worker (1)
             2 other hosts cannot serve it:

@@ -47,8 +47,11 @@ fn an_unknown_operator_in_a_selector() {
     let repo = edge_with(selector, &format!("{selector}{more}"));
 
     assert_snapshot!(repo.refused(), @"
-    error: `Contains` is no operator of a label selector
-      --> sites/lab/clusters/edge.yaml:24:13
+    error[SIP0207]: `Contains` is no operator of a label selector
+      --> sites/lab/clusters/edge.yaml:24:47
+       |
+    24 |           - {key: example.com/disk, operator: Contains, values: [ssd]}
+       |                                               ^^^^^^^^
       help: use In, NotIn, Exists or DoesNotExist
 
     1 error in tenant-a/edge: no file was changed
@@ -90,8 +93,11 @@ fn a_flat_selector() {
         edge_with("matchLabels:\n          hardware.example.com/flavor: worker", "hardware.example.com/flavor: worker");
 
     assert_snapshot!(repo.refused(), @"
-    error: `hardware.example.com/flavor` is no field of a label selector; read literally, the selector takes every host
-      --> sites/lab/clusters/edge.yaml:21:9
+    error[SIP0207]: `hardware.example.com/flavor` is no field of a label selector; read literally, the selector takes every host
+      --> sites/lab/clusters/edge.yaml:21:38
+       |
+    21 |         hardware.example.com/flavor: worker
+       |                                      ^^^^^^
       help: a label goes under `matchLabels`: `labelSelector: {matchLabels: {hardware.example.com/flavor: …}}`
 
     1 error in tenant-a/edge: no file was changed
@@ -112,9 +118,15 @@ fn two_clusters_of_one_namespace_and_name() {
     let repo = with_a_second_cluster("tenant-a", "edge");
 
     assert_snapshot!(repo.refused(), @"
-    error: there are two SIPClusters tenant-a/edge
-      --> sites/lab/clusters/more.yaml:1:1
-      --> sites/lab/clusters/edge.yaml:1:1  (the other one)
+    error[SIP0201]: there are two SIPClusters tenant-a/edge
+      --> sites/lab/clusters/more.yaml:4:9
+       |
+     4 |   name: edge
+       |         ^^^^
+      --> sites/lab/clusters/edge.yaml:7:9  (the other one)
+       |
+     7 |   name: edge
+       |         ----
       help: remove one of them, or give it another name
 
     1 error in tenant-a/edge: no file was changed
@@ -123,11 +135,14 @@ fn two_clusters_of_one_namespace_and_name() {
 
 #[test]
 fn an_unknown_role() {
-    let repo = edge_with("    Worker:\n", "    worker:\n");
+    let repo = edge_with("    Worker:\n", "    Workers:\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: `worker` is not a role: the roles are ControlPlane and Worker
+    error[SIP0205]: `worker` is not a role: the roles are ControlPlane and Worker
       --> sites/lab/clusters/edge.yaml:19:5
+       |
+    19 |     worker:
+       |     ^^^^^^
       help: call the node set ControlPlane or Worker
 
     1 error in tenant-a/edge: no file was changed
@@ -158,10 +173,14 @@ fn a_missing_count() {
 
 #[test]
 fn a_count_that_is_no_number() {
-    for count in ["two", "1.5", "99999999999999999999"] {
+    let beyond = edge_with("active: 2", "active: 99999999999999999999");
+    assert_says(&beyond.refused(), &["the SIPCluster cannot be read", "--> sites/lab/clusters/edge.yaml:17:"]);
+
+    for count in ["two", "1.5"] {
         let repo = edge_with("active: 2", &format!("active: {count}"));
 
-        assert_says(&repo.refused(), &["the SIPCluster cannot be read", "--> sites/lab/clusters/edge.yaml:1"]);
+        let expected = "`active` has to be a whole number, and here is a ";
+        assert_says(&repo.refused(), &["SIP0120", expected, "--> sites/lab/clusters/edge.yaml:17:9"]);
     }
 }
 
@@ -261,15 +280,18 @@ fn a_cluster_of_november_2020() {
 fn a_cluster_of_march_2021_whose_spread_would_be_ignored() {
     let repo = edge_with_behind("Worker:", "topologyKey: topology.example.com/rack", "spreadTopology: PerRack");
 
-    assert_says(&repo.refused(), &["spreadTopology", "--> sites/lab/clusters/edge.yaml:"]);
+    assert_says(&repo.refused(), &["error[SIP0242]", "names a host's rack", "--> sites/lab/clusters/edge.yaml:23:7"]);
 }
 
 #[test]
-fn a_typing_mistake_in_a_field_that_would_be_ignored() {
+fn a_typing_mistake_in_a_field_that_is_ignored_is_told() {
     let repo =
         edge_with_behind("Worker:", "topologyKey: topology.example.com/rack", "topologykey: topology.example.com/rack");
 
-    assert_says(&repo.refused(), &["topologykey", "--> sites/lab/clusters/edge.yaml:"]);
+    let said = repo.generate(&[]).expect(0).stderr;
+    let parts = ["warning[SIP0103]", "no field `topologykey`", "--> sites/lab/clusters/edge.yaml:23:7"];
+    assert_says(&said, &parts);
+    assert_says(&said, &["did you mean `topologyKey`?"]);
 }
 
 #[test]
@@ -278,8 +300,11 @@ fn broken_yaml_in_a_file_with_a_cluster() {
     repo.replace(MORE, "  nodes: {}\n", "  nodes: }\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: the SIPCluster cannot be read: did not find expected node content, while parsing a block node
+    error[SIP0101]: the SIPCluster cannot be read: did not find expected node content, while parsing a block node
       --> sites/lab/clusters/more.yaml:7:10
+       |
+     7 |   nodes: }
+       |          ^
       help: correct it; nothing else could read it either
 
     1 error: no file was changed
@@ -310,7 +335,7 @@ fn broken_yaml_whose_kind_is_written_in_another_way() {
 
 #[test]
 fn all_errors_of_a_run_are_reported() {
-    let repo = edge_with("    Worker:\n", "    worker:\n");
+    let repo = edge_with("    Worker:\n", "    Workers:\n");
     repo.replace(EDGE, "nodePort: 30022", "nodePort: 22");
     repo.replace(EDGE, "caSecret: edge-oidc-ca", "caSecret: \"\"");
     repo.write(
@@ -319,20 +344,32 @@ fn all_errors_of_a_run_are_reported() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error: `worker` is not a role: the roles are ControlPlane and Worker
+    error[SIP0205]: `worker` is not a role: the roles are ControlPlane and Worker
       --> sites/lab/clusters/edge.yaml:19:5
+       |
+    19 |     worker:
+       |     ^^^^^^
       help: call the node set ControlPlane or Worker
 
-    error: nodePort 22 is outside the NodePorts 30000-32767
-      --> sites/lab/clusters/edge.yaml:44:9
+    error[SIP0216]: nodePort 22 is outside the NodePorts 30000-32767
+      --> sites/lab/clusters/edge.yaml:44:19
+       |
+    44 |         nodePort: 22
+       |                   ^^
       help: choose one of 30000 to 32767
 
-    error: the auth service has no caSecret, so nobody issues its certificate
+    error[SIP0232]: the auth service has no caSecret, so nobody issues its certificate
       --> sites/lab/clusters/edge.yaml:51:9
+       |
+    51 |       - image: ghcr.io/dexidp/dex:v2.45.0
+       |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       help: name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of cert-manager as issuerRef; or the Secret with the certificate itself as tlsSecret
 
-    error: `x` is not a role: the roles are ControlPlane and Worker
-      --> sites/lab/clusters/more.yaml:4:15
+    error[SIP0205]: `x` is not a role: the roles are ControlPlane and Worker
+      --> sites/lab/clusters/more.yaml:4:16
+       |
+     4 | spec: {nodes: {x: {}}}
+       |                ^
       help: call the node set ControlPlane or Worker
 
     4 errors in default/more, tenant-a/edge: no file was changed

@@ -36,9 +36,15 @@ fn a_host_declared_twice() {
     repo.replace(RACK_C, C1, "  name: lab-a1\n  namespace: tenant-a\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: host tenant-a/lab-a1 is declared twice
-      --> sites/lab/hosts/rack-c.yaml:1:1
-      --> sites/lab/hosts/rack-a.yaml:1:1  (the other one)
+    error[SIP0301]: host tenant-a/lab-a1 is declared twice
+      --> sites/lab/hosts/rack-c.yaml:6:9
+       |
+     6 |   name: lab-a1
+       |         ^^^^^^
+      --> sites/lab/hosts/rack-a.yaml:6:9  (the other one)
+       |
+     6 |   name: lab-a1
+       |         ------
       help: remove one of them; a manifest and one snapshot of the same host are fine
 
     1 error: no file was changed
@@ -56,8 +62,8 @@ fn a_host_twice_in_the_snapshot() {
         &message,
         &[
             "error[SIP0301]: host tenant-a/vm-1 is in the snapshot twice",
-            "--> snapshot/hosts.yaml:6:1\n",
-            "--> snapshot/hosts.yaml:1:1  (the other one)",
+            "--> snapshot/hosts.yaml:10:9\n",
+            "--> snapshot/hosts.yaml:4:9  (the other one)",
             "remove one of them",
         ],
     );
@@ -69,18 +75,33 @@ fn a_malformed_address_in_network_data() {
     repo.replace(RACK_A, "ip_address: 198.51.100.11\n", "ip_address: 198.51.100.300\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: the network data of host tenant-a/lab-a1 has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address
+    error[SIP0310]: the network data of host tenant-a/lab-a1 has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address
       --> sites/lab/hosts/rack-a.yaml:28:3
+       |
+    28 |   networkData: …
+       |   ^^^^^^^^^^^
       help: correct the address in the Secret; `<no value>` or no ip_address mean that there is none
 
-    error: host tenant-a/lab-a1 of tenant-a/edge has network data in the Secret tenant-a/lab-a1-network-data, which has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address, so loadbalancer-controlplane-edge cannot reach it
+    error[SIP0311]: host tenant-a/lab-a1 of tenant-a/edge has network data in the Secret tenant-a/lab-a1-network-data, which has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address, so loadbalancer-controlplane-edge cannot reach it
       --> sites/lab/hosts/rack-a.yaml:18:3
-      --> sites/lab/clusters/edge.yaml:30:9  (the service uses `oam-ipv4`)
+       |
+    18 |   networkData:
+       |   ^^^^^^^^^^^
+      --> sites/lab/clusters/edge.yaml:30:26  (the service uses `oam-ipv4`)
+       |
+    30 |         nodeInterfaceId: oam-ipv4
+       |                          --------
       help: the cluster has the host already, so it is not replaced: correct its network data
 
-    error: host tenant-a/lab-a1 of tenant-a/edge has network data in the Secret tenant-a/lab-a1-network-data, which has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address, so jumphost-edge cannot reach it
+    error[SIP0311]: host tenant-a/lab-a1 of tenant-a/edge has network data in the Secret tenant-a/lab-a1-network-data, which has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address, so jumphost-edge cannot reach it
       --> sites/lab/hosts/rack-a.yaml:18:3
-      --> sites/lab/clusters/edge.yaml:42:9  (the service uses `oam-ipv4`)
+       |
+    18 |   networkData:
+       |   ^^^^^^^^^^^
+      --> sites/lab/clusters/edge.yaml:42:26  (the service uses `oam-ipv4`)
+       |
+    42 |         nodeInterfaceId: oam-ipv4
+       |                          --------
       help: the cluster has the host already, so it is not replaced: correct its network data
 
     3 errors in tenant-a/edge: no file was changed
@@ -104,8 +125,8 @@ fn one_secret_twice_with_different_network_data() {
         &repo.refused(),
         &[
             "the Secret tenant-a/lab-a1-network-data is there twice, with different network data",
-            "--> sites/lab/hosts/rack-c.yaml:20:1\n",
-            "--> sites/lab/hosts/rack-a.yaml:20:1  (the other one)",
+            "--> sites/lab/hosts/rack-c.yaml:28:9\n",
+            "--> sites/lab/hosts/rack-a.yaml:28:9  (the other one)",
         ],
     );
 }
@@ -116,7 +137,7 @@ fn an_outermost_kustomization_above_the_output_directory() {
     repo.write("kustomization.yaml", "resources:\n  - sites/lab\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: kustomization.yaml renders hosts and lies above the output directory overlays: an overlay below its own base is a cycle
+    error[SIP0306]: kustomization.yaml renders hosts and lies above the output directory overlays: an overlay below its own base is a cycle
       --> kustomization.yaml
       help: move what it lists into a directory of its own, beside overlays; or set `hosts: {form: component}`, which has no base
 
@@ -150,7 +171,7 @@ fn a_live_copy_that_a_kustomization_renders() {
             &[
                 &format!("host tenant-a/lab-c1 has metadata.{field}, so it is a live object's copy"),
                 "but sites/lab/kustomization.yaml renders it as a manifest",
-                "--> sites/lab/hosts/rack-c.yaml:8:3",
+                "--> sites/lab/hosts/rack-c.yaml:8:",
                 "set `inventory: {mode: observed}` in sipgen.yaml",
             ],
         );
@@ -168,9 +189,9 @@ fn a_host_that_two_builds_render() {
         &message,
         &[
             "error[SIP0304]: host tenant-a/lab-a1 is rendered by two kustomizations, which would fight over it",
-            "--> sites/lab/hosts/rack-a.yaml:1:1",
-            "--> other/kustomization.yaml  (one)",
-            "--> sites/lab/kustomization.yaml  (the other)",
+            "--> sites/lab/hosts/rack-a.yaml:6:9",
+            "--> other/kustomization.yaml:1:1  (one)",
+            "--> sites/lab/kustomization.yaml:4:1  (the other)",
             "let one of them be a resource of the other",
         ],
     );
@@ -195,9 +216,9 @@ fn a_cluster_that_two_builds_give_different_namespaces() {
         &repo.refused(),
         &[
             "the SIPCluster shared gets the namespace one from one kustomization and two from another",
-            "--> shared/cluster.yaml:1:1",
-            "--> one/kustomization.yaml",
-            "--> two/kustomization.yaml",
+            "--> shared/cluster.yaml:3:",
+            "--> one/kustomization.yaml:1:1  (gives it one)",
+            "--> two/kustomization.yaml:1:1  (gives it two)",
         ],
     );
 }
@@ -212,7 +233,7 @@ fn a_cycle_of_kustomizations() {
         &repo.refused(),
         &[
             "ring/a/kustomization.yaml has itself among its resources, directly or through others",
-            "--> ring/a/kustomization.yaml",
+            "--> ring/a/kustomization.yaml:2:5",
             "kustomize cannot build a cycle; remove one of the references",
         ],
     );
@@ -250,14 +271,20 @@ fn labels_that_say_another_cluster_than_the_output() {
     let repo = quickstart();
     repo.write(SNAPSHOT, &format!("{}{}", observed("lab-a2"), labels_of("other")));
 
-    assert_snapshot!(repo.refused(), @"
-    error: host tenant-a/lab-a2 is with tenant-a/edge, but its labels say tenant-a/other
-      --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:28:1
+    assert_snapshot!(repo.refused(), @r#"
+    error[SIP0508]: host tenant-a/lab-a2 is with tenant-a/edge, but its labels say tenant-a/other
+      --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:32:9
+       |
+    32 |   name: "lab-a2"
+       |         ^^^^^^^^
       --> snapshot/hosts.yaml:6:3  (the labels of tenant-a/other)
+       |
+     6 |   labels:
+       |   ------
       help: if tenant-a/other has it, remove the entry from overlays/hosts/declared/sites/lab/tenant-a.edge.yaml; if not, correct the labels in the inventory
 
     1 error in tenant-a/edge, tenant-a/other: no file was changed
-    ");
+    "#);
 }
 
 #[test]
@@ -274,9 +301,9 @@ fn labels_of_two_clusters_on_one_host() {
         &repo.refused(),
         &[
             "error[SIP0509]: host tenant-a/lab-c2 bears the labels of tenant-a/edge and of tenant-a/other",
-            "--> sites/lab/hosts/rack-c.yaml:6",
-            "--> snapshot/hosts.yaml:6:3  (those of tenant-a/other)",
-            "correct the labels: a host belongs to one cluster",
+            "--> sites/lab/hosts/rack-c.yaml:63:5",
+            "--> snapshot/hosts.yaml:8:5  (those of tenant-a/other)",
+            "a host belongs to one cluster: take the labels of tenant-a/edge or those of tenant-a/other off it",
         ],
     );
 }
@@ -360,7 +387,7 @@ fn an_observed_host_where_all_are_said_to_be_declared() {
         &repo.refused(),
         &[
             "no kustomization reaches host tenant-a/vm-1, but every host is said to be declared",
-            "--> snapshot/hosts.yaml:1:1",
+            "--> snapshot/hosts.yaml:4:9",
             "list its file in a kustomization.yaml",
         ],
     );
@@ -375,7 +402,7 @@ fn manifests_that_are_said_to_be_observed() {
         &repo.refused(),
         &[
             "host tenant-a/lab-a1 is a manifest that sites/lab/kustomization.yaml renders, so it cannot be observed",
-            "--> sites/lab/hosts/rack-a.yaml:1:1",
+            "--> sites/lab/hosts/rack-a.yaml:6:9",
             "remove `inventory.mode: observed` from sipgen.yaml",
         ],
     );

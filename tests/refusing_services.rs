@@ -31,9 +31,15 @@ fn a_node_port_that_two_services_of_a_cluster_ask_for() {
     let repo = edge_with("nodePort: 30022", "nodePort: 30443");
 
     assert_snapshot!(repo.refused(), @"
-    error: jumphost-edge of tenant-a/edge asks for NodePort 30443, which loadbalancer-controlplane-edge of tenant-a/edge has
-      --> sites/lab/clusters/edge.yaml:44:9
-      --> sites/lab/clusters/edge.yaml:32:9  (asked for here first)
+    error[SIP0401]: jumphost-edge of tenant-a/edge asks for NodePort 30443, which loadbalancer-controlplane-edge of tenant-a/edge has
+      --> sites/lab/clusters/edge.yaml:44:19
+       |
+    44 |         nodePort: 30443
+       |                   ^^^^^
+      --> sites/lab/clusters/edge.yaml:32:19  (asked for here first)
+       |
+    32 |         nodePort: 30443
+       |                   -----
       help: NodePorts are unique in the base cluster: choose another one
 
     1 error in tenant-a/edge: no file was changed
@@ -85,7 +91,7 @@ fn a_node_port_that_another_cluster_has() {
             "loadbalancer-controlplane-core of tenant-b/core asks for NodePort 30443, which \
              loadbalancer-controlplane-edge of tenant-a/edge has",
             "--> sites/lab/clusters/more.yaml:10:",
-            "--> sites/lab/clusters/edge.yaml:32:9  (asked for here first)",
+            "--> sites/lab/clusters/edge.yaml:32:19  (asked for here first)",
             "choose another one",
         ],
     );
@@ -171,21 +177,18 @@ fn an_ssh_key_that_is_none() {
 
 #[test]
 fn a_service_without_image() {
-    for image in ["", "        image: \"\"\n", "        image: not an image\n"] {
+    let missing = "the service has no container image";
+    let with_blank = "the name of the container image has a blank in it";
+    for (image, says) in
+        [("", missing), ("        image: \"\"\n", missing), ("        image: not an image\n", with_blank)]
+    {
         let repo = edge_with_behind(
             "auth:",
             "      - image: ghcr.io/dexidp/dex:v2.45.0\n        nodeInterfaceId: oam-ipv4\n",
             &format!("      - nodeInterfaceId: oam-ipv4\n{image}"),
         );
 
-        assert_says(
-            &repo.refused(),
-            &[
-                "the service has no container image",
-                "--> sites/lab/clusters/edge.yaml:5",
-                "write `image: registry/name:tag`",
-            ],
-        );
+        assert_says(&repo.refused(), &[says, "--> sites/lab/clusters/edge.yaml:5", "write `image: registry/name:tag`"]);
     }
 }
 
@@ -303,7 +306,7 @@ fn an_address_of_the_base_cluster_that_nobody_reaches() {
 #[test]
 fn a_value_that_flux_would_replace() {
     for (from, to, place) in [
-        ("image: docker.io/library/haproxy:3.0", "image: \"haproxy:${VERSION}\"", "edge.yaml:29:9"),
+        ("image: docker.io/library/haproxy:3.0", "image: \"haproxy:${VERSION}\"", "edge.yaml:29:16"),
         ("operator@lab.example.com", "operator@${DOMAIN}", "edge.yaml:48:13"),
     ] {
         let repo = edge_with(from, to);

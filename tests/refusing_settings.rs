@@ -30,8 +30,11 @@ fn an_unknown_setting() {
     let repo = with_settings("outptu: deploy\n");
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0001]: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `sources`, `sops`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`
+    error[SIP0001]: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`, `findings`, `topology`
       --> sipgen.yaml:1:1
+       |
+     1 | outptu: deploy
+       | ^^^^^^^
 
     1 error: no file was changed
     ");
@@ -39,7 +42,10 @@ fn an_unknown_setting() {
 
 #[test]
 fn settings_that_are_no_yaml() {
-    assert_says(&with_settings("output: [\n").refused(), &["the settings cannot be read: ", "--> sipgen.yaml:1:9"]);
+    assert_says(
+        &with_settings("output: [\n").refused(),
+        &["error[SIP0001]: the settings cannot be read: ", "--> sipgen.yaml:1:9"],
+    );
 }
 
 #[test]
@@ -56,20 +62,23 @@ fn an_unknown_value_of_a_setting() {
         ("inventory: {mode: live}\n", "unknown variant `live`, expected one of `auto`, `declared`, `observed`"),
         ("credentials: all\n", "unknown variant `all`, expected one of `reference`, `external-secrets`, `none`"),
     ] {
-        assert_says(&with_settings(text).refused(), &["the settings cannot be read: ", part, "--> sipgen.yaml:1:"]);
+        assert_says(
+            &with_settings(text).refused(),
+            &["error[SIP0002]: the settings cannot be read: ", part, "--> sipgen.yaml:1:"],
+        );
     }
 }
 
 #[test]
 fn an_output_directory_that_is_not_in_the_repo() {
     for output in ["../elsewhere", "/etc", ".", "a/../../b", ".git/overlays", "\"\""] {
-        let repo = with_settings(&format!("output: {output}\n"));
+        let repo = with_settings(&format!("inventory: {{mode: auto}}\noutput: {output}\n"));
 
         assert_says(
             &repo.refused(),
             &[
                 "is not a directory inside the repo",
-                "--> sipgen.yaml",
+                "--> sipgen.yaml:2:1\n",
                 "write `output` as a path relative to the repo's root",
             ],
         );
@@ -99,7 +108,7 @@ fn a_file_of_somebody_else_where_one_of_ours_is_to_be() {
     repo.write("overlays/clusters/tenant-a/edge/jumphost/deployment.yaml", "kind: Mine\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: overlays/clusters/tenant-a/edge/jumphost/deployment.yaml is a file without sipgen's first line, so it is somebody else's, and sipgen would have to replace it
+    error[SIP0005]: overlays/clusters/tenant-a/edge/jumphost/deployment.yaml is a file without sipgen's first line, so it is somebody else's, and sipgen would have to replace it
       --> overlays/clusters/tenant-a/edge/jumphost/deployment.yaml
       help: move it away or delete it, or set `output` in sipgen.yaml to another directory
 
@@ -152,7 +161,10 @@ fn a_template_included_by_one_of_ours_that_uses_what_it_is_not_given() {
 fn a_configuration_that_is_no_yaml() {
     let repo = with_template("auth/config.yaml", "issuer: [{{ issuer }}\n");
 
-    assert_says(&repo.refused(), &["auth/config.yaml so that it is not YAML", "--> own/auth/config.yaml"]);
+    assert_says(
+        &repo.refused(),
+        &["the template own/auth/config.yaml renders what is not YAML", "--> own/auth/config.yaml"],
+    );
 }
 
 #[test]
@@ -164,7 +176,7 @@ fn a_template_that_renders_to_nothing_though_a_kustomization_lists_its_file() {
     ] {
         let repo = with_template(template, "{# nothing #}\n");
 
-        assert_says(&repo.refused(), &[&format!("what would be {file}, which no template renders")]);
+        assert_says(&repo.refused(), &[&format!("what would be overlays/{file}, which no template renders")]);
     }
 }
 
@@ -185,8 +197,9 @@ fn a_template_with_a_variable_for_flux() {
     assert_says(
         &repo.refused(),
         &[
-            "what would be clusters/tenant-a/edge/loadbalancer-controlplane/haproxy.cfg has `${` in line 3",
-            "write it without `${`",
+            "the template own/loadbalancer/haproxy.cfg renders `${`, which Flux takes for a variable",
+            "--> own/loadbalancer/haproxy.cfg:2:7",
+            "write it there without `${`",
         ],
     );
 }
@@ -199,7 +212,7 @@ fn a_template_whose_output_is_no_deployment() {
     );
 
     assert_snapshot!(repo.refused(), @r#"
-    error: the template renders clusters/tenant-a/edge/jumphost/deployment.yaml so that it is not a Deployment: invalid type: string "many", expected i32
+    error[SIP0703]: the template renders clusters/tenant-a/edge/jumphost/deployment.yaml so that it is not a Deployment: invalid type: string "many", expected i32
       --> own/jumphost/deployment.yaml
       help: correct the template; nothing was written
 
@@ -213,10 +226,7 @@ fn a_template_whose_output_is_no_yaml() {
 
     assert_says(
         &repo.refused(),
-        &[
-            "the template renders clusters/tenant-a/edge/auth/service.yaml so that it is not YAML",
-            "--> own/auth/service.yaml",
-        ],
+        &["the template own/auth/service.yaml renders what is not YAML", "--> own/auth/service.yaml"],
     );
 }
 
@@ -225,17 +235,23 @@ fn a_generated_file_that_was_broken_by_hand() {
     let repo = Repo::generated("quickstart");
     repo.replace(PATCHES, "    sip.airshipit.org/node-type: \"ControlPlane\"\n", "  sip.airshipit.org/node-type: [\n");
 
-    assert_snapshot!(repo.refused(), @"
-    error: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
+    assert_snapshot!(repo.refused(), @r#"
+    error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
       --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:13:36
+       |
+    13 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"
+       |                                    ^
       help: it says who has which host; restore it with `git checkout -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`
 
-    error: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
+    error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
       --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:26:36
+       |
+    26 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"
+       |                                    ^
       help: it says who has which host; restore it with `git checkout -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`
 
     2 errors: no file was changed
-    ");
+    "#);
 }
 
 #[test]
@@ -253,7 +269,7 @@ fn a_generated_file_whose_labels_were_changed_by_hand() {
             &[
                 "the generated file cannot be read: its labels are not those of a cluster",
                 &format!("--> {PATCHES}:"),
-                &format!("it says who has which host; restore it with `git checkout -- {PATCHES}`"),
+                &format!("it says who has which host: restore it with `git checkout HEAD -- {PATCHES}`"),
             ],
         );
     }

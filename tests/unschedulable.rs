@@ -65,8 +65,11 @@ fn a_selector_that_matches_nothing() {
     let repo = with_a_second_cluster("{matchLabels: {hardware.example.com/flavor: gold}}", 3);
 
     assert_snapshot!(repo.refused(), @"
-    error: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host
+    error[SIP0501]: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host
       --> sites/lab/clusters/more.yaml:8:7
+       |
+     8 |       count: {active: 3}
+       |       ^^^^^
       help: the node set has 0 of 3, and 0 more are free
             6 other hosts cannot serve it:
                 6 not matching `hardware.example.com/flavor=gold` of the labelSelector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
@@ -80,8 +83,11 @@ fn a_label_that_hosts_have_under_another_prefix() {
     let repo = with_a_second_cluster("{matchLabels: {vino.airshipit.org/flavor: control-plane}}", 3);
 
     assert_snapshot!(repo.refused(), @"
-    error: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host (none has a label vino.airshipit.org/flavor; did you mean hardware.example.com/flavor?)
+    error[SIP0501]: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host (none has a label vino.airshipit.org/flavor; did you mean hardware.example.com/flavor?)
       --> sites/lab/clusters/more.yaml:8:7
+       |
+     8 |       count: {active: 3}
+       |       ^^^^^
       help: the node set has 0 of 3, and 0 more are free
             6 other hosts cannot serve it:
                 6 not matching `vino.airshipit.org/flavor=control-plane` of the labelSelector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
@@ -116,8 +122,11 @@ fn too_few_racks() {
     repo.replace(EDGE, "active: 2", "active: 3");
 
     assert_snapshot!(repo.refused(), @"
-    error: 1 of the 3 ControlPlane hosts of tenant-a/edge cannot be found: its topologyKey wants every host in another domain of topology.example.com/rack
+    error[SIP0501]: 1 of the 3 ControlPlane hosts of tenant-a/edge cannot be found: its topologyKey wants every host in another domain of topology.example.com/rack
       --> sites/lab/clusters/edge.yaml:16:7
+       |
+    16 |       count:
+       |       ^^^^^
       help: the node set has 2 of 3, and 0 more are free
             1 other host matches, in 1 domain of topology.example.com/rack (b), 1 of which it uses already
             4 other hosts cannot serve it:
@@ -286,8 +295,11 @@ fn hosts_that_another_cluster_of_the_repo_has() {
     let repo = with_a_second_cluster("{matchLabels: {hardware.example.com/flavor: control-plane}}", 2);
 
     assert_snapshot!(repo.refused(), @"
-    error: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: too few of the 3 hosts that its labelSelector matches can be taken
+    error[SIP0501]: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: too few of the 3 hosts that its labelSelector matches can be taken
       --> sites/lab/clusters/more.yaml:8:7
+       |
+     8 |       count: {active: 2}
+       |       ^^^^^
       help: the node set has 0 of 2, and 1 more is free
             5 other hosts cannot serve it:
                 3 not matching `hardware.example.com/flavor=control-plane` of the labelSelector (tenant-a/lab-a2, tenant-a/lab-b2, tenant-a/lab-c2)
@@ -315,8 +327,11 @@ fn many_reasons_at_once_are_counted_the_commonest_first() {
     repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
 
     assert_snapshot!(repo.refused(), @"
-    error: 6 of the 10 Worker hosts of tenant-a/core cannot be found: its labelSelector matches only 7 of all hosts
+    error[SIP0501]: 6 of the 10 Worker hosts of tenant-a/core cannot be found: its labelSelector matches only 7 of all hosts
       --> tenants/tenant-a/core.yaml:29:7
+       |
+    29 |       count:
+       |       ^^^^^
       help: the node set has 4 of 10, and 0 more are free
             3 other hosts match, in 3 domains of topology.example.com/rack (a3, a4, a11), 3 of which it uses already
             20 other hosts cannot serve it:
@@ -337,14 +352,26 @@ fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
     repo.replace("sites/lab/hosts/rack-a.yaml", "        ip_address: 198.51.100.11\n", "");
 
     assert_snapshot!(repo.refused(), @"
-    error: host tenant-a/lab-a1 of tenant-a/edge has no address in its network `oam-ipv4`, so loadbalancer-controlplane-edge cannot reach it
+    error[SIP0311]: host tenant-a/lab-a1 of tenant-a/edge has no address in its network `oam-ipv4`, so loadbalancer-controlplane-edge cannot reach it
       --> sites/lab/hosts/rack-a.yaml:18:3
-      --> sites/lab/clusters/edge.yaml:30:9  (the service uses `oam-ipv4`)
+       |
+    18 |   networkData:
+       |   ^^^^^^^^^^^
+      --> sites/lab/clusters/edge.yaml:30:26  (the service uses `oam-ipv4`)
+       |
+    30 |         nodeInterfaceId: oam-ipv4
+       |                          --------
       help: the cluster has the host already, so it is not replaced: correct its network data
 
-    error: host tenant-a/lab-a1 of tenant-a/edge has no address in its network `oam-ipv4`, so jumphost-edge cannot reach it
+    error[SIP0311]: host tenant-a/lab-a1 of tenant-a/edge has no address in its network `oam-ipv4`, so jumphost-edge cannot reach it
       --> sites/lab/hosts/rack-a.yaml:18:3
-      --> sites/lab/clusters/edge.yaml:42:9  (the service uses `oam-ipv4`)
+       |
+    18 |   networkData:
+       |   ^^^^^^^^^^^
+      --> sites/lab/clusters/edge.yaml:42:26  (the service uses `oam-ipv4`)
+       |
+    42 |         nodeInterfaceId: oam-ipv4
+       |                          --------
       help: the cluster has the host already, so it is not replaced: correct its network data
 
     2 errors in tenant-a/edge: no file was changed

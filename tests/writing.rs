@@ -164,14 +164,20 @@ fn a_host_entered_for_two_clusters_by_hand_is_an_error_that_names_both_places() 
 
     let message = repo.refused();
 
-    insta::assert_snapshot!(message, @"
-    error: host metal/host-1 is assigned 2 times
-      --> overlays/hosts/declared/inventory/tenant.one.yaml:2:1  (as Worker of tenant/one)
-      --> overlays/hosts/declared/inventory/tenant.two.yaml:2:1  (as Worker of tenant/two)
+    insta::assert_snapshot!(message, @r#"
+    error[SIP0504]: host metal/host-1 is assigned 2 times
+      --> overlays/hosts/declared/inventory/tenant.one.yaml:6:9  (as Worker of tenant/one)
+       |
+     6 |   name: "host-1"
+       |         ^^^^^^^^
+      --> overlays/hosts/declared/inventory/tenant.two.yaml:6:9  (as Worker of tenant/two)
+       |
+     6 |   name: "host-1"
+       |         --------
       help: a host has one role in one cluster: remove all entries but one
 
     1 error in tenant/one, tenant/two: no file was changed
-    ");
+    "#);
 }
 
 #[test]

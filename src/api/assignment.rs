@@ -15,9 +15,17 @@ pub const NODE_TYPE: &str = "sip.airshipit.org/node-type";
 /// The three labels of an assignment; Cluster API's Metal3 provider selects hosts by exactly these.
 pub const LABELS: [&str; 3] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE];
 
-/// Labels by which the SIP operator's releases of 2020 and early 2021 said that a host is taken.
-const OLDER_LABELS: [&str; 3] =
-    ["sip.airshipit.org/sip-scheduled", "sip.airshipit.org/workload-cluster", "sip.airshipit.org/cluster"];
+/// Labels by which the SIP operator's releases of 2020 and early 2021 said whose a host is, [`NODE_TYPE`] aside. One of
+/// them was misspelt for a while.
+pub const OLDER_LABELS: [&str; 5] = [SIP_SCHEDULED, SCHEDULED, WORKLOAD_CLUSTER, CLUSTER, NOTE_TYPE];
+const SIP_SCHEDULED: &str = "sip.airshipit.org/sip-scheduled";
+const SCHEDULED: &str = "sip.airshipit.org/scheduled";
+const WORKLOAD_CLUSTER: &str = "sip.airshipit.org/workload-cluster";
+const CLUSTER: &str = "sip.airshipit.org/cluster";
+const NOTE_TYPE: &str = "sip.airshipit.org/note-type";
+
+/// Annotation on a SIPCluster: the name by which hosts of 2020 and early 2021 know it. It was a field of its own then.
+pub const FORMER_NAME: &str = "sip.airshipit.org/former-name";
 
 /// Annotation on an observed host that is being given back: a [`GivenBack`]. The live host shows it once the
 /// host's labels are gone, which a later snapshot then proves.
@@ -61,8 +69,25 @@ pub const PRIORITY: &str = "sip.airshipit.org/priority";
 pub enum Claim {
     /// The three labels of a cluster and a role.
     Cluster(ClusterKey, Role),
+    /// Labels of an older generation: a name without namespace, and a role.
+    Older(OlderClaim),
     /// Some assignment label is there, but not three valid ones: somebody has the host, we cannot say who.
     Unclear(String),
+}
+
+/// What labels of an older generation say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OlderClaim {
+    /// The label that names the cluster.
+    pub label: &'static str,
+    /// The cluster's namespace, which labels had for some weeks of March 2021 (`namespace_name`).
+    pub namespace: Option<String>,
+    /// The cluster's name.
+    pub name: String,
+    /// What for; nothing when the labels do not say it in a word that we know.
+    pub role: Option<Role>,
+    /// All the labels, in words.
+    pub labels: String,
 }
 
 /// Reads the assignment from a host's labels; `None` when no label claims the host.
@@ -70,8 +95,13 @@ pub enum Claim {
 /// An empty value is no claim: ViNO copies a label that its node lacks as `""`.
 pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     let value = |key: &str| labels.get(key).map(String::as_str).filter(|v| !v.is_empty());
-    let claimed: Vec<String> =
-        LABELS.iter().chain(&OLDER_LABELS).filter_map(|key| value(key).map(|value| format!("{key}={value}"))).collect();
+    // The operator of 2020 left `sip-scheduled: "false"` on the hosts that nobody has.
+    let is_claim = |key: &str, value: &str| !(matches!(key, SIP_SCHEDULED | SCHEDULED) && value == "false");
+    let claimed: Vec<String> = LABELS
+        .iter()
+        .chain(&OLDER_LABELS)
+        .filter_map(|key| value(key).filter(|value| is_claim(key, value)).map(|value| format!("{key}={value}")))
+        .collect();
     if claimed.is_empty() {
         return None;
     }
@@ -80,5 +110,73 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
             ClusterKey { namespace: value(CLUSTER_NAMESPACE)?.parse().ok()?, name: value(CLUSTER_NAME)?.parse().ok()? };
         Some(Claim::Cluster(cluster, value(NODE_TYPE)?.parse().ok()?))
     })();
-    Some(assignment.unwrap_or_else(|| Claim::Unclear(claimed.join(", "))))
+    let older = || {
+        if value(CLUSTER_NAMESPACE).or(value(CLUSTER_NAME)).is_some() {
+            return None;
+        }
+        let label = [WORKLOAD_CLUSTER, CLUSTER].into_iter().find(|label| value(label).is_some())?;
+        let text = value(label)?;
+        let (namespace, name) = match text.split_once('_') {
+            Some((namespace, name)) if label == CLUSTER => (Some(namespace.to_owned()), name),
+            _ => (None, text),
+        };
+        let role = value(NODE_TYPE).or(value(NOTE_TYPE)).and_then(older_role);
+        Some(Claim::Older(OlderClaim { label, namespace, name: name.to_owned(), role, labels: claimed.join(", ") }))
+    };
+    Some(assignment.or_else(older).unwrap_or_else(|| Claim::Unclear(claimed.join(", "))))
+}
+
+/// The role that a node type of any generation means.
+fn older_role(text: &str) -> Option<Role> {
+    match text {
+        "master" | "control-plane" => Some(Role::ControlPlane),
+        "worker" => Some(Role::Worker),
+        _ => text.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claimed(labels: &[(&str, &str)]) -> Option<Claim> {
+        let label = |(key, value): &(&str, &str)| (format!("sip.airshipit.org/{key}"), (*value).to_owned());
+        claim(&labels.iter().map(label).collect())
+    }
+
+    #[test]
+    fn labels_of_every_generation_say_whose_a_host_is() {
+        for (labels, namespace, role) in [
+            (
+                &[("sip-scheduled", "true"), ("workload-cluster", "edge"), ("node-type", "master")][..],
+                None,
+                Role::ControlPlane,
+            ),
+            (&[("sip-scheduled", "true"), ("workload-cluster", "edge"), ("note-type", "worker")], None, Role::Worker),
+            (
+                &[("scheduled", "true"), ("workload-cluster", "edge"), ("node-type", "ControlPlane")],
+                None,
+                Role::ControlPlane,
+            ),
+            (&[("cluster", "edge"), ("node-type", "Worker")], None, Role::Worker),
+            (&[("cluster", "tenant-a_edge"), ("node-type", "Worker")], Some("tenant-a"), Role::Worker),
+        ] {
+            let Some(Claim::Older(claim)) = claimed(labels) else { panic!("{labels:?}: {:?}", claimed(labels)) };
+            assert_eq!((claim.name.as_str(), claim.namespace.as_deref(), claim.role), ("edge", namespace, Some(role)));
+        }
+    }
+
+    #[test]
+    fn a_host_that_was_given_back_in_2020_is_nobodys() {
+        assert_eq!(claimed(&[("sip-scheduled", "false")]), None);
+        assert!(claimed(&[("sip-scheduled", "true"), ("node-type", "")]).is_some());
+    }
+
+    #[test]
+    fn todays_labels_count_before_older_ones() {
+        let today = [("cluster-namespace", "a"), ("cluster-name", "b"), ("node-type", "Worker")];
+        let both: Vec<_> = today.into_iter().chain([("cluster", "c"), ("sip-scheduled", "true")]).collect();
+        assert!(matches!(claimed(&both), Some(Claim::Cluster(cluster, _)) if cluster.to_string() == "a/b"));
+        assert!(matches!(claimed(&both[1..]), Some(Claim::Unclear(_))), "half of today's labels");
+    }
 }

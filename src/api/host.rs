@@ -18,6 +18,8 @@ pub const KIND: &str = "BareMetalHost";
 pub const PAUSED: &str = "baremetalhost.metal3.io/paused";
 /// Annotation: Metal3 has let go of the host.
 pub const DETACHED: &str = "baremetalhost.metal3.io/detached";
+/// Annotation: the status as JSON, for hosts that are kept in git and so have none.
+pub const STATUS: &str = "baremetalhost.metal3.io/status";
 /// Annotations by which Cluster API's Metal3 provider marks a host that must not be taken.
 pub const UNHEALTHY: [&str; 2] = ["capm3.metal3.io/unhealthy", "capi.metal3.io/unhealthy"];
 
@@ -108,6 +110,9 @@ pub struct Spec {
     /// The board management controller.
     #[serde(default)]
     pub bmc: Option<Bmc>,
+    /// The MAC address from which it boots.
+    #[serde(rename = "bootMACAddress", default)]
+    pub boot_mac_address: Option<String>,
     /// The Secret with the host's network data; its namespace defaults to the host's.
     #[serde(default)]
     pub network_data: Option<Reference>,

@@ -4,10 +4,13 @@
 //! * [`sipcluster`]: what a tenant asks for.
 //! * [`auth`]: what it says of its auth services.
 //! * [`issuer`]: the URL of an auth service.
+//! * [`provisioning`]: what Akraino's Binary Provisioning Agent was asked for.
 //! * [`host`]: BareMetalHost, the part of it that placement and services need.
+//! * [`hardware`]: what inspection found in a host.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
 //! * [`kustomization`]: which file a `kustomize build` reaches, and with which namespace.
 //! * [`gitops`]: what tells Flux and Argo CD which directories to apply.
+//! * [`service`]: the NodePorts that somebody else's Services take.
 //! * [`assignment`]: the labels and annotations that say whose a host is.
 //!
 //! Nothing here knows files, git or what is written.
@@ -15,9 +18,12 @@
 pub mod assignment;
 pub mod auth;
 pub mod gitops;
+pub mod hardware;
 pub mod host;
 pub mod issuer;
 pub mod kustomization;
 pub mod names;
 pub mod network_data;
+pub mod provisioning;
+pub mod service;
 pub mod sipcluster;

@@ -5,6 +5,19 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// What [`Namespace`] takes, for schemas. It says nothing of the length, which is a keyword of its own there.
+pub const NAMESPACE_PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+/// What [`ObjectName`] takes, for schemas, but for the length of the whole.
+pub const OBJECT_NAME_PATTERN: &str = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$";
+/// What [`is_label_value`] takes, for schemas, but for the length of the whole.
+pub const LABEL_VALUE_PATTERN: &str = "^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$";
+/// What [`is_label_key`] takes, for schemas, but for the length of what stands before the slash.
+pub const LABEL_KEY_PATTERN: &str = concat!(
+    r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/)?",
+    "[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$"
+);
 
 /// Why a text is not the name or number that it should be. Its display completes the sentence "`x` …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +27,7 @@ pub struct Invalid(String);
 /// A namespace: a DNS label (RFC 1123) of at most 63 characters, so without dots and fit for a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
+#[schemars(extend("maxLength" = 63, "pattern" = NAMESPACE_PATTERN))]
 pub struct Namespace(String);
 
 impl Namespace {
@@ -46,6 +60,7 @@ impl FromStr for Namespace {
 /// An object's name: a DNS subdomain (RFC 1123) of at most 253 characters; it may have dots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
+#[schemars(extend("maxLength" = 253, "pattern" = OBJECT_NAME_PATTERN))]
 pub struct ObjectName(String);
 
 impl ObjectName {
@@ -178,6 +193,20 @@ impl NodePort {
     /// The port's number.
     pub fn number(self) -> u16 {
         self.0
+    }
+
+    /// What an editor says of one.
+    pub(super) fn range() -> serde_json::Value {
+        json!({"minimum": Self::FIRST, "maximum": Self::LAST})
+    }
+
+    /// What an API server says of one. It takes 0, too: the SIP operator's Services then got any port.
+    pub(super) fn rule() -> serde_json::Value {
+        let (first, last) = (Self::FIRST, Self::LAST);
+        json!({
+            "rule": format!("self == 0 || (self >= {first} && self <= {last})"),
+            "message": format!("choose a port of {first} to {last}")
+        })
     }
 }
 

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::bounded;
+
 /// The keys of a Secret that may hold network data, the first one there wins.
 pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
 
@@ -128,7 +130,7 @@ impl NetworkData {
         // JSON is tried first because it is an order of magnitude faster, and is what real Secrets hold.
         let raw: Raw = match serde_json::from_str(text) {
             Ok(raw) => raw,
-            Err(_) => yaml_serde::from_str(text).map_err(|_| Malformed::Shape)?,
+            Err(_) => bounded::parse(text).ok_or(Malformed::Shape)?,
         };
         let networks = raw
             .networks
@@ -141,6 +143,16 @@ impl NetworkData {
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { networks })
+    }
+
+    /// The ids of the networks, in their order.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.networks.iter().map(|network| network.id.as_str())
+    }
+
+    /// All addresses, in the order of the networks.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.networks.iter().filter_map(|network| network.address)
     }
 
     /// The address on the network with this id.

@@ -1,8 +1,13 @@
-//! `sipgen explain`: why a host is where it is.
+//! `sipgen explain`: why a host is where it is, and what a finding means.
+
+use std::str::FromStr;
 
 use clap::ValueEnum;
 use sipgen::api::names::{ClusterKey, HostKey};
+use sipgen::finding::{Code, Finding};
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
+use sipgen::report::ExplainedCode;
+use sipgen::site::hardware::{self, HostHardware};
 use sipgen::{Options, report};
 
 use super::{Failure, Outcome, print, repo, say};
@@ -11,18 +16,25 @@ const EXAMPLES: &str = "\
 Examples:
   sipgen explain tenant-a/edge                  a cluster
   sipgen explain metal/lab-a1                   a host
-  sipgen explain tenant-a/edge --format json";
+  sipgen explain tenant-a/edge --format json
+  sipgen explain SIP0205                        a finding
+  sipgen explain --list                         all findings that there can be";
 
-/// Explain why a cluster has its hosts, or whose a host is
+/// Explain why a cluster has its hosts, whose a host is, or what a finding means
 ///
 /// For a cluster: each node set, its hosts, and why each is there; for a node set that cannot be filled, the proof.
-/// For a host: whose it is, or for each node set why not. Nothing is written.
+/// For a host: whose it is, or for each node set why not, and its hardware as inspection found it. For the code of a
+/// finding: what is wrong, why it matters, and how to mend it. Nothing is written.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A SIPCluster or a BareMetalHost
-    #[arg(value_name = "NS/NAME")]
-    name: ClusterKey,
+    /// A SIPCluster, a BareMetalHost, or the code of a finding
+    #[arg(value_name = "NS/NAME|CODE", required_unless_present = "list")]
+    subject: Option<Subject>,
+
+    /// List all codes of findings
+    #[arg(long, conflicts_with = "subject")]
+    list: bool,
 
     #[command(flatten)]
     from: repo::From,
@@ -30,6 +42,26 @@ pub(crate) struct Arguments {
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+}
+
+/// What is to be explained.
+#[derive(Debug, Clone)]
+enum Subject {
+    Name(ClusterKey),
+    Code(Code),
+}
+
+impl FromStr for Subject {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_code = text.get(..3).is_some_and(|first| first.eq_ignore_ascii_case("SIP"));
+        if is_code && !text.contains('/') {
+            text.parse().map(Self::Code).map_err(|error| format!("{error}; `sipgen explain --list` has all of them"))
+        } else {
+            text.parse().map(Self::Name).map_err(|error: <ClusterKey as FromStr>::Err| error.to_string())
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -46,32 +78,74 @@ struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<ClusterExplanation>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<HostExplanation>,
+    host: Option<ExplainedHost>,
+}
+
+#[derive(serde::Serialize)]
+struct ExplainedHost {
+    #[serde(flatten)]
+    explanation: HostExplanation,
+    #[serde(flatten)]
+    hardware: HostHardware,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    match &arguments.subject {
+        None => explain_codes(arguments.format),
+        Some(Subject::Code(code)) => explain_code(*code, arguments.format),
+        Some(Subject::Name(name)) => explain_name(name, arguments),
+    }
+}
+
+fn explain_codes(format: Format) -> Result<Outcome, Failure> {
+    match format {
+        Format::Text => print(report::codes()),
+        Format::Json => {
+            let codes: Vec<ExplainedCode> = Code::ALL.iter().map(|code| ExplainedCode::from(*code)).collect();
+            print(format_args!("{}\n", serde_json::to_string_pretty(&codes)?));
+        }
+    }
+    Ok(Outcome::Yes)
+}
+
+fn explain_code(code: Code, format: Format) -> Result<Outcome, Failure> {
+    match format {
+        Format::Text => print(report::explain_code(code)),
+        Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&ExplainedCode::from(code))?)),
+    }
+    Ok(Outcome::Yes)
+}
+
+fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Failure> {
     let repo = arguments.from.files()?;
     let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
-    let ClusterKey { namespace, name } = arguments.name.clone();
+    let key = HostKey { namespace: name.namespace.clone(), name: name.name.clone() };
     let (site, plan) = (&generated.site, &generated.plan);
-    let explanation = Explanation {
-        cluster: explain::cluster(site, plan, &arguments.name),
-        host: explain::host(site, plan, &HostKey { namespace, name }),
-    };
+    let (mut host, mut found) = (None, Vec::new());
+    if let Some(explanation) = explain::host(site, plan, &key) {
+        let (hardware, findings) = hardware::of(&repo, site, &key)?;
+        found = findings;
+        host = Some(ExplainedHost { explanation, hardware });
+    }
+    let explanation = Explanation { cluster: explain::cluster(site, plan, name), host };
     if explanation.cluster.is_none() && explanation.host.is_none() {
         say(report::findings(&generated.findings, &repo));
-        return Err(Failure(format!("the repo has neither a SIPCluster nor a BareMetalHost {}", arguments.name)));
+        return Err(Failure(format!("the repo has neither a SIPCluster nor a BareMetalHost {name}")));
     }
     match arguments.format {
         Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&explanation)?)),
         Format::Text => {
             explanation.cluster.iter().for_each(|cluster| print(report::explain_cluster(cluster)));
-            explanation.host.iter().for_each(|host| print(report::explain_host(host)));
+            if let Some(ExplainedHost { explanation, hardware }) = &explanation.host {
+                print(report::explain_host(explanation));
+                print(report::explain_hardware(hardware));
+            }
         }
     }
-    let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(&arguments.name);
+    let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(name);
     let errors = generated.findings.into_iter().filter(|finding| finding.is_error() && concerns(&finding.clusters));
-    let errors: Vec<_> = errors.collect();
-    say(report::findings(&errors, &repo));
-    Ok(if errors.is_empty() { Outcome::Yes } else { Outcome::No })
+    // What is wrong with the hardware concerns whoever looks at it, warnings too.
+    let findings: Vec<_> = errors.chain(found).collect();
+    say(report::findings(&findings, &repo));
+    Ok(if !findings.iter().any(Finding::is_error) { Outcome::Yes } else { Outcome::No })
 }

@@ -7,9 +7,11 @@ mod explain;
 mod generate;
 mod init;
 mod man;
+mod migrate;
 mod progress;
 mod repo;
 mod report;
+mod schema;
 mod staging;
 mod status;
 mod template;
@@ -25,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   sipgen init                        once: settings, a hook and a CI job for your repo
   sipgen generate                    after every change of a SIPCluster or of the hosts
+  sipgen validate                    what is wrong, line by line
   sipgen diff --base origin/main     what a branch changes, for its reviewer
   sipgen status                      clusters, spare hosts and racks at a glance
   sipgen explain tenant-a/edge       why a cluster has its hosts";
@@ -45,11 +48,13 @@ enum Command {
     Init(init::Arguments),
     Generate(generate::Arguments),
     Validate(validate::Arguments),
+    Migrate(migrate::Arguments),
     Diff(diff::Arguments),
     Explain(explain::Arguments),
     Status(status::Arguments),
     Report(report::Arguments),
     Template(template::Arguments),
+    Schema(schema::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }
@@ -77,11 +82,13 @@ pub(crate) fn run() -> ExitCode {
         Command::Init(arguments) => init::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Validate(arguments) => validate::run(&arguments),
+        Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     };

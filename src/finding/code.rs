@@ -18,6 +18,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use super::Severity;
 
 /// What the catalogue says of a code.
@@ -32,7 +35,9 @@ struct Entry {
 macro_rules! codes {
     ($($number:literal $name:ident $severity:ident $title:literal)*) => {
         /// A kind of mistake.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+        #[serde(try_from = "String")]
+        #[schemars(with = "String", extend("pattern" = "^[Ss][Ii][Pp][0-9]{4}$"))]
         pub enum Code {
             $(#[doc = $title] $name,)*
         }
@@ -56,8 +61,8 @@ macro_rules! codes {
 }
 
 codes! {
-    "0001" SettingsUnreadable Error "the settings cannot be read"
-    "0002" InvalidSetting Error "a setting has a value that it cannot have"
+    "0001" SettingsUnreadable Error "the file of the settings cannot be read"
+    "0002" InvalidSetting Error "a setting is unknown, or has a value that it cannot have"
     "0003" NoClusterLeft Error "no SIPCluster is left, so every host would be given back"
     "0004" NoCluster Warning "the repo has no SIPCluster"
     "0005" ForeignFile Error "somebody else's file lies where sipgen has to write"
@@ -71,16 +76,21 @@ codes! {
 
     "0101" Unreadable Error "a document cannot be read"
     "0102" UnknownVersion Error "a SIPCluster has an apiVersion that there is not"
-    "0103" UnknownField Error "a SIPCluster has a field that there is not"
-    "0104" OlderGeneration Error "a SIPCluster is of an older generation"
+    "0103" UnknownField Warning "a SIPCluster has a field that there is not"
+    "0104" OlderGeneration Warning "a SIPCluster is of an older generation"
     "0105" NoName Error "an object has no name"
     "0106" InvalidName Error "a name or namespace is none that Kubernetes takes"
     "0107" TwoNamespaces Error "two kustomizations give an object two namespaces"
     "0108" Renamed Error "a kustomization renames hosts or SIPClusters"
     "0109" TwoKustomizations Error "a directory has two kustomizations"
     "0110" KustomizationCycle Error "a kustomization has itself among its resources"
-    "0111" UnwritableText Error "a text must not be written into a file"
+    "0111" VariableInText Error "a text has a variable in it that Flux would replace"
     "0112" TakenForTemplate Error "a cluster may be hidden in a file that passes for a template"
+    "0113" InvisibleCharacter Error "a text has a character that cannot be seen"
+
+    "0120" WrongType Error "a field of a SIPCluster has a value of another kind than it takes"
+    "0121" SaidTwice Error "an older and a current field say the same"
+    "0122" NotMigrated Error "a SIPCluster of an older generation cannot be rewritten"
 
     "0201" DuplicateCluster Error "there are two SIPClusters of one name"
     "0202" ClusterNameTooLong Error "a cluster's name is too long for a label"
@@ -112,6 +122,19 @@ codes! {
     "0237" InvalidConnector Error "a connector of an auth service is wrong"
     "0238" UnsafeConnector Warning "a connector lets in too many, or shows passwords"
     "0239" DoubtfulConnector Warning "a connector has a setting that can hardly work"
+    "0240" InvalidFlavor Error "a flavor is not a label with its value"
+    "0241" UnknownSpread Error "hosts are to be spread over something that there is not"
+    "0242" UnknownTopology Error "it is not known which label says where hosts stand"
+    "0243" UnknownService Error "an older service is of a kind that there is not"
+    "0244" NodeLabelWithoutValue Error "an older service names a label of nodes without its value"
+    "0245" SeveralNodePorts Error "an older service has several NodePorts"
+
+    "0250" UnmatchedSelector Warning "a labelSelector matches no host"
+    "0251" UnborneTopologyKey Warning "no host bears the label that is to keep hosts apart"
+    "0252" UnknownInterface Warning "no host has the network that a service uses"
+    "0253" SpelledOtherwise Warning "hosts spell a network in another way than services"
+    "0254" NothingBehind Warning "a load balancer has no node set behind it"
+    "0255" ClusterIpOfHost Warning "a clusterIP is the address of a host"
 
     "0301" DuplicateHost Error "a host is there twice"
     "0302" ObservedButRendered Error "a host is said to be observed, and a kustomization renders it"
@@ -128,15 +151,26 @@ codes! {
     "0313" InvalidCredentialsName Warning "a host's credentialsName is no name of a Secret"
     "0314" InvalidBmcAddress Warning "a BMC address cannot be understood"
     "0315" CredentialsElsewhere Error "a BMC's credentials are in another namespace than the jump host"
-    "0316" AmbiguousHostName Error "two hosts would have one name on a jump host"
+    "0316" AmbiguousHostName Error "a jump host has no name of its own for a host"
+
+    "0320" UnquotedLabel Warning "a label of a host is no text to other programs"
+    "0321" UnquotedMac Warning "a MAC address is a number to other programs"
+    "0322" DuplicateHardware Error "the hardware of a host is there twice, and the two differ"
+    "0323" HardwareWithoutHost Warning "there is hardware of a host that there is not"
+    "0324" HardwareUnreadable Warning "what a host says of its hardware or status cannot be read"
+
     "0330" UnknownStanding Error "it is not known who makes a rendered host"
     "0331" NetworkDataDiffers Error "a host has network data in two places, and the two differ"
     "0332" EncryptedNetworkData Warning "network data that clusters need is encrypted"
     "0333" NotDecrypted Error "network data that hosts need cannot be decrypted"
 
+    "0340" UnnamedNetworkData Warning "no host names a Secret with network data"
+    "0341" MissingNetworkData Warning "hosts name network data that is not in the repo"
+
     "0401" NodePortTaken Error "two services ask for one NodePort"
     "0402" NodePortMoves Warning "a NodePort would go from one service to another"
     "0403" SharedDexStorage Warning "instances of Dex would share their storage"
+    "0410" NodePortOfRepo Warning "a Service of the repo has the NodePort of a service"
 
     "0501" Shortage Error "a node set cannot be filled"
     "0502" UnknownDomain Warning "a host is taken whose topology domain nobody knows"
@@ -152,6 +186,12 @@ codes! {
     "0512" NoLongerDeclared Error "a declared host is rendered no more"
     "0513" AppliedInFull Error "an agent applies an observed host in full"
     "0514" StillObserved Error "a declared host is still with a cluster as an observed one"
+    "0515" Failing Warning "a cluster keeps a host that has failed or is being deleted"
+
+    "0530" BeyondReach Warning "a node set wants more hosts than there can be for it"
+    "0531" Contended Warning "node sets together want more of the same hosts than there are"
+    "0520" UnclearOlderLabels Warning "it is not known which cluster the older labels of a host mean"
+    "0521" AdoptedByOlderLabels Warning "a cluster adopts a host by labels of an older generation"
 
     "0601" ComponentWithoutForm Error "an overlay of hosts is listed as a component"
     "0602" OverlayInItsBase Error "an overlay of hosts is listed in its own base"
@@ -179,7 +219,20 @@ codes! {
     "0705" NothingRendered Error "a kustomization lists what no template renders"
     "0706" TooLarge Error "a rendered file is larger than the API server takes"
     "0707" PatchMisses Error "a patch that is left as it is would not find its host any more"
+    "0710" NoTemplates Warning "the directory of templates has none"
 }
+
+/// What the hundreds of codes are about.
+const AREAS: [(&str, &str); 8] = [
+    ("00", "the repo, its settings, sipgen's own files"),
+    ("01", "documents, their names, the kustomizations around them"),
+    ("02", "what a SIPCluster asks for"),
+    ("03", "hosts, their network data and their BMCs"),
+    ("04", "what services cannot share"),
+    ("05", "placement"),
+    ("06", "how agents and the repo's kustomizations apply the output"),
+    ("07", "templates and what is rendered"),
+];
 
 impl Code {
     /// The code as people write it: `SIP0101`.
@@ -197,6 +250,12 @@ impl Code {
         self.entry().title
     }
 
+    /// What the code is about, as all codes of its hundred.
+    pub fn area(self) -> &'static str {
+        let known = AREAS.iter().find(|(hundred, _)| self.id()["SIP".len()..].starts_with(hundred));
+        known.map_or("others", |(_, area)| area)
+    }
+
     /// What is wrong, why it matters and how to mend it: Markdown.
     pub fn explanation(self) -> &'static str {
         self.entry().explanation
@@ -211,16 +270,37 @@ impl fmt::Display for Code {
 
 /// A text that is no code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no code `{0}`; docs/findings.md lists them")]
-pub struct UnknownCode(String);
+#[error("there is no code `{text}`; near it are {}", near.map(Code::id).join(", "))]
+pub struct UnknownCode {
+    text: String,
+    near: [Code; 3],
+}
 
 impl FromStr for Code {
     type Err = UnknownCode;
 
     /// Reads `SIP0101`, in any case.
     fn from_str(text: &str) -> Result<Self, UnknownCode> {
-        let known = Code::ALL.iter().find(|code| code.id().eq_ignore_ascii_case(text.trim()));
-        known.copied().ok_or_else(|| UnknownCode(text.to_owned()))
+        let wanted = text.trim().to_ascii_uppercase();
+        if let Some(known) = Code::ALL.iter().find(|code| code.id() == wanted) {
+            return Ok(*known);
+        }
+        // The nearest by how they are written, and of those the nearest by number.
+        let number = |text: &str| text.trim_start_matches("SIP").parse().unwrap_or(i64::MAX / 2);
+        let mut near = Code::ALL.to_vec();
+        near.sort_by_key(|code| {
+            (strsim::damerau_levenshtein(code.id(), &wanted), (number(code.id()) - number(&wanted)).abs())
+        });
+        let near = [near[0], near[1], near[2]];
+        Err(UnknownCode { text: text.chars().take(20).collect(), near })
+    }
+}
+
+impl TryFrom<String> for Code {
+    type Error = UnknownCode;
+
+    fn try_from(text: String) -> Result<Self, UnknownCode> {
+        text.parse()
     }
 }
 
@@ -236,6 +316,11 @@ mod tests {
     #[test]
     fn a_code_is_known_in_any_case() {
         assert_eq!("sip0101".parse(), Ok(Code::Unreadable));
-        assert!("SIP9999".parse::<Code>().is_err());
+    }
+
+    #[test]
+    fn an_unknown_code_has_near_ones() {
+        let error = "SIP0210x".parse::<Code>().unwrap_err();
+        assert_eq!(error.to_string(), "there is no code `SIP0210x`; near it are SIP0210, SIP0200, SIP0201");
     }
 }

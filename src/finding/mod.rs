@@ -3,6 +3,7 @@
 mod code;
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 
 use crate::api::names::ClusterKey;
 use crate::source::Place;
@@ -81,10 +82,13 @@ impl Finding {
 /// Makes one of findings that say the same of several clusters, such as an error in a template that they share.
 pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut merged: Vec<Finding> = Vec::new();
-    let mut known: HashMap<(String, usize), Vec<usize>> = HashMap::new();
+    // By their hash: thousands of findings may say the same of other places.
+    let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
+    let hasher = RandomState::new();
     for finding in findings {
-        let alike = known.entry((finding.message.clone(), finding.places.len())).or_default();
-        match alike.iter().find(|at| merged[**at].places == finding.places) {
+        let alike = known.entry(hasher.hash_one((&finding.message, &finding.places))).or_default();
+        let is_same = |other: &Finding| other.message == finding.message && other.places == finding.places;
+        match alike.iter().find(|at| is_same(&merged[**at])) {
             Some(at) => {
                 let more = finding.clusters.into_iter().filter(|cluster| !merged[*at].clusters.contains(cluster));
                 let more: Vec<ClusterKey> = more.collect();

@@ -59,7 +59,7 @@ impl<'a> Instance<'a> {
         let topology: BTreeSet<&str> =
             needs.iter().flat_map(|needs| &needs.topology_keys).copied().chain(spread_by).collect();
         let topology: Vec<&str> = topology.into_iter().collect();
-        let kinds = Kinds::new(hosts, &needs, &topology);
+        let kinds = Kinds::new(hosts, &needs, &topology, |host| eligibility::unusable(host).is_none());
         let (classes, of_kind) = classify(availability, &kinds);
 
         let members: Vec<Vec<usize>> = needs

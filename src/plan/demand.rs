@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use kube::core::SelectorExt;
+
 use super::Assigned;
 use super::eligibility::{self, Needs, Refusal};
 use crate::api::names::Role;
@@ -62,11 +64,20 @@ impl<'a> Demand<'a> {
     /// The chosen hosts that lack the topology label, so that nobody knows their domain.
     pub(super) fn unlabelled(&self, site: &Site, chosen: &[usize]) -> Vec<Finding> {
         let hosts = chosen.iter().map(|host| &site.inventory.hosts[*host]);
+        let lacks = |host: &Host, key: &str| eligibility::domain(host, key).is_none();
+        // A key that no matching host bears is told of once, where it is written: see `lint::topology_keys`.
+        let is_borne = |key: &str| {
+            let mut all = site.inventory.hosts.iter();
+            all.any(|host| !lacks(host, key) && self.needs.selector.matches(&host.labels))
+        };
+        let keys =
+            self.needs.topology_keys.iter().filter(|key| hosts.clone().any(|host| lacks(host, key)) && is_borne(key));
+        let keys: Vec<&&str> = keys.collect();
         let unlabelled = hosts.filter_map(|host| {
-            let key = self.needs.topology_keys.iter().find(|key| eligibility::domain(host, key).is_none())?;
-            Some((host, key))
+            let key = keys.iter().find(|key| lacks(host, key))?;
+            Some((host, **key))
         });
-        let describe = |(host, key): (&Host, &&str)| {
+        let describe = |(host, key): (&Host, &str)| {
             Finding::new(
                 Code::UnknownDomain,
                 format!(

@@ -5,7 +5,7 @@ use std::fmt;
 
 use kube::core::{Selector, SelectorExt};
 
-use crate::api::assignment::Claim;
+use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
@@ -16,12 +16,12 @@ const FREE_STATES: [&str; 2] = ["available", "ready"];
 
 /// What a node set needs of a host, whoever else has it.
 #[derive(Debug, Clone)]
-pub(super) struct Needs<'a> {
-    pub(super) selector: &'a Selector,
+pub(crate) struct Needs<'a> {
+    pub(crate) selector: &'a Selector,
     /// The interfaces on which the cluster's services use its address.
-    pub(super) interfaces: BTreeSet<&'a str>,
+    pub(crate) interfaces: BTreeSet<&'a str>,
     /// No two hosts of the node set share a value of any of these labels.
-    pub(super) topology_keys: Vec<&'a str>,
+    pub(crate) topology_keys: Vec<&'a str>,
 }
 
 impl<'a> Needs<'a> {
@@ -33,7 +33,7 @@ impl<'a> Needs<'a> {
 
 /// Why a host is refused. The display completes the sentence "the host …".
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// With the first requirement of the labelSelector that it does not meet.
     NotSelected(String),
     Assigned(ClusterKey),
@@ -110,7 +110,7 @@ impl Refusal {
 
 /// Why a host is of no use to anybody. Beside the first rule, these are the eyes of Cluster API's Metal3 provider: what
 /// it would not take, nobody gets.
-pub(super) fn unusable(host: &Host) -> Option<Refusal> {
+pub(crate) fn unusable(host: &Host) -> Option<Refusal> {
     applied_in_full(host)
         .or_else(|| in_use(host))
         .or_else(|| deleting(host))
@@ -120,7 +120,7 @@ pub(super) fn unusable(host: &Host) -> Option<Refusal> {
 }
 
 /// The topology domain of a host. ViNO copies a label that its node lacks as `""`: that is none.
-pub(super) fn domain<'a>(host: &'a Host, topology_key: &str) -> Option<&'a str> {
+pub(crate) fn domain<'a>(host: &'a Host, topology_key: &str) -> Option<&'a str> {
     host.labels.get(topology_key).map(String::as_str).filter(|domain| !domain.is_empty())
 }
 
@@ -208,7 +208,9 @@ impl Availability {
         }
         for (claim, _) in &host.claims {
             match (claim, &only) {
-                (Claim::Unclear(labels), _) => return Availability::Refused(Refusal::Claimed(labels.clone())),
+                (Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels), _) => {
+                    return Availability::Refused(Refusal::Claimed(labels.clone()));
+                }
                 (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}
                 (Claim::Cluster(cluster, role), None) => {
                     only = Some((cluster.clone(), Refusal::Claimed(format!("of {cluster}, {role}"))));

@@ -8,7 +8,7 @@ use super::choose::taken_or_refused;
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Refusal};
 use super::{How, Plan, Shortage, states};
-use crate::api::assignment::Claim;
+use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::site::{Host, Site, Standing};
 
@@ -181,7 +181,7 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     for (claim, _) in &host.claims {
         facts.push(match claim {
             Claim::Cluster(cluster, role) => format!("bears the labels of {cluster}, {role}"),
-            Claim::Unclear(labels) => format!("bears the labels {labels}"),
+            Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels) => format!("bears the labels {labels}"),
         });
     }
     if let Some(release) = plan.released.get(&host.key) {

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::How;
-use super::holdings::Holdings;
+use super::holdings::{Holdings, labelled};
 use crate::api::assignment::{self, GivenBack};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
@@ -66,7 +66,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
             Code::LabelsStay,
             format!("host {} was given back, but somebody else's labels stay on it", host.key),
         )
-        .at(host.origin.at(["metadata", "labels"]))
+        .at(labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin)))
         .help(take_labels_off(host))
     };
     stuck.map(describe).collect()
@@ -79,7 +79,7 @@ pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
         holdings.given_back.iter().filter(|(_, index, how)| !is_ours_to_take(&site.inventory.hosts[*index], *how));
     let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
-        let place = host.claims.last().map_or(host.origin.start(), |(_, origin)| origin.at(["metadata", "labels"]));
+        let place = labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin));
         Finding::new(
             Code::Surplus,
             format!("host {} bears the labels of {cluster}, which has all the hosts it wants", host.key),
@@ -97,12 +97,23 @@ fn is_ours_to_take(host: &Host, how: How) -> bool {
 }
 
 fn take_labels_off(host: &Host) -> String {
-    let labels = assignment::LABELS.map(|label| format!("{label}-")).join(" ");
-    format!(
-        "another tool set them; take them off by hand, then refresh the snapshot:\nkubectl label baremetalhost -n {} \
-         {} {labels}",
-        host.key.namespace, host.key.name
-    )
+    let older = host.live_labels.iter().filter(|label| assignment::OLDER_LABELS.contains(label));
+    let command = without_labels(host, assignment::LABELS.iter().chain(older));
+    format!("another tool set them; take them off by hand, then refresh the snapshot:\n{command}")
+}
+
+/// The command that takes those older labels off a host that no file of ours can take off: an object that others apply
+/// in part, or make, keeps what they set. Those in a manifest are patched away.
+pub(super) fn older_labels_that_stay(host: &Host) -> Option<String> {
+    let stays = |label: &&&str| assignment::OLDER_LABELS.contains(label) && !host.manifest_labels.contains(label);
+    let mut stay = host.live_labels.iter().filter(stays).peekable();
+    stay.peek()?;
+    Some(without_labels(host, stay))
+}
+
+fn without_labels<'a>(host: &Host, labels: impl Iterator<Item = &'a &'static str>) -> String {
+    let labels: Vec<String> = labels.map(|label| format!("{label}-")).collect();
+    format!("kubectl label baremetalhost -n {} {} {}", host.key.namespace, host.key.name, labels.join(" "))
 }
 
 /// The declared hosts without a cluster whose manifests bear assignment labels that must be patched away: those

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | cluster A | nothing, or A | stays with A |
 //! | nothing | A, and A is in this repo | is adopted by A |
+//! | nothing | A, by labels of 2020 or early 2021 | is adopted by A, with a warning: those name no namespace |
 //! | nothing | A, and A is not in this repo | belongs to somebody else |
 //! | A | B | conflict |
 //! | released | A | is still being given back |
@@ -14,14 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::SelectorExt;
 
-use super::{Assigned, How, Placement, eligibility, standing};
-use crate::api::assignment::Claim;
+use super::{Assigned, How, Placement, eligibility, giving_back, standing};
+use crate::api::assignment::{self, Claim};
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::site::state::Held;
 use crate::site::{Cluster, Host, NodeSet, Site, Standing};
-use crate::source::Origin;
+use crate::source::{Origin, Place};
 
 /// Who has which host.
 pub(super) struct Holdings<'a> {
@@ -79,6 +80,7 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
             Adopter::Nobody => {}
             Adopter::Cluster(cluster, role, origin) if !frozen.contains(cluster) => {
                 findings.extend(standing::applied_in_full(host, cluster, origin));
+                findings.extend(by_older_labels(host, cluster, role, origin));
                 let holding = Holding { host: index, role, how: How::Adopted, origin };
                 holdings.by_cluster.entry(cluster).or_default().push(holding);
             }
@@ -111,7 +113,7 @@ impl<'a> Holdings<'a> {
                     self.flaws.extend(flaw.map(|flaw| (holding.host, flaw)));
                 } else {
                     self.given_back.push((&cluster.key, holding.host, holding.how));
-                    findings.extend(consumed(host, cluster));
+                    findings.extend(consumed(host, role, cluster));
                 }
             }
         }
@@ -136,7 +138,7 @@ impl<'a> Holdings<'a> {
     /// The hosts that stay although something speaks against them.
     pub(super) fn flawed(&self, site: &Site, rebalance: bool) -> Vec<Finding> {
         let describe = |(host, flaw): (&usize, &Flaw)| {
-            let (cluster, role, _) = self.kept.get(host)?.first()?;
+            let (cluster, role, _) = *self.kept.get(host)?.first()?;
             let host = &site.inventory.hosts[*host];
             let help = match (flaw, &host.consumer) {
                 (Flaw::Failed | Flaw::NotSelected | Flaw::SharesDomain, Some(_)) => "it stays: a Machine consumes it",
@@ -145,9 +147,21 @@ impl<'a> Holdings<'a> {
                 }
                 _ => "it stays: no other host can take its place",
             };
-            let finding =
-                Finding::new(Code::Flawed, format!("host {} ({role} of {cluster}) {}", host.key, flaw.words()));
-            Some(finding.at(host.origin.start()).help(help).of(cluster))
+            let labels = host.origin.at(["metadata", "labels"]);
+            let (code, place, asked_for) = match flaw {
+                Flaw::SharesDomain => (Code::Flawed, labels, Some("topologyKey")),
+                Flaw::NotSelected => (Code::Flawed, labels, Some("labelSelector")),
+                Flaw::Failed => (Code::Failing, host.live_place(["status", "errorMessage"]), None),
+                Flaw::Deleting => (Code::Failing, host.live_place(["metadata", "deletionTimestamp"]), None),
+            };
+            let message = format!("host {} ({role} of {cluster}) {}", host.key, flaw.words());
+            let mut finding = Finding::new(code, message).at(place);
+            let request = site.clusters.get(cluster).and_then(|request| request.cluster.as_ref());
+            if let (Some(field), Some(request)) = (asked_for, request) {
+                let place = request.origin.at(["spec", "nodes", role.as_str(), field]);
+                finding = finding.see(place, "what the node set asks for");
+            }
+            Some(finding.help(help).of(cluster))
         };
         self.flaws.iter().filter_map(describe).collect()
     }
@@ -159,9 +173,9 @@ impl<'a> Holdings<'a> {
         let describe = |(host, keepers): (&usize, &Vec<(&ClusterKey, Role, &Origin)>)| {
             let key = &site.inventory.hosts[*host].key;
             let finding = Finding::new(Code::AssignedTwice, format!("host {key} is assigned {} times", keepers.len()))
-                .help("a host has one role in one cluster: remove all entries but one");
+                .help("a host has one role in one cluster: remove all entries but one from the generated files");
             keepers.iter().fold(finding, |finding, (cluster, role, origin)| {
-                finding.see(origin.start(), format!("as {role} of {cluster}")).of(cluster)
+                finding.see(origin.name(), format!("as {role} of {cluster}")).of(cluster)
             })
         };
         contested.map(describe).collect()
@@ -228,17 +242,34 @@ fn by_worth<'a>(
 }
 
 /// A host that is given back although a Machine consumes it.
-fn consumed(host: &Host, cluster: &Cluster) -> Option<Finding> {
+fn consumed(host: &Host, role: Role, cluster: &Cluster) -> Option<Finding> {
     let consumer = host.consumer.as_ref()?;
     Some(
         Finding::new(
             Code::InUseGivenBack,
             format!("{} gives host {} back, which {consumer} consumes", cluster.key, host.key),
         )
-        .at(host.origin.at(["spec", "consumerRef"]))
+        .at(cluster.origin.at(["spec", "nodes", role.as_str(), "count"]))
+        .see(host.live_place(["spec", "consumerRef"]), "in use here")
         .help("it has no other host to give back; scale the tenant's machines down before, or want more hosts")
         .of(&cluster.key),
     )
+}
+
+/// A host that is adopted by labels of an older generation, which name no namespace.
+fn by_older_labels(host: &Host, cluster: &ClusterKey, role: Role, origin: &Origin) -> Option<Finding> {
+    let label = host.by_older_labels?;
+    let message = format!("{cluster} adopts host {} ({role}) by labels of an older generation", host.key);
+    let help = match giving_back::older_labels_that_stay(host) {
+        Some(command) => {
+            format!(
+                "it gets today's labels beside them; when nothing needs the older ones any more, take them off:\n{command}"
+            )
+        }
+        None => "today's labels take their place".to_owned(),
+    };
+    let place = origin.at(["metadata", "labels", label]);
+    Some(Finding::new(Code::AdoptedByOlderLabels, message).at(place).help(help).of(cluster))
 }
 
 /// Without repetitions of one cluster and role, which a host has that moved from one file to another.
@@ -258,7 +289,7 @@ fn vanished(host: &HostKey, held: &Held, site: &Site, frozen: &BTreeSet<ClusterK
     }
     let warning = || {
         Finding::new(Code::HostGone, format!("host {host} of {} is no longer in the inventory", held.cluster))
-            .at(held.origin.start())
+            .at(held.origin.name())
             .help("it leaves the overlay and is replaced; nothing is done to the machine")
             .of(&held.cluster)
     };
@@ -278,7 +309,7 @@ fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Findin
     // Whoever removes the entry of a host that is still there makes it one that the agent may be told to erase.
     let help = match site.inventory.host(host).map(|host| host.standing) {
         Some(Standing::Observed) => standing::STAY_DECLARED,
-        _ => "let the cluster be generated again, or remove the entry",
+        _ => "let the cluster be generated again: correct its errors, or do not leave it out by --only",
     };
     (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
         Finding::new(Code::FrozenHostGone, format!(
@@ -286,7 +317,7 @@ fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Findin
              fails",
             held.cluster
         ))
-        .at(held.origin.start())
+        .at(held.origin.name())
         .help(help)
         .of(&held.cluster)
     })
@@ -302,8 +333,8 @@ fn conflict(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>
         Code::LabelsDisagree,
         format!("host {} is with {}, but its labels say {other}", host.key, held.cluster),
     )
-    .at(held.origin.start())
-    .see(origin.at(["metadata", "labels"]), format!("the labels of {other}"))
+    .at(held.origin.name())
+    .see(labelled(origin), format!("the labels of {other}"))
     .help(format!(
         "if {other} has it, remove the entry from {}; if not, correct the labels in the inventory",
         held.origin.file
@@ -311,6 +342,11 @@ fn conflict(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>
     .of(&held.cluster)
     .of(other);
     concerns_planned(&finding, site, frozen).then_some(finding)
+}
+
+/// Where labels say which cluster has a host.
+pub(super) fn labelled(origin: &Origin) -> Place {
+    origin.at(["metadata", "labels", assignment::CLUSTER_NAME])
 }
 
 enum Adopter<'a> {
@@ -327,7 +363,7 @@ fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
         match claim {
             Claim::Cluster(cluster, role) => named.push((cluster, *role, origin)),
             // Somebody has the host, and we cannot say who.
-            Claim::Unclear(_) => return Adopter::Nobody,
+            Claim::Older(_) | Claim::Unclear(_) => return Adopter::Nobody,
         }
     }
     let Some((cluster, role, origin)) = named.pop() else { return Adopter::Nobody };
@@ -336,9 +372,9 @@ fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
             Code::SeveralClaims,
             format!("host {} bears the labels of {other} and of {cluster}", host.key),
         )
-        .at(other_origin.at(["metadata", "labels"]))
-        .see(origin.at(["metadata", "labels"]), format!("those of {cluster}"))
-        .help("correct the labels: a host belongs to one cluster");
+        .at(labelled(other_origin))
+        .see(labelled(origin), format!("those of {cluster}"))
+        .help(format!("a host belongs to one cluster: take the labels of {other} or those of {cluster} off it"));
         return Adopter::Several(finding.of(other).of(cluster));
     }
     let released_by_it =

@@ -7,8 +7,8 @@ use kube::core::{Expression, SelectorExt};
 use super::eligibility::{self, Needs};
 use crate::site::Host;
 
-/// The kinds of the hosts that can be taken at all.
-pub(super) struct Kinds<'h> {
+/// The kinds of some hosts.
+pub(crate) struct Kinds<'h> {
     of_host: Vec<Option<usize>>,
     /// The topology domains of each host, one after the other.
     domains: Vec<Option<&'h str>>,
@@ -37,9 +37,14 @@ struct Asked {
 }
 
 impl<'h> Kinds<'h> {
-    /// The kinds that the needs tell apart, and the topology domains of their hosts: both in one pass, because the
-    /// labels lie all over the memory.
-    pub(super) fn new(hosts: &'h [Host], needs: &[&Needs<'_>], topology: &[&str]) -> Self {
+    /// The kinds that the needs tell apart among the hosts that `counts`, and the topology domains of those: both in
+    /// one pass, because the labels lie all over the memory.
+    pub(crate) fn new(
+        hosts: &'h [Host],
+        needs: &[&Needs<'_>],
+        topology: &[&str],
+        counts: impl Fn(&Host) -> bool,
+    ) -> Self {
         let asked = asked(needs);
         let interfaces: BTreeSet<&str> = needs.iter().flat_map(|needs| &needs.interfaces).copied().collect();
         let mut kinds = Self {
@@ -51,7 +56,7 @@ impl<'h> Kinds<'h> {
         };
         let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
         for (index, host) in hosts.iter().enumerate() {
-            if eligibility::unusable(host).is_some() {
+            if !counts(host) {
                 kinds.of_host.push(None);
                 continue;
             }
@@ -83,22 +88,22 @@ impl<'h> Kinds<'h> {
     }
 
     /// How many there are.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.samples.len()
     }
 
-    /// The kind of a host; none when nobody can take it.
-    pub(super) fn of(&self, host: usize) -> Option<usize> {
+    /// The kind of a host; none when it does not count.
+    pub(crate) fn of(&self, host: usize) -> Option<usize> {
         self.of_host[host]
     }
 
-    /// The topology domains of a host that can be taken, key by key.
-    pub(super) fn domains(&self, host: usize) -> &[Option<&'h str>] {
+    /// The topology domains of a host that counts, key by key.
+    pub(crate) fn domains(&self, host: usize) -> &[Option<&'h str>] {
         &self.domains[host * self.keys..(host + 1) * self.keys]
     }
 
     /// The kinds that meet needs, in order.
-    pub(super) fn meeting(&self, hosts: &[Host], needs: &Needs<'_>) -> Vec<usize> {
+    pub(crate) fn meeting(&self, hosts: &[Host], needs: &Needs<'_>) -> Vec<usize> {
         let mut candidates: Option<Vec<usize>> = None;
         for expression in needs.selector.clone() {
             let (key, values) = match expression {

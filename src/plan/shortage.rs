@@ -10,7 +10,9 @@ use super::eligibility::{self, Refusal};
 use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::finding::{Code, Finding, counted};
 use crate::site::inventory::natural;
+use crate::site::mismatch::{Mismatch, mismatch};
 use crate::site::{Host, Site};
+use crate::source::Step;
 
 /// How many rules, hosts of each, rivals and domains a message names.
 const RULES_SHOWN: usize = 8;
@@ -38,6 +40,9 @@ pub struct Shortage {
     pub refused: Vec<Refused>,
     /// A label that it asks for and that no host has, with one of the same name that hosts do have.
     pub unknown_label: Option<(String, Option<String>)>,
+    /// Why its labelSelector matches no host at all, if that is so.
+    #[serde(skip)]
+    pub mismatch: Option<Mismatch>,
 }
 
 /// Why a node set cannot have all the hosts that it wants.
@@ -150,6 +155,11 @@ impl Shortage {
             matching: matching.len(),
             topology,
             reason,
+            mismatch: if matching.is_empty() && !refusals.is_empty() {
+                mismatch(hosts, demand.needs.selector)
+            } else {
+                None
+            },
             unknown_label: if matching.is_empty() { unknown_label(hosts, demand) } else { None },
             refused: by_rule(site, &refusals),
         }
@@ -159,7 +169,9 @@ impl Shortage {
     pub(super) fn finding(&self, site: &Site, demand: &Demand<'_>) -> Finding {
         let Demand { cluster, role, .. } = demand;
         let short = self.short_of();
-        Finding::new(
+        let route =
+            |field: &str| -> Vec<Step> { vec!["spec".into(), "nodes".into(), role.as_str().into(), field.into()] };
+        let finding = Finding::new(
             Code::Shortage,
             format!(
                 "{short} of the {} {role} hosts of {} cannot be found: {}",
@@ -167,10 +179,19 @@ impl Shortage {
                 cluster.key,
                 self.constraint(site.inventory.hosts.len())
             ),
-        )
-        .at(cluster.origin.at(["spec", "nodes", role.as_str(), "count"]))
-        .help(self.proof().join("\n"))
-        .of(&cluster.key)
+        );
+        let count = cluster.origin.at(route("count"));
+        let (finding, hints) = match &self.mismatch {
+            // The count is no mistake there: the requirement is that excludes every host.
+            Some(mismatch) => {
+                let finding = mismatch.point(finding, &cluster.origin, &route("labelSelector"));
+                (finding.see(count, format!("{} are wanted", self.wanted)), mismatch.hints().collect())
+            }
+            None => (finding.at(count), Vec::new()),
+        };
+        let proof = self.proof();
+        let lines: Vec<&str> = hints.into_iter().chain(proof.iter().map(String::as_str)).collect();
+        finding.help(lines.join("\n")).of(&cluster.key)
     }
 
     /// The constraint that decides: what has to change for the node set to be filled.

@@ -45,7 +45,7 @@ pub(super) fn no_longer_patched(host: &Host, site: &Site) -> Option<Finding> {
             Code::NoLongerDeclared,
             format!("host {} was declared by this repo, and no kustomization renders it any more", host.key),
         )
-        .at(host.origin.start())
+        .at(host.origin.name())
         .help(STAY_DECLARED)
     })
 }
@@ -57,9 +57,9 @@ pub(super) fn applied_in_full(host: &Host, cluster: &ClusterKey, origin: &Origin
         Code::AppliedInFull,
         format!("host {} of {cluster} is applied in full by {by}, so labels of our own would erase its spec", host.key),
     )
-    .at(origin.start());
+    .at(origin.name());
     if origin.file != host.origin.file {
-        finding = finding.see(host.origin.start(), "the snapshot, which says so");
+        finding = finding.see(host.origin.name(), "the snapshot, which says so");
     }
     Some(finding.help(ONE_RENDERER).of(cluster))
 }
@@ -76,7 +76,7 @@ pub(super) fn applied_while_given_back(host: &Host, site: &Site, frozen: &BTreeS
             host.key
         ),
     );
-    let finding = finding.at(host.origin.start()).help(ONE_RENDERER);
+    let finding = finding.at(host.origin.name()).help(ONE_RENDERER);
     match &release.by {
         Some(cluster) if frozen.contains(cluster) => None,
         Some(cluster) => Some(finding.of(cluster)),
@@ -97,8 +97,8 @@ fn no_longer_declared(host: &Host, held: &Held) -> Finding {
             host.key, held.cluster
         ),
     )
-    .at(held.origin.start())
-    .see(host.origin.start(), "what is left of it")
+    .at(held.origin.name())
+    .see(host.origin.name(), "what is left of it")
     .help(STAY_DECLARED)
     .of(&held.cluster)
 }
@@ -114,8 +114,8 @@ fn left_as_observed(host: &Host, held: &Held, site: &Site) -> Option<Finding> {
                 host.key, held.cluster
             ),
         )
-        .at(host.origin.start())
-        .see(held.origin.start(), "the observed object, which would erase the declared one's spec")
+        .at(host.origin.name())
+        .see(held.origin.name(), "the observed object, which would erase the declared one's spec")
         .help(format!("let {} be generated again: correct its errors, or do not leave it out by --only", held.cluster))
     })
 }

@@ -71,7 +71,11 @@ fn render_declared(site: &Site, cluster: &ClusterKey, placement: &Placement, mad
     for (host, role) in assigned(site, placement) {
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
-            write_host(text, site, host, &labels(cluster, role), &declared_annotations(site, host));
+            let mut labels = labels(cluster, role);
+            // Those of an older generation, which a patch can take off and a partial object cannot.
+            let older = host.manifest_labels.iter().filter(|label| assignment::OLDER_LABELS.contains(label));
+            labels.extend(older.map(|label| (*label, None)));
+            write_host(text, site, host, &labels, &declared_annotations(site, host));
         }
     }
     for (root, text) in by_root {
@@ -246,7 +250,7 @@ pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
                 "{cluster} is left as it is, and its patch for {host} would not find it any more: the namespace that \
                  it has where it is patched is another one"
             ))
-            .at(held.origin.start())
+            .at(held.origin.at(["metadata", "namespace"]))
             .help("change `hosts.form`, or namespaces below it, in a run that generates all clusters")
         }));
     }

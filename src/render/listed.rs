@@ -5,10 +5,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::Tree;
+use super::{Templates, Tree};
 use crate::finding::{Code, Finding};
 use crate::layout;
-use crate::site::Site;
+use crate::site::{Cluster, Service, ServiceKind, Site};
+use crate::source::Place;
 
 /// What a ConfigMap holds, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;
@@ -33,7 +34,7 @@ struct ConfigMapGenerator {
 
 /// What is wrong with the kustomizations that come from templates. Those of a directory that is as the disk has it were
 /// looked at when they were written.
-pub(super) fn check(site: &Site, tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(site: &Site, tree: &Tree, templates: &Templates) -> Vec<Finding> {
     let from_template =
         |path: &Utf8Path| path.file_name() == Some(layout::KUSTOMIZATION) && !path.starts_with(layout::HOSTS);
     let kustomizations = tree.par_iter().filter(|(path, _)| from_template(path));
@@ -44,7 +45,7 @@ pub(super) fn check(site: &Site, tree: &Tree) -> Vec<Finding> {
                 return None;
             }
             let kustomization: Kustomization = yaml_serde::from_str(text).ok()?;
-            Some(misfits(site, tree, path, directory, &kustomization))
+            Some(misfits(site, tree, templates, path, &kustomization))
         })
         .flatten()
         .collect()
@@ -62,10 +63,12 @@ fn is_unchanged(site: &Site, tree: &Tree, path: &Utf8Path, directory: &Utf8Path)
 fn misfits(
     site: &Site,
     tree: &Tree,
+    templates: &Templates,
     path: &Utf8Path,
-    directory: &Utf8Path,
     kustomization: &Kustomization,
 ) -> Vec<Finding> {
+    let directory = path.parent().unwrap_or(path);
+    let service = service_of(site, path);
     let files =
         kustomization.config_map_generator.iter().flat_map(|generator| &generator.files).map(|file| source(file));
     let listed = kustomization.resources.iter().map(String::as_str).chain(files);
@@ -73,26 +76,30 @@ fn misfits(
         listed.filter(|entry| !entry.starts_with("..") && below(tree, &directory.join(entry)).next().is_none());
     let mut found: Vec<Finding> = missing
         .map(|entry| {
-            Finding::new(
+            let finding = Finding::new(
                 Code::NothingRendered,
-                format!("what would be {path} lists {entry}, which no template renders"),
+                format!("what would be {} lists {entry}, which no template renders", site.settings.output.join(path)),
             )
-            .help("a template that renders to nothing makes no file; leave the entry out then, or render something")
+            .help("a template that renders to nothing makes no file; leave the entry out then, or render something");
+            let own = templates.own_of(&directory.join(entry)).or_else(|| templates.own_of(path));
+            match (own, service.map(|(cluster, service)| cluster.origin.at(service.route()))) {
+                (Some(own), Some(place)) => finding.at(Place::File(own.clone())).see(place, "the service"),
+                (Some(own), None) => finding.at(Place::File(own.clone())),
+                (None, place) => place.into_iter().fold(finding, Finding::at),
+            }
         })
         .collect();
     for generator in &kustomization.config_map_generator {
         let texts = generator.files.iter().filter_map(|file| tree.get(&directory.join(source(file))));
         let bytes: usize = texts.map(String::len).sum();
         if bytes > MOST_BYTES {
-            let name = &generator.name;
-            let message = format!("the ConfigMap {name} would have {bytes} bytes, and one holds {MOST_BYTES}");
-            found.push(Finding::new(Code::TooLarge, message).help(
-                "ask for fewer ports, or divide them among several load balancers: each takes a line for each host; \
-                 or give Dex's certificates by a Secret of envFrom",
-            ));
+            found.push(too_large(&generator.name, bytes, service));
         }
     }
-    found.into_iter().map(|finding| of_service(site, path, finding)).collect()
+    match layout::cluster_of(path) {
+        Some(key) => found.into_iter().map(|finding| finding.of(&key)).collect(),
+        None => found,
+    }
 }
 
 /// The file of an entry `KEY=FILE` or `FILE`.
@@ -106,16 +113,30 @@ fn below<'a>(tree: &'a Tree, path: &Utf8Path) -> impl Iterator<Item = (&'a Utf8P
     tree.range(path.clone()..).take_while(move |(file, _)| file.starts_with(&path))
 }
 
-/// Says whose service a finding is about, and where that is asked for.
-fn of_service(site: &Site, path: &Utf8Path, finding: Finding) -> Finding {
-    let Some(key) = layout::cluster_of(path) else { return finding };
-    let cluster = site.clusters.get(&key).and_then(|request| request.cluster.as_ref());
-    let service = cluster.and_then(|cluster| {
-        let service = cluster.services.iter().find(|service| path.starts_with(service.path(&key)))?;
-        Some(cluster.origin.at(service.route()))
-    });
-    match service {
-        Some(place) => finding.at(place).of(&key),
-        None => finding.of(&key),
-    }
+/// What a service would have in one ConfigMap does not fit into it.
+fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &Service)>) -> Finding {
+    let finding = Finding::new(
+        Code::TooLarge,
+        format!("the ConfigMap {name} would have {bytes} bytes, and one holds {MOST_BYTES}"),
+    );
+    let Some((cluster, service)) = service else { return finding };
+    let mut place = service.route();
+    let help = match service.kind() {
+        ServiceKind::WorkerLoadBalancer => {
+            place.push("nodePortRange".into());
+            "each port takes a line for each host: ask for fewer ports, or divide them among several load balancers"
+        }
+        ServiceKind::Auth => "give Dex its certificates by a Secret of envFrom",
+        ServiceKind::ControlPlaneLoadBalancer | ServiceKind::JumpHost => {
+            "divide the cluster if it has very many hosts, or let templates of the repo write less"
+        }
+    };
+    finding.at(cluster.origin.at(place)).help(help)
+}
+
+/// The service that a file of the output is of.
+fn service_of<'a>(site: &'a Site, path: &Utf8Path) -> Option<(&'a Cluster, &'a Service)> {
+    let key = layout::cluster_of(path)?;
+    let cluster = site.clusters.get(&key)?.cluster.as_ref()?;
+    Some((cluster, cluster.services.iter().find(|service| path.starts_with(service.path(&key)))?))
 }

@@ -25,11 +25,13 @@ use std::collections::BTreeMap;
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
+use crate::api::host::SYNC_OPTIONS;
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::plan::Plan;
-use crate::site::{Cluster, ServiceKind, Site};
+use crate::site::{Cluster, Host, ServiceKind, Site};
+use crate::source::Place;
 
 pub use templates::Templates;
 
@@ -64,24 +66,44 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
     let unfit = tree.par_iter().filter(is_new).flat_map_iter(|(path, text)| {
         let is_ours_alone = path.starts_with(layout::HOSTS) || path.starts_with(layout::AGENTS);
         let unreadable = if is_ours_alone { verify::manifests(text).err() } else { None };
-        unreadable.map(|unreadable| unreadable.finding(path)).into_iter().chain(variable(path, text))
+        unreadable
+            .map(|unreadable| unreadable.finding(&site.settings.output.join(path)))
+            .into_iter()
+            .chain(variable(site, templates, path, text))
     });
     findings.par_extend(unfit);
     // What could not be rendered is missing, of course.
     if !findings.iter().any(Finding::is_error) {
-        findings.extend(listed::check(site, &tree));
+        findings.extend(listed::check(site, &tree, templates));
     }
     (tree, findings)
 }
 
 /// A variable in a file, which Flux would replace.
-fn variable(path: &Utf8Path, text: &str) -> Option<Finding> {
+fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
     let line = text.lines().position(|line| line.contains(layout::VARIABLE))? + 1;
-    let finding = Finding::new(
-        Code::VariableRendered,
-        format!("what would be {path} has `${{` in line {line}, which Flux takes for a variable"),
-    )
-    .help("it comes from a template of the repo, or from an annotation of a host: write it without `${`");
+    let of_file = || {
+        let file = site.settings.output.join(path);
+        format!("what would be {file} has `${{` in line {line}, which Flux takes for a variable")
+    };
+    let finding = if path.starts_with(layout::HOSTS) {
+        let is_variable = |host: &&Host| host.sync_options.as_ref().is_some_and(|text| text.contains(layout::VARIABLE));
+        let hosts = site.inventory.hosts.iter().filter(is_variable);
+        let places = hosts.map(|host| host.origin.at(["metadata", "annotations", SYNC_OPTIONS]));
+        places
+            .fold(Finding::new(Code::VariableRendered, of_file()), Finding::at)
+            .help("it comes from an annotation of a host: write it there without `${`")
+    } else {
+        let places = templates.own_with(layout::VARIABLE, path);
+        // The same for all clusters, so that it is said once.
+        let of_template =
+            |place: &Place| format!("the template {} renders `${{`, which Flux takes for a variable", place.file());
+        let message = places.first().map_or_else(of_file, of_template);
+        places
+            .into_iter()
+            .fold(Finding::new(Code::VariableRendered, message), Finding::at)
+            .help("write it there without `${`, in a shell as `$NAME`")
+    };
     Some(match layout::cluster_of(path) {
         Some(cluster) => finding.of(&cluster),
         None => finding,

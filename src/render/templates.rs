@@ -114,7 +114,10 @@ impl Templates {
                 findings.push(
                     Finding::new(Code::TemplateUnused, format!("{file} replaces none of sipgen's templates"))
                         .at(place)
-                        .help(format!("did you mean {directory}/{alike}? Templates of your own go below {PARTIALS}")),
+                        .help(format!(
+                            "did you mean {directory}/{alike}? A template that only others include goes below \
+                             {directory}/{PARTIALS}"
+                        )),
                 );
                 continue;
             }
@@ -143,6 +146,42 @@ impl Templates {
     /// The file of a template, where the repo has one of its own.
     pub(super) fn own_file(&self, name: &str) -> Option<&Arc<Utf8Path>> {
         self.replaced.get(name)
+    }
+
+    /// The repo's own template by which a file is made that is relative to the output directory.
+    pub(super) fn own_of(&self, path: &Utf8Path) -> Option<&Arc<Utf8Path>> {
+        let makes = |name: &str| {
+            let (directory, below) = name.split_once('/')?;
+            let made_in = Utf8Path::new(path.as_str().strip_suffix(below)?.strip_suffix('/')?);
+            // In `clusters/NAMESPACE/NAME` and its like there is what is made once a cluster, below that a directory for
+            // each service, which bears the name of its kind.
+            Some(match made_in.iter().count() {
+                3 => made_in.iter().next()?.strip_suffix('s')? == directory,
+                _ => made_in.file_name()?.starts_with(directory),
+            })
+        };
+        self.replaced.iter().find(|(name, _)| makes(name) == Some(true)).map(|(_, file)| file)
+    }
+
+    /// Where a text stands in the repo's own template for a file, or else in those that templates include.
+    pub(super) fn own_with(&self, text: &str, path: &Utf8Path) -> Vec<Place> {
+        let maker = self.own_of(path);
+        let spot = |name: &str, file: &Arc<Utf8Path>| {
+            let template = self.environment.get_template(name).ok()?;
+            let (line, column) = template.source().lines().enumerate().find_map(|(line, content)| {
+                let before = content.get(..content.find(text)?)?;
+                Some((line + 1, before.chars().count() + 1))
+            })?;
+            Some(Place::Spot(file.clone(), line, Some(column)))
+        };
+        let (makers, partials): (Vec<_>, Vec<_>) =
+            self.replaced.iter().partition(|(_, file)| maker.is_some_and(|maker| maker == *file));
+        let by_maker: Vec<Place> = makers.into_iter().filter_map(|(name, file)| spot(name, file)).collect();
+        if !by_maker.is_empty() {
+            return by_maker;
+        }
+        let included = partials.into_iter().filter(|(name, _)| name.starts_with(PARTIALS));
+        included.filter_map(|(name, file)| spot(name, file)).collect()
     }
 
     fn finding(&self, name: &str, error: &minijinja::Error, context: Option<&Value>) -> Finding {
@@ -198,4 +237,32 @@ pub fn alike(name: &str) -> &'static str {
         tail + head
     };
     names().max_by_key(|known| common(known)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those of a repo that has replaced all templates.
+    fn all_replaced() -> Templates {
+        let own = names().map(|name| (Utf8PathBuf::from(format!("own/{name}")), String::new())).collect();
+        Templates::new("own".into(), own).0
+    }
+
+    #[test]
+    fn a_file_is_made_by_the_template_of_its_kind_of_service() {
+        let templates = all_replaced();
+        for (file, template) in [
+            ("clusters/tenant-a/edge/loadbalancer-worker2/haproxy.cfg", "own/loadbalancer/haproxy.cfg"),
+            ("clusters/tenant-a/edge/jumphost/kustomization.yaml", "own/jumphost/kustomization.yaml"),
+            ("clusters/tenant-a/auth/kustomization.yaml", "own/cluster/kustomization.yaml"),
+            ("clusters/tenant-a/edge/auth/kubeadm/oidc.yaml", "own/auth/kubeadm/oidc.yaml"),
+            ("tenants/tenant-a/edge/endpoints/endpoints.yaml", "own/tenant/endpoints/endpoints.yaml"),
+            ("crds/dex/crds.yaml", "own/crds/dex/crds.yaml"),
+        ] {
+            let made_by = templates.own_of(Utf8Path::new(file)).map(|file| file.as_str());
+            assert_eq!(made_by, Some(template), "{file}");
+        }
+        assert_eq!(templates.own_of(Utf8Path::new("hosts/declared/racks/kustomization.yaml")), None);
+    }
 }

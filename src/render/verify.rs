@@ -28,13 +28,14 @@ impl Unreadable {
     /// The finding about a file that is not written.
     pub(super) fn finding(&self, file: &Utf8Path) -> Finding {
         Finding::new(Code::InvalidManifest, format!("what would be {file} is not {}: {}", self.what, self.reason))
+            .help("no template of the repo makes this file: if none that it includes is the repo's, sipgen is wrong")
     }
 
-    /// The finding about a template of the repo.
-    pub(super) fn of_template(&self, template: &Arc<Utf8Path>, file: &Utf8Path) -> Finding {
+    /// The finding about a template of the repo: the same for all clusters, if they have the same reason.
+    pub(super) fn of_template(&self, template: &Arc<Utf8Path>) -> Finding {
         Finding::new(
             Code::InvalidManifest,
-            format!("the template renders {file} so that it is not {}: {}", self.what, self.reason),
+            format!("the template {template} renders what is not {}: {}", self.what, self.reason),
         )
         .at(Place::File(template.clone()))
         .help("correct the template; nothing was written")

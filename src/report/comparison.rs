@@ -4,9 +4,8 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
 use super::lines;
-use crate::api::names::ClusterKey;
+use super::problem::Problem;
 use crate::difference::Difference;
-use crate::finding::{Finding, Severity};
 use crate::review::Review;
 use crate::source::{Files, Texts};
 
@@ -48,48 +47,6 @@ pub struct Stale {
     pub files: usize,
 }
 
-/// Something that is wrong with the input.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Problem {
-    /// What kind of mistake it is: `SIP0101`.
-    pub code: &'static str,
-    /// How much it matters.
-    pub severity: ProblemSeverity,
-    /// What is wrong.
-    pub message: String,
-    /// What to do.
-    pub help: Option<String>,
-    /// Where: the first place is the one to mend.
-    pub places: Vec<ProblemPlace>,
-    /// The clusters that it concerns; none when it concerns the whole run.
-    pub clusters: Vec<ClusterKey>,
-}
-
-/// How much a problem matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum ProblemSeverity {
-    /// Nothing is generated for what it concerns.
-    Error,
-    /// Worth knowing; stops nothing.
-    Warning,
-}
-
-/// A place in the input.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ProblemPlace {
-    /// Relative to the repo's root.
-    pub file: String,
-    /// From 1.
-    pub line: Option<usize>,
-    /// From 1, in characters.
-    pub column: Option<usize>,
-    /// What is there.
-    pub what: Option<String>,
-}
-
 /// A changed file, line by line.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -121,26 +78,5 @@ impl Comparison {
     /// The schema of the JSON.
     pub fn schema() -> Schema {
         schema_for!(Comparison)
-    }
-}
-
-impl Problem {
-    fn new(finding: &Finding, texts: &mut Texts<'_>) -> Self {
-        let mut place = |(place, what): &(_, Option<String>)| {
-            let position = texts.position(place);
-            let file = position.file.to_string();
-            ProblemPlace { file, line: position.line, column: position.column, what: what.clone() }
-        };
-        Self {
-            code: finding.code.id(),
-            severity: match finding.severity {
-                Severity::Error => ProblemSeverity::Error,
-                Severity::Warning => ProblemSeverity::Warning,
-            },
-            message: finding.message.clone(),
-            help: finding.help.clone(),
-            places: finding.places.iter().map(&mut place).collect(),
-            clusters: finding.clusters.clone(),
-        }
     }
 }

@@ -2,13 +2,30 @@
 
 use std::fmt::{self, Write};
 
-use super::{ERROR, FAINT, STRONG, WARNING, one_line, styled};
-use crate::finding::{Finding, Severity};
-use crate::source::{Files, Texts};
+use super::{ERROR, FAINT, STRONG, WARNING, excerpt, one_line, styled};
+use crate::finding::{Code, Finding, Severity, counted};
+use crate::source::{Excerpt, Files, Texts};
 
 /// How many findings of one severity are shown, and how many places of each.
 const FINDINGS_SHOWN: usize = 100;
 const PLACES_SHOWN: usize = 10;
+
+/// Up to how many places are all shown with their lines; of more, only the first one is.
+const STORY_QUOTED: usize = 3;
+
+/// How wide the line numbers' column is at least.
+const GUTTER: usize = 2;
+
+/// What is about a value that may be a secret: of its line, only the key is shown.
+const VALUES_UNSEEN: [Code; 7] = [
+    Code::SecretInGit,
+    Code::InvalidAuthorizedKey,
+    Code::InvalidReference,
+    Code::VariableInText,
+    Code::InvisibleCharacter,
+    Code::InvalidCredentialsName,
+    Code::InvalidBmcAddress,
+];
 
 /// Findings, the warnings first, so that the errors stand where a reader's eyes are in the end.
 pub fn findings(findings: &[Finding], files: &Files) -> String {
@@ -28,23 +45,60 @@ pub fn findings(findings: &[Finding], files: &Files) -> String {
     out
 }
 
+/// How many findings there are, in a line; `muted` is how many warnings the settings mute.
+pub fn tally(findings: &[Finding], muted: usize) -> String {
+    let errors = findings.iter().filter(|finding| finding.is_error()).count();
+    let warnings = findings.len() - errors;
+    let counts = [(errors, "error", ERROR), (warnings, "warning", WARNING)];
+    let counts = counts.iter().filter(|(count, ..)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, noun, style)| styled(*style, counted(*count, noun))).collect();
+    let words = if counts.is_empty() { "nothing is wrong".to_owned() } else { counts.join(", ") };
+    let muted = if muted > 0 { format!(" ({} muted)", counted(muted, "warning")) } else { String::new() };
+    let worst = findings.iter().min_by_key(|finding| finding.severity);
+    let more = worst.map_or(String::new(), |worst| format!("; `sipgen explain {}` says more", worst.code));
+    format!("{words}{muted}{more}\n")
+}
+
 fn write_finding(out: &mut String, finding: &Finding, texts: &mut Texts<'_>) -> fmt::Result {
-    let word = match finding.severity {
-        Severity::Error => styled(ERROR, format!("error[{}]", finding.code)),
-        Severity::Warning => styled(WARNING, format!("warning[{}]", finding.code)),
+    let (style, word) = match finding.severity {
+        Severity::Error => (ERROR, "error"),
+        Severity::Warning => (WARNING, "warning"),
     };
-    writeln!(out, "{word}: {}", styled(STRONG, one_line(&finding.message)))?;
-    for (place, what) in finding.places.iter().take(PLACES_SHOWN) {
+    writeln!(
+        out,
+        "{}: {}",
+        styled(style, format!("{word}[{}]", finding.code)),
+        styled(STRONG, one_line(&finding.message))
+    )?;
+    let excerpts_shown = if finding.places.len() <= STORY_QUOTED { STORY_QUOTED } else { 1 };
+    let values = !VALUES_UNSEEN.contains(&finding.code);
+    let mut excerpts: Vec<Option<Excerpt>> = Vec::new();
+    for (place, _) in finding.places.iter().take(PLACES_SHOWN) {
+        excerpts.push(if excerpts.len() < excerpts_shown { texts.excerpt(place, values) } else { None });
+    }
+    let widest = excerpts.iter().flatten().map(|excerpt| excerpt.line).max().unwrap_or_default();
+    let gutter = widest.to_string().len().max(GUTTER);
+    for (index, ((place, what), excerpt)) in finding.places.iter().zip(excerpts).enumerate() {
         let position = texts.position(place).to_string();
         let what = what.as_ref().map_or(String::new(), |what| format!("  ({})", one_line(what)));
-        writeln!(out, "  {} {}{what}", styled(FAINT, "-->"), one_line(&position))?;
+        writeln!(out, "{:gutter$}{} {}{what}", "", styled(FAINT, "-->"), one_line(&position))?;
+        let (mark, style) = if index == 0 { ('^', style) } else { ('-', FAINT) };
+        if let Some(excerpt) = excerpt {
+            excerpt::write(out, &excerpt, gutter, mark, style)?;
+        }
     }
     if finding.places.len() > PLACES_SHOWN {
-        writeln!(out, "  {} and {} more places", styled(FAINT, "-->"), finding.places.len() - PLACES_SHOWN)?;
+        writeln!(
+            out,
+            "{:gutter$}{} and {} more places",
+            "",
+            styled(FAINT, "-->"),
+            finding.places.len() - PLACES_SHOWN
+        )?;
     }
     for (index, line) in finding.help.iter().flat_map(|help| help.lines()).enumerate() {
         let word = if index == 0 { "help:" } else { "     " };
-        writeln!(out, "  {} {}", styled(FAINT, word), one_line(line))?;
+        writeln!(out, "{:GUTTER$}{} {}", "", styled(FAINT, word), one_line(line))?;
     }
     writeln!(out)
 }

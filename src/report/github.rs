@@ -16,7 +16,7 @@ pub fn github(Results(results): &Results) -> String {
     for (severity, command) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
         let of_severity: Vec<&Located> = results.iter().filter(|result| result.severity == severity).collect();
         for result in of_severity.iter().take(ANNOTATIONS_KEPT) {
-            let Spot { path, line, column } = &result.place;
+            let Spot { path, line, column, .. } = &result.place;
             let mut properties = format!("file={}", property(path));
             for (name, number) in [("line", line), ("col", column)] {
                 // Writing to a String cannot fail.

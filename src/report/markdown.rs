@@ -6,9 +6,10 @@
 
 use std::fmt::{Display, Write};
 
-use super::comparison::{Comparison, FileLines, Problem, ProblemPlace, ProblemSeverity};
+use super::comparison::{Comparison, FileLines};
 use super::one_line;
 use super::plan::wrapped;
+use super::problem::{Problem, ProblemPlace, ProblemSeverity};
 use super::words::{self, Line};
 use crate::api::names::ClusterKey;
 use crate::finding::counted;
@@ -298,13 +299,13 @@ fn block(lines: &[Line]) -> String {
 
 /// A problem as text.
 fn described(problem: &Problem) -> String {
-    let Problem { severity, message, help, places, .. } = problem;
+    let Problem { code, severity, message, help, places, .. } = problem;
     let severity = match severity {
         ProblemSeverity::Error => "error",
         ProblemSeverity::Warning => "warning",
     };
-    let mut text = format!("{severity}: {}\n", one_line(message));
-    for ProblemPlace { file, line, column, what } in places.iter().take(5) {
+    let mut text = format!("{severity}[{code}]: {}\n", one_line(message));
+    for ProblemPlace { file, line, column, what, .. } in places.iter().take(5) {
         let numbers: String = [line, column].into_iter().flatten().map(|number| format!(":{number}")).collect();
         let what = what.as_ref().map(|what| format!("  ({})", one_line(what))).unwrap_or_default();
         let _ = writeln!(text, "  --> {}{numbers}{what}", one_line(file));

@@ -1,28 +1,33 @@
 //! Findings, changes and plans as text, for people and programs. Nothing is printed here: text goes in, text comes out.
 //!
-//! * `findings`: what is wrong, with its places.
+//! * `findings`: what is wrong, with its places; `excerpt` shows the lines there.
 //! * `lines`: changes as a unified diff.
 //! * `words`: what becomes of clusters, in the words that the following share.
 //! * `plan`: a review as text; `commit` as the message of a commit.
 //! * `comparison`: two states of a repo compared, for programs; `markdown` for a pull request.
 //! * `summary`: what a run came to.
-//! * `explanation`: why hosts are where they are.
+//! * `explanation`: why hosts are where they are; `hardware`: what is in them.
 //! * `proposals`: what `sipgen init` did, and what is left to do.
 //! * `stale`: generated files that are not what the input makes of them.
+//! * `problem`: findings as JSON; `catalogue`: the codes of findings, explained.
 //! * `results`: findings and stale files for programs, as `github`, `gitlab` or `sarif` writes them.
 //! * `status`: the site at a glance, for a terminal.
 //! * `page`: the same as a page for a browser.
 
+mod catalogue;
 mod commit;
 mod comparison;
+mod excerpt;
 mod explanation;
 mod findings;
 mod github;
 mod gitlab;
+mod hardware;
 mod lines;
 mod markdown;
 mod page;
 mod plan;
+mod problem;
 mod proposals;
 mod results;
 mod sarif;
@@ -37,16 +42,19 @@ use anstyle::{AnsiColor, Style};
 
 use crate::render::values::Given;
 
+pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use commit::commit_message;
-pub use comparison::{Comparison, FileLines, Problem, ProblemPlace, ProblemSeverity};
+pub use comparison::{Comparison, FileLines};
 pub use explanation::{explain_cluster, explain_host};
-pub use findings::findings;
+pub use findings::{findings, tally};
 pub use github::github;
 pub use gitlab::gitlab;
+pub use hardware::explain_hardware;
 pub use lines::diff;
 pub use markdown::{MARKER, markdown};
 pub use page::{is_page, page};
 pub use plan::{notes, plan};
+pub use problem::{ExplainedCode, Problem, ProblemPlace, ProblemSeverity, Validation};
 pub use proposals::proposals;
 pub use results::Results;
 pub use sarif::sarif;

@@ -38,6 +38,8 @@ pub(super) struct Spot {
     pub(super) path: String,
     pub(super) line: Option<usize>,
     pub(super) column: Option<usize>,
+    /// Behind the last character.
+    pub(super) end_column: Option<usize>,
 }
 
 /// Findings and stale files as programs take them, the worst first.
@@ -59,12 +61,13 @@ impl Results {
 
 fn locate(finding: &Finding, texts: &mut Texts<'_>, below: &Utf8Path, known: &mut HashMap<String, usize>) -> Located {
     let mut spot = |place| {
-        let Position { file, line, column } = texts.position(place);
-        Spot { path: path(below, &file), line, column }
+        let Position { file, line, column, end_column } = texts.position(place);
+        Spot { path: path(below, &file), line, column, end_column }
     };
     let mut places = finding.places.iter();
     // A forge shows nothing that has no file, so what concerns the whole repo stands where it is configured.
-    let whole_repo = || Spot { path: path(below, Utf8Path::new(settings::FILE)), line: None, column: None };
+    let whole_repo =
+        || Spot { path: path(below, Utf8Path::new(settings::FILE)), line: None, column: None, end_column: None };
     let place = places.next().map_or_else(whole_repo, |(place, _)| spot(place));
     let story = places.by_ref().take(PLACES_SHOWN).map(|(place, what)| (spot(place), what.as_deref().map(one_line)));
     let story = story.collect();

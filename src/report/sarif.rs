@@ -55,6 +55,10 @@ fn location(spot: &Spot) -> Value {
     if let Some(column) = spot.column {
         region["startColumn"] = column.into();
     }
+    if let (Some(line), Some(end)) = (spot.line, spot.end_column) {
+        region["endLine"] = line.into();
+        region["endColumn"] = end.into();
+    }
     json!({"physicalLocation": {"artifactLocation": {"uri": uri(&spot.path)}, "region": region}})
 }
 

@@ -208,7 +208,7 @@ impl Facts<'_> {
         let claims = self.host(key).into_iter().flat_map(|host| &host.claims);
         let mut owners = claims.filter_map(|(claim, _)| match claim {
             Claim::Cluster(owner, _) => Some(owner),
-            Claim::Unclear(_) => None,
+            Claim::Older(_) | Claim::Unclear(_) => None,
         });
         Added { host: key.clone(), role, adopted: owners.any(|owner| owner == cluster) }
     }

@@ -33,10 +33,7 @@ pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec
     }
     let describe = |((first, second), ports): ((usize, usize), Vec<NodePort>)| {
         let ((one, one_service), (two, two_service)) = (users[first], users[second]);
-        let place = |(cluster, service): User<'_>| {
-            let field = if service.node_ports().len() > 1 { "nodePortRange" } else { "nodePort" };
-            cluster.origin.at(service.route().into_iter().chain([field.into()]))
-        };
+        let place = |(cluster, service): User<'_>| cluster.origin.at(service.port_route(&ports));
         let finding = Finding::new(
             Code::NodePortTaken,
             format!(
@@ -76,7 +73,7 @@ pub(super) fn moved_node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>, 
                     Code::NodePortMoves,
                     format!("{} would go from {holder} to {name}", describe_ports(&ports)),
                 )
-                .at(cluster.origin.at(service.route()))
+                .at(cluster.origin.at(service.port_route(&ports)))
                 .help(
                     "the API server refuses that while the other Service has it, and agents delete last: choose \
                          other NodePorts, or let the other Service go first, in a commit of its own. New entries of a \
@@ -105,14 +102,17 @@ pub(super) fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Ve
         )
         .help("they share signing keys and tokens: give every tenant with auth a namespace of its own");
         users.into_iter().fold(finding, |finding, (cluster, service)| {
-            finding.at(cluster.origin.at(service.route())).of(&cluster.key)
+            let place = cluster.origin.at(service.route());
+            let is_first = finding.places.is_empty();
+            let finding = if is_first { finding.at(place) } else { finding.see(place, "another one") };
+            finding.of(&cluster.key)
         })
     };
     shared.map(describe).collect()
 }
 
 /// `NodePort 30443`, or `NodePorts 30080-30082`, or how many when they are not in one run.
-fn describe_ports(ports: &[NodePort]) -> String {
+pub(crate) fn describe_ports(ports: &[NodePort]) -> String {
     match ports {
         [port] => format!("NodePort {port}"),
         [first, .., last] if usize::from(last.number() - first.number()) + 1 == ports.len() => {

@@ -35,6 +35,8 @@ pub struct NodeSet {
     pub selector: Selector,
     /// The labels whose values are a host's topology domains: no two hosts share a value of any of them.
     pub topology_keys: Vec<String>,
+    /// Where each of those labels is named, from the node set.
+    pub topology_routes: Vec<Vec<Step>>,
     /// Hosts wanted to run on.
     pub active: usize,
     /// Hosts wanted as slack for upgrades.
@@ -226,6 +228,22 @@ impl Service {
             }
             Detail::Auth(auth) => std::slice::from_ref(&auth.node_port),
         }
+    }
+
+    /// The route to the field in its SIPCluster that asks for some of its NodePorts.
+    pub fn port_route(&self, ports: &[NodePort]) -> Vec<Step> {
+        let mut route = self.route();
+        let Detail::WorkerLoadBalancer { node_ports, .. } = &self.detail else {
+            route.push("nodePort".into());
+            return route;
+        };
+        route.push("nodePortRange".into());
+        match ports {
+            [port] if node_ports.first() == Some(port) => route.push("start".into()),
+            [port] if node_ports.last() == Some(port) => route.push("end".into()),
+            _ => {}
+        }
+        route
     }
 
     /// The route to the service in its SIPCluster.

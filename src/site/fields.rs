@@ -1,103 +1,209 @@
-//! Fields of a SIPCluster that its current generation does not have.
+//! The fields of a SIPCluster, held against those that its current generation has.
 //!
-//! The API server drops them silently, and so would parsing. But a field that is dropped is a wish that is not
-//! met, such as one for different racks, and the resource may be of an older generation altogether.
+//! The API server drops fields that it does not know, silently, and so would parsing. But a field that is dropped is a
+//! wish that is not met, such as one for different racks: so each is named. A value of another kind than its field
+//! takes (a text for a number, a list for a mapping) is named with its place, which the parser could not.
+
+use std::sync::LazyLock;
 
 use schemars::schema_for;
 use serde_json::Value as Schema;
 use yaml_serde::Value;
 
+use super::alike::alike;
 use crate::api::sipcluster::SIPClusterSpec;
 use crate::finding::{Code, Finding};
 use crate::source::{Origin, Step};
 
 /// What is wrong with the fields of a SIPCluster's spec.
+#[derive(Default)]
 pub(super) struct Misfit {
-    pub(super) findings: Vec<Finding>,
-    /// Whether no other mistake in the spec means anything until these are mended.
-    pub(super) alone: bool,
+    /// Fields that there are not.
+    pub(super) unknown: Vec<Finding>,
+    /// Values of kinds that their fields do not take: the spec cannot be read with them.
+    pub(super) wrong: Vec<Finding>,
+    /// Numbers and the like where a text is due, which can mostly be read as the text that they are written as. They
+    /// count where that fails.
+    pub(super) unquoted: Vec<Finding>,
 }
 
-/// Fields that only older generations have, below `spec` or a node set, with the generation and what to do.
-const OLDER_FIELDS: [(&str, &str, &str); 6] = [
-    ("infra", "of 2020 or January 2021", "its services are under `spec.services` today"),
-    ("cluster-name", "of 2020 or January 2021", "the cluster's name is metadata.name today"),
-    ("vm-flavor", "of 2020 or January 2021", "write `labelSelector: {matchLabels: {KEY: VALUE}}` today"),
-    ("scheduling-constraints", "of November 2020", "name the label of racks or servers by `topologyKey` today"),
-    ("spreadTopology", "of early 2021", "name the label of racks or servers by `topologyKey` today"),
-    ("spread-topology", "of early 2021", "name the label of racks or servers by `topologyKey` today"),
-];
+/// Made once: a site may have hundreds of SIPClusters.
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| schema_for!(SIPClusterSpec).to_value());
 
 /// Compares the fields of a spec with those that the current generation has.
 pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
-    let schema = schema_for!(SIPClusterSpec).to_value();
-    let mut unknown = Vec::new();
-    collect_unknown(spec, &schema, &schema, &mut vec!["spec".into()], &mut unknown);
-    let older = unknown.iter().find_map(|route| {
-        let Some(Step::Key(field)) = route.last() else { return None };
-        let known = OLDER_FIELDS.iter().find(|(name, ..)| name == field)?;
-        Some((route, known))
-    });
-    if let Some((route, (field, generation, today))) = older {
-        let finding =
-            Finding::new(Code::OlderGeneration, format!("the SIPCluster is {generation}: it has the field `{field}`"))
-                .at(origin.at(route.clone()))
-                .help(format!("only the generation of mid-2021 and later can be read: {today}"));
-        return Misfit { findings: vec![finding], alone: true };
-    }
-    let unknown_field = |route: Vec<Step>| {
-        let name = match route.last() {
-            Some(Step::Key(name)) => name.clone(),
-            _ => String::new(),
-        };
-        Finding::new(Code::UnknownField, format!("a SIPCluster has no field `{name}` here"))
-            .at(origin.at(route))
-            .help("correct its name, or remove it: the API server would drop it")
-    };
-    Misfit { findings: unknown.into_iter().map(unknown_field).collect(), alone: false }
+    let mut walk = Walk { origin, route: vec!["spec".into()], misfit: Misfit::default() };
+    walk.value(spec, &SCHEMA);
+    walk.misfit
 }
 
-fn collect_unknown(value: &Value, schema: &Schema, root: &Schema, route: &mut Vec<Step>, unknown: &mut Vec<Vec<Step>>) {
-    let schema = resolved(schema, root);
-    match value {
-        Value::Mapping(map) => {
-            let properties = schema.get("properties");
-            let others = schema.get("additionalProperties");
-            // Selectors are checked by themselves, in words of their own.
-            if properties.is_some_and(|properties| properties.get("matchLabels").is_some()) {
-                return;
-            }
-            for (key, value) in map {
-                let Some(key) = key.as_str() else { continue };
-                route.push(key.into());
-                match properties.and_then(|properties| properties.get(key)).or(others) {
-                    Some(schema) => collect_unknown(value, schema, root, route, unknown),
-                    None if properties.is_some() => unknown.push(route.clone()),
-                    None => {}
+/// A field that there is not, whose place is still to be said; `known` are the names that there are.
+pub(super) fn unknown_field<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Finding {
+    let finding = Finding::new(Code::UnknownField, format!("a SIPCluster has no field `{name}` here: it is ignored"));
+    match alike(name, known) {
+        Some(meant) => finding.help(format!("did you mean `{meant}`? The API server would drop `{name}`")),
+        None => finding.help("correct its name, or remove it: the API server would drop it"),
+    }
+}
+
+/// The way down a spec and its schema at once.
+struct Walk<'a> {
+    origin: &'a Origin,
+    route: Vec<Step>,
+    misfit: Misfit,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, value: &Value, schema: &Schema) {
+        let (schema, may_be_null) = resolved(schema);
+        if value.is_null() && may_be_null {
+            return;
+        }
+        if let Some(expected) = schema.get("type")
+            && let Some(found) = Kind::of(value)
+            && !found.is_taken_by(expected)
+        {
+            let is_unquoted = takes(expected, "string") && matches!(found, Kind::Flag | Kind::Whole | Kind::Number);
+            let finding = self.wrong(found, expected);
+            if is_unquoted { &mut self.misfit.unquoted } else { &mut self.misfit.wrong }.push(finding);
+            return;
+        }
+        match value {
+            Value::Mapping(map) => {
+                let properties = schema.get("properties").and_then(Schema::as_object);
+                // What a selector does not have, it has words of its own for.
+                let is_selector = properties.is_some_and(|properties| properties.contains_key("matchLabels"));
+                for (key, value) in map {
+                    let Some(key) = key.as_str() else { continue };
+                    let known = properties.and_then(|properties| properties.get(key));
+                    self.route.push(key.into());
+                    match (known.or(schema.get("additionalProperties")), properties) {
+                        (Some(schema), _) => self.value(value, schema),
+                        (None, Some(properties)) if !is_selector => {
+                            let known = properties.keys().map(String::as_str).filter(|known| !map.contains_key(*known));
+                            let finding = unknown_field(key, known).at(self.origin.key(self.route.clone()));
+                            self.misfit.unknown.push(finding);
+                        }
+                        _ => {}
+                    }
+                    self.route.pop();
                 }
-                route.pop();
             }
-        }
-        Value::Sequence(items) => {
-            let Some(schema) = schema.get("items") else { return };
-            for (index, item) in items.iter().enumerate() {
-                route.push(index.into());
-                collect_unknown(item, schema, root, route, unknown);
-                route.pop();
+            Value::Sequence(items) => {
+                let Some(schema) = schema.get("items") else { return };
+                for (index, item) in items.iter().enumerate() {
+                    self.route.push(index.into());
+                    self.value(item, schema);
+                    self.route.pop();
+                }
             }
+            _ => {}
         }
-        _ => {}
+    }
+
+    /// Says what is there and what should be; never the value, which may be a secret at a wrong place.
+    fn wrong(&self, found: Kind, expected: &Schema) -> Finding {
+        let field = match self.route.as_slice() {
+            [.., Step::Key(field), Step::Index(_)] => format!("an item of `{field}`"),
+            [.., Step::Key(field)] => format!("`{field}`"),
+            _ => "this".to_owned(),
+        };
+        let known = Kind::ALL.into_iter().find(|kind| takes(expected, kind.schema())).unwrap_or(Kind::Text);
+        let help = match (known, found) {
+            (Kind::Whole, Kind::Text) => "write the number without quotes",
+            (Kind::Flag, Kind::Text) => "write true or false, without quotes",
+            (Kind::Text, Kind::Flag | Kind::Whole | Kind::Number) => "put it in quotes",
+            (Kind::Mapping, Kind::List) => "write `KEY: VALUE` without a dash before it",
+            (Kind::List, _) => "write each item on a line of its own behind a dash: `- ITEM`",
+            (_, Kind::Nothing) => "write what it is to be, or remove it",
+            (Kind::Mapping, _) => "write its fields below it as `KEY: VALUE`",
+            _ => "correct it; the API server would refuse it",
+        };
+        let message = format!("{field} has to be {}, and here is {}", known.words(), found.words());
+        Finding::new(Code::WrongType, message).at(self.origin.at(self.route.iter().cloned())).help(help)
     }
 }
 
-/// The schema behind a reference, and of what may also be null, the one that is not.
-fn resolved<'a>(schema: &'a Schema, root: &'a Schema) -> &'a Schema {
-    if let Some(name) = schema.get("$ref").and_then(Schema::as_str).and_then(|path| path.strip_prefix("#/$defs/")) {
-        return root.get("$defs").and_then(|definitions| definitions.get(name)).unwrap_or(schema);
+/// The kinds of values that there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Mapping,
+    List,
+    Whole,
+    Number,
+    Flag,
+    Text,
+    Nothing,
+}
+
+impl Kind {
+    const ALL: [Kind; 6] = [Kind::Mapping, Kind::List, Kind::Whole, Kind::Number, Kind::Flag, Kind::Text];
+
+    /// The kind of a value; none of one with a tag, which may become anything.
+    fn of(value: &Value) -> Option<Self> {
+        Some(match value {
+            Value::Null => Kind::Nothing,
+            Value::Bool(_) => Kind::Flag,
+            Value::Number(number) if number.is_f64() => Kind::Number,
+            Value::Number(_) => Kind::Whole,
+            Value::String(_) => Kind::Text,
+            Value::Sequence(_) => Kind::List,
+            Value::Mapping(_) => Kind::Mapping,
+            Value::Tagged(_) => return None,
+        })
     }
-    let alternatives = schema.get("anyOf").and_then(Schema::as_array);
-    let real = alternatives.and_then(|all| all.iter().find(|schema| schema.get("type") != Some(&"null".into())));
-    real.map_or(schema, |schema| resolved(schema, root))
+
+    /// Its name in a schema.
+    fn schema(self) -> &'static str {
+        match self {
+            Kind::Mapping => "object",
+            Kind::List => "array",
+            Kind::Whole => "integer",
+            Kind::Number => "number",
+            Kind::Flag => "boolean",
+            Kind::Text => "string",
+            Kind::Nothing => "null",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Kind::Mapping => "a mapping",
+            Kind::List => "a list",
+            Kind::Whole => "a whole number",
+            Kind::Number => "a number with a fraction or exponent",
+            Kind::Flag => "true or false",
+            Kind::Text => "a text",
+            Kind::Nothing => "nothing",
+        }
+    }
+
+    fn is_taken_by(self, expected: &Schema) -> bool {
+        takes(expected, self.schema()) || self == Kind::Whole && takes(expected, Kind::Number.schema())
+    }
+}
+
+/// Whether a schema's `type`, one or a list, has a name.
+fn takes(expected: &Schema, name: &str) -> bool {
+    match expected {
+        Schema::Array(names) => names.iter().any(|known| known == name),
+        one => one == name,
+    }
+}
+
+/// The schema behind a reference, and of what may also be null, the one that is not; and whether it may be null.
+fn resolved(schema: &Schema) -> (&Schema, bool) {
+    if let Some(name) = schema.get("$ref").and_then(Schema::as_str).and_then(|path| path.strip_prefix("#/$defs/")) {
+        let definition = SCHEMA.get("$defs").and_then(|definitions| definitions.get(name));
+        return definition.map_or((schema, true), resolved);
+    }
+    let is_null = |schema: &&Schema| schema.get("type").is_some_and(|name| name == "null");
+    let Some(alternatives) = schema.get("anyOf").and_then(Schema::as_array) else {
+        return (schema, schema.get("type").is_none_or(|expected| takes(expected, "null")));
+    };
+    let may_be_null = alternatives.iter().any(|schema| is_null(&schema));
+    let real = alternatives.iter().find(|schema| !is_null(schema));
+    real.map_or((schema, true), |real| (resolved(real).0, may_be_null))
 }
 
 #[cfg(test)]
@@ -106,7 +212,7 @@ mod tests {
     use super::*;
     use crate::source::Files;
 
-    fn messages(spec: &str) -> Vec<String> {
+    fn found(spec: &str) -> Misfit {
         let directory = tempfile::tempdir().unwrap();
         let text = format!("kind: SIPCluster\nspec:\n{spec}");
         std::fs::write(directory.path().join("c.yaml"), text).unwrap();
@@ -116,35 +222,76 @@ mod tests {
             |_, _| true,
             |document| {
                 let value: Value = document.parse().ok()?;
-                Some(misfit(&value["spec"], &document.origin).findings)
+                Some(misfit(&value["spec"], &document.origin))
             },
         );
-        read.unwrap().into_iter().flatten().map(|finding| finding.message).collect()
+        read.unwrap().remove(0)
+    }
+
+    fn said(findings: &[Finding]) -> Vec<String> {
+        findings.iter().map(|finding| format!("{}; {}", finding.message, finding.help.as_deref().unwrap())).collect()
     }
 
     #[test]
     fn every_field_of_the_current_generation_is_known() {
         let spec = "  nodes: {Worker: {labelSelector: {matchLabels: {a: b}}, topologyKey: k, count: {active: 1, standby: 0}}}\n\
                     \x20 services:\n    jumpHost: [{image: i, nodePort: 30000, bmc: {proxy: true}, nodeLabels: {a: b}}]\n\
-                    \x20   loadBalancerWorker: [{nodePort: 1, nodePortRange: {start: 1, end: 2}, clusterIP: x}]\n";
-        assert_eq!(messages(spec), Vec::<String>::new());
+                    \x20   loadBalancerWorker: [{nodePort: 1, nodePortRange: {start: 1, end: 2}, clusterIP: x}]\n\
+                    \x20   auth: [{connectors: [{type: ldap, id: a, name: b, config: {port: 1, any: [thing, {}]}}]}]\n";
+        let misfit = found(spec);
+        assert_eq!(said(&misfit.unknown), Vec::<String>::new());
+        assert_eq!(said(&misfit.wrong), Vec::<String>::new());
     }
 
     #[test]
-    fn a_field_that_nothing_reads_is_named() {
-        for (spec, field) in [
-            ("  nodes: {Worker: {topologykey: rack}}\n", "topologykey"),
-            ("  services: {jumpHost: [{bmc: {Proxy: true}}]}\n", "Proxy"),
-            ("  services: {jumphost: []}\n", "jumphost"),
+    fn a_field_that_nothing_reads_is_named_and_a_near_miss_is_told() {
+        for (spec, field, meant) in [
+            ("  nodes: {Worker: {topologykey: rack}}\n", "topologykey", Some("topologyKey")),
+            ("  services: {jumpHost: [{bmc: {Proxy: true}}]}\n", "Proxy", Some("proxy")),
+            ("  services: {jumphost: []}\n", "jumphost", Some("jumpHost")),
+            ("  services: {jumpHost: [{nodeInterfaceID: oam}]}\n", "nodeInterfaceID", Some("nodeInterfaceId")),
+            ("  nodes: {Worker: {colour: red}}\n", "colour", None),
         ] {
-            assert_eq!(messages(spec), [format!("a SIPCluster has no field `{field}` here")]);
+            let said = said(&found(spec).unknown);
+            assert_eq!(said.len(), 1, "{said:?}");
+            assert!(said[0].starts_with(&format!("a SIPCluster has no field `{field}` here")), "{said:?}");
+            match meant {
+                Some(meant) => assert!(said[0].contains(&format!("did you mean `{meant}`?")), "{said:?}"),
+                None => assert!(!said[0].contains("did you mean"), "{said:?}"),
+            }
         }
     }
 
     #[test]
-    fn an_older_generation_is_called_so_once() {
-        let messages = messages("  cluster-name: a\n  nodes: {worker: {vm-flavor: a=b, spreadTopology: per-rack}}\n");
-        assert_eq!(messages.len(), 1, "{messages:?}");
-        assert!(messages[0].contains("of 2020 or January 2021"), "{messages:?}");
+    fn a_value_of_the_wrong_kind_is_named_without_the_value() {
+        for (spec, expected) in [
+            ("  nodes: {Worker: {count: \"3\"}}\n", "`count` has to be a mapping, and here is a text"),
+            ("  nodes: {Worker: {count: {active: \"3\"}}}\n", "`active` has to be a whole number, and here is a text"),
+            (
+                "  nodes: {Worker: {count: {active: 1.5}}}\n",
+                "`active` has to be a whole number, and here is a number with",
+            ),
+            ("  nodes: []\n", "`nodes` has to be a mapping, and here is a list"),
+            ("  nodes: {Worker: secret}\n", "`Worker` has to be a mapping, and here is a text"),
+            ("  nodes: {Worker: {labelSelector: {matchLabels: [a]}}}\n", "`matchLabels` has to be a mapping"),
+            ("  services:\n", "`services` has to be a mapping, and here is nothing"),
+            ("  services: {jumpHost: {image: x}}\n", "`jumpHost` has to be a list, and here is a mapping"),
+            ("  services: {jumpHost: [image]}\n", "an item of `jumpHost` has to be a mapping, and here is a text"),
+            (
+                "  services: {jumpHost: [{bmc: {proxy: \"no\"}}]}\n",
+                "`proxy` has to be true or false, and here is a text",
+            ),
+        ] {
+            let said = said(&found(spec).wrong);
+            assert_eq!(said.len(), 1, "{spec}: {said:?}");
+            assert!(said[0].starts_with(expected), "{spec}: {said:?}");
+            assert!(!said[0].contains("secret"), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_left_out_may_also_be_empty() {
+        let misfit = found("  nodes:\n    Worker:\n      labelSelector:\n      topologyKey:\n      count:\n");
+        assert_eq!(said(&misfit.wrong), Vec::<String>::new());
     }
 }

@@ -79,7 +79,7 @@ impl GeneratedHost {
             let labels = metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
             match assignment::claim(&labels) {
                 Some(Claim::Cluster(cluster, role)) => Says::Held(cluster, role),
-                Some(Claim::Unclear(_)) => {
+                Some(Claim::Older(_) | Claim::Unclear(_)) => {
                     return Err(unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"])));
                 }
                 None if origin.file.file_name() == Some(layout::UNLABELLED) => Says::Unlabelled,

@@ -8,14 +8,14 @@ use camino::Utf8Path;
 
 use super::appliers;
 use super::builds::Builds;
-use super::networks::{Network, Networks, Referring, Unaddressed};
+use super::networks::{self, Network, Networks, Referring, Unaddressed};
 use super::settings::{self, Mode, Settings};
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
 use crate::api::names::HostKey;
 use crate::api::network_data::NoAddress;
 use crate::finding::{Code, Finding};
-use crate::source::{Origin, Place};
+use crate::source::{Origin, Place, Step};
 
 /// One host of the site.
 #[derive(Debug, Clone)]
@@ -32,12 +32,19 @@ pub struct Host {
     pub standing: Standing,
     /// Where it is described first: its manifest, or else its snapshot.
     pub origin: Origin,
+    /// Where a snapshot shows it, if one does: its status and its consumer are there, if they are anywhere.
+    pub live: Option<Origin>,
     /// The labels by which it is selected: those of the manifest, or else those of the snapshot.
     pub labels: BTreeMap<String, String>,
     /// Who claims the host by labels, and where those stand: in the manifest, in the snapshot.
     pub claims: Vec<(Claim, Origin)>,
-    /// The assignment labels in the manifest itself; a host that is given back must lose them by a patch.
+    /// The assignment labels in the manifest itself, of any generation; a host that is given back must lose them by a
+    /// patch.
     pub manifest_labels: Vec<&'static str>,
+    /// Those that the snapshot shows.
+    pub live_labels: Vec<&'static str>,
+    /// The label of an older generation that names the cluster of its claims, where no labels of today do.
+    pub by_older_labels: Option<&'static str>,
     /// Argo CD's options in the manifest, which a patch must not lose: see [`SYNC_OPTIONS`].
     pub sync_options: Option<String>,
     /// Which agent applies an observed host in full, in words. An object of ours would erase its spec.
@@ -48,6 +55,8 @@ pub struct Host {
     pub bmc: Option<Bmc>,
     /// Its addresses.
     pub network: Network,
+    /// The field that names the Secret with them, or would.
+    pub network_field: &'static [&'static str],
     /// Who uses it, as `Kind namespace/name`.
     pub consumer: Option<String>,
     /// Whether its deletion was asked for.
@@ -85,6 +94,11 @@ impl Host {
     /// Whether it is known who uses the host: a snapshot says it, a manifest that nobody completes does not.
     pub fn is_use_known(&self) -> bool {
         self.standing == Standing::Observed || self.state.is_some() || self.consumer.is_some()
+    }
+
+    /// The place of what only a live host has, such as its status.
+    pub(crate) fn live_place<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
+        self.live.as_ref().unwrap_or(&self.origin).at(route)
     }
 
     /// The host's address on an interface, or why it has none.
@@ -151,7 +165,7 @@ impl Descriptions {
                             document.key
                         ),
                     )
-                    .at(document.origin.start())
+                    .at(document.origin.name())
                     .help(format!(
                         "remove `inventory.mode: observed` from {}, or the host from the build",
                         settings::FILE
@@ -188,9 +202,9 @@ impl Descriptions {
                     Code::RenderedByTwo,
                     format!("host {} is rendered by two kustomizations, which would fight over it", document.key),
                 )
-                .at(document.origin.start())
-                .see(Place::File(builds.root(root).file.clone()), "one")
-                .see(Place::File(builds.root(*other).file.clone()), "the other")
+                .at(document.origin.name())
+                .see(builds.resources_of(builds.root(root)), "one")
+                .see(builds.resources_of(builds.root(*other)), "the other")
                 .help("let one of them be a resource of the other, or take the host out of one"),
             );
         }
@@ -214,7 +228,7 @@ impl Descriptions {
                     Code::NotRendered,
                     format!("no kustomization reaches host {key}, but every host is said to be declared"),
                 )
-                .at(snapshot.origin.start())
+                .at(snapshot.origin.name())
                 .help(format!(
                     "list its file in a kustomization.yaml, or remove `inventory.mode: declared` from {}",
                     settings::FILE
@@ -236,8 +250,12 @@ impl Descriptions {
                 Some((assignment::claim(labels)?, document.origin.clone()))
             })
             .collect();
-        let manifest_labels =
-            assignment::LABELS.into_iter().filter(|label| labels(&manifest).contains_key(*label)).collect();
+        let assignment_labels = |document: &Option<HostDocument>| -> Vec<&'static str> {
+            let all = assignment::LABELS.into_iter().chain(assignment::OLDER_LABELS);
+            let borne = labels(document);
+            all.filter(|label| borne.contains_key(*label)).collect()
+        };
+        let (manifest_labels, live_labels) = (assignment_labels(&manifest), assignment_labels(&live));
         let annotated = |name: &str| {
             [&manifest, &live].into_iter().flatten().any(|document| {
                 document.host.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(name))
@@ -273,15 +291,19 @@ impl Descriptions {
         findings.extend(found);
         Some(Host {
             network,
+            network_field: networks::field(spec),
             key,
             own_namespace: primary.own_namespace.clone(),
             namespace_by_settings: primary.namespace_by_settings,
             file: primary.file.clone(),
             standing,
             origin: primary.origin.clone(),
+            live: live.as_ref().map(|document| document.origin.clone()),
             labels: primary.host.metadata.labels.clone().unwrap_or_default(),
             claims,
             manifest_labels,
+            live_labels,
+            by_older_labels: None,
             sync_options,
             applied_in_full_by,
             given_back,
@@ -299,8 +321,8 @@ impl Descriptions {
 
 fn twice(document: &HostDocument, other: &Origin, message: &str) -> Finding {
     Finding::new(Code::DuplicateHost, format!("host {} {message}", document.key))
-        .at(document.origin.start())
-        .see(other.start(), "the other one")
+        .at(document.origin.name())
+        .see(other.name(), "the other one")
         .help("remove one of them; a manifest and one snapshot of the same host are fine")
 }
 

@@ -8,12 +8,11 @@ use camino::Utf8Path;
 use super::builds::{Builds, Root};
 use super::gitops::Form;
 use super::host::{Descriptions, Host, HostDocument, Standing};
-use super::networks::Networks;
+use super::networks::{Networks, Unnamed};
 use super::settings::{self, Settings};
 use crate::api::host;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding};
-use crate::source::Place;
 
 /// All hosts of a site.
 #[derive(Debug, Default)]
@@ -22,6 +21,8 @@ pub struct Inventory {
     pub hosts: Vec<Host>,
     /// The outermost kustomizations that render hosts, by the index in [`Standing::Declared`].
     pub roots: BTreeMap<usize, Root>,
+    /// The Secrets of manifests whose network data no host names, in the order of files.
+    pub unnamed_network_data: Vec<Unnamed>,
     by_key: HashMap<HostKey, usize>,
 }
 
@@ -58,13 +59,14 @@ pub(super) fn assemble(
         }
         inventory.hosts.push(host);
     }
+    inventory.unnamed_network_data = networks.unnamed().to_vec();
     for root in inventory.roots.values() {
         // A component is patches alone: it has no base to be a cycle with.
         if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {
-            findings.push(output_inside(root, output));
+            findings.push(output_inside(root, output, builds));
         }
     }
-    findings.extend(large_builds(&inventory));
+    findings.extend(large_builds(&inventory, builds));
     inventory.hosts.sort_by(|a, b| {
         natural(a.key.name.as_str(), b.key.name.as_str()).then_with(|| a.key.namespace.cmp(&b.key.namespace))
     });
@@ -74,7 +76,7 @@ pub(super) fn assemble(
 }
 
 /// kustomize refuses a base that contains the overlay, so there is no place for one under this root.
-fn output_inside(root: &Root, output: &Utf8Path) -> Finding {
+fn output_inside(root: &Root, output: &Utf8Path, builds: &Builds) -> Finding {
     let help = if root.directory.as_str().is_empty() {
         format!("move what it lists into a directory of its own, beside {output}")
     } else {
@@ -88,14 +90,14 @@ fn output_inside(root: &Root, output: &Utf8Path) -> Finding {
             root.file
         ),
     )
-    .at(Place::File(root.file.clone()))
+    .at(builds.resources_of(root))
     .help(format!("{help}; or set `hosts: {{form: component}}`, which has no base"))
 }
 
 /// `kustomize build` takes time with the square of a build's hosts, and Argo CD ends it after 90 seconds.
 const HOSTS_OF_A_BUILD: usize = 1000;
 
-fn large_builds(inventory: &Inventory) -> Vec<Finding> {
+fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
     let mut hosts: BTreeMap<usize, usize> = BTreeMap::new();
     for host in &inventory.hosts {
         if let Standing::Declared { root } = host.standing {
@@ -104,13 +106,17 @@ fn large_builds(inventory: &Inventory) -> Vec<Finding> {
     }
     let large = hosts.into_iter().filter(|(_, count)| *count > HOSTS_OF_A_BUILD);
     let describe = |(root, count): (usize, usize)| {
-        let file = &inventory.roots[&root].file;
+        let root = &inventory.roots[&root];
+        let file = &root.file;
         Finding::new(
             Code::LargeBuild,
             format!("{file} renders {count} hosts in one build, more than {HOSTS_OF_A_BUILD}"),
         )
-        .at(Place::File(file.clone()))
-        .help("kustomize takes minutes for such a build: split it, by rack for instance")
+        .at(builds.resources_of(root))
+        .help(
+            "the time of `kustomize build` grows with the square of the hosts, and Argo CD ends a build after 90 \
+             seconds: split it, such as by rack, into kustomizations that no other one lists",
+        )
     };
     large.map(describe).collect()
 }

@@ -8,32 +8,43 @@
 //! * `auth`: what of that concerns Dex.
 //! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses, `network_files` those in
 //!   files that are no manifests; `decryption` opens what is encrypted.
+//! * `hardware`: what inspection found in the hosts, read on demand.
 //! * `appliers`: which agent applies a host in full, as its snapshot says.
 //! * `inventory`: every host once.
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
-//! * `fields`: those of a SIPCluster that its current generation does not have.
+//! * `doubtful`: values of hosts that other programs read otherwise.
+//! * `fields`: those of a SIPCluster, held against those that its current generation has.
+//! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
+//! * `mismatch`: why a labelSelector matches no host.
+//! * `alike`: names that may be meant by others.
 //! * `unwritable`: texts that must not reach a file.
 //! * `clashes`: what two services cannot both have.
 //!
 //! How hosts are chosen is not known here.
 
+pub(crate) mod alike;
 mod appliers;
 pub mod auth;
 pub mod builds;
-mod clashes;
+pub(crate) mod clashes;
 pub mod cluster;
 mod decryption;
+mod doubtful;
 mod fields;
 pub(crate) mod generated_host;
 pub mod gitops;
+pub mod hardware;
 pub mod host;
 mod inputs;
 pub mod inventory;
+pub mod mismatch;
 mod network_files;
 pub mod networks;
 mod objects;
+pub mod older;
+mod older_labels;
 mod request;
 mod selector;
 pub mod settings;
@@ -43,16 +54,23 @@ pub mod state;
 mod unwritable;
 pub mod wiring;
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use crate::api::names::{ClusterKey, ObjectName};
 use crate::finding::{Code, Finding};
-use crate::source::{Files, Origin, ReadError};
+use crate::source::{Files, Origin, Place, ReadError};
+
+use builds::Builds;
 
 pub use auth::Auth;
 pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
 pub use host::{Host, Standing};
 pub use inventory::Inventory;
+pub use objects::ServiceWithPorts;
+use objects::Spec;
+pub use older::Conversion;
+use older::TopologyLabels;
 pub use settings::Settings;
 pub use state::State;
 pub use wiring::Wiring;
@@ -70,6 +88,10 @@ pub struct Site {
     pub wiring: Wiring,
     /// What the last run left in the output directory.
     pub state: State,
+    /// The Services of the repo, other than those in the output directory, that ask for NodePorts.
+    pub services: Vec<ServiceWithPorts>,
+    /// Which kustomization reaches which file.
+    builds: Builds,
 }
 
 /// A SIPCluster of the repo.
@@ -79,6 +101,10 @@ pub struct Request {
     pub origin: Origin,
     /// What it asks for; nothing when that is invalid, which a finding says.
     pub cluster: Option<Cluster>,
+    /// The name by which hosts that older generations labelled know it, where it is another one.
+    pub former_name: Option<String>,
+    /// What becomes of it, if it is of an older generation.
+    pub older: Option<Box<Conversion>>,
 }
 
 impl Site {
@@ -89,32 +115,54 @@ impl Site {
     /// When a file or directory cannot be read.
     pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
         let (objects, mut findings) = objects::read(repo, &settings)?;
-        let (inventory, found) = inventory::assemble(objects.hosts, &objects.networks, &objects.builds, &settings);
+        let (mut inventory, found) = inventory::assemble(objects.hosts, &objects.networks, &objects.builds, &settings);
         findings.extend(found);
         let (wiring, found) =
             wiring::wire(repo, &settings, &inventory, &objects.builds, &objects.documents, objects.agent_objects);
         findings.extend(found);
 
+        // Few sites have older SIPClusters, and many have thousands of hosts.
+        let labels =
+            LazyCell::new(|| TopologyLabels::new(&settings.topology, inventory.hosts.iter().map(|host| &host.labels)));
+        let mut templates = objects.templates;
         let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
         for document in objects.clusters {
-            let objects::ClusterDocument { key, origin, priority, spec } = document;
+            let objects::ClusterDocument { key, origin, priority, former_name, spec } = document;
             if let Some(other) = clusters.get(&key) {
                 findings.push(
                     Finding::new(Code::DuplicateCluster, format!("there are two SIPClusters {key}"))
-                        .at(origin.start())
-                        .see(other.origin.start(), "the other one")
-                        .help("remove one of them, or give it another name")
+                        .at(origin.at(["metadata", "name"]))
+                        .see(other.origin.at(["metadata", "name"]), "the other one")
+                        .help("remove one of them, or give it another name or namespace")
                         .of(&key),
                 );
                 continue;
             }
-            let cluster = spec.and_then(|spec| {
-                let (cluster, found) = request::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
-                findings.extend(found);
-                cluster
-            });
-            clusters.insert(key, Request { origin, cluster });
+            let (spec, origin, older) = match spec {
+                Spec::Older(document, may_be_template) => {
+                    let conversion = older::convert(*document, &origin, &labels);
+                    if may_be_template && !conversion.errors.is_empty() {
+                        templates.push(origin);
+                        continue;
+                    }
+                    let (spec, origin, found) = read_older(&key, &conversion, origin);
+                    findings.extend(found.into_iter().map(|finding| finding.of(&key)));
+                    (spec, origin, Some(Box::new(conversion)))
+                }
+                spec => (spec, origin, None),
+            };
+            let cluster = match spec {
+                Spec::Current(spec) => {
+                    let (cluster, found) = request::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
+                    findings.extend(found);
+                    cluster
+                }
+                Spec::Older(..) | Spec::Unreadable => None,
+            };
+            let former_name = former_name.or_else(|| older.as_ref()?.former_name.clone());
+            clusters.insert(key, Request { origin, cluster, former_name, older });
         }
+        findings.extend(older_labels::understand(&mut inventory, &clusters));
         let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
         let contested = clashes::node_ports(valid.clone());
         findings.extend(clashes::dex_storage(valid.clone()));
@@ -123,9 +171,35 @@ impl Site {
         findings.extend(found);
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
-        findings.extend(mistaken_for_templates(repo, &state, &clusters, &objects.templates));
-        Ok((Self { settings, clusters, inventory, wiring, state }, findings))
+        findings.extend(mistaken_for_templates(repo, &state, &clusters, &templates));
+        let (services, builds) = (objects.services, objects.builds);
+        Ok((Self { settings, clusters, inventory, wiring, state, services, builds }, findings))
     }
+}
+
+/// Reads an older SIPCluster in the form that it was given, and says that it is older.
+fn read_older(key: &ClusterKey, conversion: &Conversion, origin: Origin) -> (Spec, Origin, Vec<Finding>) {
+    let generation = conversion.generation.words();
+    let renamed = conversion
+        .former_name
+        .as_ref()
+        .map_or(String::new(), |former| format!("; it is called {} and no longer `{former}`", key.name));
+    let mut findings = vec![
+        Finding::new(
+            Code::OlderGeneration,
+            format!("the SIPCluster {key} is of the generation of {generation}, and is read as one of today{renamed}"),
+        )
+        .at(origin.at(["spec"]))
+        .help("`sipgen migrate` rewrites it in today's form; docs/migrating.md says what becomes of each field"),
+    ];
+    findings.extend(conversion.unknown.iter().chain(&conversion.errors).cloned());
+    let origin = origin.read_as(conversion.moved.clone());
+    if !conversion.errors.is_empty() {
+        return (Spec::Unreadable, origin, findings);
+    }
+    let (spec, found) = objects::converted_spec(conversion.spec.clone(), &origin);
+    findings.extend(found);
+    (spec, origin, findings)
 }
 
 /// A cluster that is gone gives its hosts back. It is not gone when its SIPCluster has merely become unreadable,
@@ -144,11 +218,20 @@ fn mistaken_for_templates(
                 Code::TakenForTemplate,
                 format!("{cluster} seems to be gone, but a SIPCluster that cannot be read may be it"),
             )
-            .at(origin.start())
+            .at(braces(repo, origin))
             .help("it has `{{` in it, so it passes for a template: correct it, or remove it if the cluster is to go")
         }));
     }
     findings
+}
+
+/// Where the double braces of a text stand that cannot be parsed.
+fn braces(repo: &Files, origin: &Origin) -> Place {
+    let text = repo.text(&origin.file).unwrap_or_default();
+    let mut lines = text.lines().enumerate().skip(origin.first_line - 1);
+    let found = lines.find_map(|(index, line)| Some((index, line[..line.find("{{")?].chars().count())));
+    found
+        .map_or_else(|| origin.start(), |(index, before)| Place::Spot(origin.file.clone(), index + 1, Some(before + 1)))
 }
 
 /// Whether a text that cannot be parsed has something of this name.

@@ -71,12 +71,13 @@ impl<'a> PlainFiles<'a> {
         } else {
             NetworkData::is_plain(&text).then(|| read_text(&text, sealed))?
         };
-        let place = Origin::of_file(Arc::from(file), text.len()).start();
+        let place = Origin::of_file(Arc::from(file), &text).start();
         Some(Held {
             holder: Holder::File(file.to_owned()),
             start: place.clone(),
             place,
             is_declared: true,
+            is_live: false,
             overrides: false,
             data: data.map(Arc::new),
         })

@@ -3,7 +3,7 @@
 //! A host names a Secret. Its data is read off the Secret, off the generator of a kustomization that makes it, off a
 //! ConfigMap of that name, or off a plain file beside the host: the first of these that is there counts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::builds::Builds;
 use super::decryption;
+use super::host::live_field;
 use super::network_files::PlainFiles;
 use crate::api::host;
 use crate::api::names::{HostKey, ObjectName, SecretKey};
@@ -95,6 +96,15 @@ impl Holder {
     }
 }
 
+/// A Secret with network data that no host names.
+#[derive(Debug, Clone)]
+pub struct Unnamed {
+    /// Namespace and name.
+    pub key: SecretKey,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
 /// Network data, and where it stands.
 #[derive(Debug)]
 pub(super) struct Held {
@@ -105,6 +115,8 @@ pub(super) struct Held {
     pub(super) start: Place,
     /// Whether it is a manifest that a build of the repo reaches: it wins over a snapshot of it.
     pub(super) is_declared: bool,
+    /// Whether it is a live object's copy. A snapshot of a base cluster has many that are of no use here.
+    pub(super) is_live: bool,
     /// Whether it is made to take another one's place.
     pub(super) overrides: bool,
     pub(super) data: Result<Arc<NetworkData>, Unreadable>,
@@ -192,6 +204,7 @@ impl Held {
             place: origin.at(route),
             start: origin.start(),
             is_declared: !builds.reach_of(origin).is_empty(),
+            is_live: live_field(&object.metadata).is_some(),
             overrides: false,
             data: read_value(value, encoded, sealed).map(Arc::new),
         })
@@ -205,7 +218,7 @@ impl Held {
         data: Result<NetworkData, Unreadable>,
     ) -> Self {
         let (holder, start, data) = (Holder::Generator(key), place.clone(), data.map(Arc::new));
-        Self { holder, place, start, is_declared: true, overrides, data }
+        Self { holder, place, start, is_declared: true, is_live: false, overrides, data }
     }
 }
 
@@ -235,12 +248,27 @@ pub(super) fn read_decrypted(value: &str, encoded: bool) -> Result<NetworkData, 
     read_value(value, encoded, || Sealed::Rendered)
 }
 
+/// The field of a host that names its network data, or would.
+pub(super) fn field(spec: Option<&host::Spec>) -> &'static [&'static str] {
+    let named = |reference: &host::Reference| reference.name.as_deref().is_some_and(|name| !name.is_empty());
+    match spec {
+        Some(spec)
+            if !spec.network_data.as_ref().is_some_and(named) && spec.preprovisioning_network_data_name.is_some() =>
+        {
+            &["spec", "preprovisioningNetworkDataName"]
+        }
+        _ => &["spec", "networkData", "name"],
+    }
+}
+
 /// All network data of a repo.
 #[derive(Default)]
 pub(super) struct Networks {
     held: BTreeMap<SecretKey, Vec<Held>>,
     /// What lies in plain files beside hosts.
     beside: BTreeMap<HostKey, Held>,
+    /// The Secrets of manifests that no host names.
+    unnamed: Vec<Unnamed>,
 }
 
 /// A host, as far as its network data concerns it.
@@ -252,6 +280,12 @@ pub(super) struct Referring<'a> {
 }
 
 impl Referring<'_> {
+    /// The Secret with its network data for inspection, which is of use even where it gives no addresses.
+    fn for_inspection(&self) -> Option<SecretKey> {
+        let name = self.spec?.preprovisioning_network_data_name.as_deref()?.parse().ok()?;
+        Some(SecretKey { namespace: self.key.namespace.clone(), name })
+    }
+
     /// The Secrets in which its network data is looked for, by their precedence. A kustomization moves a Secret to another
     /// namespace, but not the reference inside a host.
     pub(super) fn names(&self) -> Vec<SecretKey> {
@@ -296,9 +330,9 @@ impl Networks {
                         let message = format!("{} is there twice, with different network data", one.holder);
                         findings.push(
                             Finding::new(Code::DuplicateNetworkData, message)
-                                .at(one.start.clone())
-                                .see(other.start.clone(), "the other one")
-                                .help("remove one of them"),
+                                .at(one.place.clone())
+                                .see(other.place.clone(), "the other one")
+                                .help("sipgen cannot tell which of them the host has: remove the other one"),
                         );
                     }
                 }
@@ -314,14 +348,44 @@ impl Networks {
                 beside.entry(host.key.clone()).or_insert(held);
             }
         }
-        let mut networks = Self { held, beside };
+        let mut networks = Self { held, beside, unnamed: Vec::new() };
         if decrypt {
             let needed: BTreeSet<SecretKey> =
                 hosts.iter().flat_map(Referring::names).filter_map(|name| networks.key_of(&name)).collect();
             let keyed = networks.held.iter_mut().filter(|(key, _)| needed.contains(key)).flat_map(|(_, held)| held);
             findings.extend(decryption::decrypt(repo, keyed.chain(networks.beside.values_mut()).collect()));
         }
+        networks.unnamed = networks.unnamed_by(hosts);
         networks
+    }
+
+    /// The Secrets of manifests whose network data no host names, in the order of files. Secrets that merely have a key
+    /// of that name are not among them.
+    pub(super) fn unnamed(&self) -> &[Unnamed] {
+        &self.unnamed
+    }
+
+    fn unnamed_by(&self, hosts: &[Referring<'_>]) -> Vec<Unnamed> {
+        let named: HashSet<SecretKey> = hosts
+            .iter()
+            .filter_map(|host| host.names().iter().find_map(|name| self.key_of(name)))
+            .chain(hosts.iter().filter_map(Referring::for_inspection))
+            .collect();
+        let has_networks = |held: &Held| matches!(&held.data, Ok(data) if data.ids().next().is_some());
+        let place = |origin: &Origin| (origin.file.clone(), origin.first_line);
+        let secrets = self.held.values().flatten().filter_map(|held| match (&held.holder, &held.start) {
+            (Holder::Secret(key), Place::Node(origin, _)) => Some((key, origin, held)),
+            _ => None,
+        });
+        // One that several builds put into several namespaces is of use if a host of any of them names it.
+        let mut seen: HashSet<_> =
+            secrets.clone().filter(|(key, ..)| named.contains(key)).map(|(_, origin, _)| place(origin)).collect();
+        let unnamed = secrets.filter(|(key, _, held)| !named.contains(key) && !held.is_live && has_networks(held));
+        let unnamed = unnamed.map(|(key, origin, _)| Unnamed { key: key.clone(), origin: origin.clone() });
+        let mut unnamed: Vec<Unnamed> = unnamed.collect();
+        unnamed.sort_by(|a, b| place(&a.origin).cmp(&place(&b.origin)).then_with(|| a.key.cmp(&b.key)));
+        unnamed.retain(|secret| seen.insert(place(&secret.origin)));
+        unnamed
     }
 
     /// What is held under a name, or under that of the generator that makes it.

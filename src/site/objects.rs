@@ -5,28 +5,32 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
+use yaml_serde::Value;
 
 use super::builds::Builds;
+use super::doubtful::{self, Doubt};
 use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::inputs::{self, Inputs};
 use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
+use super::older;
 use super::settings::{self, Settings};
 use super::standings;
 use super::unwritable::unwritable;
 use super::wiring::AgentObject;
-use crate::api::assignment::PRIORITY;
+use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND};
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
-use crate::api::names::{ClusterKey, HostKey, Namespace, ObjectName, SecretKey};
+use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
+use crate::api::service::{self, Service};
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::{Code, Finding};
 use crate::git::in_shell;
 use crate::layout;
-use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, mentions};
+use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, in_plain_words, mentions};
 
 /// What concerns us in a repo.
 pub(super) struct Objects {
@@ -40,6 +44,21 @@ pub(super) struct Objects {
     pub(super) templates: Vec<Origin>,
     /// What tells agents what to apply.
     pub(super) agent_objects: Vec<AgentObject>,
+    /// The Services that ask for NodePorts.
+    pub(super) services: Vec<ServiceWithPorts>,
+}
+
+/// A Service of the repo that asks for NodePorts.
+#[derive(Debug, Clone)]
+pub struct ServiceWithPorts {
+    /// Where it stands.
+    pub origin: Origin,
+    /// Its name.
+    pub name: String,
+    /// The namespaces that builds give it.
+    pub namespaces: Vec<String>,
+    /// The NodePorts, each with its place among the Service's ports.
+    pub node_ports: Vec<(usize, NodePort)>,
 }
 
 /// A SIPCluster as it stands in a file.
@@ -48,19 +67,32 @@ pub(super) struct ClusterDocument {
     pub(super) origin: Origin,
     /// The annotation that says how it comes before others.
     pub(super) priority: Option<String>,
-    /// What it asks for; nothing when it cannot be read, which a finding says.
-    pub(super) spec: Option<Box<SIPClusterSpec>>,
+    /// The annotation that says by which name hosts of older generations know it.
+    pub(super) former_name: Option<String>,
+    /// What it asks for.
+    pub(super) spec: Spec,
+}
+
+/// What a SIPCluster asks for.
+pub(super) enum Spec {
+    /// In its current form.
+    Current(Box<SIPClusterSpec>),
+    /// In an older form: the document, and whether it may be another tool's template.
+    Older(Box<Value>, bool),
+    /// It cannot be read, which a finding says.
+    Unreadable,
 }
 
 /// One document that concerns us, before the builds that name it are known.
 enum Object {
-    Cluster(Origin, Metadata, Misfit, Option<Result<Box<SIPClusterSpec>, ParseError>>),
-    Host(Origin, Box<BareMetalHost>),
+    Cluster(Origin, Metadata, Spec, Vec<Finding>),
+    Host(Origin, Box<BareMetalHost>, Vec<Doubt>, Option<Finding>),
     /// A Secret or ConfigMap that may hold network data.
     Secret(Origin, networks::Kind, NetworkDataSecret),
     Kustomization(Origin, Box<Kustomization>),
     ClusterTemplate(Origin),
     Agent(AgentObject),
+    Service(Origin, Box<Service>),
     /// A file of sipgen's own.
     GeneratedHosts(Utf8PathBuf),
     Unreadable(Origin, Finding),
@@ -78,7 +110,7 @@ struct Envelope {
 
 #[derive(Deserialize)]
 struct WithSpec {
-    spec: SIPClusterSpec,
+    spec: Box<SIPClusterSpec>,
 }
 
 /// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
@@ -87,8 +119,9 @@ const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
 /// Finds by kind what concerns us in the files of a repo, except below its output directory, and in what is rendered.
 pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Finding>), ReadError> {
     let output = &settings.output;
-    let files = repo.files(output)?;
-    let ours = mentions(&[sipcluster::KIND, host::KIND, "Secret", "ConfigMap", FLUX_GROUP, ARGOCD_GROUP]);
+    let (files, too_large) = files(repo, output)?;
+    let ours = [sipcluster::KIND, host::KIND, "Secret", "ConfigMap", service::NODE_PORT, FLUX_GROUP, ARGOCD_GROUP];
+    let ours = mentions(&ours);
     let hosts = mentions(&[host::KIND]);
     let look = |file: &Utf8Path, content: &[u8]| {
         if !layout::is_ours(content) {
@@ -101,16 +134,18 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     read.extend(rendered);
 
     let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut templates, mut agent_objects) = (Vec::new(), Vec::new());
+    let (mut templates, mut agent_objects, mut services) = (Vec::new(), Vec::new(), Vec::new());
     let (mut generated_hosts, mut unreadable_documents) = (Vec::new(), Vec::new());
+    findings.extend(too_large);
     for object in read {
         match object {
-            Object::Cluster(origin, metadata, misfit, spec) => clusters.push((origin, metadata, misfit, spec)),
-            Object::Host(origin, host) => hosts.push((origin, host)),
+            Object::Cluster(origin, metadata, spec, found) => clusters.push((origin, metadata, spec, found)),
+            Object::Host(origin, host, doubts, found) => hosts.push((origin, host, doubts, found)),
             Object::Secret(origin, kind, secret) => secrets.push((origin, kind, secret)),
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
             Object::ClusterTemplate(origin) => templates.push(origin),
             Object::Agent(object) => agent_objects.push(object),
+            Object::Service(origin, service) => services.push((origin, service)),
             Object::GeneratedHosts(file) => generated_hosts.push(file),
             Object::Unreadable(origin, finding) => unreadable_documents.push((origin, finding)),
         }
@@ -130,7 +165,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let mut quiet = Names { builds: &builds, inputs: &inputs, findings: Vec::new(), renamed: BTreeSet::new() };
     let mut in_repo: HashMap<ClusterKey, Arc<Utf8Path>> = HashMap::new();
     let mut cluster_documents = Vec::new();
-    for (origin, metadata, misfit, spec) in clusters {
+    for (origin, metadata, spec, found) in clusters {
         let is_input = inputs.takes(&origin);
         let names = if is_input { &mut names } else { &mut quiet };
         let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
@@ -139,12 +174,11 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             in_repo.entry(key).or_insert(origin.file);
             continue;
         }
-        names.findings.extend(misfit.findings.into_iter().map(|finding| finding.of(&key)));
-        let spec = spec.and_then(|spec| {
-            spec.map_err(|error| names.findings.push(unreadable(&origin, &error, sipcluster::KIND).of(&key))).ok()
-        });
-        let priority = metadata.annotations.and_then(|annotations| annotations.get(PRIORITY).cloned());
-        cluster_documents.push(ClusterDocument { key, origin, priority, spec });
+        names.findings.extend(found.into_iter().map(|finding| finding.of(&key)));
+        let annotations = metadata.annotations.unwrap_or_default();
+        let annotation = |name: &str| annotations.get(name).cloned();
+        let (priority, former_name) = (annotation(PRIORITY), annotation(FORMER_NAME));
+        cluster_documents.push(ClusterDocument { key, origin, priority, former_name, spec });
     }
     // What is made of a stream names the same inputs as what is made of the repo's files.
     for document in &mut cluster_documents {
@@ -154,30 +188,73 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     }
 
     let (mut host_documents, mut others, mut documents) = (Vec::new(), Vec::new(), Vec::new());
-    for (origin, host) in hosts {
+    let mut doubts = Vec::new();
+    for (origin, host, doubted, found) in hosts {
         let is_input = inputs.takes(&origin);
         let is_rendered = origin.is_rendered();
         let names = if is_input { &mut names } else { &mut quiet };
         let Some(document) = names.host(origin, *host) else { continue };
+        names.findings.extend(found);
+        if is_input {
+            let doubt = |doubt| (document.key.clone(), document.origin.clone(), doubt);
+            doubts.extend(doubted.into_iter().map(doubt));
+        }
         if !is_rendered {
             documents.push((document.key.clone(), document.origin.clone()));
         }
         if is_input { host_documents.push(document) } else { others.push(document) }
     }
+    names.findings.extend(doubtful::findings(doubts));
     let (hosts, found) = standings::complete(host_documents, others, &inputs, settings);
     names.findings.extend(found);
     secrets.retain(|(origin, ..)| inputs.takes(origin));
     let mut held: Vec<Held> =
         secrets.into_iter().flat_map(|(origin, kind, secret)| names.network_data(&origin, kind, &secret)).collect();
+    // Whatever is an input: what has a NodePort in the base cluster stands in the repo.
+    let services = services.into_iter().filter_map(|(origin, service)| names.service(origin, &service)).collect();
     let mut findings = names.findings;
     let referring: Vec<Referring<'_>> = hosts.iter().map(HostDocument::referring).collect();
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
     held.extend(network_files::generated(repo, &builds, &referring, &namespace));
     let clusters = cluster_documents;
-    let mut specs = clusters.iter().filter_map(|cluster| cluster.spec.as_ref());
-    let decrypt = settings.sops.decrypt && specs.any(|spec| spec.services.reach_hosts());
+    let reach_hosts = |cluster: &ClusterDocument| match &cluster.spec {
+        Spec::Current(spec) => spec.services.reach_hosts(),
+        Spec::Older(..) => true,
+        Spec::Unreadable => false,
+    };
+    let decrypt = settings.sops.decrypt && clusters.iter().any(reach_hosts);
     let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings);
-    Ok((Objects { clusters, hosts, documents, networks, builds, templates, agent_objects }, findings))
+    Ok((Objects { clusters, hosts, documents, networks, builds, templates, agent_objects, services }, findings))
+}
+
+/// The files of a repo that may concern us, except below `output`; those that are too large are findings.
+pub(super) fn files(repo: &Files, output: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<Finding>), ReadError> {
+    let mut findings = Vec::new();
+    let mut files = repo.files(output)?;
+    files.retain(|file| {
+        let reason = repo.refused_for_size(file, &OUR_KINDS);
+        findings.extend(reason.as_ref().map(|reason| {
+            Finding::new(Code::Unreadable, format!("{file} may have hosts or SIPClusters and is not read: {reason}"))
+                .at(Place::File(Arc::from(file.as_path())))
+                .help("split it, into one file a rack for instance; name it in .gitignore if it is no input")
+        }));
+        reason.is_none()
+    });
+    Ok((files, findings))
+}
+
+/// The key that its build gives to a host, or to an object that is named like one; nothing, where reading the site has
+/// found its name to be wrong.
+pub(super) fn key(
+    builds: &Builds,
+    inputs: &Inputs<'_>,
+    kind: &str,
+    origin: &Origin,
+    metadata: &Metadata,
+) -> Option<HostKey> {
+    let mut names = Names { builds, inputs, findings: Vec::new(), renamed: BTreeSet::new() };
+    let (namespace, name) = names.of(kind, origin, metadata)?;
+    Some(HostKey { namespace, name })
 }
 
 /// Generated hosts outside the output directory are no inventory, and may be the memory of who has which host: of this
@@ -259,10 +336,18 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         sipcluster::KIND => cluster(document),
         // What inspection found is most of a live host, and nothing of it matters here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
-            Ok(host) if group(&host.api_version) == host::GROUP => Some(Object::Host(origin, Box::new(host))),
+            Ok(mut host) if group(&host.api_version) == host::GROUP => {
+                let doubts = doubtful::doubts(&document, &mut host);
+                let found = status_of_annotation(&origin, &mut host);
+                Some(Object::Host(origin, Box::new(host), doubts, found))
+            }
             Ok(_) => None,
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(unreadable_object(origin, &error, host::KIND)),
+        },
+        service::KIND if document.mentions(&[service::NODE_PORT]) => match document.parse::<Service>() {
+            Ok(service) if service.api_version == "v1" => Some(Object::Service(origin, Box::new(service))),
+            _ => None,
         },
         FLUX_KIND | APPLICATION | APPLICATION_SET => AgentObject::read(document).map(Object::Agent),
         // Most Secrets are credentials, and not worth the parsing.
@@ -276,6 +361,18 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// Gives a host that has no status the one that Metal3 would take from its annotation.
+fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Finding> {
+    let text = host.metadata.annotations.as_ref()?.get(host::STATUS).filter(|_| host.status.is_none())?;
+    match serde_json::from_str(text) {
+        Ok(status) => {
+            host.status = status;
+            None
+        }
+        Err(error) => Some(unreadable_annotation(origin, host::KIND, host::STATUS, &error)),
     }
 }
 
@@ -300,31 +397,62 @@ fn cluster(document: &Document<'_>) -> Option<Object> {
             .help(format!("write `apiVersion: {}/v1`", sipcluster::GROUP)),
         ));
     }
-    let spec = document.parse::<WithSpec>();
-    if spec.is_err() && document.looks_like_template() {
+    let (spec, found) = spec(document);
+    if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
         return Some(Object::ClusterTemplate(origin));
     }
-    let misfit = match document.parse::<yaml_serde::Value>() {
-        Ok(value) => {
-            // First, and alone: other findings might show what must not be seen.
-            let unwritable = unwritable(&value["spec"], &origin);
-            if unwritable.is_empty() {
-                fields::misfit(&value["spec"], &origin)
-            } else {
-                Misfit { findings: unwritable, alone: true }
-            }
-        }
-        // Such as a key that stands twice where any key may stand, of which one would be ignored.
-        Err(error) if spec.is_ok() => {
-            Misfit { findings: vec![unreadable(&origin, &error, sipcluster::KIND)], alone: false }
-        }
-        Err(_) => Misfit { findings: Vec::new(), alone: false },
-    };
-    let spec = (!misfit.alone).then(|| spec.map(|with| Box::new(with.spec)));
-    Some(Object::Cluster(origin, envelope.metadata, misfit, spec))
+    Some(Object::Cluster(origin, envelope.metadata, spec, found))
 }
 
-fn group(api_version: &str) -> &str {
+/// What a SIPCluster asks for, and what is wrong with how it says so.
+fn spec(document: &Document<'_>) -> (Spec, Vec<Finding>) {
+    let origin = &document.origin;
+    let value = match document.parse::<Value>() {
+        Ok(value) => value,
+        // Such as a key that stands twice where any key may stand, of which one would be ignored.
+        Err(error) => return (Spec::Unreadable, vec![unreadable(origin, &error, sipcluster::KIND)]),
+    };
+    // First, and alone: other findings might show what must not be seen.
+    let unwritable = unwritable(&value["spec"], origin);
+    if !unwritable.is_empty() {
+        return (Spec::Unreadable, unwritable);
+    }
+    if older::is_older(&value["spec"]) {
+        return (Spec::Older(Box::new(value), document.looks_like_template()), Vec::new());
+    }
+    let misfit = value.get("spec").map(|spec| fields::misfit(spec, origin)).unwrap_or_default();
+    read_spec(misfit, || {
+        document.parse::<WithSpec>().map(|with| with.spec).map_err(|error| unreadable(origin, &error, sipcluster::KIND))
+    })
+}
+
+/// Reads an older SIPCluster's spec in the current form that it was given.
+pub(super) fn converted_spec(spec: Value, origin: &Origin) -> (Spec, Vec<Finding>) {
+    read_spec(fields::misfit(&spec, origin), || {
+        yaml_serde::from_value(spec).map_err(|error| {
+            let error = ParseError { message: in_plain_words(&error.to_string()), line: None, column: None };
+            unreadable(&origin.as_written(), &error, sipcluster::KIND)
+        })
+    })
+}
+
+fn read_spec(misfit: Misfit, parse: impl FnOnce() -> Result<Box<SIPClusterSpec>, Finding>) -> (Spec, Vec<Finding>) {
+    let Misfit { mut unknown, wrong, unquoted } = misfit;
+    if !wrong.is_empty() {
+        unknown.extend(wrong);
+        return (Spec::Unreadable, unknown);
+    }
+    match parse() {
+        Ok(spec) => (Spec::Current(spec), unknown),
+        Err(error) => {
+            // What the parser says of them, it says without their place.
+            unknown.extend(if unquoted.is_empty() { vec![error] } else { unquoted });
+            (Spec::Unreadable, unknown)
+        }
+    }
+}
+
+pub(super) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
@@ -341,6 +469,17 @@ fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
     Finding::new(Code::Unreadable, format!("the {what} cannot be read: {}", error.message))
         .at(place)
         .help("correct it; nothing else could read it either")
+}
+
+/// What is wrong with an annotation that should be JSON. Its text is not shown.
+pub(super) fn unreadable_annotation(origin: &Origin, kind: &str, name: &str, error: &serde_json::Error) -> Finding {
+    let reason = match error.classify() {
+        serde_json::error::Category::Data => "is JSON of another shape",
+        _ => "is not JSON",
+    };
+    Finding::new(Code::HardwareUnreadable, format!("the annotation {name} of the {kind} {reason}, and is ignored"))
+        .at(origin.at(["metadata", "annotations", name]))
+        .help("correct it, or remove it; Metal3 does not read it either")
 }
 
 /// Gives objects the names that `kustomize build` would give them.
@@ -369,27 +508,31 @@ impl Names<'_> {
         }
         let name: Option<ObjectName> = self.valid(name, origin.at(["metadata", "name"]), "name");
         let namespaces = self.namespaces(origin, metadata);
-        if let [(_, one), (_, two), ..] = namespaces.as_slice() {
+        if let [(one, _), (two, _), ..] = namespaces.as_slice() {
             let mut finding = Finding::new(
                 Code::TwoNamespaces,
                 format!(
-                    "the {kind} {} gets the namespace {} from one kustomization and {} from another",
+                    "the {kind} {} gets the namespace {one} from one kustomization and {two} from another",
                     metadata.name.as_deref().unwrap_or_default(),
-                    namespaces[0].0,
-                    namespaces[1].0
                 ),
             )
-            .at(origin.start())
-            .help("let one build alone reach the file");
-            for file in [one, two].into_iter().flatten() {
-                finding = finding.see(Place::File(file.clone()), "one of them");
+            .at(origin.at(["metadata", "name"]))
+            .help(
+                "let one build alone reach the file; a tenant that wants the same under another name needs a file of \
+                 its own",
+            );
+            for (namespace, file) in &namespaces[..2] {
+                if let Some(file) = file {
+                    finding = finding.see(self.builds.place_of_namespace(file), format!("gives it {namespace}"));
+                }
             }
             self.findings.push(finding);
             return None;
         }
         self.refuse_renaming(kind, origin);
         let (namespace, given_by) = namespaces.into_iter().next()?;
-        let place = given_by.map_or_else(|| origin.at(["metadata", "namespace"]), Place::File);
+        let place =
+            given_by.map_or_else(|| origin.at(["metadata", "namespace"]), |file| self.builds.place_of_namespace(&file));
         let namespace: Option<Namespace> = self.valid(&namespace, place, "namespace");
         Some((namespace?, name?))
     }
@@ -465,11 +608,25 @@ impl Names<'_> {
                      such as bmc.credentialsName do not follow"
                     ),
                 )
-                .at(Place::File(file.clone()))
-                .see(origin.start(), format!("the {kind}"))
-                .help(format!("take namePrefix and nameSuffix out of {file}")),
+                .at(self.builds.place_of_renaming(&file))
+                .see(origin.at(["metadata", "name"]), format!("the {kind}"))
+                .help(format!("take namePrefix and nameSuffix out of {file}, and write the names in full")),
             );
         }
+    }
+
+    /// A Service with its NodePorts, if it asks for some; what else may be wrong with it is not ours to judge.
+    fn service(&self, origin: Origin, service: &Service) -> Option<ServiceWithPorts> {
+        if self.builds.is_patch(&origin.file) {
+            return None;
+        }
+        let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()).enumerate();
+        let node_ports: Vec<(usize, NodePort)> =
+            ports.filter_map(|(index, port)| Some((index, NodePort::try_from(port.node_port?).ok()?))).collect();
+        let namespaces = self.namespaces(&origin, &service.metadata).into_iter().map(|(namespace, _)| namespace);
+        let namespaces = namespaces.collect();
+        let name = service.metadata.name.clone()?;
+        (!node_ports.is_empty()).then_some(ServiceWithPorts { origin, name, namespaces, node_ports })
     }
 
     /// The network data of a Secret or ConfigMap, under each namespace that a build gives it; mistakes in its name are

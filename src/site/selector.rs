@@ -44,7 +44,7 @@ pub(super) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
         match_expressions: Some(requirements.collect()),
     };
     selector.try_into().map_err(|error: kube::core::ParseExpressionError| {
-        vec![Mistake { route: Vec::new(), message: error.to_string(), help: String::new() }]
+        vec![Mistake { route: Vec::new(), message: error.to_string(), help: "correct it".to_owned() }]
     })
 }
 
@@ -63,32 +63,35 @@ fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
 }
 
 fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake> {
-    let mistake = |field: Option<&str>, message: String, help: &str| {
+    let at = |steps: &[Step], message: String, help: &str| {
         let mut route: Vec<Step> = vec!["matchExpressions".into(), index.into()];
-        route.extend(field.map(Step::from));
+        route.extend_from_slice(steps);
         Some(Mistake { route, message, help: help.to_owned() })
     };
+    let mistake = |field: &str, message: String, help: &str| at(&[field.into()], message, help);
     let Requirement { key, operator, values } = requirement;
     let values = values.as_deref().unwrap_or_default();
     if !is_label_key(key) {
-        return mistake(Some("key"), format!("`{key}` is not the key of a label"), "write `prefix/name`");
+        return mistake("key", format!("`{key}` is not the key of a label"), "write `prefix/name`");
     }
     match operator.as_str() {
         "In" | "NotIn" if values.is_empty() => {
-            mistake(None, format!("the operator {operator} needs values"), "list at least one under `values`")
+            mistake("values", format!("the operator {operator} needs values"), "list at least one under `values`")
         }
-        "Exists" | "DoesNotExist" if !values.is_empty() => mistake(
-            Some("values"),
-            format!("the operator {operator} takes no values"),
-            "remove `values`, or use In or NotIn",
-        ),
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
+            mistake("values", format!("the operator {operator} takes no values"), "remove `values`, or use In or NotIn")
+        }
         "In" | "NotIn" => {
             let bad = values.iter().position(|value| !is_label_value(value))?;
-            mistake(Some("values"), format!("`{}` is not a label's value", values[bad]), "use at most 63 characters")
+            at(
+                &["values".into(), bad.into()],
+                format!("`{}` is not a label's value", values[bad]),
+                "use at most 63 characters: letters, digits, `-`, `_` and `.`, a letter or digit at both ends",
+            )
         }
         "Exists" | "DoesNotExist" => None,
         other => mistake(
-            Some("operator"),
+            "operator",
             format!("`{other}` is no operator of a label selector"),
             "use In, NotIn, Exists or DoesNotExist",
         ),

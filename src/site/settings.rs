@@ -6,28 +6,40 @@ use std::sync::Arc;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::gitops::{Argocd, Flux, Hosts};
 use super::sources::{Sops, Source};
 use crate::api::gitops::Agent;
-use crate::api::names::{Namespace, ObjectName};
-use crate::finding::{Code, Finding};
+use crate::api::names::{Namespace, ObjectName, is_label_key};
+use crate::bounded;
+use crate::finding::{Code, Finding, Severity};
 use crate::source::{Files, Origin, Place, Step};
 
 /// The name of the settings' file.
 pub const FILE: &str = "sipgen.yaml";
 
+/// What to do about settings of which nothing is known.
+const CORRECT: &str = "without them sipgen would write to other places: correct the file, or remove it";
+
 /// The settings of a repo.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-editor" = {
+    "if": {"required": ["gitops"], "properties": {"gitops": {"const": "argocd"}}},
+    "then": {
+        "required": ["argocd"],
+        "properties": {"argocd": {"required": ["repoURL"], "properties": {"repoURL": {"type": "string"}}}}
+    }
+}))]
 pub struct Settings {
     /// The directory that sipgen writes, relative to the repo's root.
     #[serde(default = "default_output")]
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("x-editor" = directory()))]
     pub output: Utf8PathBuf,
     /// A directory with templates that replace sipgen's own of the same name.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("x-editor" = directory()))]
     pub templates: Option<Utf8PathBuf>,
     /// Where SIPClusters, hosts and Secrets are read; everywhere in the repo where nothing is said.
     #[serde(default)]
@@ -57,10 +69,48 @@ pub struct Settings {
     /// How the labels of declared hosts reach them.
     #[serde(default)]
     pub hosts: Hosts,
+    /// Which findings are told.
+    #[serde(default)]
+    pub findings: Told,
+    /// Which labels say where hosts stand, for SIPClusters of older generations.
+    #[serde(default)]
+    pub topology: Topology,
+}
+
+/// The labels behind the words `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older generations. Without
+/// them, the one of the known labels counts that hosts bear.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Topology {
+    /// The label that names a host's rack.
+    #[serde(default)]
+    pub rack: Option<String>,
+    /// The label that names the server that a host is, or that it runs on.
+    #[serde(default)]
+    pub host: Option<String>,
+}
+
+/// Which findings are told.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Told {
+    /// Warnings that nobody is told of. Errors are told always.
+    #[serde(default)]
+    pub ignore: Vec<Ignored>,
+}
+
+/// A warning that nobody is told of.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Ignored {
+    /// Its code.
+    pub code: Code,
+    /// Why it does not matter here.
+    pub reason: String,
 }
 
 /// How the inventory is understood.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Inventory {
     /// Whether hosts are declared or observed.
@@ -69,7 +119,7 @@ pub struct Inventory {
 }
 
 /// Whether hosts are declared (the repo's manifests make them) or observed (the repo has a snapshot of them).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Mode {
     /// A host that a kustomization reaches is declared, any other is observed.
@@ -82,7 +132,7 @@ pub enum Mode {
 }
 
 /// How a jump host gets at the BMC credentials of its hosts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Credentials {
     /// By reference to the hosts' own Secrets, which must be in the cluster's namespace.
@@ -143,18 +193,25 @@ impl Default for Settings {
             flux: Flux::default(),
             argocd: Argocd::default(),
             hosts: Hosts::default(),
+            findings: Told::default(),
+            topology: Topology::default(),
         }
     }
 }
 
 impl Settings {
+    /// Whether a finding is one that nobody is told of.
+    pub fn ignores(&self, finding: &Finding) -> bool {
+        !finding.is_error() && self.findings.ignore.iter().any(|ignored| ignored.code == finding.code)
+    }
+
     /// Reads the settings of a repo; the defaults where it has none.
     pub fn load(repo: &Files) -> Result<Self, Finding> {
         let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
         let unreadable = |reason: &str| {
             Finding::new(Code::SettingsUnreadable, format!("the settings cannot be read: {reason}"))
                 .at(Place::File(file.clone()))
-                .help("without them sipgen would write to other places: correct the file, or remove it")
+                .help(CORRECT)
         };
         let text = match repo.plain_text(&file) {
             Ok(Some(text)) => text,
@@ -164,6 +221,7 @@ impl Settings {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
+        bounded::check(&text).map_err(|error| unreadable(&error.to_string()))?;
         let parser = yaml_serde::Deserializer::from_str(&text);
         let mut settings: Settings = serde_path_to_error::deserialize(parser).map_err(|error| {
             let (key, error) = (error.path().to_string(), error.into_inner());
@@ -171,18 +229,25 @@ impl Settings {
                 Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
                 None => Place::File(file.clone()),
             };
-            Finding::new(
-                Code::SettingsUnreadable,
-                format!("the settings cannot be read: {}", with_key(&error.to_string(), &key)),
-            )
-            .at(place)
+            // In a mapping it is one setting that is wrong.
+            let is_mapping = yaml_serde::from_str(&text).is_ok_and(|value: yaml_serde::Value| value.is_mapping());
+            let (code, help) = if is_mapping {
+                (Code::InvalidSetting, "correct the setting, or remove it for its default")
+            } else {
+                (Code::SettingsUnreadable, CORRECT)
+            };
+            Finding::new(code, format!("the settings cannot be read: {}", with_key(&error.to_string(), &key)))
+                .at(place)
+                .help(help)
         })?;
+        let origin = Origin::of_file(file.clone(), &text);
+        let at = |key: &str| origin.at(key.split('.'));
         let directories = [("output", Some(&mut settings.output)), ("templates", settings.templates.as_mut())];
         for (name, directory) in directories {
             let Some(directory) = directory else { continue };
             *directory = inside(directory).ok_or_else(|| {
                 Finding::new(Code::InvalidSetting, format!("`{name}: {directory}` is not a directory inside the repo"))
-                    .at(Place::File(file.clone()))
+                    .at(at(name))
                     .help(format!("write `{name}` as a path relative to the repo's root, without `..`"))
             })?;
         }
@@ -191,7 +256,7 @@ impl Settings {
                 let field = Some(field).filter(|field| !field.is_empty()).map(Step::from);
                 let route = ["sources".into(), index.into()].into_iter().chain(field);
                 Finding::new(Code::InvalidSetting, format!("source {} of `sources` {wrong}", index + 1))
-                    .at(Origin::of_file(file.clone(), text.len()).at(route))
+                    .at(origin.at(route))
                     .help(help)
             })?;
         }
@@ -200,7 +265,7 @@ impl Settings {
         if let Some(index) = settings.sources.iter().position(is_output) {
             let message = format!("source {} of `sources` is in the output directory {}", index + 1, settings.output);
             return Err(Finding::new(Code::InvalidSetting, message)
-                .at(Origin::of_file(file, text.len()).at(["sources".into(), index.into(), Step::from("kustomization")]))
+                .at(origin.at(["sources".into(), index.into(), Step::from("kustomization")]))
                 .help("name the kustomization of your own hosts: what sipgen writes is never an input"));
         }
         for (name, prefix) in [("flux.path", &mut settings.flux.path), ("argocd.path", &mut settings.argocd.path)] {
@@ -210,16 +275,36 @@ impl Settings {
                     Code::InvalidSetting,
                     format!("`{name}: {prefix}` is not a directory inside the agent's source"),
                 )
-                .at(Place::File(file.clone()))
+                .at(at(name))
                 .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
             })?;
+        }
+        for (name, label) in [("rack", &settings.topology.rack), ("host", &settings.topology.host)] {
+            if let Some(label) = label.as_ref().filter(|label| !is_label_key(label)) {
+                let message = format!("`topology.{name}: {label}` is not the key of a label");
+                let help = "name the label of hosts that says where they stand, such as `topology.example.com/rack`";
+                return Err(Finding::new(Code::InvalidSetting, message).at(at(&format!("topology.{name}"))).help(help));
+            }
+        }
+        for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
+            let place = |field: &str| origin.at(["findings".into(), "ignore".into(), index.into(), Step::from(field)]);
+            if code.severity() == Severity::Error {
+                let message = format!("{code} is an error, and only warnings can be ignored");
+                let help = format!("`sipgen explain {code}` says how to mend it");
+                return Err(Finding::new(Code::InvalidSetting, message).at(place("code")).help(help));
+            }
+            if reason.trim().is_empty() {
+                let message = format!("nothing says why {code} is ignored");
+                let help = "write the reason, for those who come after you";
+                return Err(Finding::new(Code::InvalidSetting, message).at(place("reason")).help(help));
+            }
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
             return Err(Finding::new(
                 Code::InvalidSetting,
                 "`gitops: argocd` needs `argocd.repoURL`, the URL of this repo",
             )
-            .at(Place::File(file))
+            .at(at("gitops"))
             .help("write it as Argo CD knows it, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`"));
         }
         Ok(settings)
@@ -229,8 +314,10 @@ impl Settings {
 /// The place of a setting.
 pub(super) fn place(repo: &Files, route: impl IntoIterator<Item = Step>) -> Place {
     let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
-    let length = repo.text(&file).map_or(0, |text| text.len());
-    Origin::of_file(file, length).at(route)
+    match repo.text(&file) {
+        Some(text) => Origin::of_file(file, &text).at(route),
+        None => Place::File(file),
+    }
 }
 
 /// A parser's message with the whole key that it is about: the parser names the mapping around it.
@@ -240,6 +327,14 @@ fn with_key(message: &str, key: &str) -> String {
         Some(message) => format!("{key}: {message}"),
         None => message.to_owned(),
     }
+}
+
+/// What an editor says of a directory that [`inside`] takes.
+fn directory() -> serde_json::Value {
+    json!({
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$))(?![./]*$).+$",
+        "patternErrorMessage": "Write a directory inside the repo, relative to its root and without `..`"
+    })
 }
 
 /// A path in its plainest form, if it leads to somewhere below the directory that it is relative to.

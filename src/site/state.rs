@@ -10,6 +10,7 @@ use super::generated_host::{GeneratedHost, Says, Unreadable};
 use crate::api::assignment::GivenBack;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Role};
 use crate::finding::{Code, Finding};
+use crate::git::in_shell;
 use crate::layout;
 use crate::source::{Document, Files, FirstLook, Origin, Place, ReadError};
 
@@ -165,5 +166,9 @@ fn read_entry(document: &Document<'_>) -> Entry {
 fn unreadable(reason: &str, file: &Utf8Path, place: Place) -> Finding {
     Finding::new(Code::GeneratedUnreadable, format!("the generated file cannot be read: {reason}"))
         .at(place)
-        .help(format!("it says who has which host; restore it with `git checkout -- {file}`"))
+        .help(format!(
+            "it says who has which host: restore it with `git checkout HEAD -- {}`, or from an earlier commit if it was \
+             committed like this",
+            in_shell(file.as_str())
+        ))
 }

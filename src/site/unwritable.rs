@@ -19,7 +19,7 @@ pub(super) fn unwritable(spec: &Value, origin: &Origin) -> Vec<Finding> {
 fn reason(text: &str) -> Option<(Code, &'static str, &'static str)> {
     if text.contains(layout::VARIABLE) {
         Some((
-            Code::UnwritableText,
+            Code::VariableInText,
             "the text has `${` in it, and Flux would put a variable there",
             "sipgen knows no variables: write the value itself; or in a connector's settings `$NAME`, for a variable \
              of Dex's",
@@ -32,7 +32,7 @@ fn reason(text: &str) -> Option<(Code, &'static str, &'static str)> {
         ))
     } else if text.contains(is_invisible) {
         Some((
-            Code::UnwritableText,
+            Code::InvisibleCharacter,
             "the text has a character that cannot be seen, and that not every reader of YAML takes",
             "write the text anew by hand; such characters come along when it is copied",
         ))

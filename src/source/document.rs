@@ -8,18 +8,19 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use yaml_serde::Value;
 
-use super::position::{Origin, Shape, Way};
+use super::position::{Origin, Shape};
 use super::split;
+use crate::bounded::{self, TooMuch};
 
 /// One object as it stands in a file, not yet parsed.
 pub struct Document<'a> {
     /// Where it stands.
     pub origin: Origin,
     kind: Option<String>,
-    content: Content<'a>,
+    pub(super) content: Content<'a>,
 }
 
-enum Content<'a> {
+pub(super) enum Content<'a> {
     /// Block YAML, a whole document.
     Yaml(&'a str),
     /// Block YAML: a sequence of one item.
@@ -94,7 +95,24 @@ impl Document<'_> {
         (!lines.next().is_some_and(|line| line.starts_with("repo: "))).then_some(named)
     }
 
-    fn text(&self) -> &str {
+    /// How many characters in the keys of block YAML stand.
+    pub(super) fn column(&self) -> usize {
+        match &self.content {
+            // The keys of an item stand where its first one does, behind the dash.
+            Content::Item(text) => {
+                let dash = text.len() - text.trim_start_matches(' ').len() + 1;
+                dash + text.get(dash..).map_or(0, |rest| rest.len() - rest.trim_start_matches(' ').len())
+            }
+            _ => 0,
+        }
+    }
+
+    /// How it lies in its text.
+    pub(super) fn shape(&self) -> Shape {
+        self.origin.shape
+    }
+
+    pub(super) fn text(&self) -> &str {
         match self.content {
             Content::Yaml(text)
             | Content::Item(text)
@@ -107,16 +125,8 @@ impl Document<'_> {
     /// Parses the object as a type that has no use for what is below `outer: inner:`. Where that is written as a
     /// block, it is never parsed.
     pub fn parse_without<T: DeserializeOwned>(&self, outer: &str, inner: &str) -> Result<T, ParseError> {
-        let (text, column) = match &self.content {
-            Content::Yaml(text) => (*text, 0),
-            // The keys of an item stand where its first one does, behind the dash.
-            Content::Item(text) => {
-                let indent = text.len() - text.trim_start_matches(' ').len();
-                (*text, indent + 1 + text[indent + 1..].len() - text[indent + 1..].trim_start_matches(' ').len())
-            }
-            _ => return self.parse(),
-        };
-        let Some(block) = split::block(text, column, outer, inner) else { return self.parse() };
+        let (Content::Yaml(text) | Content::Item(text)) = &self.content else { return self.parse() };
+        let Some(block) = split::block(text, self.column(), outer, inner) else { return self.parse() };
         // Empty lines in its place, so that errors further down keep their lines.
         let lines = memchr::memchr_iter(b'\n', text[block.clone()].as_bytes()).count();
         let mut rest = String::with_capacity(text.len() - block.len() + lines);
@@ -133,10 +143,13 @@ impl Document<'_> {
         match &self.content {
             Content::Yaml(text) => yaml(text, 0).map_err(|error| self.in_file(error)),
             Content::Item(text) => yaml::<[T; 1]>(text, 0).map(|[item]| item).map_err(|error| self.in_file(error)),
-            Content::Json(text) => serde_json::from_str(text).map_err(|error| {
-                let (line, column) = (Some(error.line()), Some(error.column()));
-                self.in_file(ParseError { message: in_plain_words(&error.to_string()), line, column })
-            }),
+            Content::Json(text) => {
+                bounded::not_too_large(text).map_err(too_much)?;
+                serde_json::from_str(text).map_err(|error| {
+                    let (line, column) = (Some(error.line()), Some(error.column()));
+                    self.in_file(ParseError { message: in_plain_words(&error.to_string()), line, column })
+                })
+            }
             Content::Value(value, _) => yaml_serde::from_value((**value).clone()).map_err(|error| ParseError {
                 message: in_plain_words(&error.to_string()),
                 line: None,
@@ -158,8 +171,7 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
     let mut lines = LineCounter { text, at: 0, line: 1 };
     for range in split::documents(text) {
         let first_line = lines.line_at(range.start);
-        let origin =
-            Origin { file: file.clone(), first_line, range: range.clone(), shape: Shape::Document, way: Way::File };
+        let origin = Origin::in_file(file.clone(), first_line, range.clone(), Shape::Document);
         let document = &text[range];
         let body = document.strip_prefix("---").unwrap_or(document).trim_start();
         if body.starts_with('{') && json_objects(&origin, document, &mut found) {
@@ -175,13 +187,8 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
             for item in items {
                 let text = &document[item.range.clone()];
                 let range = origin.range.start + item.range.start..origin.range.start + item.range.end;
-                let item_origin = Origin {
-                    file: file.clone(),
-                    first_line: lines.line_at(range.start),
-                    range,
-                    shape: Shape::ListItem,
-                    way: Way::File,
-                };
+                let first_line = lines.line_at(range.start);
+                let item_origin = Origin::in_file(file.clone(), first_line, range, Shape::ListItem);
                 match split::outline(text, item.column, item.column).kind {
                     Some(kind) if !kind.ends_with("List") => found.push(Document {
                         origin: item_origin,
@@ -196,6 +203,15 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
         }
     }
     found
+}
+
+/// What each document of a file's text is, by what `judge` makes of it; nothing for one that cannot be parsed.
+pub(crate) fn documents(
+    file: &Arc<Utf8Path>,
+    text: &str,
+    judge: impl Fn(&Origin, Option<Value>) -> Option<Value>,
+) -> Vec<Option<Value>> {
+    objects(file, text).iter().map(|document| judge(&document.origin, document.parse().ok())).collect()
 }
 
 /// Aliases and merge keys tie the parts of a document together.
@@ -254,7 +270,7 @@ fn labels_as_texts(value: &mut Value) {
         for value in map.values_mut() {
             let text = match &*value {
                 Value::Bool(value) => value.to_string(),
-                Value::Number(number) if !number.is_f64() => number.to_string(),
+                Value::Number(number) => number.to_string(),
                 _ => continue,
             };
             *value = Value::String(text);
@@ -262,32 +278,10 @@ fn labels_as_texts(value: &mut Value) {
     }
 }
 
-/// How deep brackets may be nested. The parser takes time with the square of that.
-const DEEPEST: usize = 1000;
-
-fn not_too_deep(text: &str) -> Result<(), ParseError> {
-    if memchr::memchr2_iter(b'[', b'{', text.as_bytes()).count() <= DEEPEST {
-        return Ok(());
-    }
-    let mut depth: usize = 0;
-    for byte in text.bytes() {
-        match byte {
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => continue,
-        }
-        if depth > DEEPEST {
-            let message = format!("it has brackets nested more than {DEEPEST} deep");
-            return Err(ParseError { message, line: None, column: None });
-        }
-    }
-    Ok(())
-}
-
 /// Cuts a JSON document; false when it is not JSON after all but YAML's flow style.
 fn json_objects<'a>(origin: &Origin, document: &'a str, found: &mut Vec<Document<'a>>) -> bool {
     // With the brackets of each list, deeper ones would end the stack.
-    if not_too_deep(document).is_err() {
+    if bounded::not_too_deep(document).is_err() {
         return false;
     }
     #[derive(Deserialize)]
@@ -305,13 +299,8 @@ fn json_objects<'a>(origin: &Origin, document: &'a str, found: &mut Vec<Document
             for item in items {
                 let item = item.get();
                 let start = item.as_ptr() as usize - document.as_ptr() as usize;
-                let origin = Origin {
-                    file: origin.file.clone(),
-                    first_line: lines.line_at(start),
-                    range: origin.range.start + start..origin.range.start + start + item.len(),
-                    shape: Shape::Document,
-                    way: Way::File,
-                };
+                let range = origin.range.start + start..origin.range.start + start + item.len();
+                let origin = Origin::in_file(origin.file.clone(), lines.line_at(start), range, Shape::Document);
                 if !json_objects(&origin, item, found) {
                     whole(origin, item, found);
                 }
@@ -326,7 +315,7 @@ fn json_objects<'a>(origin: &Origin, document: &'a str, found: &mut Vec<Document
 }
 
 fn yaml<T: DeserializeOwned>(text: &str, line_offset: usize) -> Result<T, ParseError> {
-    not_too_deep(text)?;
+    bounded::check(text).map_err(too_much)?;
     yaml_serde::from_str(text).map_err(|error| {
         let location = error.location();
         ParseError {
@@ -337,9 +326,13 @@ fn yaml<T: DeserializeOwned>(text: &str, line_offset: usize) -> Result<T, ParseE
     })
 }
 
+fn too_much(error: TooMuch) -> ParseError {
+    ParseError { message: error.to_string(), line: None, column: None }
+}
+
 /// A parser's message without positions, which are those in the text that it saw and not those in the file, and
 /// without the values that it quotes, which may be secret.
-fn in_plain_words(message: &str) -> String {
+pub(crate) fn in_plain_words(message: &str) -> String {
     let mut words = message.to_owned();
     while let Some(start) = words.find(" at line ") {
         let position = words[start..].trim_start_matches(|c: char| c != ' ');

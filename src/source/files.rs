@@ -1,8 +1,8 @@
-//! The files of a repo: those on the disk, those that are staged, or those of a revision.
+//! The files of a repo: those on the disk, those that are staged, those of a revision, or some in memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::mem;
 use std::string::FromUtf8Error;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use ignore::{DirEntry, WalkBuilder};
 use walkdir::WalkDir;
 
 use super::git::GitFiles;
+use super::scan::mentions;
 use super::worktree::Worktree;
 use crate::git::GitError;
 
@@ -36,6 +37,7 @@ pub struct Stream {
 enum Kept {
     OnDisk,
     InGit(GitFiles),
+    InMemory(BTreeMap<Utf8PathBuf, Vec<u8>>),
 }
 
 /// What there is at a path.
@@ -63,6 +65,17 @@ impl ReadError {
     pub(crate) fn new(path: &Utf8Path, source: io::Error) -> Self {
         Self { path: path.to_owned(), source }
     }
+}
+
+/// How many bytes a file may have that is read: an inventory of some thirty thousand hosts.
+const LARGEST: u64 = 256 << 20;
+
+/// What is said of a file that has more.
+fn too_large(bytes: u64) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!("it has {} MiB, and a file that is read has at most {}", bytes >> 20, LARGEST >> 20),
+    )
 }
 
 /// The endings of files that can hold resources.
@@ -111,6 +124,21 @@ impl Files {
         matches!(self.kept, Kept::OnDisk)
     }
 
+    /// Files that are nowhere but in memory, by their paths from the root: a whole repo, for a program that has one or
+    /// makes one up.
+    ///
+    /// ```
+    /// use sipgen::{Options, generate, source::Files};
+    ///
+    /// let host = "{apiVersion: metal3.io/v1alpha1, kind: BareMetalHost, metadata: {name: a, namespace: metal}}";
+    /// let repo = Files::in_memory([("hosts.yaml".into(), host.into())]);
+    /// assert_eq!(generate(&repo, &Options::default(), &|_| {})?.site.inventory.hosts.len(), 1);
+    /// # Ok::<(), sipgen::Error>(())
+    /// ```
+    pub fn in_memory(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Self {
+        Self { root: Utf8PathBuf::from("."), kept: Kept::InMemory(files.into_iter().collect()), streams: Vec::new() }
+    }
+
     /// The directory that all paths are relative to.
     pub fn root(&self) -> &Utf8Path {
         &self.root
@@ -137,7 +165,7 @@ impl Files {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 found => Some(Kind::of(found?.file_type())),
             },
-            Kept::InGit(files) => files.kind(file),
+            Kept::InGit(_) | Kept::InMemory(_) => self.kind(file),
         };
         match kind {
             None => Ok(None),
@@ -160,9 +188,25 @@ impl Files {
 
     fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
         match &self.kept {
-            Kept::OnDisk => fs::read(self.root.join(file)),
+            Kept::OnDisk => read_bounded(&self.root.join(file)),
             Kept::InGit(files) => files.content(file),
+            Kept::InMemory(files) => Ok(files.get(file).ok_or(io::ErrorKind::NotFound)?.clone()),
         }
+    }
+
+    /// Why a file would not be read because of its size, if that is so. A large file on the disk that has none of
+    /// `words` anywhere is nobody's concern.
+    pub(crate) fn refused_for_size(&self, file: &Utf8Path, words: &[&str]) -> Option<io::Error> {
+        let size = match &self.kept {
+            Kept::OnDisk => fs::metadata(self.root.join(file)).map_or(0, |found| found.len()),
+            Kept::InGit(files) => files.size(file).unwrap_or_default(),
+            Kept::InMemory(_) => 0,
+        };
+        if size <= LARGEST {
+            return None;
+        }
+        let concerns = matches!(self.kept, Kept::InGit(_)) || has_any(&self.root.join(file), words).unwrap_or(true);
+        concerns.then(|| too_large(size))
     }
 
     /// What there is at a path; links are not followed.
@@ -170,6 +214,8 @@ impl Files {
         match &self.kept {
             Kept::OnDisk => fs::symlink_metadata(self.root.join(path)).ok().map(|found| Kind::of(found.file_type())),
             Kept::InGit(files) => files.kind(path),
+            Kept::InMemory(files) if files.contains_key(path) => Some(Kind::File),
+            Kept::InMemory(files) => files.keys().any(|file| file.starts_with(path)).then_some(Kind::Directory),
         }
     }
 
@@ -181,8 +227,12 @@ impl Files {
     /// different output. A tracked file is read even where a `.gitignore` names it, as git does.
     pub fn files(&self, skip: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
         let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
-        if let Kept::InGit(files) = &self.kept {
-            return Ok(files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect());
+        match &self.kept {
+            Kept::OnDisk => {}
+            Kept::InGit(files) => {
+                return Ok(files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect());
+            }
+            Kept::InMemory(files) => return Ok(files.keys().filter(|file| wanted(file)).cloned().collect()),
         }
         let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
         let mut worktree = Worktree::around(&self.root, matters)
@@ -238,8 +288,13 @@ impl Files {
     ///
     /// When a directory cannot be read.
     pub fn entries_below(&self, directory: &Utf8Path) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
-        if let Kept::InGit(files) = &self.kept {
-            return Ok(files.below(directory));
+        match &self.kept {
+            Kept::OnDisk => {}
+            Kept::InGit(files) => return Ok(files.below(directory)),
+            Kept::InMemory(files) => {
+                let below = files.keys().filter(|file| file.starts_with(directory) && *file != directory);
+                return Ok(below.map(|file| (file.clone(), Kind::File)).collect());
+            }
         }
         let top = self.root.join(directory);
         if fs::metadata(&top).is_err() {
@@ -267,6 +322,38 @@ impl Kind {
             (_, _, true) => Kind::Link,
             _ => Kind::Other,
         }
+    }
+}
+
+/// The content of a file, unless it is too large; one that grows meanwhile is, too.
+fn read_bounded(path: &Utf8Path) -> io::Result<Vec<u8>> {
+    let file = fs::File::open(path)?;
+    let size = file.metadata()?.len();
+    if size > LARGEST {
+        return Err(too_large(size));
+    }
+    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+    file.take(LARGEST + 1).read_to_end(&mut content)?;
+    let read = content.len() as u64;
+    if read > LARGEST { Err(too_large(read)) } else { Ok(content) }
+}
+
+/// Whether a file has one of some words anywhere, or is in UTF-16 and may have them. Little of it is in memory at a time.
+fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
+    let mentions = mentions(words);
+    let overlap = words.iter().map(|word| word.len()).max().unwrap_or_default();
+    let mut file = fs::File::open(path)?;
+    let mut window = Vec::new();
+    let mut is_first = true;
+    loop {
+        if file.by_ref().take(1 << 20).read_to_end(&mut window)? == 0 {
+            return Ok(false);
+        }
+        if mentions(&window) || is_first && matches!(window.as_slice(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+            return Ok(true);
+        }
+        is_first = false;
+        window.drain(..window.len().saturating_sub(overlap));
     }
 }
 
@@ -300,4 +387,30 @@ pub(super) fn in_utf8(bytes: Vec<u8>) -> Vec<u8> {
     let (pairs, _) = bytes.as_chunks::<2>();
     let units = pairs.iter().map(|pair| unit(*pair));
     char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>().into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_anywhere_in_a_large_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = Utf8Path::from_path(file.path()).unwrap();
+        for at in [0, (1 << 20) - 5, (2 << 20) + 7] {
+            let mut content = vec![b'x'; 3 << 20];
+            content[at..at + 10].copy_from_slice(b"SIPCluster");
+            fs::write(path, &content).unwrap();
+            assert!(has_any(path, &["BareMetalHost", "SIPCluster"]).unwrap(), "{at}");
+            assert!(!has_any(path, &["BareMetalHost"]).unwrap(), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_large_file_in_utf_16_may_have_any_word() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = Utf8Path::from_path(file.path()).unwrap();
+        fs::write(path, b"\xff\xfeS\0").unwrap();
+        assert!(has_any(path, &["SIPCluster"]).unwrap());
+    }
 }

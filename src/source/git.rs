@@ -149,6 +149,12 @@ impl GitFiles {
         self.repos[*repo].content(*id).map_err(io::Error::other)
     }
 
+    /// How many bytes a file has.
+    pub(super) fn size(&self, file: &Utf8Path) -> Option<u64> {
+        let Entry { id, repo, .. } = self.entries.get(file)?;
+        self.repos[*repo].size(*id).ok()
+    }
+
     /// All plain files.
     pub(super) fn plain(&self) -> impl Iterator<Item = &Utf8Path> {
         self.entries.iter().filter(|(_, entry)| entry.kind == Kind::File).map(|(path, _)| path.as_path())
@@ -175,19 +181,28 @@ impl Blobs {
     }
 
     fn content(&self, id: Oid) -> Result<Vec<u8>, GitError> {
+        self.with_repo(|repo| {
+            repo.find_blob(id).map(|blob| blob.content().to_vec()).map_err(|error| match error.code() {
+                ErrorCode::NotFound if is_partial(repo) => GitError::new(
+                    "this is a partial clone, and the file's content has not been fetched; say \
+                     `git fetch --refetch --no-filter`",
+                ),
+                _ => error.into(),
+            })
+        })
+    }
+
+    fn size(&self, id: Oid) -> Result<u64, GitError> {
+        self.with_repo(|repo| Ok(repo.odb()?.read_header(id)?.0 as u64))
+    }
+
+    fn with_repo<T>(&self, read: impl FnOnce(&Repository) -> Result<T, GitError>) -> Result<T, GitError> {
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let repo = spare().pop();
         let repo = repo.map_or_else(|| open::again(&self.git_dir, self.of_environment), Ok)?;
-        let content = repo.find_blob(id).map(|blob| blob.content().to_vec());
-        let content = content.map_err(|error| match error.code() {
-            ErrorCode::NotFound if is_partial(&repo) => GitError::new(
-                "this is a partial clone, and the file's content has not been fetched; say \
-                 `git fetch --refetch --no-filter`",
-            ),
-            _ => error.into(),
-        });
+        let read = read(&repo);
         spare().push(repo);
-        content
+        read
     }
 }
 

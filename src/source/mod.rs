@@ -6,7 +6,9 @@
 //! * `split`: cuts a file's text into documents and lists into their items, without parsing.
 //! * `document`: one document, and how it is parsed.
 //! * `kustomize` and `sops`: what those programs make of files; `program` runs them.
-//! * `position`: a route of keys in a document; `texts` makes line and column of it when a message needs them.
+//! * `plain`: scalars without quotes, of which other programs may make something else.
+//! * `position`: a route of keys in a document; `texts` makes line and column of it when a message needs them, by
+//!   `lookup`, and cuts out the lines that a message shows, by `quoting`, which knows what must not be seen.
 //!
 //! What the documents mean is not known here.
 
@@ -14,8 +16,11 @@ pub mod document;
 pub mod files;
 mod git;
 pub(crate) mod kustomize;
+mod lookup;
+mod plain;
 pub mod position;
 mod program;
+mod quoting;
 pub mod scan;
 pub(crate) mod sops;
 mod split;
@@ -24,11 +29,13 @@ pub mod texts;
 mod worktree;
 
 pub use document::{Document, ParseError};
+pub(crate) use document::{documents, in_plain_words};
 pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError, Stream};
-pub use position::{Origin, Place, Position, Step};
+pub(crate) use plain::{Reading, is_of_base_60, read_by_others};
+pub use position::{Moved, Origin, Place, Position, Step};
 pub use scan::{FirstLook, mentions};
 pub(crate) use scan::{scan_made, scan_stream};
-pub use texts::Texts;
+pub use texts::{Excerpt, Texts};
 
 pub use crate::git::GitError;

@@ -3,15 +3,47 @@
 //! Parsing carries no spans, which keeps it fast. A finding names a document and a route of keys in it; only
 //! when it is printed, that one document is read again and the route is looked up.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use yamlpath::{Component, Route};
+use yamlpath::Component;
+
+/// Where things stand in a document that is not written in the form in which it is read: routes in the form in which
+/// it is read, each with the route of what was written instead. What lies below a route moves with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Moved(Vec<(Vec<Step>, Vec<Step>)>);
+
+impl Moved {
+    /// Says that what is read at one route is written at another. What is said last of a route, counts.
+    pub fn add(&mut self, read: Vec<Step>, written: Vec<Step>) {
+        self.0.push((read, written));
+    }
+
+    /// The route at which is read what is written at a route.
+    pub(crate) fn read(&self, written: &[Step]) -> Vec<Step> {
+        let known = self.0.iter().filter(|(_, at)| written.starts_with(at));
+        // A service that was alone is read as a list of one, too: the list is what stands there.
+        match known.max_by_key(|(read, at)| (at.len(), Reverse(read.len()))) {
+            Some((read, at)) => read.iter().chain(&written[at.len()..]).cloned().collect(),
+            None => written.to_vec(),
+        }
+    }
+
+    /// The route of what was written for what is read at a route.
+    fn written(&self, route: Vec<Step>) -> Vec<Step> {
+        let known = self.0.iter().filter(|(read, _)| route.starts_with(read));
+        match known.max_by_key(|(read, _)| read.len()) {
+            Some((read, written)) => written.iter().chain(&route[read.len()..]).cloned().collect(),
+            None => route,
+        }
+    }
+}
 
 /// Where a document stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The file, relative to the repo's root.
     pub file: Arc<Utf8Path>,
@@ -20,10 +52,12 @@ pub struct Origin {
     pub(super) range: Range<usize>,
     pub(super) shape: Shape,
     pub(super) way: Way,
+    /// What stands elsewhere than where it is read; nothing in a document that is read as it is written.
+    pub(super) moved: Option<Arc<Moved>>,
 }
 
 /// How a document has come to us.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Way {
     /// It stands in a file of the repo.
     File,
@@ -39,7 +73,7 @@ pub(super) enum Way {
 const STREAM: &str = "a rendered stream";
 
 /// How a document lies in its range of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Shape {
     /// It is all of it.
     Document,
@@ -49,13 +83,34 @@ pub(super) enum Shape {
     Nested(usize),
 }
 
+impl Shape {
+    /// The steps from what stands in the range to the document.
+    pub(super) fn steps_into(self) -> Vec<Step> {
+        match self {
+            Shape::Document => vec![],
+            Shape::ListItem => vec![0.into()],
+            Shape::Nested(index) => vec!["items".into(), index.into()],
+        }
+    }
+}
+
 /// One step of a route into a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
     /// The value under a key of a mapping.
     Key(String),
     /// The item of a sequence.
     Index(usize),
+}
+
+impl Step {
+    /// The step as yamlpath has it.
+    pub(crate) fn component(&self) -> Component<'_> {
+        match self {
+            Step::Key(key) => Component::from(key.as_str()),
+            Step::Index(index) => Component::from(*index),
+        }
+    }
 }
 
 impl From<&str> for Step {
@@ -77,10 +132,12 @@ impl From<usize> for Step {
 }
 
 /// A place that a finding is about: a node of a document, a spot that a parser named, or a whole file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// The node at the end of a route in a document.
+    /// The node at the end of a route in a document: the whole document at the end of an empty one.
     Node(Origin, Vec<Step>),
+    /// The key at the end of a route, and not what stands under it.
+    Key(Origin, Vec<Step>),
     /// A line and, if known, a column of a file.
     Spot(Arc<Utf8Path>, usize, Option<usize>),
     /// A file or directory.
@@ -96,6 +153,8 @@ pub struct Position {
     pub line: Option<usize>,
     /// Column, from 1, in characters.
     pub column: Option<usize>,
+    /// The column behind the last character of what stands there, on the same line.
+    pub end_column: Option<usize>,
 }
 
 impl fmt::Display for Position {
@@ -109,9 +168,14 @@ impl fmt::Display for Position {
 }
 
 impl Origin {
-    /// Where a file of a single document has it.
-    pub(crate) fn of_file(file: Arc<Utf8Path>, length: usize) -> Self {
-        Self { file, first_line: 1, range: 0..length, shape: Shape::Document, way: Way::File }
+    /// A document of a file of the repo, read as it is written.
+    pub(super) fn in_file(file: Arc<Utf8Path>, first_line: usize, range: Range<usize>, shape: Shape) -> Self {
+        Self { file, first_line, range, shape, way: Way::File, moved: None }
+    }
+
+    /// The only document of a file with this text.
+    pub fn of_file(file: Arc<Utf8Path>, text: &str) -> Self {
+        Self::in_file(file, 1, 0..text.len(), Shape::Document)
     }
 
     /// Whether the document is what a build has made, so that no build of the repo makes any more of it.
@@ -161,7 +225,45 @@ impl Origin {
 
     /// The place of the document's node at a route of keys and indices.
     pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
-        Place::Node(self.clone(), route.into_iter().map(Into::into).collect())
+        Place::Node(self.clone(), self.written(route.into_iter().map(Into::into).collect()))
+    }
+
+    /// The same document, which is read in another form than that in which it is written.
+    pub fn read_as(self, moved: Moved) -> Self {
+        Self { moved: Some(Arc::new(moved)), ..self }
+    }
+
+    /// The same document, whose routes are those of what is written.
+    pub fn as_written(&self) -> Self {
+        Self { moved: None, ..self.clone() }
+    }
+
+    /// The bytes of its file's text, without a byte order mark, in which the document stands, alone or with others.
+    pub fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// The steps from what stands in [`Self::range`] to the document.
+    pub fn steps_into(&self) -> Vec<Step> {
+        self.shape.steps_into()
+    }
+
+    /// The place of the key at the end of a route, for a key that should not be there.
+    pub fn key(&self, route: Vec<Step>) -> Place {
+        Place::Key(self.clone(), self.written(route))
+    }
+
+    /// The route of what was written for what is read at a route.
+    fn written(&self, route: Vec<Step>) -> Vec<Step> {
+        match &self.moved {
+            Some(moved) => moved.written(route),
+            None => route,
+        }
+    }
+
+    /// The place of the object's name.
+    pub fn name(&self) -> Place {
+        self.at(["metadata", "name"])
     }
 
     /// The place of the document itself.
@@ -174,32 +276,10 @@ impl Place {
     /// The file that the place is in.
     pub fn file(&self) -> &Arc<Utf8Path> {
         match self {
-            Place::Node(Origin { file, .. }, _) | Place::Spot(file, ..) | Place::File(file) => file,
+            Place::Node(Origin { file, .. }, _)
+            | Place::Key(Origin { file, .. }, _)
+            | Place::Spot(file, ..)
+            | Place::File(file) => file,
         }
     }
-}
-
-/// Looks a route up, or the longest part of it that exists: a missing field is reported at its parent.
-pub(super) fn offset(text: &str, origin: &Origin, route: &[Step]) -> Option<usize> {
-    let document = text.get(origin.range.clone())?;
-    let start = document.len() - document.trim_start_matches(['\n', '\r']).len();
-    let prefix: Vec<Component<'_>> = match origin.shape {
-        Shape::Document => vec![],
-        Shape::ListItem => vec![0.into()],
-        Shape::Nested(index) => vec!["items".into(), index.into()],
-    };
-    let parsed = yamlpath::Document::new(document).ok()?;
-    for length in (0..=route.len()).rev() {
-        let steps = prefix.iter().cloned().chain(route[..length].iter().map(|step| match step {
-            Step::Key(key) => Component::from(key.as_str()),
-            Step::Index(index) => Component::from(*index),
-        }));
-        let query = Route::default().with_keys(steps);
-        if let Ok(feature) = parsed.query_pretty(&query)
-            && !query.is_empty()
-        {
-            return Some(origin.range.start + feature.location.byte_span.0);
-        }
-    }
-    Some(origin.range.start + start)
 }

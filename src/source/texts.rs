@@ -1,12 +1,15 @@
-//! From a symbolic place to line and column.
+//! From a symbolic place to line and column, and to the words that stand there.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use camino::Utf8Path;
 
 use super::files::Files;
-use super::position::{self, Origin, Place, Position, Way};
+use super::lookup::{self, Found};
+use super::position::{Origin, Place, Position, Step, Way};
+use super::quoting;
 
 /// The texts of files, each read once however many places in it are looked up.
 pub struct Texts<'a> {
@@ -14,10 +17,33 @@ pub struct Texts<'a> {
     texts: HashMap<Arc<Utf8Path>, Option<Text>>,
 }
 
+/// A line of a file, as much of it as may be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The line, from 1.
+    pub line: usize,
+    /// What stands on the line before the place.
+    pub before: String,
+    /// What the place is about.
+    pub marked: String,
+    /// What stands behind it.
+    pub after: String,
+}
+
 /// A file's text, and where its lines begin.
 struct Text {
     text: String,
     lines: Vec<usize>,
+    /// The document that was looked at last: findings of one document come one after the other.
+    parsed: Option<(Range<usize>, Option<yamlpath::Document>)>,
+}
+
+/// What a place comes to in a text.
+struct Spot {
+    /// What is pointed at: a part of one line.
+    marked: Range<usize>,
+    /// The key and value that stand there, in bytes of the file; nothing where no route leads.
+    found: Option<Found>,
 }
 
 impl<'a> Texts<'a> {
@@ -28,38 +54,205 @@ impl<'a> Texts<'a> {
 
     /// Looks a place up; what cannot be found is named as well as it is known.
     pub fn position(&mut self, place: &Place) -> Position {
+        let file = place.file().clone();
         let (line, column) = match place {
-            Place::File(_) => (None, None),
-            Place::Spot(_, line, column) => (Some(*line), *column),
-            Place::Node(Origin { way: Way::Made(_), .. }, _) => (None, None),
-            Place::Node(origin, route) => {
-                let found = self.get(&origin.file).and_then(|text| {
-                    let offset = position::offset(&text.text, origin, route)?;
-                    Some(text.line_column(offset))
-                });
-                found.map_or((Some(origin.first_line), None), |(line, column)| (Some(line), Some(column)))
+            Place::File(_)
+            | Place::Node(Origin { way: Way::Made(_), .. }, _)
+            | Place::Key(Origin { way: Way::Made(_), .. }, _) => {
+                return Position { file, line: None, column: None, end_column: None };
             }
+            Place::Spot(_, line, column) => (*line, *column),
+            Place::Node(origin, _) | Place::Key(origin, _) => (origin.first_line, None),
         };
-        Position { file: place.file().clone(), line, column }
+        let found = self.get(&file).and_then(|text| {
+            let spot = text.spot_of(place)?;
+            Some(text.position(spot.marked))
+        });
+        match found {
+            Some((line, start, end)) if column.is_some() || !matches!(place, Place::Spot(..)) => {
+                Position { file, line: Some(line), column: Some(start), end_column: Some(end) }
+            }
+            _ => Position { file, line: Some(line), column, end_column: None },
+        }
     }
 
-    fn get(&mut self, file: &Arc<Utf8Path>) -> Option<&Text> {
+    /// The line of a place, without what may be a secret; nothing where all of it may be one. Without `values`, what
+    /// stands under a key is not shown in any case.
+    pub fn excerpt(&mut self, place: &Place, values: bool) -> Option<Excerpt> {
+        self.get(place.file())?.excerpt(place, values)
+    }
+
+    fn get(&mut self, file: &Arc<Utf8Path>) -> Option<&mut Text> {
         let read = || self.files.text(file).map(Text::new);
-        self.texts.entry(file.clone()).or_insert_with(read).as_ref()
+        self.texts.entry(file.clone()).or_insert_with(read).as_mut()
     }
 }
 
 impl Text {
     fn new(text: String) -> Self {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
-        Self { lines: std::iter::once(0).chain(ends).collect(), text }
+        Self { lines: std::iter::once(0).chain(ends).collect(), text, parsed: None }
     }
 
-    /// Line and column, from 1, of a byte offset; columns count characters.
-    fn line_column(&self, offset: usize) -> (usize, usize) {
-        let offset = self.text.floor_char_boundary(offset);
-        let line = self.lines.partition_point(|start| *start <= offset);
+    fn spot_of(&mut self, place: &Place) -> Option<Spot> {
+        match place {
+            // What a program has made of files has no text of its own.
+            Place::File(_)
+            | Place::Node(Origin { way: Way::Made(_), .. }, _)
+            | Place::Key(Origin { way: Way::Made(_), .. }, _) => None,
+            Place::Spot(_, line, column) => Some(Spot { marked: self.word_at(*line, *column)?, found: None }),
+            Place::Node(origin, route) => self.node(origin, route, false),
+            Place::Key(origin, route) => self.node(origin, route, true),
+        }
+    }
+
+    /// A node: a scalar itself, anything else by its key, and what is missing by what it is missing in.
+    fn node(&mut self, origin: &Origin, route: &[Step], by_key: bool) -> Option<Spot> {
+        let found = self.find(origin, route).or_else(|| self.name(origin));
+        let Some(found) = found else {
+            return Some(Spot { marked: self.first_line(origin)?, found: None });
+        };
+        let is_there = found.depth == 0 || found.depth == route.len();
+        let value = found.value.clone().filter(|value| lookup::is_plain(&self.text[value.clone()]));
+        let marked = match (&found.key, value) {
+            (Some(key), None) => key.clone(),
+            (Some(key), Some(_)) if by_key || !is_there => key.clone(),
+            (_, Some(value)) => value,
+            (None, None) => self.rest_of_line(found.value.as_ref()?.start),
+        };
+        Some(Spot { marked: self.on_one_line(marked), found: Some(found) })
+    }
+
+    /// The name of a document's object, by which the document itself is pointed at.
+    fn name(&mut self, origin: &Origin) -> Option<Found> {
+        let found = self.find(origin, &["metadata".into(), "name".into()]).filter(|found| found.depth == 2)?;
+        Some(Found { depth: 0, ..found })
+    }
+
+    fn find(&mut self, origin: &Origin, route: &[Step]) -> Option<Found> {
+        let range = origin.range.clone();
+        let document = self.text.get(range.clone())?;
+        if self.parsed.as_ref().is_none_or(|(of, _)| *of != range) {
+            self.parsed = Some((range.clone(), lookup::tree(document)));
+        }
+        let (_, parsed) = self.parsed.as_ref()?;
+        let found = lookup::find(parsed.as_ref()?, origin.shape, route)?;
+        let moved = |part: Range<usize>| range.start + part.start..range.start + part.end;
+        Some(Found { key: found.key.map(moved), value: found.value.map(moved), depth: found.depth })
+    }
+
+    /// The first line of a document that says something.
+    fn first_line(&self, origin: &Origin) -> Option<Range<usize>> {
+        let document = self.text.get(origin.range.clone())?;
+        let says = |line: &&str| {
+            let line = line.strip_prefix("---").unwrap_or(line).trim_start();
+            !line.is_empty() && !line.starts_with(['#', '%'])
+        };
+        let line = document.lines().find(says).unwrap_or_default();
+        let start = line.as_ptr() as usize - document.as_ptr() as usize;
+        let skipped = line.len() - line.trim_start_matches([' ', '-']).len();
+        let start = if line.is_empty() { 0 } else { start + skipped };
+        Some(self.rest_of_line(origin.range.start + start))
+    }
+
+    /// The word of a line that stands at a column; the whole line if there is none.
+    fn word_at(&self, line: usize, column: Option<usize>) -> Option<Range<usize>> {
+        let range = self.line(line)?;
+        let text = &self.text[range.clone()];
+        let Some(column) = column else {
+            let start = text.len() - text.trim_start().len();
+            return Some(range.start + start..range.start + text.trim_end().len().max(start));
+        };
+        let start = text.char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+        let word = text[start..].find(char::is_whitespace).unwrap_or(text.len() - start);
+        Some(range.start + start..range.start + start + word)
+    }
+
+    /// The range of a line, from 1, without its end.
+    fn line(&self, line: usize) -> Option<Range<usize>> {
+        let start = *self.lines.get(line.checked_sub(1)?)?;
+        let end = self.lines.get(line).map_or(self.text.len(), |next| next - 1);
+        Some(start..start + self.text[start..end].trim_end_matches('\r').len())
+    }
+
+    fn line_number(&self, offset: usize) -> usize {
+        self.lines.partition_point(|start| *start <= offset)
+    }
+
+    fn rest_of_line(&self, offset: usize) -> Range<usize> {
+        let end = self.line(self.line_number(offset)).map_or(offset, |line| line.end);
+        offset..offset + self.text[offset..end.max(offset)].trim_end().len()
+    }
+
+    fn on_one_line(&self, range: Range<usize>) -> Range<usize> {
+        range.start..range.end.min(self.rest_of_line(range.start).end)
+    }
+
+    /// Line, column and the column behind the end, all from 1; columns count characters.
+    fn position(&self, range: Range<usize>) -> (usize, usize, usize) {
+        let line = self.line_number(range.start);
         let start = self.lines.get(line - 1).copied().unwrap_or_default();
-        (line, self.text[start..offset].chars().count() + 1)
+        let column = self.text[start..range.start].chars().count() + 1;
+        (line, column, column + self.text[range].chars().count())
+    }
+
+    fn excerpt(&mut self, place: &Place, values: bool) -> Option<Excerpt> {
+        let Spot { marked, found } = self.spot_of(place)?;
+        let number = self.line_number(marked.start);
+        let line = self.line(number)?;
+        let (route, is_secret) = match place {
+            Place::Node(origin, route) | Place::Key(origin, route) => (route.as_slice(), self.is_secret(origin)),
+            _ => (&[][..], false),
+        };
+        let Some(found) = found else {
+            let is_yaml = !place.file().extension().is_some_and(|extension| matches!(extension, "cfg" | "j2" | "sh"));
+            let is_shown = values && quoting::may_show_line(&self.text, line.clone(), is_yaml);
+            return is_shown.then(|| self.cut(number, line.clone(), marked, line));
+        };
+        // All that a route leads to: the key, and what stands behind it on its line.
+        let start = found.key.as_ref().or(found.value.as_ref())?.start;
+        let value = found.value.clone().map(|value| self.on_one_line(value));
+        let value = value.filter(|value| line.contains(&value.start));
+        let telling = is_secret && found.depth > 0 || quoting::is_telling(&route[..found.depth]);
+        let shows_value =
+            value.as_ref().is_none_or(|value| values && !telling && quoting::is_harmless(&self.text[value.clone()]));
+        if shows_value && !is_secret && quoting::opens(&self.text[line.start..start]) {
+            let all = &self.text[line.clone()];
+            if values && !telling && quoting::is_harmless(all) {
+                return Some(self.cut(number, line.clone(), marked, line));
+            }
+        }
+        let end = match (&value, &found.key) {
+            (Some(value), _) if shows_value => value.end,
+            (_, Some(key)) => key.end,
+            _ => return None,
+        };
+        if shows_value || found.key.as_ref().is_none_or(|key| marked.start == key.start) {
+            let mut excerpt = self.cut(number, line, marked, start..end);
+            excerpt.after.push_str(if shows_value { "" } else { ": …" });
+            return Some(excerpt);
+        }
+        // The value's place is marked, and not the value.
+        let excerpt = self.cut(number, line, marked.start..marked.start, start..marked.start);
+        Some(Excerpt { marked: "…".to_owned(), ..excerpt })
+    }
+
+    /// The part of a line that is shown, with what is before it on the line only as far as that says nothing.
+    fn cut(&self, number: usize, line: Range<usize>, marked: Range<usize>, shown: Range<usize>) -> Excerpt {
+        let before = &self.text[line.start..shown.start];
+        let says_nothing = before.chars().all(|c| matches!(c, ' ' | '-' | '\t'));
+        let before = if says_nothing { before } else { "… " };
+        Excerpt {
+            line: number,
+            before: format!("{before}{}", &self.text[shown.start..marked.start]),
+            marked: self.text[marked.clone()].to_owned(),
+            after: self.text[marked.end..shown.end].to_owned(),
+        }
+    }
+
+    /// Whether the object is a Secret of some kind.
+    fn is_secret(&mut self, origin: &Origin) -> bool {
+        let kind = self.find(origin, &["kind".into()]).and_then(|found| found.value);
+        kind.is_some_and(|kind| self.text[kind].contains("Secret"))
     }
 }

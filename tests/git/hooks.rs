@@ -225,6 +225,21 @@ fn in_a_linked_worktree_the_hook_judges_that_worktree() {
 }
 
 #[test]
+fn a_mistake_is_refused_with_its_line_and_stale_overlays_are_not() {
+    let guarded = Guarded::by("sipgen-validate-system", quickstart());
+    guarded.repo.replace(EDGE, "active: 2", "active: -2");
+    guarded.repo.git(&["add", EDGE]);
+
+    let refused = guarded.commit(&[]).expect(1);
+    assert_says(&refused.stderr, &["Failed", "error[SIP0209]: ", "17 |         active: -2", "^^"]);
+
+    guarded.repo.replace(EDGE, "active: -2", "active: 2");
+    want_more(&guarded.repo);
+    guarded.repo.git(&["add", EDGE]);
+    guarded.commit(&[]).expect(0);
+}
+
+#[test]
 fn the_writing_commit_passes_its_own_hook() {
     let guarded = checking(quickstart());
     want_more(&guarded.repo);
@@ -248,7 +263,9 @@ fn pre_commit_takes_the_manifest() {
     assert!(output.status.success() && output.stderr.is_empty(), "{}{}", text(&output.stdout), text(&output.stderr));
     let hooks: Vec<yaml_serde::Value> = yaml_serde::from_str(&std::fs::read_to_string(manifest).unwrap()).unwrap();
     let ids: Vec<&str> = hooks.iter().map(|hook| hook["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["sipgen-generate", "sipgen-check", "sipgen-generate-system", "sipgen-check-system"]);
+    let commands = ["sipgen-generate", "sipgen-check", "sipgen-validate"].map(str::to_owned);
+    let on_the_machine = commands.clone().map(|id| format!("{id}-system"));
+    assert_eq!(ids, [commands, on_the_machine].concat());
     for hook in &hooks {
         let is = |key: &str| hook[key].as_bool().unwrap();
         assert!(is("always_run") && is("require_serial") && !is("pass_filenames"), "{hook:?}");

@@ -136,7 +136,7 @@ fn a_range_of_ports_whose_configuration_fits_no_config_map_is_refused() {
 
     assert_says(
         &message,
-        &["the ConfigMap loadbalancer-worker-edge would have ", "--> site/edge.yaml:32:9", "ask for fewer ports"],
+        &["the ConfigMap loadbalancer-worker-edge would have ", "--> site/edge.yaml:34:9", "ask for fewer ports"],
     );
 }
 

@@ -124,8 +124,8 @@ fn rendered(
     if file.extension() == Some("yaml") && !site.state.has(file, &text) {
         let read = if is_configuration(template) { verify::yaml(&text) } else { verify::manifests(&text) };
         read.map_err(|unreadable| match templates.own_file(template) {
-            Some(own) => unreadable.of_template(own, file),
-            None => unreadable.finding(file),
+            Some(own) => unreadable.of_template(own),
+            None => unreadable.finding(&site.settings.output.join(file)),
         })?;
     }
     Ok(Some(text))
@@ -246,7 +246,7 @@ impl<'a> Renderer<'a> {
                             self.cluster.origin.at(service.route().into_iter().chain(["nodeInterfaceId".into()])),
                             format!("the service uses `{interface}`"),
                         )
-                        .help("the cluster has the host already, so it is not replaced: correct its network data"),
+                        .help("the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId"),
                     );
                 }
             }

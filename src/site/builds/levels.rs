@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Builds, Reach, children, join, walk};
+use super::{Builds, Reach, Root, children, join, walk};
 use crate::source::{Place, Step};
 
 /// A place in a kustomization that lists another directory.
@@ -87,6 +87,11 @@ impl Builds {
     /// Where the end of a list in a kustomization is, or the kustomization itself where it has no such list.
     pub fn place_in(&self, directory: &Utf8Path, list: &str) -> Option<Place> {
         self.nodes.get(directory).map(|node| node.origin.at([list]))
+    }
+
+    /// Where a root lists what it renders.
+    pub fn resources_of(&self, root: &Root) -> Place {
+        self.place_in(&root.directory, "resources").unwrap_or_else(|| Place::File(root.file.clone()))
     }
 
     /// The places that list directories below one, with those, sorted.

@@ -14,7 +14,7 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
 use crate::api::kustomization::{Kustomization, Patch};
 use crate::finding::{Code, Finding};
-use crate::source::{Origin, Place};
+use crate::source::{Origin, Place, Step};
 
 pub use generators::Generated;
 pub use levels::{Among, Listing};
@@ -64,6 +64,24 @@ impl Node {
     /// Whether it works only inside another build.
     fn is_component(&self) -> bool {
         self.kustomization.kind.as_deref() == Some("Component")
+    }
+
+    /// Where it lists the directory of another kustomization, whose file this is.
+    fn place_of_listed(&self, other: &Utf8Path) -> Place {
+        let own = self.file.parent().unwrap_or(Utf8Path::new(""));
+        let lists = [
+            ("resources", &self.kustomization.resources),
+            ("bases", &self.kustomization.bases),
+            ("components", &self.kustomization.components),
+        ];
+        let found = lists.into_iter().find_map(|(name, list)| {
+            let index = list.iter().flatten().position(|path| join(own, path).as_deref() == other.parent())?;
+            Some((name, index))
+        });
+        match found {
+            Some((name, index)) => self.origin.at([Step::from(name), Step::from(index)]),
+            None => Place::File(self.file.clone()),
+        }
     }
 
     /// What it lists, directories and files alike.
@@ -145,12 +163,12 @@ impl Builds {
             reach.transform_by(node);
             walk(&nodes, children(&nodes, node, usize::MAX, reach), &mut builds.reached);
         }
-        findings.extend(cycles(&nodes).into_iter().map(|node| {
+        findings.extend(cycles(&nodes).into_iter().map(|(node, next)| {
             Finding::new(
                 Code::KustomizationCycle,
                 format!("{} has itself among its resources, directly or through others", node.file),
             )
-            .at(Place::File(node.file.clone()))
+            .at(node.place_of_listed(&next.file))
             .help("kustomize cannot build a cycle; remove one of the references")
         }));
         builds.nodes = nodes;
@@ -176,6 +194,24 @@ impl Builds {
     /// The root with an index that a [`Reach`] has.
     pub fn root(&self, index: usize) -> &Root {
         &self.roots[index]
+    }
+
+    /// Where a kustomization, by its file, gives a namespace to what it builds.
+    pub fn place_of_namespace(&self, file: &Arc<Utf8Path>) -> Place {
+        self.node_of(file).map_or_else(|| Place::File(file.clone()), |node| node.origin.at(["namespace"]))
+    }
+
+    /// Where a kustomization, by its file, renames what it builds.
+    pub fn place_of_renaming(&self, file: &Arc<Utf8Path>) -> Place {
+        let field = |node: &Node| {
+            let has_prefix = node.kustomization.name_prefix.as_ref().is_some_and(|text| !text.is_empty());
+            if has_prefix { "namePrefix" } else { "nameSuffix" }
+        };
+        self.node_of(file).map_or_else(|| Place::File(file.clone()), |node| node.origin.at([field(node)]))
+    }
+
+    fn node_of(&self, file: &Utf8Path) -> Option<&Node> {
+        self.nodes.get(file.parent().unwrap_or(Utf8Path::new("")))
     }
 
     /// Whether there is a kustomization in a directory.
@@ -234,8 +270,8 @@ fn walk<'a>(
     }
 }
 
-/// One kustomization of every cycle.
-fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<&Node> {
+/// One kustomization of every cycle, and the one among those that it lists by which it comes back to itself.
+fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<(&Node, &Node)> {
     let mut done: BTreeSet<&Utf8PathBuf> = BTreeSet::new();
     let mut found = Vec::new();
     for start in nodes.keys() {
@@ -249,8 +285,9 @@ fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<&Node> {
                 continue;
             }
             let Some(node) = nodes.get(directory).filter(|_| !done.contains(directory)) else { continue };
-            if path.contains(&directory) {
-                found.push(node);
+            if let Some(at) = path.iter().position(|other| *other == directory) {
+                let next = path.get(at + 1).and_then(|next| nodes.get(*next));
+                found.push((node, next.unwrap_or(node)));
                 continue;
             }
             path.push(directory);

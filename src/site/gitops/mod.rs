@@ -30,7 +30,10 @@ pub struct Flux {
     /// The source that has this repo.
     pub source_ref: SourceRef,
     /// The directory of `sipgen.yaml` in that source, where it is not the source's root.
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("x-editor" = {
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$)).*$",
+        "patternErrorMessage": "Write a directory inside the source, relative to its root and without `..`"
+    }))]
     pub path: Utf8PathBuf,
     /// How often everything is applied anew.
     pub interval: Duration,
@@ -132,7 +135,10 @@ pub struct Argocd {
     /// The branch, tag or commit that is applied.
     pub target_revision: Word,
     /// The directory of `sipgen.yaml` in that repo, where it is not the repo's root.
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("x-editor" = {
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$)).*$",
+        "patternErrorMessage": "Write a directory inside the source, relative to its root and without `..`"
+    }))]
     pub path: Utf8PathBuf,
     /// The base cluster.
     pub destination: Destination,
@@ -157,6 +163,12 @@ pub enum Destination {
 /// What is written of a cluster: one of these.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-editor" = {
+    "oneOf": [
+        {"required": ["server"], "properties": {"server": {"type": "string"}}},
+        {"required": ["name"], "properties": {"name": {"type": "string"}}}
+    ]
+}))]
 struct NameOrServer {
     /// The address of its API server.
     server: Option<Word>,

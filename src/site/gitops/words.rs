@@ -5,11 +5,12 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::names::Namespace;
+use crate::api::names::{NAMESPACE_PATTERN, Namespace};
 
 /// How the names of a site's objects begin: one part of a name, short enough that what follows can still be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
+#[schemars(extend("maxLength" = SiteName::LONGEST, "pattern" = NAMESPACE_PATTERN))]
 pub struct SiteName(Namespace);
 
 impl SiteName {
@@ -47,16 +48,25 @@ impl FromStr for SiteName {
 /// A span of time as Flux writes it: `10m`, `1h30m`, `500ms`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
+#[schemars(extend(
+    "pattern" = r"^(?=.*[1-9])([0-9]+(\.[0-9]+)?(ms|s|m|h))+$",
+    "patternErrorMessage" = "Write a time longer than none, such as 10m or 1h30m"
+))]
 pub struct Duration(pub(super) String);
 
 /// A text of one word, such as a branch or an address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
+#[schemars(extend("pattern" = r"^\S+$"))]
 pub struct Word(pub(super) String);
 
 /// The URL of a repo, without a password: what is written to git is no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
+#[schemars(extend(
+    "pattern" = r"^(?!(?!ssh://).*://[^/]*@|ssh://[^/@]*:[^/]*@)\S+$",
+    "patternErrorMessage" = "Write the URL of the repo in one word, without user or password"
+))]
 pub struct RepoUrl(Word);
 
 impl TryFrom<String> for Duration {

@@ -16,7 +16,7 @@ impl Check<'_> {
         if authorized_keys.is_empty() {
             self.report(
                 Code::NoAuthorizedKeys,
-                route.clone(),
+                keys_route.clone(),
                 "the jump host has no sshAuthorizedKeys, so nobody can log in",
                 "list the OpenSSH public keys of its operators",
             );
@@ -90,9 +90,13 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
     if line.contains(['\n', '\r']) {
         return Err("it has more than one line".to_owned());
     }
-    let parse = |key: &str| key.parse::<PublicKey>().map(|_| ()).map_err(|error| error.to_string());
-    let Err(error) = parse(line) else { return Ok(()) };
-    let Some((mut options, key)) = split_outside_quotes(line, &[' ', '\t']) else { return Err(error) };
+    let parse = |key: &str| key.parse::<PublicKey>().map(|_| ()).map_err(|error| in_words(&error).to_owned());
+    if parse(line).is_ok() {
+        return Ok(());
+    }
+    let Some((mut options, key)) = split_outside_quotes(line, &[' ', '\t']) else {
+        return Err("it does not have a kind and a key, with a blank between them".to_owned());
+    };
     parse(key.trim_start())?;
     while !options.is_empty() {
         let (option, rest) = split_outside_quotes(options, &[',']).unwrap_or((options, ""));
@@ -103,6 +107,17 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
         options = rest;
     }
     Ok(())
+}
+
+/// What is wrong with a key, in words of which none is the key's own.
+fn in_words(error: &ssh_key::Error) -> &'static str {
+    match error {
+        ssh_key::Error::Encoding(_) | ssh_key::Error::TrailingData { .. } => {
+            "it is cut off, or was not copied letter by letter"
+        }
+        ssh_key::Error::AlgorithmUnknown | ssh_key::Error::AlgorithmUnsupported { .. } => "it is of no known kind",
+        _ => "it has something of another kind than it says",
+    }
 }
 
 /// What sshd knows before a key.

@@ -28,7 +28,12 @@ impl Check<'_> {
     fn node_port_range(&mut self, range: Option<&sipcluster::PortRange>, route: &Route) -> Option<Vec<NodePort>> {
         let Some(range) = range else {
             let help = "write `nodePortRange: {start: N, end: N}` with ports of 30000 to 32767";
-            self.report(Code::NoNodePort, route.clone(), "the service has no nodePortRange", help);
+            self.report(
+                Code::NoNodePort,
+                below(route, ["nodePortRange".into()]),
+                "the service has no nodePortRange",
+                help,
+            );
             return None;
         };
         let range_route = below(route, ["nodePortRange".into()]);

@@ -90,7 +90,7 @@ impl Check<'_> {
                 Code::NoNodes,
                 vec!["spec".into(), "nodes".into()],
                 "the SIPCluster does not say which hosts it wants",
-                "write the node sets ControlPlane and Worker under `nodes`, or `nodes: {}` for none",
+                "write the node sets ControlPlane and Worker under `spec.nodes`, or `nodes: {}` for none",
             );
         }
         for (name, node_set) in spec.nodes.iter().flatten() {
@@ -119,7 +119,7 @@ impl Check<'_> {
                     Code::NoSelector,
                     route.clone(),
                     format!("the {role} node set has no labelSelector, so it may take any host"),
-                    "write `labelSelector: {}` if that is meant",
+                    "say which hosts it may take, or write `labelSelector: {}` if any will do",
                 );
                 Selector::default()
             }
@@ -131,14 +131,14 @@ impl Check<'_> {
                 Selector::default()
             }),
         };
-        let topology_keys = self.topology_keys(node_set, route);
+        let (topology_keys, topology_routes) = self.topology_keys(node_set, route).into_iter().unzip();
         let count_route = below(route, ["count".into()]);
         let count = node_set.count.clone().unwrap_or_default();
         if count.active.is_none() {
             // Zero by default would give every host of the cluster back after a typing mistake.
             self.report(
                 Code::NoCount,
-                if node_set.count.is_some() { count_route.clone() } else { route.clone() },
+                below(&count_route, ["active".into()]),
                 format!("the {role} node set does not say how many hosts it wants"),
                 "write `count: {active: N, standby: N}`",
             );
@@ -158,14 +158,15 @@ impl Check<'_> {
         };
         let active = number("active", count.active);
         let standby = number("standby", count.standby);
-        NodeSet { selector, topology_keys, active, standby }
+        NodeSet { selector, topology_keys, topology_routes, active, standby }
     }
 
-    fn topology_keys(&mut self, node_set: &sipcluster::NodeSet, route: &Route) -> Vec<String> {
-        let first = node_set.topology_key.iter().map(|key| (vec!["topologyKey".into()], key));
+    /// The topology keys, each once, with the way to it from the node set.
+    fn topology_keys(&mut self, node_set: &sipcluster::NodeSet, route: &Route) -> Vec<(String, Route)> {
+        let first = node_set.topology_key.iter().map(|key| (vec![Step::from("topologyKey")], key));
         let more = node_set.topology_keys.iter().flatten().enumerate();
         let more = more.map(|(index, key)| (vec!["topologyKeys".into(), index.into()], key));
-        let mut keys: Vec<String> = Vec::new();
+        let mut keys: Vec<(String, Route)> = Vec::new();
         for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
             if !is_label_key(key) {
                 self.report(
@@ -174,8 +175,8 @@ impl Check<'_> {
                     format!("`{key}` is not the key of a label"),
                     "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
                 );
-            } else if !keys.contains(key) {
-                keys.push(key.clone());
+            } else if !keys.iter().any(|(known, _)| known == key) {
+                keys.push((key.clone(), at));
             }
         }
         keys
@@ -219,9 +220,13 @@ impl Check<'_> {
         index: usize,
     ) -> Option<Service> {
         let image = service.image.clone().unwrap_or_default();
-        if image.is_empty() || image.contains(char::is_whitespace) {
-            let at = if service.image.is_some() { below(route, ["image".into()]) } else { route.clone() };
-            self.report(Code::NoImage, at, "the service has no container image", "write `image: registry/name:tag`");
+        let missing = if image.is_empty() {
+            Some("the service has no container image")
+        } else {
+            image.contains(char::is_whitespace).then_some("the name of the container image has a blank in it")
+        };
+        if let Some(message) = missing {
+            self.report(Code::NoImage, below(route, ["image".into()]), message, "write `image: registry/name:tag`");
         }
         for (key, value) in service.node_labels.iter().flatten() {
             if !is_label_key(key) || !is_label_value(value) {
@@ -246,7 +251,7 @@ impl Check<'_> {
         if service.interface.is_none() && Role::ALL.into_iter().any(|role| service.uses(role)) {
             self.report(
                 Code::NoInterface,
-                route.clone(),
+                below(route, ["nodeInterfaceId".into()]),
                 "the service has no nodeInterfaceId, so it cannot know its hosts' addresses",
                 "name the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`",
             );
@@ -273,7 +278,7 @@ impl Check<'_> {
         let Some(number) = number else {
             self.report(
                 Code::NoNodePort,
-                route.clone(),
+                below(route, ["nodePort".into()]),
                 "the service has no nodePort",
                 "write a nodePort of 30000 to 32767",
             );

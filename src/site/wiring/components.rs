@@ -159,7 +159,7 @@ fn out_of_reach(
     )
     .at(listing.place.clone())
     .help(line_to_add(repo, component, lowest, "move the line: "));
-    Some(missing.iter().take(SHOWN).fold(finding, |finding, host| finding.see(host.origin.start(), "out of reach")))
+    Some(missing.iter().take(SHOWN).fold(finding, |finding, host| finding.see(host.origin.name(), "out of reach")))
 }
 
 fn not_included(repo: &Repo<'_>, component: &Utf8Path, lowest: &Utf8Path, hosts: usize) -> Option<Finding> {

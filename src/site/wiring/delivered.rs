@@ -114,6 +114,6 @@ pub(super) fn changed(repo: &Repo<'_>, applied: &Applied, directories: &[Directo
             ),
         )
         .at(place.clone())
-        .help("remove it"),
+        .help("remove it: the output has the names and namespaces that the hosts have in the base cluster"),
     )
 }

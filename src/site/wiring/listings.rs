@@ -7,7 +7,6 @@ use camino::Utf8Path;
 use super::{Repo, shown};
 use crate::finding::{Code, Finding};
 use crate::site::builds::{Among, Root};
-use crate::source::Place;
 use crate::source::kustomize::relative;
 
 /// What is wrong with those that list overlays. An overlay is a resource, and takes the place of what it is based on.
@@ -39,7 +38,7 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
                     format!("{listed} is based on {}, which lists it: that is a cycle", shown(root)),
                 )
                 .at(listing.place)
-                .see(Place::File(known.file.clone()), "what it is based on")
+                .see(repo.builds.resources_of(known), "what it is based on")
                 .help(
                     "remove the line and let the agent apply the overlay, or set `hosts: {form: component}` in \
                          sipgen.yaml",
@@ -68,7 +67,7 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
                     format!("{listed} is listed, but sipgen writes no such overlay (any more)"),
                 )
                 .at(listing.place)
-                .help(format!("there are {}", overlays(repo))),
+                .help(format!("list what sipgen writes, or remove the line; it writes {}", overlays(repo))),
             ),
         });
     }

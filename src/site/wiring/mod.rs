@@ -24,7 +24,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::builds::Builds;
 use super::gitops::Form;
 use super::inventory::Inventory;
-use super::settings::{FILE, Settings};
+use super::settings::{self, Settings};
 use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding};
@@ -97,7 +97,7 @@ fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
             Code::AgentChanged,
             format!("the output is for {name}, and may not be for another agent from one run to the next"),
         )
-        .at(Place::File(Arc::from(Utf8Path::new(FILE))))
+        .at(settings::place(repo.files, ["gitops".into()]))
         .see(Place::File(Arc::from(file.as_path())), format!("what {name} applies"))
         .help(format!(
             "first have {name} let go of the services, or it deletes them: docs/gitops.md says how, under \"Change \

@@ -15,7 +15,7 @@ use crate::layout;
 use crate::site::builds::Root;
 use crate::site::gitops::Form;
 use crate::site::{Host, Standing};
-use crate::source::{Origin, Place};
+use crate::source::Origin;
 
 /// How many hosts a message names.
 const SHOWN: usize = 5;
@@ -196,8 +196,8 @@ impl<'a> Reached<'a> {
         {
             return Some(
                 Finding::new(Code::ComponentApplied, format!(
-                    "{by} applies {directory}, which is a component now: its build is empty, and an agent that prunes \
-                     deletes every host for it"
+                    "{by} applies {directory}, which is a component now and has no hosts of its own: its build fails, or \
+                     is empty once no cluster has any, for which an agent that prunes deletes every host"
                 ))
                 .at(place.clone())
                 .help(format!(
@@ -263,7 +263,7 @@ impl<'a> Reached<'a> {
             self.plain
                 .iter()
                 .take(SHOWN)
-                .fold(finding, |finding, (host, origin)| finding.see(origin.start(), host.to_string())),
+                .fold(finding, |finding, (host, origin)| finding.see(origin.name(), host.to_string())),
         )
     }
 
@@ -284,7 +284,7 @@ impl<'a> Reached<'a> {
                 ),
             )
             .at(place.clone())
-            .see(first.origin.start(), first.key.to_string())
+            .see(first.origin.name(), first.key.to_string())
             .help("remove it; a `namespace:` in the kustomization of the hosts says the same to all who read the repo"),
         )
     }
@@ -303,7 +303,7 @@ impl<'a> Reached<'a> {
                 first.key
             ))
             .at(place.clone())
-            .see(first.origin.start(), first.key.to_string())
+            .see(first.origin.name(), first.key.to_string())
             .help("remove it, and write the names that hosts are to have in their manifests"),
         )
     }
@@ -357,7 +357,7 @@ impl<'a> Reached<'a> {
                     format!("{by} applies {overlay} and what it is based on: it renders hosts twice"),
                 )
                 .at(place.clone())
-                .see(Place::File(root.file.clone()), "what it is based on")
+                .see(repo.builds.resources_of(root), "what it is based on")
                 .help(format!("let it apply either, best {overlay}")),
             );
         }

@@ -1,4 +1,4 @@
-// The Go programs of the tests: the real Dex, and the real code by which an API server checks tokens.
+// The Go programs of the tests: the real Dex, and the real code by which an API server checks tokens and objects.
 module sipgen/tests/tools
 
 go 1.26.0
@@ -8,8 +8,11 @@ tool github.com/dexidp/dex/cmd/dex
 
 require (
 	github.com/spf13/pflag v1.0.9
+	k8s.io/apiextensions-apiserver v0.36.0
+	k8s.io/apimachinery v0.36.0
 	k8s.io/apiserver v0.36.0
 	k8s.io/kubernetes v1.36.0
+	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
@@ -167,8 +170,6 @@ require (
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	k8s.io/api v0.36.0 // indirect
-	k8s.io/apiextensions-apiserver v0.0.0 // indirect
-	k8s.io/apimachinery v0.36.0 // indirect
 	k8s.io/client-go v0.36.0 // indirect
 	k8s.io/cluster-bootstrap v0.0.0 // indirect
 	k8s.io/component-base v0.36.0 // indirect
@@ -188,7 +189,6 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.2 // indirect
-	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
 // Kubernetes replaces these by directories of its own, which works only inside of it.

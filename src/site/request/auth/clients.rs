@@ -17,7 +17,8 @@ impl Check<'_> {
                 |text: &str| !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control());
             if !is_text(&client.id) {
                 let help = "write the id that the program names itself by, such as `id: dashboard`";
-                self.report(Code::InvalidClient, route.clone(), "the client has no id that is one word", help);
+                let route = below(&route, ["id".into()]);
+                self.report(Code::InvalidClient, route, "the client has no id that is one word", help);
             } else if clients.iter().any(|other| other.id == client.id) {
                 let message = format!("two clients have the id `{}`", client.id);
                 self.report(Code::InvalidClient, below(&route, ["id".into()]), message, "choose another id");
@@ -100,10 +101,11 @@ impl Check<'_> {
                 !rest.is_empty() && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             });
             if !is_uri || uri.contains(|c: char| c.is_whitespace() || c.is_control() || "{}*".contains(c)) {
+                let has_wildcard = is_uri && uri.contains(['{', '}', '*']);
                 self.report(
                     Code::InvalidClient,
                     route,
-                    "the redirectURI is no URI",
+                    if has_wildcard { "the redirectURI has a wildcard in it" } else { "the redirectURI is no URI" },
                     "write the whole URI; Dex compares it letter by letter and knows no wildcards",
                 );
             }

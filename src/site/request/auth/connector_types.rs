@@ -222,3 +222,16 @@ const SAML: [Field; 14] = [
     needed("redirectURI", Callback),
     may("nameIDPolicyFormat", Text),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::auth::CONNECTOR_TYPES;
+
+    #[test]
+    fn the_schema_lists_the_types_that_are_known() {
+        let mut known: Vec<&str> = names().collect();
+        known.sort_unstable();
+        assert_eq!(known, CONNECTOR_TYPES);
+    }
+}

@@ -10,11 +10,48 @@ use super::values::{self, Dollar};
 use crate::api::auth;
 use crate::api::issuer::IssuerUrl;
 use crate::finding::Code;
+use crate::site::alike::alike;
 use crate::site::auth::Connector;
 use crate::source::Step;
 
 /// The id under which Dex keeps passwords itself.
 const LOCAL: &str = "local";
+
+/// A setting that lets in whom nobody knows, or shows passwords, once it is switched on.
+struct Unsafe {
+    /// The type of connector that has it.
+    of: &'static str,
+    name: &'static str,
+    message: &'static str,
+    help: &'static str,
+}
+
+const UNSAFE: [Unsafe; 4] = [
+    Unsafe {
+        of: "ldap",
+        name: "insecureNoSSL",
+        message: "passwords travel to the directory in the clear",
+        help: "use LDAPS or startTLS, with the directory's authority as rootCAData",
+    },
+    Unsafe {
+        of: "ldap",
+        name: "insecureSkipVerify",
+        message: "nobody checks whose directory it is, so passwords may go to anybody on the way",
+        help: "remove it, and give the directory's authority as rootCAData",
+    },
+    Unsafe {
+        of: "oidc",
+        name: "insecureSkipVerify",
+        message: "nobody checks whose provider it is, so anybody on the way can log in as anybody",
+        help: "remove it, and give the provider's authority under rootCAs",
+    },
+    Unsafe {
+        of: "saml",
+        name: "insecureSkipSignatureValidation",
+        message: "nobody checks who signed a login, so anybody can log in as anybody",
+        help: "remove it, and give the provider's certificate as caData",
+    },
+];
 
 impl Check<'_> {
     /// Checks the connectors, and gives those without a redirectURI the one that leads back to this Dex.
@@ -68,7 +105,7 @@ impl Check<'_> {
         if connector.id.is_empty() {
             self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                id_route(),
                 "the connector has no id",
                 "write an id for its URLs, such as `id: ldap`",
             );
@@ -126,29 +163,26 @@ impl Check<'_> {
         match kind {
             "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                below(route, ["caData".into()]),
                 "the connector cannot tell who signed a login: it needs either `ca` or `caData`",
                 "write the provider's certificate, PEM in base64, as `caData`",
             ),
             "github" if has("org") && has("orgs") => self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                below(route, ["org".into()]),
                 "Dex does not start with both `org` and `orgs`",
                 "write all organisations under `orgs`",
             ),
             "ldap" if has("bindDN") != has("bindPW") => self.report(
                 Code::InvalidConnector,
-                route.clone(),
+                below(route, [if has("bindDN") { "bindDN" } else { "bindPW" }.into()]),
                 "of `bindDN` and `bindPW` one is missing, so the directory would refuse the connector",
                 "write both, or neither for a directory that answers anybody",
             ),
-            "ldap" if is_on("insecureNoSSL") => self.report(
-                Code::UnsafeConnector,
-                below(route, ["insecureNoSSL".into()]),
-                "passwords travel to the directory in the clear",
-                "use LDAPS or startTLS, with the directory's authority as rootCAData",
-            ),
             _ => {}
+        }
+        for Unsafe { name, message, help, .. } in UNSAFE.iter().filter(|known| known.of == kind && is_on(known.name)) {
+            self.report(Code::UnsafeConnector, below(route, [(*name).into()]), *message, *help);
         }
     }
 }
@@ -390,12 +424,4 @@ fn is_empty(value: Option<&Value>) -> bool {
         Some(Value::String(text)) => text.is_empty(),
         Some(_) => false,
     }
-}
-
-/// The name that somebody may have meant.
-fn alike(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    const ALIKE: f64 = 0.8;
-    let likeness = |known: &str| strsim::jaro_winkler(&name.to_ascii_lowercase(), &known.to_ascii_lowercase());
-    let nearest = known.map(|known| (likeness(known), known)).max_by(|one, two| one.0.total_cmp(&two.0));
-    nearest.filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, name)| name)
 }

@@ -10,7 +10,7 @@ use super::{Check, Route, below};
 use crate::api::auth::{self, Expiry};
 use crate::api::issuer::IssuerUrl;
 use crate::api::names::{NodePort, ObjectName};
-use crate::finding::Code;
+use crate::finding::{Code, Finding};
 use crate::site::auth::{Auth, Certificate};
 
 impl Check<'_> {
@@ -91,13 +91,20 @@ impl Check<'_> {
                 );
                 None
             }
-            _ => {
-                self.report(
+            (authority, issuer, own) => {
+                let given =
+                    [("caSecret", authority.is_some()), ("issuerRef", issuer.is_some()), ("tlsSecret", own.is_some())];
+                let mut places = given.into_iter().filter(|(_, is_given)| *is_given);
+                let mut place = || places.next().map(|(field, _)| self.origin.at(below(route, [field.into()])));
+                let finding = Finding::new(
                     Code::InvalidCertificate,
-                    route.clone(),
                     "the auth service has more than one source of its certificate",
-                    "keep one of caSecret, issuerRef and tlsSecret",
                 );
+                let mut finding = finding.at(place().unwrap_or_else(|| self.origin.at(route.clone())));
+                while let Some(place) = place() {
+                    finding = finding.see(place, "another one");
+                }
+                self.findings.push(finding.help("keep one of caSecret, issuerRef and tlsSecret").of(self.key));
                 None
             }
         }
@@ -117,10 +124,11 @@ impl Check<'_> {
             return None;
         }
         let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
-        if !is_word(&kind) || group.parse::<ObjectName>().is_err() {
+        let no_kind = (!is_word(&kind)).then_some("kind");
+        if let Some(field) = no_kind.or_else(|| group.parse::<ObjectName>().is_err().then_some("group")) {
             self.report(
                 Code::InvalidCertificate,
-                route.clone(),
+                below(route, [field.into()]),
                 "the issuerRef names no kind of object",
                 "write its `kind` and `group`",
             );
@@ -130,7 +138,8 @@ impl Check<'_> {
             Ok(name) => Some(Certificate::OfIssuer { name, kind, group }),
             Err(error) => {
                 let message = format!("the name of the issuer, `{}`, {error}", reference.name);
-                self.report(Code::InvalidCertificate, route.clone(), message, "write the issuer's `name`");
+                let route = below(route, ["name".into()]);
+                self.report(Code::InvalidCertificate, route, message, "write the issuer's `name`");
                 None
             }
         }

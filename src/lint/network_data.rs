@@ -1,0 +1,88 @@
+//! Network data that no host names, and hosts that name network data which is not there.
+
+use std::collections::BTreeSet;
+
+use super::node_sets::NodeSets;
+use crate::finding::{Code, Finding, counted};
+use crate::plan::eligibility::unusable;
+use crate::site::alike::alike;
+use crate::site::networks::{Network, Unnamed};
+use crate::site::{Host, Site};
+
+/// The Secrets of manifests with network data that no host names, one finding a file. Those of a snapshot are not
+/// told of: a base cluster has many that are somebody else's.
+pub(super) fn unnamed(site: &Site) -> Vec<Finding> {
+    if site.inventory.hosts.is_empty() {
+        return Vec::new();
+    }
+    let by_file = site.inventory.unnamed_network_data.chunk_by(|a, b| a.origin.file == b.origin.file);
+    by_file.filter_map(describe_unnamed).collect()
+}
+
+fn describe_unnamed(secrets: &[Unnamed]) -> Option<Finding> {
+    let (first, others) = secrets.split_first()?;
+    let message = if others.is_empty() {
+        format!("the Secret {} has network data that no host names", first.key)
+    } else {
+        format!("{} Secrets have network data that no host names, {} among them", secrets.len(), first.key)
+    };
+    let finding = Finding::new(Code::UnnamedNetworkData, message).at(first.origin.at(["metadata", "name"]));
+    let finding = others
+        .iter()
+        .fold(finding, |finding, secret| finding.see(secret.origin.at(["metadata", "name"]), secret.key.to_string()));
+    Some(finding.help("name it in `spec.networkData` of its host, in the namespace of both; or remove it"))
+}
+
+/// The hosts that node sets may take, and that name network data which is not in the repo.
+pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
+    let mut seen: BTreeSet<usize> = BTreeSet::new();
+    let mut hosts: BTreeSet<usize> = BTreeSet::new();
+    for set in node_sets.wanting().filter(|set| !set.cluster.interfaces(set.role).is_empty()) {
+        if !seen.insert(set.pool) {
+            continue;
+        }
+        // A host that a cluster has is told of when its services are rendered.
+        let is_lost = |host: &&Host| {
+            matches!(&host.network, Network::Missing(_))
+                && unusable(host).is_none()
+                && !node_sets.site.state.held.contains_key(&host.key)
+        };
+        let lost = node_sets.hosts(set).filter(is_lost);
+        hosts.extend(lost.filter_map(|host| node_sets.site.inventory.index(&host.key)));
+    }
+    let hosts: Vec<&Host> = hosts.into_iter().map(|host| &node_sets.site.inventory.hosts[host]).collect();
+    describe_missing(&hosts, node_sets.site).into_iter().collect()
+}
+
+fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
+    let named = hosts.iter().filter_map(|host| match &host.network {
+        Network::Missing(secret) => Some((*host, secret)),
+        _ => None,
+    });
+    let named: Vec<_> = named.collect();
+    let ((first, secret), others) = named.split_first()?;
+    let message = if others.is_empty() {
+        format!("host {} names network data in the Secret {secret}, which is not in the repo", first.key)
+    } else {
+        format!("{} name network data in Secrets that are not in the repo", counted(hosts.len(), "host"))
+    };
+    let unnamed = &site.inventory.unnamed_network_data;
+    let meant = named.iter().find_map(|(host, secret)| {
+        let names = unnamed.iter().map(|other| other.key.name.as_str());
+        let meant = unnamed.iter().find(|other| other.key.name == secret.name).map(|other| &other.key);
+        let meant = meant.or_else(|| {
+            let name = alike(secret.name.as_str(), names)?;
+            unnamed.iter().find(|other| other.key.name.as_str() == name).map(|other| &other.key)
+        })?;
+        Some(format!("; no host names the Secret {meant}: did you mean that, for host {}?", host.key))
+    });
+    let help = "services need the hosts' addresses, so nobody takes them: add the Secrets to the repo";
+    let mut finding = Finding::new(Code::MissingNetworkData, message)
+        .at(first.origin.at(first.network_field.iter().copied()))
+        .help(format!("{help}{}", meant.unwrap_or_default()));
+    for (host, secret) in others {
+        finding = finding
+            .see(host.origin.at(host.network_field.iter().copied()), format!("host {} names {secret}", host.key));
+    }
+    Some(finding)
+}

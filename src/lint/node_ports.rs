@@ -1,0 +1,64 @@
+//! NodePorts that a Service of the repo takes which is not sipgen's: the API server refuses the one that comes second.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::api::names::NodePort;
+use crate::finding::{Code, Finding};
+use crate::site::clashes::describe_ports;
+use crate::site::{Cluster, Service, ServiceWithPorts, Site};
+use crate::source::{Place, Step};
+
+/// The services of clusters that ask for a NodePort which a Service of the repo has, one finding for each two of them.
+/// It is no error, because the repo may hold the Services of other base clusters, too.
+pub(super) fn of_the_repo(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
+    let mut taken: HashMap<NodePort, Vec<(usize, usize)>> = HashMap::new();
+    for (index, service) in site.services.iter().enumerate() {
+        for (at, port) in &service.node_ports {
+            taken.entry(*port).or_default().push((index, *at));
+        }
+    }
+    if taken.is_empty() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for cluster in clusters {
+        for service in &cluster.services {
+            let mut shared: BTreeMap<usize, (Vec<NodePort>, usize)> = BTreeMap::new();
+            for port in service.node_ports() {
+                for (index, at) in taken.get(port).into_iter().flatten() {
+                    shared.entry(*index).or_insert_with(|| (Vec::new(), *at)).0.push(*port);
+                }
+            }
+            let others = shared.into_iter().map(|(index, shared)| (&site.services[index], shared));
+            let others = others.filter(|(other, _)| !is_same(other, cluster, service));
+            findings.extend(others.map(|(other, (ports, at))| describe(cluster, service, other, &ports, at)));
+        }
+    }
+    findings
+}
+
+/// Whether a Service of the repo is a live copy of ours, or one that the SIP operator made by the same name.
+fn is_same(other: &ServiceWithPorts, cluster: &Cluster, service: &Service) -> bool {
+    other.name == service.object_name(&cluster.key)
+        && other.namespaces.iter().any(|namespace| namespace == cluster.key.namespace.as_str())
+}
+
+fn describe(cluster: &Cluster, service: &Service, other: &ServiceWithPorts, ports: &[NodePort], at: usize) -> Finding {
+    let namespace = other.namespaces.first().map_or("", String::as_str);
+    let route: [Step; 4] = ["spec".into(), "ports".into(), at.into(), "nodePort".into()];
+    let place: Place = other.origin.at(route);
+    Finding::new(
+        Code::NodePortOfRepo,
+        format!(
+            "{} of {} asks for {}, which the Service {namespace}/{} of this repo has",
+            service.object_name(&cluster.key),
+            cluster.key,
+            describe_ports(ports),
+            other.name
+        ),
+    )
+    .at(cluster.origin.at(service.port_route(ports)))
+    .see(place, format!("{namespace}/{} has it here", other.name))
+    .help("choose another NodePort, unless that Service is for another base cluster")
+    .of(&cluster.key)
+}

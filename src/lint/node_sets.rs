@@ -1,0 +1,117 @@
+//! The node sets, each with the hosts that its labelSelector matches, whoever has them and whatever their state.
+//!
+//! Hosts are asked kind by kind, and node sets with the same labelSelector have one pool.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::Except;
+use crate::api::names::Role;
+use crate::plan::eligibility::Needs;
+use crate::plan::kinds::Kinds;
+use crate::site::{Cluster, Host, NodeSet, Site};
+use crate::source::{Place, Step};
+
+/// All node sets that are looked at.
+pub(super) struct NodeSets<'a> {
+    /// The site that they are of.
+    pub(super) site: &'a Site,
+    /// The clusters that are looked at.
+    pub(super) clusters: Vec<&'a Cluster>,
+    /// Their node sets, cluster by cluster, those included that want no host as yet.
+    pub(super) all: Vec<Wanting<'a>>,
+    /// The kinds of hosts in each pool, in ascending order.
+    pools: Vec<Vec<usize>>,
+    /// The hosts of each kind, in the inventory's order: alike to every labelSelector, and in which of the networks that
+    /// services use they have addresses.
+    kinds: Vec<Vec<&'a Host>>,
+}
+
+/// A node set of a cluster.
+pub(super) struct Wanting<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) role: Role,
+    pub(super) node_set: &'a NodeSet,
+    /// Whether an error says that it cannot be filled.
+    pub(super) is_short: bool,
+    /// Which pool its hosts are, by number; the same for the same labelSelector.
+    pub(super) pool: usize,
+}
+
+impl<'a> NodeSets<'a> {
+    pub(super) fn new(site: &'a Site, except: &Except) -> Self {
+        let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
+        let clusters: Vec<&Cluster> = clusters.filter(|cluster| !except.clusters.contains(&cluster.key)).collect();
+        let node_sets = clusters.iter().flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
+        let mut needs: Vec<Needs<'a>> = Vec::new();
+        let mut all: Vec<Wanting<'a>> = Vec::new();
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for (cluster, (role, node_set)) in node_sets {
+            let pool = *known.entry(node_set.selector.to_string()).or_insert_with(|| {
+                let (interfaces, topology_keys) = (BTreeSet::new(), Vec::new());
+                needs.push(Needs { selector: &node_set.selector, interfaces, topology_keys });
+                needs.len() - 1
+            });
+            let is_short = except.short.contains(&(cluster.key.clone(), *role));
+            all.push(Wanting { cluster, role: *role, node_set, is_short, pool });
+        }
+        let networks = all.iter().map(|set| Needs {
+            selector: &set.node_set.selector,
+            interfaces: set.cluster.interfaces(set.role),
+            topology_keys: Vec::new(),
+        });
+        let networks: Vec<Needs<'_>> = networks.collect();
+        let hosts = &site.inventory.hosts;
+        let kinds_of_hosts = Kinds::new(hosts, &networks.iter().collect::<Vec<_>>(), &[], |_| true);
+        let mut kinds: Vec<Vec<&Host>> = vec![Vec::new(); kinds_of_hosts.count()];
+        for (index, host) in hosts.iter().enumerate() {
+            if let Some(kind) = kinds_of_hosts.of(index) {
+                kinds[kind].push(host);
+            }
+        }
+        let pools = needs.iter().map(|needs| kinds_of_hosts.meeting(hosts, needs)).collect();
+        Self { site, clusters, all, pools, kinds }
+    }
+
+    /// The node sets that want hosts.
+    pub(super) fn wanting(&self) -> impl Iterator<Item = &Wanting<'a>> {
+        self.all.iter().filter(|set| set.node_set.wanted() > 0)
+    }
+
+    /// The hosts that a node set's labelSelector matches, kind by kind.
+    pub(super) fn hosts(&self, set: &Wanting<'_>) -> impl Iterator<Item = &'a Host> {
+        self.kinds_of(set).flatten().copied()
+    }
+
+    /// The same hosts, those of a kind together. No kind is empty.
+    pub(super) fn kinds_of(&self, set: &Wanting<'_>) -> impl Iterator<Item = &Vec<&'a Host>> {
+        self.pools[set.pool].iter().map(|kind| &self.kinds[*kind])
+    }
+
+    /// How many hosts a node set's labelSelector matches.
+    pub(super) fn count(&self, set: &Wanting<'_>) -> usize {
+        self.kinds_of(set).map(Vec::len).sum()
+    }
+
+    /// The kinds of hosts in a node set's pool, in ascending order.
+    pub(super) fn pool(&self, set: &Wanting<'_>) -> &[usize] {
+        &self.pools[set.pool]
+    }
+}
+
+impl Wanting<'_> {
+    /// The way to a node of the node set.
+    pub(super) fn route(&self, steps: impl IntoIterator<Item = Step>) -> Vec<Step> {
+        ["spec".into(), "nodes".into(), self.role.as_str().into()].into_iter().chain(steps).collect()
+    }
+
+    /// A node of the node set.
+    pub(super) fn place(&self, steps: impl IntoIterator<Item = Step>) -> Place {
+        self.cluster.origin.at(self.route(steps))
+    }
+
+    /// The number that asks for more than some hosts: of the active ones, or of those on standby.
+    pub(super) fn count_beyond(&self, hosts: usize) -> Place {
+        let field = if self.node_set.active > hosts { "active" } else { "standby" };
+        self.place(["count".into(), field.into()])
+    }
+}

@@ -1,0 +1,128 @@
+//! Values as text: for what a document did not have in that form before.
+
+use std::net::Ipv4Addr;
+
+use yaml_serde::Value;
+
+/// How collections are written in one line, or in JSON.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Flow {
+    /// `{a: b, c: [d]}`
+    Yaml,
+    /// JSON on one line.
+    JsonLine,
+    /// JSON on lines of its own: how far the first line is indented, and each level more.
+    JsonLines(usize, usize),
+}
+
+/// A text, quoted where it would be something else without.
+pub(super) fn text(text: &str) -> String {
+    let is_word = text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
+    // What YAML 1.1 takes for true or false, and kubectl's parser with it.
+    let is_flag = ["y", "n", "yes", "no", "on", "off"].iter().any(|flag| text.eq_ignore_ascii_case(flag));
+    let stays = || yaml_serde::from_str::<Value>(text).is_ok_and(|value| value.as_str() == Some(text));
+    // Digits alone may be read in a base of 60, or as a date.
+    let is_plain = text.chars().any(|c| c.is_ascii_alphabetic()) || text.parse::<Ipv4Addr>().is_ok();
+    if is_word && !is_flag && is_plain && stays() { text.to_owned() } else { quoted(text) }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A key of a mapping.
+fn key(value: &Value, flow: Flow) -> String {
+    match (value, flow) {
+        (Value::String(key), Flow::Yaml) => text(key),
+        (Value::String(key), _) => quoted(key),
+        (other, _) => quoted(&scalar(other)),
+    }
+}
+
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(value) => text(value),
+        other => quoted(&format!("{other:?}")),
+    }
+}
+
+/// A value in flow style.
+pub(super) fn flow(value: &Value, style: Flow) -> String {
+    let (line, space, inner) = match style {
+        Flow::JsonLines(indent, step) => {
+            let line = |indent: usize| format!("\n{}", " ".repeat(indent));
+            ((line(indent + step), line(indent)), "", Flow::JsonLines(indent + step, step))
+        }
+        one_line => ((String::new(), String::new()), " ", one_line),
+    };
+    let wrapped = |open: char, items: Vec<String>, close: char| {
+        if items.is_empty() {
+            return format!("{open}{close}");
+        }
+        let ((first, last), between) = (&line, if space.is_empty() { format!(",{}", line.0) } else { ", ".to_owned() });
+        format!("{open}{first}{}{last}{close}", items.join(&between))
+    };
+    match (value, style) {
+        (Value::Mapping(map), _) => {
+            let entry = |(name, value): (&Value, &Value)| format!("{}: {}", key(name, style), flow(value, inner));
+            wrapped('{', map.iter().map(entry).collect(), '}')
+        }
+        (Value::Sequence(items), _) => wrapped('[', items.iter().map(|item| flow(item, inner)).collect(), ']'),
+        (Value::String(text), Flow::JsonLine | Flow::JsonLines(..)) => quoted(text),
+        (other, _) => scalar(other),
+    }
+}
+
+/// An entry as a block whose first line stands `column` characters in; without the indentation of that line.
+pub(super) fn block(name: &str, value: &Value, column: usize) -> String {
+    let indent = " ".repeat(column + 2);
+    let name = text(name);
+    let lines: Vec<String> = match value {
+        Value::Mapping(map) if !map.is_empty() => {
+            let entry = |(name, value): (&Value, &Value)| match name {
+                Value::String(name) => format!("{indent}{}", block(name, value, column + 2)),
+                other => format!("{indent}{}: {}", key(other, Flow::Yaml), flow(value, Flow::Yaml)),
+            };
+            map.iter().map(entry).collect()
+        }
+        Value::Sequence(items) if !items.is_empty() => {
+            items.iter().map(|item| format!("{indent}- {}", flow(item, Flow::Yaml))).collect()
+        }
+        other => return format!("{name}: {}", flow(other, Flow::Yaml)),
+    };
+    format!("{name}:\n{}", lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_as_what_it_was() {
+        let texts =
+            ["worker", "8", "on", "NO", "1e3", "0x1f", "12:30:45", "a: b", "#x", "", " x", "a/b.c", "null", "é"];
+        let list: Value = texts.iter().copied().map(Value::from).collect::<Vec<_>>().into();
+        let map = Value::Mapping(texts.iter().map(|text| (Value::from(*text), Value::from(*text))).collect());
+        let whole =
+            Value::Mapping([("list".into(), list), ("map".into(), map), ("n".into(), 3.into())].into_iter().collect());
+        for style in [Flow::Yaml, Flow::JsonLine, Flow::JsonLines(0, 2)] {
+            let text = flow(&whole, style);
+            assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap(), whole, "{text}");
+        }
+        serde_json::from_str::<serde_json::Value>(&flow(&whole, Flow::JsonLines(4, 4))).unwrap();
+        let text = format!("   {}", block("whole", &whole, 3));
+        assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap()["whole"], whole, "{text}");
+    }
+
+    #[test]
+    fn what_only_old_readers_take_for_something_else_is_quoted() {
+        for word in ["yes", "off", "N", "8", "010", "12:30:45", "2021-01-05"] {
+            assert!(text(word).starts_with('"'), "{word}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Rewrites SIPClusters of older generations in today's form, in the files that they stand in.
+//!
+//! `site::older` says which [`Edit`]s make today's form of a document. Here they are carried out on its text, so that
+//! comments, order, quotes and indentation stay where they can. Then the new text is read again: every document of the
+//! file must be what it was, and those that were rewritten must be what they were read as. A file for which that does
+//! not hold is left alone, with a finding.
+//!
+//! * `text`: a document's text, and how it is changed.
+//! * `emit`: values as text.
+
+mod emit;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use yaml_serde::{Mapping, Value};
+
+use crate::api::assignment::FORMER_NAME;
+use crate::api::names::ClusterKey;
+use crate::compare::{Change, Changes};
+use crate::finding::{self, Code, Finding};
+use crate::site::older::{Conversion, Edit};
+use crate::site::{Request, Settings, Site};
+use crate::source::{Files, Origin, Place, ReadError, Step, documents};
+use text::{Refused, Text};
+
+/// What migrating a repo comes to.
+#[derive(Debug, Default)]
+pub struct Migration {
+    /// The files that get another text.
+    pub changes: Changes,
+    /// The SIPClusters that are rewritten.
+    pub clusters: BTreeSet<ClusterKey>,
+    /// Why others cannot be, and what cannot be read. A file that one of them is about is left alone.
+    pub findings: Vec<Finding>,
+}
+
+/// Works out how the files of a repo change, all or some of them. Writes nothing.
+///
+/// # Errors
+///
+/// When the repo cannot be read.
+pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Migration, ReadError> {
+    let settings = match Settings::load(repo) {
+        Ok(settings) => settings,
+        Err(unreadable) => return Ok(Migration { findings: vec![unreadable], ..Migration::default() }),
+    };
+    let (site, findings) = Site::read(repo, settings)?;
+    let is_wanted = |file: &Utf8Path| only.is_none_or(|only| only.contains(file));
+    let mut by_file: BTreeMap<Arc<Utf8Path>, Vec<Older<'_>>> = BTreeMap::new();
+    for (cluster, request) in site.clusters.iter().filter(|(_, request)| is_wanted(&request.origin.file)) {
+        if let Request { origin, older: Some(conversion), .. } = request {
+            by_file.entry(origin.file.clone()).or_default().push(Older { cluster, origin, conversion });
+        }
+    }
+    let mut migration = Migration::default();
+    let matters = |finding: &&Finding| {
+        finding.is_error()
+            && HIDING.contains(&finding.code)
+            && finding.places.first().is_none_or(|(place, _)| is_wanted(place.file()))
+    };
+    migration.findings.extend(findings.iter().filter(matters).cloned());
+    for (file, older) in by_file {
+        let failed: Vec<Finding> = older.iter().flat_map(|older| older.errors()).collect();
+        if !failed.is_empty() {
+            migration.findings.extend(failed);
+            continue;
+        }
+        let bytes = repo.read(&file)?;
+        match rewritten(&file, bytes, &older) {
+            Ok((before, after)) => {
+                migration.clusters.extend(older.iter().map(|older| older.cluster.clone()));
+                migration.changes.files.insert(file.to_path_buf(), Change::Update { before, after });
+            }
+            Err((place, Refused(why))) => migration.findings.push(
+                Finding::new(Code::NotMigrated, format!("the SIPCluster cannot be rewritten here: {why}"))
+                    .at(place)
+                    .help("write it in today's form by hand: docs/migrating.md says what becomes of each field"),
+            ),
+        }
+    }
+    migration.findings = finding::merge(migration.findings);
+    Ok(migration)
+}
+
+/// What may keep a SIPCluster from being seen at all.
+const HIDING: [Code; 10] = [
+    Code::Unreadable,
+    Code::UnknownVersion,
+    Code::NoName,
+    Code::InvalidName,
+    Code::TwoNamespaces,
+    Code::TakenForTemplate,
+    Code::DuplicateCluster,
+    Code::VariableInText,
+    Code::InvisibleCharacter,
+    Code::SecretInGit,
+];
+
+/// An older SIPCluster of a file.
+struct Older<'a> {
+    cluster: &'a ClusterKey,
+    origin: &'a Origin,
+    conversion: &'a Conversion,
+}
+
+impl Older<'_> {
+    fn errors(&self) -> impl Iterator<Item = Finding> {
+        self.conversion.errors.iter().map(|error| error.clone().of(self.cluster))
+    }
+
+    /// The document as it is to be read.
+    fn expected(&self) -> Value {
+        let mut document = self.conversion.document.clone();
+        let Some(fields) = document.as_mapping_mut() else { return document };
+        fields.insert("spec".into(), self.conversion.spec.clone());
+        if let Some(former) = &self.conversion.former_name
+            && let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_mapping_mut)
+        {
+            let annotations = metadata.entry("annotations".into()).or_insert_with(|| Mapping::new().into());
+            if let Some(annotations) = annotations.as_mapping_mut() {
+                annotations.insert(FORMER_NAME.into(), former.as_str().into());
+            }
+        }
+        document
+    }
+
+    /// Carries the edits out. What cannot be done is told with the route at which it would have been.
+    fn rewrite(&self, text: String) -> Result<String, (Vec<Step>, Refused)> {
+        let Conversion { edits, moved, spec, .. } = self.conversion;
+        let mut text = Text::new(text, self.origin.steps_into());
+        // What lies between braces is written anew as a whole, and before anything gets another name.
+        let (mut in_braces, mut left) = (Vec::new(), Vec::new());
+        for edit in edits {
+            match flow_around(&text, edit).map_err(|why| (edit.route().to_vec(), why))? {
+                Some(route) if route.last() == Some(&"optional".into()) => {}
+                Some(route) => {
+                    if let (true, Edit::Wrap(at, name) | Edit::Group(at, name, _)) = (route == edit.route(), edit) {
+                        left.push(Edit::Rename(at.clone(), name.clone()));
+                    }
+                    if !in_braces.contains(&route) {
+                        in_braces.push(route);
+                    }
+                }
+                None => left.push(edit.clone()),
+            }
+        }
+        for route in &in_braces {
+            let read = moved.read(route);
+            let value = read[1..].iter().try_fold(spec, |value, step| match step {
+                Step::Key(key) => value.get(key.as_str()),
+                Step::Index(index) => value.get(*index),
+            });
+            let value = value.ok_or_else(|| Refused("it is laid out in a way that is not understood".into()));
+            value.and_then(|value| text.set_flow(route, value)).map_err(|why| (route.clone(), why))?;
+        }
+        for edit in &left {
+            match edit {
+                Edit::Rename(route, name) => text.rename(route, name),
+                Edit::Replace(route, name, value) => text.replace(route, name, value),
+                Edit::IntoList(route, name, list) => text.make_list(route, name, list),
+                Edit::Wrap(route, name) => text.wrap(route, name),
+                Edit::Remove(route) => text.remove(route),
+                Edit::Lift(route, entries) => text.lift(route, entries),
+                Edit::Group(route, name, groups) => text.group(route, name, groups),
+            }
+            .map_err(|why| (edit.route().to_vec(), why))?;
+        }
+        if let Some(former) = &self.conversion.former_name {
+            text.annotate(FORMER_NAME, former).map_err(|why| (vec!["metadata".into()], why))?;
+        }
+        Ok(text.into_text())
+    }
+}
+
+impl Edit {
+    fn route(&self) -> &[Step] {
+        match self {
+            Edit::Rename(route, _)
+            | Edit::Replace(route, ..)
+            | Edit::IntoList(route, ..)
+            | Edit::Wrap(route, _)
+            | Edit::Remove(route)
+            | Edit::Lift(route, _)
+            | Edit::Group(route, ..) => route,
+        }
+    }
+}
+
+/// The outermost mapping or list around what an edit changes that is written in flow style.
+fn flow_around(text: &Text, edit: &Edit) -> Result<Option<Vec<Step>>, Refused> {
+    let route = edit.route();
+    let takes_apart = matches!(edit, Edit::Wrap(..) | Edit::Group(..));
+    let deepest = if takes_apart { route.len() } else { route.len() - 1 };
+    for length in 1..=deepest {
+        if text.is_flow(&route[..length])? {
+            return Ok(Some(route[..length].to_vec()));
+        }
+    }
+    Ok(None)
+}
+
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// A file's text before and after; or why not, and where.
+fn rewritten(file: &Arc<Utf8Path>, bytes: Vec<u8>, older: &[Older<'_>]) -> Result<(String, String), (Place, Refused)> {
+    let at = |older: &Older<'_>, route: Vec<Step>| older.origin.as_written().at(route);
+    let nowhere = || Place::File(file.clone());
+    let before = String::from_utf8(bytes).map_err(|_| (nowhere(), Refused("the file is not in UTF-8".into())))?;
+    let (mark, text) = match before.strip_prefix(BYTE_ORDER_MARK) {
+        Some(text) => (BYTE_ORDER_MARK, text),
+        None => ("", before.as_str()),
+    };
+    let has_crlf = text.contains("\r\n");
+    if has_crlf && text.matches('\n').count() != text.matches("\r\n").count() {
+        return Err((nowhere(), Refused("some lines end with a carriage return and some do not".into())));
+    }
+    let mut after = text.to_owned();
+    let mut last_first: Vec<&Older<'_>> = older.iter().collect();
+    // Of those in one list that is not cut into its items, each changes what the one before it has left.
+    last_first.sort_by_key(|older| std::cmp::Reverse(older.origin.range().start));
+    let mut grown: Option<(usize, usize)> = None;
+    for one in last_first {
+        let mut range = one.origin.range();
+        if let Some((_, end)) = grown.filter(|(start, _)| *start == range.start) {
+            range.end = end;
+        }
+        let rewritten =
+            one.rewrite(after[range.clone()].replace("\r\n", "\n")).map_err(|(route, why)| (at(one, route), why))?;
+        let rewritten = if has_crlf { rewritten.replace('\n', "\r\n") } else { rewritten };
+        grown = Some((range.start, range.start + rewritten.len()));
+        after.replace_range(range, &rewritten);
+    }
+    let unlike = documents(file, text, |origin, value| {
+        let migrated = older.iter().find(|older| is_same(older.origin, origin));
+        migrated.map_or(value, |older| Some(older.expected()))
+    });
+    let is_as_expected = unlike == documents(file, &after, |_, value| value);
+    match older.first() {
+        Some(first) if !is_as_expected => {
+            Err((at(first, Vec::new()), Refused("what it would become is not what it means".into())))
+        }
+        _ => Ok((before.clone(), format!("{mark}{after}"))),
+    }
+}
+
+fn is_same(one: &Origin, other: &Origin) -> bool {
+    one.range() == other.range() && one.steps_into() == other.steps_into()
+}

@@ -1,0 +1,366 @@
+//! A document's text, and how it is changed without touching what stands around the change.
+//!
+//! Each change finds its node anew, in the text as it is then. Comments within what is replaced move to lines of their
+//! own above it.
+
+use std::ops::Range;
+
+use yaml_serde::{Mapping, Value};
+use yamlpath::{Document, Route};
+
+use super::emit::{self, Flow};
+use crate::source::Step;
+
+/// Why a text cannot be changed; it completes the sentence "it cannot be rewritten here: …".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refused(pub(super) String);
+
+type Done = Result<(), Refused>;
+
+fn refused(why: &str) -> Refused {
+    Refused(why.to_owned())
+}
+
+const ALIASES: &str = "it is tied to another part of the file by an anchor";
+const LAYOUT: &str = "it is laid out in a way that is not understood";
+
+/// The text that a document stands in, with line feeds only.
+pub(super) struct Text {
+    text: String,
+    /// From the text's top to the document.
+    into: Vec<Step>,
+    /// Whether it is JSON.
+    is_json: bool,
+}
+
+impl Text {
+    /// A text in which the document lies behind some steps.
+    pub(super) fn new(text: String, into: Vec<Step>) -> Self {
+        let body = text.trim_start().trim_start_matches("---").trim_start();
+        let is_json = body.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
+        Self { text, into, is_json }
+    }
+
+    /// The changed text.
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
+    fn parsed(&self) -> Result<Document, Refused> {
+        Document::new(self.text.clone()).map_err(|_| refused(LAYOUT))
+    }
+
+    fn query<T>(&self, route: &[Step], ask: impl FnOnce(&Document, &Route<'_>) -> Option<T>) -> Result<T, Refused> {
+        let steps = self.into.iter().chain(route).map(Step::component);
+        ask(&self.parsed()?, &Route::default().with_keys(steps)).ok_or_else(|| refused(ALIASES))
+    }
+
+    fn key(&self, route: &[Step]) -> Result<Range<usize>, Refused> {
+        self.query(route, |document, route| {
+            let (start, end) = document.query_key_only(route).ok()?.location.byte_span;
+            Some(start..end)
+        })
+    }
+
+    /// Where the value is; none where the key has none.
+    fn value(&self, route: &[Step]) -> Result<Option<Range<usize>>, Refused> {
+        let span = self.query(route, |document, route| {
+            let feature = document.query_exact(route).ok()?;
+            Some(feature.map(|feature| feature.location.byte_span))
+        })?;
+        let Some((start, mut end)) = span else { return Ok(None) };
+        let document = self.parsed()?;
+        // Comments on the lines below a block count as its end, and belong to what comes next.
+        loop {
+            end = start + self.text[start..end].trim_end().len();
+            let line = self.line_start(end);
+            let hash = line + self.text[line..end].len() - self.text[line..end].trim_start().len();
+            if line <= start || !document.range_spanned_by_comment(hash, hash + 1) {
+                return Ok(Some(start..end));
+            }
+            end = line;
+        }
+    }
+
+    /// Key and value of an entry, the value where there is one.
+    fn entry(&self, route: &[Step]) -> Result<(Range<usize>, Option<Range<usize>>), Refused> {
+        let key = self.key(route)?;
+        let value = self.value(route)?;
+        match &value {
+            // An alias leads to where its anchor is.
+            Some(value) if value.start <= key.end => Err(refused(ALIASES)),
+            Some(value) if self.text[key.end..value.start].contains(['&', '*', '!']) => Err(refused(ALIASES)),
+            _ => Ok((key, value)),
+        }
+    }
+
+    /// Whether the value at a route is written in flow style.
+    pub(super) fn is_flow(&self, route: &[Step]) -> Result<bool, Refused> {
+        Ok(self.value(route)?.is_some_and(|value| self.text[value].starts_with(['{', '['])))
+    }
+
+    fn line_start(&self, at: usize) -> usize {
+        self.text[..at].rfind('\n').map_or(0, |newline| newline + 1)
+    }
+
+    /// The start of the next line.
+    fn line_end(&self, at: usize) -> usize {
+        self.text[at..].find('\n').map_or(self.text.len(), |newline| at + newline + 1)
+    }
+
+    fn column(&self, at: usize) -> usize {
+        at - self.line_start(at)
+    }
+
+    /// The comments that begin in a range, in order.
+    fn comments(&self, range: &Range<usize>) -> Result<Vec<String>, Refused> {
+        let document = self.parsed()?;
+        let mut comments = Vec::new();
+        let mut at = range.start;
+        while let Some(hash) = self.text[at..range.end].find('#').map(|hash| at + hash) {
+            at = hash + 1;
+            if document.range_spanned_by_comment(hash, hash + 1) {
+                at = self.line_end(hash).min(range.end);
+                comments.push(self.text[hash..at].trim_end().to_owned());
+            }
+        }
+        Ok(comments)
+    }
+
+    /// Puts comments on lines of their own above the line of a position.
+    fn comment_above(&mut self, at: usize, comments: &[String]) {
+        let start = self.line_start(at);
+        let indent: String = self.text[start..].chars().take_while(|c| *c == ' ').collect();
+        let lines: String = comments.iter().map(|comment| format!("{indent}{comment}\n")).collect();
+        self.text.insert_str(start, &lines);
+    }
+
+    /// Gives an entry another key.
+    pub(super) fn rename(&mut self, route: &[Step], name: &str) -> Done {
+        let key = self.key(route)?;
+        let name = match self.text[key.clone()].chars().next() {
+            Some(quote @ ('"' | '\'')) => format!("{quote}{name}{quote}"),
+            Some('&' | '*' | '!' | '?') | None => return Err(refused(ALIASES)),
+            Some(_) => name.to_owned(),
+        };
+        self.text.replace_range(key, &name);
+        Ok(())
+    }
+
+    /// Gives an entry or item another value, in flow style.
+    pub(super) fn set_flow(&mut self, route: &[Step], value: &Value) -> Done {
+        let Some(range) = self.value(route)? else { return Err(refused(LAYOUT)) };
+        if !self.comments(&range)?.is_empty() {
+            return Err(refused("it has comments between its braces"));
+        }
+        let style = match (self.is_json, self.text[range.clone()].find('\n')) {
+            (false, _) => Flow::Yaml,
+            (true, None) => Flow::JsonLine,
+            (true, Some(newline)) => {
+                let indent_of = |at: usize| self.text[at..].chars().take_while(|c| *c == ' ').count();
+                let indent = indent_of(self.line_start(range.start));
+                Flow::JsonLines(indent, indent_of(range.start + newline + 1).saturating_sub(indent))
+            }
+        };
+        self.text.replace_range(range, &emit::flow(value, style));
+        Ok(())
+    }
+
+    /// Puts another entry in an entry's place.
+    pub(super) fn replace(&mut self, route: &[Step], name: &str, value: &Value) -> Done {
+        self.put(route, |column| emit::block(name, value, column))
+    }
+
+    fn put(&mut self, route: &[Step], make: impl FnOnce(usize) -> String) -> Done {
+        let (key, value) = self.entry(route)?;
+        let range = key.start..value.map_or_else(|| self.colon(key.end), |value| value.end);
+        let comments = self.comments(&range)?;
+        let made = make(self.column(key.start));
+        self.text.replace_range(range, &made);
+        self.comment_above(key.start, &comments);
+        Ok(())
+    }
+
+    /// Behind the colon behind a key.
+    fn colon(&self, key_end: usize) -> usize {
+        self.text[key_end..].find(':').map_or(key_end, |colon| key_end + colon + 1)
+    }
+
+    /// Makes a list of a text, as it is written.
+    pub(super) fn make_list(&mut self, route: &[Step], name: &str, list: &Value) -> Done {
+        let (key, Some(value)) = self.entry(route)? else { return Err(refused(LAYOUT)) };
+        let text = &self.text[value.clone()];
+        if text.contains('\n') || text.starts_with(['|', '>']) {
+            return self.replace(route, name, list);
+        }
+        let indent = " ".repeat(self.column(key.start) + 2);
+        let made = format!("{name}:\n{indent}- {text}");
+        self.text.replace_range(key.start..value.end, &made);
+        Ok(())
+    }
+
+    /// Takes an entry away, with its lines. Comments beside and in it stay.
+    pub(super) fn remove(&mut self, route: &[Step]) -> Done {
+        let (key, value) = self.entry(route)?;
+        let end = self.line_end(value.map_or(key.end, |value| value.end));
+        let start = self.line_start(key.start);
+        let comments = self.comments(&(key.start..end))?;
+        if self.text[start..key.start].trim_start_matches(' ').is_empty() {
+            let indent = self.text[start..key.start].to_owned();
+            let lines: String = comments.iter().map(|comment| format!("{indent}{comment}\n")).collect();
+            self.text.replace_range(start..end, &lines);
+            return Ok(());
+        }
+        // The first entry of a list's item: the next one takes its place behind the dash.
+        let mut next = end;
+        while next < self.text.len() {
+            let line = &self.text[next..self.line_end(next)];
+            let body = line.trim_start_matches(' ');
+            if !body.trim().is_empty() && !body.starts_with('#') {
+                break;
+            }
+            next += line.len();
+        }
+        let indent = self.text[next..].chars().take_while(|c| *c == ' ').count();
+        if indent != self.column(key.start) {
+            return Err(refused(LAYOUT));
+        }
+        let comments = self.comments(&(key.start..next))?;
+        self.text.replace_range(key.start..next + indent, "");
+        self.comment_above(key.start, &comments);
+        Ok(())
+    }
+
+    /// Puts the entries of a mapping into the place of the mapping. In flow style they are written anew.
+    pub(super) fn lift(&mut self, route: &[Step], entries: &Mapping) -> Done {
+        if entries.is_empty() {
+            return self.remove(route);
+        }
+        let (key, Some(value)) = self.entry(route)? else { return Err(refused(LAYOUT)) };
+        if self.is_flow(route)? {
+            let named = |(name, value): (&Value, &Value)| Some((name.as_str()?.to_owned(), value.clone()));
+            let entries: Vec<(String, Value)> = entries.iter().filter_map(named).collect();
+            return self.put(route, |column| {
+                let lines = entries.iter().map(|(name, value)| emit::block(name, value, column));
+                lines.collect::<Vec<_>>().join(&format!("\n{}", " ".repeat(column)))
+            });
+        }
+        let less = self.column(value.start).checked_sub(self.column(key.start)).ok_or_else(|| refused(LAYOUT))?;
+        let comments = self.comments(&(key.start..value.start))?;
+        let mut lifted = String::new();
+        for (number, line) in self.text[value.clone()].split_inclusive('\n').enumerate() {
+            let indent = line.chars().take_while(|c| *c == ' ').count();
+            let cut = if number == 0 { 0 } else { less.min(indent) };
+            if number > 0 && indent < less && !line.trim().is_empty() && !line.trim_start().starts_with('#') {
+                return Err(refused(LAYOUT));
+            }
+            lifted.push_str(&line[cut..]);
+        }
+        self.text.replace_range(key.start..value.end, &lifted);
+        self.comment_above(key.start, &comments);
+        Ok(())
+    }
+
+    /// Makes a list of a mapping, under another key.
+    pub(super) fn wrap(&mut self, route: &[Step], name: &str) -> Done {
+        let (_, Some(value)) = self.entry(route)? else { return Err(refused(LAYOUT)) };
+        let start = self.line_start(value.start);
+        if !self.text[start..value.start].trim_start_matches(' ').is_empty() {
+            return Err(refused(LAYOUT));
+        }
+        let column = value.start - start;
+        let mut wrapped = shifted(&self.text[start..value.end], 2);
+        wrapped.replace_range(column..column + 1, "-");
+        self.text.replace_range(start..value.end, &wrapped);
+        self.rename(route, name)
+    }
+
+    /// Puts the items of a list into lists of their own, below the list's entry, which gets another key.
+    pub(super) fn group(&mut self, route: &[Step], name: &str, groups: &[(&str, Vec<usize>)]) -> Done {
+        let (key, _) = self.entry(route)?;
+        let count = groups.iter().map(|(_, indices)| indices.len()).sum();
+        let mut items: Vec<Range<usize>> = Vec::with_capacity(count);
+        let mut dash_column = None;
+        let mut from = self.line_end(key.end);
+        let region_start = from;
+        for index in 0..count {
+            let item = [route, &[Step::Index(index)]].concat();
+            let Some(value) = self.value(&item)? else { return Err(refused(LAYOUT)) };
+            let before = self.text[..value.start].trim_end_matches([' ', '\n']);
+            let dash = before.len().checked_sub(1).filter(|_| before.ends_with('-') && before.len() > from);
+            let dash = dash.ok_or_else(|| refused(LAYOUT))?;
+            if !self.text[self.line_start(dash)..dash].trim_start_matches(' ').is_empty()
+                || *dash_column.get_or_insert(self.column(dash)) != self.column(dash)
+            {
+                return Err(refused(LAYOUT));
+            }
+            // What stands above an item, such as a comment, goes with it.
+            let end = self.line_end(value.end);
+            items.push(from..end);
+            from = end;
+        }
+        let column = self.column(key.start);
+        let dash = dash_column.unwrap_or(column);
+        let step = if dash > column { dash - column } else { 2 };
+        let more = (column + 2 * step).saturating_sub(dash);
+        let mut grouped = String::new();
+        for (kind, indices) in groups {
+            for (nth, index) in indices.iter().enumerate() {
+                let mut item = shifted(&self.text[items[*index].clone()], more);
+                if nth == 0 {
+                    // Empty lines between items stay between them.
+                    let empty = item.split_inclusive('\n').take_while(|line| line.trim().is_empty());
+                    let empty = empty.map(str::len).sum();
+                    item.insert_str(empty, &format!("{}{kind}:\n", " ".repeat(column + step)));
+                }
+                grouped.push_str(&item);
+                if !item.ends_with('\n') {
+                    grouped.push('\n');
+                }
+            }
+        }
+        if !self.text[region_start..from].ends_with('\n') {
+            grouped.truncate(grouped.trim_end_matches('\n').len());
+        }
+        self.text.replace_range(region_start..from, &grouped);
+        self.rename(route, name)
+    }
+
+    /// Gives the document an annotation.
+    pub(super) fn annotate(&mut self, name: &str, value: &str) -> Done {
+        let route = |steps: &[&str]| steps.iter().map(|step| Step::from(*step)).collect::<Vec<_>>();
+        let there = route(&["metadata", "annotations"]);
+        let line = emit::block(name, &value.into(), 0);
+        let in_json = |text: &str| serde_json::Value::from(text).to_string();
+        let entry = format!("{}: {}", in_json(name), in_json(value));
+        let has_annotations = self.query(&there, |document, route| document.query_exists(route).then_some(())).is_ok();
+        if has_annotations {
+            let (_, Some(range)) = self.entry(&there)? else { return Err(refused("its annotations are empty")) };
+            return self.insert(&range, &entry, &format!("{line}\n"));
+        }
+        let (metadata, Some(range)) = self.entry(&route(&["metadata"]))? else { return Err(refused(LAYOUT)) };
+        let indent = " ".repeat(self.column(range.start).max(metadata.len().min(2)));
+        let lines = format!("annotations:\n{indent}  {line}\n");
+        self.insert(&range, &format!("\"annotations\": {{{entry}}}"), &lines)
+    }
+
+    /// Puts an entry before all others of a mapping.
+    fn insert(&mut self, mapping: &Range<usize>, in_flow: &str, as_lines: &str) -> Done {
+        if self.text[mapping.clone()].starts_with('{') {
+            let is_empty = self.text[mapping.start + 1..mapping.end].trim_start().starts_with('}');
+            let comma = if is_empty { "" } else { ", " };
+            self.text.insert_str(mapping.start + 1, &format!("{in_flow}{comma}"));
+        } else {
+            let indent = " ".repeat(self.column(mapping.start));
+            self.text.insert_str(mapping.start, &format!("{as_lines}{indent}"));
+        }
+        Ok(())
+    }
+}
+
+/// Lines that stand further to the right; empty ones stay empty.
+fn shifted(text: &str, more: usize) -> String {
+    let indent = " ".repeat(more);
+    let shift = |line: &str| if line.trim().is_empty() { line.to_owned() } else { format!("{indent}{line}") };
+    text.split_inclusive('\n').map(shift).collect()
+}

@@ -1,0 +1,141 @@
+//! The catalogue of findings: one code at length, all of them as a table, and as a page of the documentation.
+
+use std::fmt::Write;
+
+use super::{ERROR, FAINT, STRONG, WARNING, styled};
+use crate::finding::{Code, Severity};
+
+/// How wide an explanation gets on a terminal.
+const WIDTH: usize = 80;
+
+/// A code at length, for a terminal: examples are indented, and everything else is plain text.
+pub fn explain_code(code: Code) -> String {
+    let word = match code.severity() {
+        Severity::Error => styled(ERROR, format!("error[{code}]")),
+        Severity::Warning => styled(WARNING, format!("warning[{code}]")),
+    };
+    format!("{word}: {}\n\n{}", styled(STRONG, code.title()), plain(code.explanation()))
+}
+
+/// All codes, one a line, by what they are about.
+pub fn codes() -> String {
+    let mut out = String::new();
+    for of_area in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
+        for (index, code) in of_area.iter().enumerate() {
+            // Writing to a String cannot fail.
+            if index == 0 {
+                let _ = writeln!(out, "{}{}", if out.is_empty() { "" } else { "\n" }, styled(STRONG, code.area()));
+            }
+            let severity = format!("{:7}", word(*code));
+            let severity = styled(if code.severity() == Severity::Error { ERROR } else { WARNING }, severity);
+            let _ = writeln!(out, "  {}  {severity}  {}", styled(FAINT, code), code.title());
+        }
+    }
+    out
+}
+
+/// All codes at length, as `docs/findings.md` has them between its marks.
+pub fn codes_as_markdown() -> String {
+    let mut out = String::new();
+    for of_area in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
+        let area = of_area.first().map_or("", |code| code.area());
+        let _ = write!(out, "\n## {}\n\n| code | | what is wrong |\n| --- | --- | --- |\n", capitalized(area));
+        for code in of_area {
+            let anchor = code.id().to_lowercase();
+            let _ = writeln!(out, "| [`{code}`](#{anchor}) | {} | {} |", word(*code), code.title());
+        }
+        for code in of_area {
+            let _ = write!(out, "\n### {code}\n\n**{}: {}.**\n\n", capitalized(word(*code)), code.title());
+            let _ = writeln!(out, "{}", code.explanation().trim());
+        }
+    }
+    out
+}
+
+fn word(code: Code) -> &'static str {
+    match code.severity() {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Markdown as plain text: the lines of an example are indented, those of a paragraph are filled.
+fn plain(markdown: &str) -> String {
+    let mut out = String::new();
+    let mut paragraph = String::new();
+    let mut is_example = false;
+    for line in markdown.trim().lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        if is_example && !is_fence {
+            let indented = format!("    {line}");
+            out.push_str(indented.trim_end());
+            out.push('\n');
+            continue;
+        }
+        let begins = is_fence || line.trim().is_empty() || begins_item(line);
+        if begins && !paragraph.is_empty() {
+            out.push_str(&filled(&std::mem::take(&mut paragraph)));
+        }
+        if is_fence {
+            is_example = !is_example;
+        } else if line.trim().is_empty() {
+            out.push('\n');
+        } else {
+            let space = if paragraph.is_empty() { "" } else { " " };
+            let line = if paragraph.is_empty() { line.trim_end() } else { line.trim() };
+            paragraph = format!("{paragraph}{space}{line}");
+        }
+    }
+    out.push_str(&filled(&paragraph));
+    out
+}
+
+/// Whether a line begins an item of a list.
+fn begins_item(line: &str) -> bool {
+    let body = line.trim_start();
+    let number = body.trim_start_matches(|c: char| c.is_ascii_digit());
+    body.starts_with("- ") || body.starts_with("* ") || number.len() < body.len() && number.starts_with(". ")
+}
+
+/// A paragraph in lines of at most [`WIDTH`] characters; those of an item hang behind its mark.
+fn filled(paragraph: &str) -> String {
+    let indent = paragraph.len() - paragraph.trim_start().len();
+    let mark = if begins_item(paragraph) { paragraph[indent..].find(' ').map_or(0, |at| at + 1) } else { 0 };
+    let mut lines: Vec<String> = Vec::new();
+    for word in paragraph.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!("{}{word}", " ".repeat(indent + mark))),
+            None => lines.push(format!("{}{word}", " ".repeat(indent))),
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_explanation_is_plain_on_a_terminal() {
+        let text = "One `a`\ntwo.\n\n```yaml\nspec:\n\n  a: 1\n```\n\n1. x\n   y\n- z\n";
+
+        assert_eq!(plain(text), "One `a` two.\n\n    spec:\n\n      a: 1\n\n1. x y\n- z\n");
+    }
+
+    #[test]
+    fn a_long_paragraph_is_filled_and_an_item_hangs() {
+        let text = plain(&format!("- {}", "word ".repeat(40)));
+
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert!(text.lines().skip(1).all(|line| line.starts_with("  word")), "{text}");
+    }
+}

@@ -1,0 +1,103 @@
+//! A line of a file with what is wrong marked below it, as compilers show it.
+
+use std::fmt::{self, Write};
+
+use anstyle::Style;
+use unicode_width::UnicodeWidthStr;
+
+use super::{FAINT, one_line, styled};
+use crate::source::Excerpt;
+
+/// How many columns of a line are shown, and how many of them before and in what is marked.
+const LINE_SHOWN: usize = 120;
+const BEFORE_SHOWN: usize = 50;
+const MARKED_SHOWN: usize = 60;
+
+/// Writes an excerpt beside a gutter of line numbers as wide as `gutter`.
+pub(super) fn write(out: &mut String, excerpt: &Excerpt, gutter: usize, mark: char, style: Style) -> fmt::Result {
+    let before = last_columns(&shown(&excerpt.before), BEFORE_SHOWN);
+    let marked = first_columns(&shown(&excerpt.marked), MARKED_SHOWN);
+    let rest = LINE_SHOWN - before.width() - marked.width();
+    let after = first_columns(shown(&excerpt.after).trim_end(), rest);
+    let bar = styled(FAINT, "|");
+    let number = styled(FAINT, format!("{:>gutter$}", excerpt.line));
+    let marks = styled(style, mark.to_string().repeat(marked.width().max(1)));
+    writeln!(out, "{:gutter$} {bar}", "")?;
+    writeln!(out, "{number} {bar} {before}{marked}{after}")?;
+    writeln!(out, "{:gutter$} {bar} {}{marks}", "", " ".repeat(before.width()))
+}
+
+/// A text as a terminal shows it: a tab is as wide as it happens to stand, so there is none.
+fn shown(text: &str) -> String {
+    one_line(&text.replace('\t', "    "))
+}
+
+fn first_columns(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    for c in text.chars() {
+        out.push(c);
+        if out.width() >= columns {
+            out.pop();
+            break;
+        }
+    }
+    out + "…"
+}
+
+fn last_columns(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut rest = text;
+    while rest.width() >= columns {
+        rest = &rest[rest.chars().next().map_or(0, char::len_utf8)..];
+    }
+    format!("…{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn excerpt(before: &str, marked: &str, after: &str) -> String {
+        let excerpt = Excerpt { line: 7, before: before.into(), marked: marked.into(), after: after.into() };
+        let mut out = String::new();
+        write(&mut out, &excerpt, 2, '^', Style::new()).unwrap();
+        anstream::adapter::strip_str(&out).to_string()
+    }
+
+    #[test]
+    fn what_is_wrong_is_marked_below_its_line() {
+        assert_eq!(excerpt("\tport: ", "0", " # no"), "   |\n 7 |     port: 0 # no\n   |           ^\n");
+    }
+
+    #[test]
+    fn wide_characters_are_marked_as_wide_as_they_are() {
+        assert_eq!(excerpt("名: ", "机架", ""), "   |\n 7 | 名: 机架\n   |     ^^^^\n");
+    }
+
+    #[test]
+    fn nothing_moves_the_cursor() {
+        assert_eq!(
+            excerpt("a: ", "\u{1b}[2J\u{202e}", "\r"),
+            "   |\n 7 | a: \\u{1b}[2J\\u{202e}\\r\n   |    ^^^^^^^^^^^^^^^^^\n"
+        );
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_what_is_marked() {
+        let shown = excerpt(&"b".repeat(9999), &"m".repeat(9999), &"a".repeat(9999));
+
+        let line = shown.lines().nth(1).unwrap();
+        assert_eq!(line.width(), " 7 | ".len() + LINE_SHOWN);
+        assert!(line.contains("…bbb") && line.contains("m…a") && line.ends_with("a…"), "{line}");
+    }
+
+    #[test]
+    fn an_empty_place_has_a_mark() {
+        assert_eq!(excerpt("a:", "", ""), "   |\n 7 | a:\n   |   ^\n");
+    }
+}

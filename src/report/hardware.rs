@@ -1,0 +1,83 @@
+//! The hardware of a host, in words.
+
+use std::fmt::{self, Write};
+
+use super::{STRONG, one_line, styled};
+use crate::api::hardware::{Hardware, Nic, Storage};
+use crate::site::hardware::{Found, HostHardware};
+
+/// What is known of a host's hardware, to stand below what else is said of the host; nothing where nothing is known.
+pub fn explain_hardware(known: &HostHardware) -> String {
+    let mut out = String::new();
+    let _ = write_hardware(&mut out, known);
+    out
+}
+
+fn write_hardware(out: &mut String, HostHardware { boot_mac_address, found }: &HostHardware) -> fmt::Result {
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    rows.extend(boot_mac_address.iter().map(|mac| ("boots from", mac.clone())));
+    if let Some(Found { hardware, .. }) = found {
+        rows.extend(hardware_rows(hardware));
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let source = found.as_ref().map_or(String::new(), |found| format!(", as {} says", found.source));
+    writeln!(out, "  {}", styled(STRONG, format_args!("hardware{source}")))?;
+    for (what, text) in rows {
+        writeln!(out, "    {what:10}  {}", one_line(&text))?;
+    }
+    Ok(())
+}
+
+fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
+    let Hardware { cpu, ram_mebibytes, hostname, nics, storage, system_vendor } = hardware;
+    let mut rows = Vec::new();
+    let mut add = |what, parts: Vec<Option<String>>| {
+        let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        if !parts.is_empty() {
+            rows.push((what, parts.join("  ")));
+        }
+    };
+    add("CPU", vec![cpu.count.map(|count| count.to_string()), cpu.arch.clone(), cpu.model.clone()]);
+    add("memory", vec![ram_mebibytes.map(memory)]);
+    for Nic { name, mac, ip, model, vendor, speed_gbps, pxe } in nics {
+        let speed = speed_gbps.filter(|speed| *speed > 0).map(|speed| format!("{speed} Gbit/s"));
+        let boots = pxe.then(|| "boots".to_owned());
+        add("NIC", vec![name.clone(), mac.clone(), ip.clone(), vendor.clone(), model.clone(), speed, boots]);
+    }
+    for Storage { name, kind, size_bytes, model, vendor } in storage {
+        add("disk", vec![name.clone(), size_bytes.map(size), kind.clone(), vendor.clone(), model.clone()]);
+    }
+    let made = [&system_vendor.manufacturer, &system_vendor.product_name, &system_vendor.serial_number];
+    add("made by", made.into_iter().cloned().collect());
+    add("called", vec![hostname.clone()]);
+    rows
+}
+
+/// Whole GiB where it is that.
+fn memory(mebibytes: u64) -> String {
+    if mebibytes > 0 && mebibytes.is_multiple_of(1024) {
+        format!("{} GiB", mebibytes / 1024)
+    } else {
+        format!("{mebibytes} MiB")
+    }
+}
+
+/// As disks are sold: in powers of ten.
+fn size(bytes: u64) -> String {
+    const GIGA: u64 = 1_000_000_000;
+    if bytes >= 10_000 * GIGA { format!("{} TB", bytes / (1000 * GIGA)) } else { format!("{} GB", bytes / GIGA) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_in_gib_where_that_is_whole() {
+        assert_eq!(memory(131_072), "128 GiB");
+        assert_eq!(memory(1_000), "1000 MiB");
+        assert_eq!(memory(0), "0 MiB");
+    }
+}

@@ -1,0 +1,99 @@
+//! CustomResourceDefinitions, for the clusters that these objects are applied to.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool, ValidationRule,
+};
+use kube::CustomResourceExt;
+use yaml_serde::Value;
+
+use super::older;
+use crate::api::provisioning::{Provisioning, Software};
+use crate::api::sipcluster::SIPCluster;
+
+/// The definition of SIPCluster.
+pub fn sipcluster_crd() -> CustomResourceDefinition {
+    let mut definition = SIPCluster::crd();
+    for schema in schemas(&mut definition) {
+        older::add_to(schema);
+        // Hosts bear the name as a label.
+        schema.x_kubernetes_validations = Some(vec![ValidationRule {
+            rule: "size(self.metadata.name) <= 63".to_owned(),
+            message: Some("no host can bear a name of more than 63 characters as a label".to_owned()),
+            ..ValidationRule::default()
+        }]);
+    }
+    finished(definition)
+}
+
+/// The definition of Provisioning.
+pub fn provisioning_crd() -> CustomResourceDefinition {
+    finished(Provisioning::crd())
+}
+
+/// The definition of Software.
+pub fn software_crd() -> CustomResourceDefinition {
+    finished(Software::crd())
+}
+
+/// The text of a definition, in YAML.
+///
+/// # Errors
+///
+/// Never for the definitions from here.
+pub fn yaml(definition: &CustomResourceDefinition) -> Result<String, yaml_serde::Error> {
+    let mut value = yaml_serde::to_value(definition)?;
+    whole_numbers(&mut value);
+    yaml_serde::to_string(&value)
+}
+
+/// Limits are floats in the types, and whole numbers in all of our definitions.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            // Whole, and far below what a float can count.
+            if let Some(whole) = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e9) {
+                *value = (whole as i64).into();
+            }
+        }
+        Value::Sequence(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Mapping(fields) => fields.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
+}
+
+fn schemas(definition: &mut CustomResourceDefinition) -> impl Iterator<Item = &mut JSONSchemaProps> {
+    definition.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut())
+}
+
+fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
+    for schema in schemas(&mut definition) {
+        // The SIP operator has taken a SIPCluster without one for a cluster that wants nothing.
+        schema.required = None;
+        plain(schema);
+    }
+    definition
+}
+
+/// Takes out what says nothing to an API server, here and below.
+fn plain(schema: &mut JSONSchemaProps) {
+    // It drops a null where none may be, which is what sipgen takes it for, too.
+    schema.nullable = None;
+    // What it would add to an object is not in git, and would be missed there.
+    schema.default = None;
+    // Beside it, this would mean that all below is known, and have it dropped.
+    if schema.x_kubernetes_preserve_unknown_fields == Some(true) {
+        schema.additional_properties = None;
+    }
+    if let Some(text) = &mut schema.description {
+        *text = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n\n");
+    }
+    schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(plain);
+    match &mut schema.items {
+        Some(JSONSchemaPropsOrArray::Schema(items)) => plain(items),
+        Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(plain),
+        None => {}
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(others)) = &mut schema.additional_properties {
+        plain(others);
+    }
+}

@@ -1,0 +1,126 @@
+//! Values of hosts that sipgen reads as their texts stand there, and other programs read otherwise, because they have no
+//! quotes.
+//!
+//! What others read was seen with kustomize 5.8 and kubectl's own library. A label must be a text: of a number or a
+//! boolean the API server takes none. A MAC address goes through both unharmed, and is a number to tools in Python and
+//! Ruby, Ansible among them.
+
+use std::collections::BTreeMap;
+
+use crate::api::host::BareMetalHost;
+use crate::api::names::HostKey;
+use crate::finding::{Code, Finding, counted};
+use crate::source::{Document, Origin, Place, Reading, is_of_base_60, read_by_others};
+
+/// A value of a host that others read otherwise.
+#[derive(Debug)]
+pub(super) enum Doubt {
+    /// A label, its text, and what others read.
+    Label(String, String, Reading),
+    /// An annotation, whose value is not for everybody to see.
+    Annotation(String, Reading),
+    /// The MAC address from which it boots.
+    BootMac(String),
+}
+
+/// Looks for such values in a host. A label that is null is the empty one that the API server makes of it.
+pub(super) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    for (key, value) in host.metadata.labels.iter_mut().flatten() {
+        if let Some(reading) = read_by_others(value)
+            && document.is_plain(["metadata", "labels", key], value)
+        {
+            doubts.push(Doubt::Label(key.clone(), value.clone(), reading));
+            if reading == Reading::Null {
+                value.clear();
+            }
+        }
+    }
+    for (key, value) in host.metadata.annotations.iter().flatten() {
+        if let Some(reading) = read_by_others(value)
+            && document.is_plain(["metadata", "annotations", key], value)
+        {
+            doubts.push(Doubt::Annotation(key.clone(), reading));
+        }
+    }
+    let mac = host.spec.as_ref().and_then(|spec| spec.boot_mac_address.as_ref());
+    doubts.extend(
+        mac.filter(|mac| is_of_base_60(mac) && document.is_plain_node(&["spec", "bootMACAddress"], mac))
+            .map(|mac| Doubt::BootMac(mac.clone())),
+    );
+    doubts
+}
+
+/// What is said of all such values of a site: one finding for those that are alike, however many hosts have them.
+pub(super) fn findings(doubts: Vec<(HostKey, Origin, Doubt)>) -> Vec<Finding> {
+    let mut alike: BTreeMap<(Vec<String>, Option<Reading>), Vec<Doubted>> = BTreeMap::new();
+    for (host, origin, doubt) in doubts {
+        let (route, value, reading) = match doubt {
+            Doubt::Label(key, value, reading) => {
+                (vec!["metadata".to_owned(), "labels".to_owned(), key], Some(value), Some(reading))
+            }
+            Doubt::Annotation(key, reading) => {
+                (vec!["metadata".to_owned(), "annotations".to_owned(), key], None, Some(reading))
+            }
+            Doubt::BootMac(mac) => (vec!["spec".to_owned(), "bootMACAddress".to_owned()], Some(mac), None),
+        };
+        let place = origin.at(route.clone());
+        alike.entry((route, reading)).or_default().push(Doubted { host, place, value });
+    }
+    alike.into_iter().map(|((route, reading), hosts)| finding(&route, reading, hosts)).collect()
+}
+
+/// One of several values that are alike.
+struct Doubted {
+    host: HostKey,
+    place: Place,
+    value: Option<String>,
+}
+
+fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> Finding {
+    let first = hosts.first();
+    let name = match first {
+        Some(first) if hosts.len() == 1 => format!("host {}", first.host),
+        _ => counted(hosts.len(), "host"),
+    };
+    let value = first.and_then(|first| first.value.as_deref());
+    let shown = value.map_or("a value".to_owned(), |value| format!("`{value}`"));
+    let key = route.last().map(String::as_str).unwrap_or_default();
+    let what = if route.iter().any(|step| step == "labels") { "label" } else { "annotation" };
+    let (code, message) = match reading {
+        Some(reading) => (
+            Code::UnquotedLabel,
+            format!("the {what} {key} of {name} is {shown} without quotes: {}", in_words(reading)),
+        ),
+        None => (
+            Code::UnquotedMac,
+            format!(
+                "the bootMACAddress of {name} is {shown} without quotes: tools of YAML 1.1, such as Ansible, read a \
+                 number of base 60"
+            ),
+        ),
+    };
+    let help = match value {
+        Some(value) => format!("write it in quotes: {key}: \"{value}\""),
+        None => "write the value in quotes".to_owned(),
+    };
+    let finding = Finding::new(code, message).help(help);
+    let is_one = hosts.len() == 1;
+    hosts.into_iter().fold(
+        finding,
+        |finding, Doubted { host, place, .. }| {
+            if is_one { finding.at(place) } else { finding.see(place, host.to_string()) }
+        },
+    )
+}
+
+/// What others make of a value, and what comes of it.
+fn in_words(reading: Reading) -> &'static str {
+    match reading {
+        Reading::Switch => "kubectl reads a boolean, and the API server takes none; kustomize reads the text",
+        Reading::Boolean => "kubectl and kustomize read a boolean, and the API server takes none",
+        Reading::Number => "kubectl and kustomize read a number, and the API server takes none",
+        Reading::Null => "kubectl and kustomize read null, of which the API server makes the empty text",
+        Reading::Date => "kustomize writes it anew as a date with a time, kubectl reads the text",
+    }
+}

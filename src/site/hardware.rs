@@ -1,0 +1,254 @@
+//! The hardware of hosts, read on demand.
+//!
+//! What inspection found is most of a snapshot's bytes and decides nothing when hosts are assigned, so reading a site
+//! passes it by. Whoever wants it has the files that matter read once more.
+//!
+//! A host's hardware stands in one of several places. The first of these that has it counts: the HardwareData of its
+//! name, where Metal3 keeps it today; `status.hardware`; the copy of the status in an annotation, for hosts that are
+//! kept in git; the annotation by which people hand in what inspection would find.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use camino::Utf8Path;
+use serde::{Deserialize, Serialize};
+
+use super::Site;
+use super::inputs::{self, Inputs};
+use super::objects;
+use crate::api::hardware::{self, DETAILS, Hardware};
+use crate::api::host::{self, Metadata, STATUS};
+use crate::api::names::HostKey;
+use crate::finding::{Code, Finding};
+use crate::layout;
+use crate::source::{Document, Files, Origin, ParseError, Place, ReadError, mentions};
+
+/// What is known of a host's hardware.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostHardware {
+    /// The MAC address from which the host boots (`spec.bootMACAddress`).
+    #[serde(rename = "bootMACAddress", skip_serializing_if = "Option::is_none")]
+    pub boot_mac_address: Option<String>,
+    /// What inspection found, with where that stands.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
+}
+
+/// What inspection found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Where it stands.
+    #[serde(rename = "hardwareFrom")]
+    pub source: Source,
+    /// The hardware.
+    pub hardware: Hardware,
+    /// The document that says it.
+    #[serde(skip)]
+    pub origin: Origin,
+}
+
+/// Where a host's hardware stands, the best place first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Source {
+    /// In the HardwareData of the host's name.
+    HardwareData,
+    /// In the host's own `status.hardware`.
+    #[serde(rename = "status")]
+    Status,
+    /// In an annotation with a copy of its status.
+    #[serde(rename = "baremetalhost.metal3.io/status")]
+    StatusAnnotation,
+    /// In an annotation with the hardware alone.
+    #[serde(rename = "inspect.metal3.io/hardwaredetails")]
+    DetailsAnnotation,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::HardwareData => write!(f, "its {}", hardware::KIND),
+            Source::Status => f.write_str("its status"),
+            Source::StatusAnnotation => write!(f, "its annotation {STATUS}"),
+            Source::DetailsAnnotation => write!(f, "its annotation {DETAILS}"),
+        }
+    }
+}
+
+/// The hardware of all hosts of a site that was read from `repo`, and what is wrong with it.
+///
+/// # Errors
+///
+/// When a file cannot be read.
+pub fn of_all(repo: &Files, site: &Site) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
+    read(repo, site, None)
+}
+
+/// The hardware of one host, and what is wrong with it.
+///
+/// # Errors
+///
+/// When a file cannot be read.
+pub fn of(repo: &Files, site: &Site, host: &HostKey) -> Result<(HostHardware, Vec<Finding>), ReadError> {
+    let (mut all, findings) = read(repo, site, Some(host))?;
+    Ok((all.remove(host).unwrap_or_default(), findings))
+}
+
+/// One document that says something of a host's hardware.
+struct Said {
+    origin: Origin,
+    metadata: Metadata,
+    kind: &'static str,
+    boot_mac_address: Option<String>,
+    hardware: Vec<(Source, Hardware)>,
+    findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Object {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Option<Spec>,
+    #[serde(default)]
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    #[serde(rename = "bootMACAddress", default)]
+    boot_mac_address: Option<String>,
+    #[serde(default)]
+    hardware: Option<Hardware>,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    #[serde(default)]
+    hardware: Option<Hardware>,
+}
+
+fn read(
+    repo: &Files,
+    site: &Site,
+    only: Option<&HostKey>,
+) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
+    let name = only.map(|host| host.name.as_str());
+    let (kinds, named) = (mentions(&[hardware::KIND, host::KIND]), mentions(&[name.unwrap_or_default()]));
+    // Those that are too large were reported when the site was read.
+    let (files, _) = objects::files(repo, &site.settings.output)?;
+    let (inputs, _) = Inputs::new(repo, &site.settings, &files, &site.builds);
+    let interpret =
+        |document: Document<'_>| name.is_none_or(|name| document.mentions(&[name])).then(|| say(&document)).flatten();
+    let look = |_: &Utf8Path, content: &[u8]| kinds(content) && named(content) && !layout::is_ours(content);
+    let mut said = repo.scan(&files, look, interpret)?;
+    said.retain(|said| inputs.takes(&said.origin));
+    said.extend(inputs::rendered(repo, &site.settings, interpret).0);
+
+    let mut findings = Vec::new();
+    let mut by_host: BTreeMap<HostKey, HostHardware> = BTreeMap::new();
+    for Said { origin, metadata, kind, boot_mac_address, hardware, findings: found } in said {
+        let Some(key) = objects::key(&site.builds, &inputs, kind, &origin, &metadata) else { continue };
+        if only.is_some_and(|only| *only != key) {
+            continue;
+        }
+        findings.extend(found);
+        if site.inventory.host(&key).is_none() {
+            if kind == hardware::KIND {
+                findings.push(without_host(&key, &origin));
+            }
+            continue;
+        }
+        let known = by_host.entry(key.clone()).or_default();
+        known.boot_mac_address = known.boot_mac_address.take().or(boot_mac_address);
+        for (source, hardware) in hardware {
+            match &known.found {
+                Some(other) if other.source == source && source == Source::HardwareData => {
+                    if other.hardware != hardware {
+                        findings.push(twice(&key, &origin, &other.origin));
+                    }
+                }
+                Some(other) if other.source <= source => {}
+                _ => known.found = Some(Found { source, hardware, origin: origin.clone() }),
+            }
+        }
+    }
+    Ok((by_host, findings))
+}
+
+/// What a document says of hardware. A host that cannot be read at all was reported when the site was read.
+fn say(document: &Document<'_>) -> Option<Said> {
+    let kind = match document.kind()? {
+        hardware::KIND => hardware::KIND,
+        host::KIND => host::KIND,
+        _ => return None,
+    };
+    let origin = document.origin.clone();
+    let object = match document.parse::<Object>() {
+        Ok(object) => object,
+        Err(_) if document.looks_like_template() => return None,
+        // The rest of it is as good as without the error.
+        Err(error) => {
+            let (outer, route) = if kind == host::KIND { ("status", ["status"]) } else { ("spec", ["spec"]) };
+            let rest = document.parse_without::<Object>(outer, "hardware").ok()?;
+            let finding = unreadable(kind, &error, &origin, origin.at(route));
+            return (objects::group(&rest.api_version) == host::GROUP).then_some(Said {
+                origin,
+                metadata: rest.metadata,
+                kind,
+                boot_mac_address: rest.spec.and_then(|spec| spec.boot_mac_address),
+                hardware: Vec::new(),
+                findings: vec![finding],
+            });
+        }
+    };
+    if objects::group(&object.api_version) != host::GROUP {
+        return None;
+    }
+    let (mut hardware, mut findings) = (Vec::new(), Vec::new());
+    let (boot_mac_address, in_spec) = object.spec.map_or((None, None), |spec| (spec.boot_mac_address, spec.hardware));
+    if kind == hardware::KIND {
+        hardware.extend(in_spec.map(|found| (Source::HardwareData, found)));
+    } else {
+        let annotated = |name: &str| object.metadata.annotations.as_ref().and_then(|all| all.get(name));
+        let mut add = |source: Source, name: &str, found: Result<Option<Hardware>, serde_json::Error>| match found {
+            Ok(found) => hardware.extend(found.map(|found| (source, found))),
+            Err(error) => findings.push(objects::unreadable_annotation(&origin, host::KIND, name, &error)),
+        };
+        add(Source::Status, STATUS, Ok(object.status.and_then(|status| status.hardware)));
+        if let Some(text) = annotated(STATUS) {
+            let status = serde_json::from_str::<Status>(text);
+            add(Source::StatusAnnotation, STATUS, status.map(|status| status.hardware));
+        }
+        if let Some(text) = annotated(DETAILS) {
+            add(Source::DetailsAnnotation, DETAILS, serde_json::from_str(text).map(Some));
+        }
+    }
+    Some(Said { origin, metadata: object.metadata, kind, boot_mac_address, hardware, findings })
+}
+
+fn unreadable(kind: &str, error: &ParseError, origin: &Origin, place: Place) -> Finding {
+    let place = error.line.map_or(place, |line| Place::Spot(origin.file.clone(), line, error.column));
+    Finding::new(Code::HardwareUnreadable, format!("the hardware in the {kind} cannot be read: {}", error.message))
+        .at(place)
+        .help("correct it, or take a new snapshot: Metal3 writes none like this")
+}
+
+fn without_host(key: &HostKey, origin: &Origin) -> Finding {
+    Finding::new(Code::HardwareWithoutHost, format!("there is HardwareData of {key}, but no such host"))
+        .at(origin.at(["metadata", "name"]))
+        .help("it belongs to the BareMetalHost of its name and namespace: correct those, or remove it")
+}
+
+fn twice(key: &HostKey, origin: &Origin, other: &Origin) -> Finding {
+    Finding::new(
+        Code::DuplicateHardware,
+        format!("the HardwareData of {key} is there twice, and the two differ; the first one counts"),
+    )
+    .at(origin.start())
+    .see(other.start(), "the other one")
+    .help("remove the older one")
+}

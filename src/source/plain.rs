@@ -1,0 +1,195 @@
+//! Scalars that are written without quotes, of which other programs may make something else than a text.
+
+use super::document::{Content, Document};
+use super::lookup;
+use super::position::Step;
+use super::split;
+
+/// What a plain scalar is to programs that follow YAML 1.1 or Go's mixture of it with YAML 1.2: kubectl, kustomize and
+/// the agents that contain them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reading {
+    /// `yes`, `off`: kubectl reads a boolean, kustomize a text.
+    Switch,
+    /// `true`, `False`.
+    Boolean,
+    /// `008`, `1e3`, `1_000`, `0x1F`.
+    Number,
+    /// `null`, `~`.
+    Null,
+    /// `2021-01-01`: kustomize makes a time of it.
+    Date,
+}
+
+/// What others read where a text stands without quotes; nothing where they read the text.
+pub(crate) fn read_by_others(text: &str) -> Option<Reading> {
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "n" | "N" | "no" | "No" | "NO" | "off" | "Off"
+        | "OFF" => Some(Reading::Switch),
+        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Some(Reading::Boolean),
+        "~" | "null" | "Null" | "NULL" => Some(Reading::Null),
+        _ if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) => None,
+        _ if is_number(text) => Some(Reading::Number),
+        _ if is_date(text) => Some(Reading::Date),
+        _ => None,
+    }
+}
+
+/// Whether Go's YAML reads a number: underscores do not count, and what begins with `0` may have any base.
+fn is_number(text: &str) -> bool {
+    let compact = text.replace('_', "");
+    let unsigned = compact.strip_prefix(['+', '-']).unwrap_or(&compact);
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
+        return true;
+    }
+    let based = |prefixes: [&str; 2], base: u32| {
+        let digits = prefixes.iter().find_map(|prefix| unsigned.strip_prefix(prefix));
+        digits.is_some_and(|digits| u64::from_str_radix(digits, base).is_ok() && !digits.starts_with('+'))
+    };
+    let is_decimal = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && unsigned.contains(|c: char| c.is_ascii_digit())
+        && unsigned.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'))
+        && unsigned.parse::<f64>().is_ok_and(f64::is_finite);
+    is_decimal || based(["0x", "0X"], 16) || based(["0b", "0B"], 2) || based(["0o", "0O"], 8)
+}
+
+/// Whether it is a date in the form of `2021-01-31`.
+fn is_date(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let mut is_part = |lengths: [usize; 2], most: u32| {
+        parts.next().is_some_and(|part| {
+            lengths.contains(&part.len())
+                && part.bytes().all(|byte| byte.is_ascii_digit())
+                && part.parse::<u32>().is_ok_and(|number| (1..=most).contains(&number))
+        })
+    };
+    is_part([4, 4], 9999) && is_part([1, 2], 12) && is_part([1, 2], 31) && parts.next().is_none()
+}
+
+/// Whether programs of YAML 1.1, such as those in Python and Ruby, read a text without quotes as a number of base 60:
+/// the MAC address `52:54:00:12:34:56`.
+pub(crate) fn is_of_base_60(text: &str) -> bool {
+    let mut parts = text.split(':');
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let first = parts.next().unwrap_or_default();
+    let mut others = parts.peekable();
+    is_digits(first)
+        && !first.starts_with('0')
+        && others.peek().is_some()
+        && others.all(|part| part.len() <= 2 && is_digits(part) && part.parse::<u8>().is_ok_and(|number| number < 60))
+}
+
+impl Document<'_> {
+    /// Whether the scalar at the end of a route of keys is this text without quotes. Cheap where the last key but one
+    /// is written as a block and the text does not stand there, as in all that kubectl prints.
+    pub(crate) fn is_plain(&self, route: [&str; 3], text: &str) -> bool {
+        let [outer, inner, key] = route;
+        match &self.content {
+            Content::Json(_) | Content::Broken(..) => false,
+            Content::Yaml(document) | Content::Item(document) => {
+                let column = self.column();
+                match split::block(document, column, outer, inner) {
+                    Some(block) => has_plain_line(&document[block], key, text),
+                    None => self.is_plain_node(&route, text),
+                }
+            }
+            Content::Value(..) => self.is_plain_node(&route, text),
+        }
+    }
+
+    /// As [`Document::is_plain`], by the tree of the whole document.
+    pub(crate) fn is_plain_node(&self, route: &[&str], text: &str) -> bool {
+        let steps: Vec<Step> = route.iter().map(|key| Step::from(*key)).collect();
+        let is_json = matches!(self.content, Content::Json(_));
+        !is_json && lookup::node(self.text(), self.shape(), &steps).is_some_and(|node| node.trim_end() == text)
+    }
+}
+
+/// Whether a line of a block mapping gives a key this text without quotes.
+fn has_plain_line(block: &str, key: &str, text: &str) -> bool {
+    block.lines().any(|line| {
+        let line = line.trim_start();
+        let line = line.strip_prefix(['"', '\'']).unwrap_or(line);
+        let value = line.strip_prefix(key).and_then(|rest| rest.trim_start_matches(['"', '\'', ' ']).strip_prefix(':'));
+        let rest = value.and_then(|value| value.trim_start().strip_prefix(text));
+        rest.is_some_and(|rest| rest.trim().is_empty() || rest.starts_with([' ', '\t']) && rest.trim().starts_with('#'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use camino::Utf8Path;
+
+    use super::super::document::objects;
+    use super::*;
+
+    #[test]
+    fn others_read_what_kubectl_and_kustomize_were_seen_to_read() {
+        for (text, expected) in [
+            ("yes", Some(Reading::Switch)),
+            ("Off", Some(Reading::Switch)),
+            ("n", Some(Reading::Switch)),
+            ("TRUE", Some(Reading::Boolean)),
+            ("~", Some(Reading::Null)),
+            ("008", Some(Reading::Number)),
+            ("1e3", Some(Reading::Number)),
+            ("1_000", Some(Reading::Number)),
+            ("1_", Some(Reading::Number)),
+            ("0x1F", Some(Reading::Number)),
+            ("0b11", Some(Reading::Number)),
+            ("0o17", Some(Reading::Number)),
+            ("-.5", Some(Reading::Number)),
+            ("5.", Some(Reading::Number)),
+            ("+1", Some(Reading::Number)),
+            ("18446744073709551616", Some(Reading::Number)),
+            (".inf", Some(Reading::Number)),
+            ("2021-01-31", Some(Reading::Date)),
+            ("yEs", None),
+            ("1e1000", None),
+            ("0x", None),
+            ("0b12", None),
+            ("_1", None),
+            ("1.2.3", None),
+            ("123e", None),
+            ("12:30", None),
+            ("a3", None),
+            ("inf", None),
+            ("-", None),
+            ("2021-13-01", None),
+            ("", None),
+        ] {
+            assert_eq!(read_by_others(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_digits_below_sixty_are_of_base_60() {
+        assert!(is_of_base_60("52:54:00:12:34:56"));
+        for text in ["00:00:5e:00:53:15", "08:00:27:12:34:56", "52:54:00:12:34:60", "52", "52:", "", "52:5a"] {
+            assert!(!is_of_base_60(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_are_seen_however_the_document_is_written() {
+        for (text, expected) in [
+            ("kind: A\nmetadata:\n  labels:\n    rack: 008\n", true),
+            ("kind: A\nmetadata:\n  labels:\n    \"rack\": 008 # of old\r\n", true),
+            ("kind: A\nmetadata:\n  labels: {rack: 008}\n", true),
+            ("metadata:\n  labels: &l\n    rack: 008\nkind: A\nx: *l\n", true),
+            ("kind: List\nitems:\n- kind: A\n  metadata:\n    labels:\n      rack: 008\n", true),
+            ("kind: List\nitems: [{kind: A, metadata: {labels: {rack: 008}}}]\n", true),
+            ("kind: A\nmetadata:\n  labels:\n    rack: \"008\"\n", false),
+            ("kind: A\nmetadata:\n  labels:\n    rack: '008'\n    other: 008\n", false),
+            ("kind: A\nmetadata:\n  annotations:\n    rack: 008\n  labels:\n    rack: \"008\"\n", false),
+            ("kind: A\nmetadata:\n  labels: {rack: \"008\"}\n", false),
+            ("{\"kind\": \"A\", \"metadata\": {\"labels\": {\"rack\": \"008\"}}}", false),
+            ("kind: A\nmetadata:\n  labels:\n    rack: 0080\n", false),
+        ] {
+            let documents = objects(&Arc::from(Utf8Path::new("f.yaml")), text);
+            assert_eq!(documents[0].is_plain(["metadata", "labels", "rack"], "008"), expected, "{text}");
+        }
+    }
+}

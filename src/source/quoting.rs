@@ -1,0 +1,203 @@
+//! What of a file may be shown in a message: never what may be a secret.
+//!
+//! Where a route leads to a node, nothing else of its line is shown unless the line can have no secret in it, and of a
+//! node under a telling key only the key. Where a parser has stopped, nobody knows what the text means: a line is shown
+//! only if it and all that it stands below look harmless.
+
+use std::ops::Range;
+
+use super::position::Step;
+
+/// Parts of keys, in lower case and without dashes, below which a secret may stand.
+const TELLING: [&str; 16] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "bindpw",
+    "secret",
+    "token",
+    "privatekey",
+    "sshkey",
+    "authorizedkey",
+    "credential",
+    "userdata",
+    "apikey",
+    "bmc",
+    "hash",
+    "stringdata",
+    "binarydata",
+];
+
+/// Whether a secret may stand at the end of a route. A host's own references are none; that its BMC's address has no
+/// password in it, the value itself tells.
+pub(super) fn is_telling(route: &[Step]) -> bool {
+    let key = |step: Option<&Step>| match step {
+        Some(Step::Key(key)) => Some(key.clone()),
+        _ => None,
+    };
+    let keys = || route.iter().filter_map(|step| key(Some(step)));
+    if keys().eq(["spec", "bmc", "address"]) || keys().eq(["spec", "bmc", "credentialsName"]) {
+        return false;
+    }
+    key(route.first()).is_some_and(|key| key == "data") || keys().any(|key| tells(&key))
+}
+
+fn tells(text: &str) -> bool {
+    let plain: String = text.to_lowercase().replace(['-', '_', ' '], "");
+    TELLING.iter().any(|word| plain.contains(word))
+}
+
+/// Whether a text that cannot be read says of anything in it that it is a Secret of some kind.
+fn is_secret(document: &str) -> bool {
+    let kinds = document.match_indices("kind").map(|(at, _)| document[at + "kind".len()..].lines().next());
+    let mut kinds = kinds.map(|rest| rest.unwrap_or_default().trim_start_matches(['"', '\'', ' ']));
+    kinds.any(|rest| rest.starts_with(':') && rest.chars().take(80).collect::<String>().contains("Secret"))
+}
+
+/// Whether a value tells nothing by itself: no key's, no token's and no URL with a password in it.
+pub(super) fn is_harmless(value: &str) -> bool {
+    let has_user = value.split("://").skip(1).any(|rest| rest.contains('@'));
+    let is_random = |run: &str| {
+        let has = |of: fn(&char) -> bool| run.chars().any(|c| of(&c));
+        run.len() >= 20 && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase) && has(char::is_ascii_digit)
+    };
+    let runs = value.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '='));
+    let is_name = !value.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '{' | '['));
+    (is_name || !tells(value)) && !has_user && !value.contains("ENC[") && !runs.into_iter().any(is_random)
+}
+
+/// Whether the words before a node on its line open the brackets that it stands in, so that all of the line belongs
+/// together.
+pub(super) fn opens(before: &str) -> bool {
+    let Some(first) = before.find(['{', '[']) else { return before.trim_start_matches([' ', '-']).is_empty() };
+    let mut depth = 0;
+    before[first..].chars().all(|c| {
+        match c {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth -= 1,
+            _ => {}
+        }
+        depth > 0
+    })
+}
+
+/// Whether the line where a parser has stopped may be shown; `line` is its range in the file's text.
+pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bool {
+    let shown = &text[line.clone()];
+    if !is_harmless(shown) {
+        return false;
+    }
+    if !is_yaml {
+        return true;
+    }
+    let document = document_around(text, &line);
+    if is_secret(&text[document.clone()]) || !has_key(shown) {
+        return false;
+    }
+    // Without indentation, nothing tells what a line stands below.
+    if text[document.clone()].trim_start_matches("---").trim_start().starts_with(['{', '[']) {
+        return text[document].lines().all(is_harmless);
+    }
+    let (mut indent, mut is_item) = (indent_of(shown), is_item_of_list(shown));
+    for above in text[document.start..line.start].lines().rev() {
+        let body = above.trim_start();
+        // The key of a list may stand as far in as the list's dashes.
+        let is_above = indent_of(above) < indent
+            || indent_of(above) == indent && is_item && body.ends_with(':') && !is_item_of_list(above);
+        if body.is_empty() || body.starts_with('#') || !is_above {
+            continue;
+        }
+        if tells(above) || matches!(body, "data:" | "networkData:") || body.ends_with(['|', '>', '-', '+']) {
+            return false;
+        }
+        (indent, is_item) = (indent_of(above), is_item_of_list(above));
+    }
+    true
+}
+
+/// The document that a line is in. The whole text may have thousands of them.
+fn document_around(text: &str, line: &Range<usize>) -> Range<usize> {
+    let start = text[..line.start].rfind("\n---").map_or(0, |before| before + 1);
+    let end = text[line.end..].find("\n---").map_or(text.len(), |end| line.end + end);
+    start..end
+}
+
+fn is_item_of_list(line: &str) -> bool {
+    line.trim_start().starts_with('-')
+}
+
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// Whether a line begins with a key. What does not may belong to a value further up.
+fn has_key(line: &str) -> bool {
+    let body = line.trim_start_matches([' ', '-', '{', '[']);
+    let end = body.find(':').unwrap_or(0);
+    let key = body[..end].trim_matches(['"', '\'']);
+    !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn shows(text: &str, line: &str) -> bool {
+        let start = text.find(line).unwrap();
+        may_show_line(text, start..start + line.len(), true)
+    }
+
+    #[test]
+    fn a_line_is_shown_only_if_nothing_above_it_tells() {
+        let text =
+            "kind: Host\nspec:\n  bmc:\n    address: x\n  online: [\n  sshKeys:\n  - a: b\n  auth: |\n    x: y\n";
+
+        assert!(shows(text, "  online: ["));
+        assert!(shows(text, "spec:"));
+        assert!(!shows(text, "    address: x"));
+        assert!(!shows(text, "  - a: b"));
+        assert!(!shows(text, "    x: y"));
+    }
+
+    #[test]
+    fn nothing_of_a_secret_is_shown() {
+        let text = "kind: Host\nx: 1\n---\nkind: Secret\ny: 1\n---\n{\"kind\": \"Secret\",\n\"z\": 1}\n";
+
+        assert!(shows(text, "x: 1"));
+        assert!(!shows(text, "y: 1"));
+        assert!(!shows(text, "\"z\": 1}"));
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_told_by_its_looks() {
+        for value in [
+            "30443",
+            "bmc-secret",
+            "quay.io/airshipit/jump-host:latest",
+            "https://idp.example.com/dex",
+            "path: ./hosts",
+        ] {
+            assert!(is_harmless(value), "{value}");
+        }
+        for value in [
+            "a password",
+            "https://me:x@idp.example.com",
+            "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5",
+            "ENC[AES]",
+            "BEGIN PRIVATE KEY",
+        ] {
+            assert!(!is_harmless(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_line_belongs_together_where_it_opens_its_brackets() {
+        for before in ["", "  - ", "count: {standby: 1, ", "- {name: x, "] {
+            assert!(opens(before), "{before}");
+        }
+        for before in ["hunter2, ", "x: [hunter2], ", "{a: b}, {"] {
+            assert!(!opens(before), "{before}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The schemas in `docs/schemas`, for those who use them by URL.
+
+use std::fs;
+use std::path::Path;
+
+use super::printed;
+
+/// Each file, and what prints it.
+const FILES: [(&str, &[&str]); 7] = [
+    ("sipcluster.json", &["sipcluster"]),
+    ("provisioning.json", &["provisioning"]),
+    ("software.json", &["software"]),
+    ("sipgen.json", &["settings"]),
+    ("crds/sipclusters.yaml", &["crd"]),
+    ("crds/provisionings.yaml", &["crd", "provisioning"]),
+    ("crds/software.yaml", &["crd", "software"]),
+];
+
+/// With SIPGEN_UPDATE_DOCS in the environment, the files are written and not compared.
+#[test]
+fn the_committed_schemas_are_those_that_the_program_prints() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schemas");
+    for (file, arguments) in FILES {
+        let (path, expected) = (directory.join(file), printed(arguments));
+        if std::env::var_os("SIPGEN_UPDATE_DOCS").is_some() {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, expected).unwrap();
+            continue;
+        }
+        let committed = fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == expected, "{file} is stale: run SIPGEN_UPDATE_DOCS=1 cargo test --test schemas");
+    }
+}
