@@ -17,7 +17,7 @@ const STORY_QUOTED: usize = 3;
 const GUTTER: usize = 2;
 
 /// What is about a value that may be a secret: of its line, only the key is shown.
-const VALUES_UNSEEN: [Code; 7] = [
+const VALUES_UNSEEN: [Code; 12] = [
     Code::SecretInGit,
     Code::InvalidAuthorizedKey,
     Code::InvalidReference,
@@ -25,6 +25,11 @@ const VALUES_UNSEEN: [Code; 7] = [
     Code::InvisibleCharacter,
     Code::InvalidCredentialsName,
     Code::InvalidBmcAddress,
+    Code::DuplicateNetworkData,
+    Code::InvalidAddress,
+    Code::NetworkDataDiffers,
+    Code::EncryptedNetworkData,
+    Code::NotDecrypted,
 ];
 
 /// Findings, the warnings first, so that the errors stand where a reader's eyes are in the end.

@@ -337,7 +337,7 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         // What inspection found is most of a live host, and nothing of it matters here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
-                let doubts = doubtful::doubts(&document, &mut host);
+                let doubts = doubtful::doubts(document, &mut host);
                 let found = status_of_annotation(&origin, &mut host);
                 Some(Object::Host(origin, Box::new(host), doubts, found))
             }

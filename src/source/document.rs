@@ -247,7 +247,7 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
     let kind = value.get("kind").and_then(|kind| kind.as_str()).map(str::to_owned);
     let is_list = kind.as_ref().is_some_and(|kind| kind.ends_with("List"));
     if is_list && let Some(Value::Sequence(items)) = value.get_mut("items").map(std::mem::take) {
-        for (index, item) in items.into_iter().enumerate() {
+        for (index, item) in (0..).zip(items) {
             // A list in a list keeps the outer item's position: exact positions are for what people write.
             let shape = if origin.shape == Shape::Document { Shape::Nested(index) } else { origin.shape };
             nested(Origin { shape, ..origin.clone() }, item, text, found);

@@ -51,15 +51,23 @@ pub struct Origin {
     pub first_line: usize,
     pub(super) range: Range<usize>,
     pub(super) shape: Shape,
-    pub(super) way: Way,
-    /// What stands elsewhere than where it is read; nothing in a document that is read as it is written.
-    pub(super) moved: Option<Arc<Moved>>,
+    /// Nothing of a document that stands in a file of the repo and is read as it is written, as most are.
+    pub(super) apart: Option<Arc<Apart>>,
+}
+
+/// How a document differs from one that stands in a file of the repo and is read as it is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct Apart {
+    way: Way,
+    /// What stands elsewhere than where it is read.
+    moved: Moved,
 }
 
 /// How a document has come to us.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) enum Way {
     /// It stands in a file of the repo.
+    #[default]
     File,
     /// It stands in a stream that somebody else has rendered. The input of the repo that it was made from, where that
     /// is known.
@@ -80,7 +88,7 @@ pub(super) enum Shape {
     /// It is the only item of a block sequence.
     ListItem,
     /// It is the item with this index of the list that the range holds.
-    Nested(usize),
+    Nested(u32),
 }
 
 impl Shape {
@@ -89,7 +97,7 @@ impl Shape {
         match self {
             Shape::Document => vec![],
             Shape::ListItem => vec![0.into()],
-            Shape::Nested(index) => vec!["items".into(), index.into()],
+            Shape::Nested(index) => vec!["items".into(), (index as usize).into()],
         }
     }
 }
@@ -170,7 +178,7 @@ impl fmt::Display for Position {
 impl Origin {
     /// A document of a file of the repo, read as it is written.
     pub(super) fn in_file(file: Arc<Utf8Path>, first_line: usize, range: Range<usize>, shape: Shape) -> Self {
-        Self { file, first_line, range, shape, way: Way::File, moved: None }
+        Self { file, first_line, range, shape, apart: None }
     }
 
     /// The only document of a file with this text.
@@ -178,14 +186,24 @@ impl Origin {
         Self::in_file(file, 1, 0..text.len(), Shape::Document)
     }
 
+    /// The same document, if it has come by this way.
+    pub(super) fn by(self, way: Way) -> Self {
+        let moved = self.apart.map(|apart| apart.moved.clone()).unwrap_or_default();
+        Self { apart: Some(Arc::new(Apart { way, moved })), ..self }
+    }
+
+    pub(super) fn way(&self) -> &Way {
+        self.apart.as_ref().map_or(&Way::File, |apart| &apart.way)
+    }
+
     /// Whether the document is what a build has made, so that no build of the repo makes any more of it.
     pub fn is_rendered(&self) -> bool {
-        self.way != Way::File
+        *self.way() != Way::File
     }
 
     /// The source that a program has made the document for, if one has.
     pub(crate) fn made_for(&self) -> Option<usize> {
-        match self.way {
+        match *self.way() {
             Way::Made(source) => Some(source),
             Way::File | Way::Stream(_) => None,
         }
@@ -193,7 +211,7 @@ impl Origin {
 
     /// The input that the headers of generated files name.
     pub fn made_from(&self) -> &Utf8Path {
-        match &self.way {
+        match self.way() {
             Way::Stream(None) => Utf8Path::new(STREAM),
             Way::Stream(Some(file)) => file,
             Way::File | Way::Made(_) => &self.file,
@@ -202,14 +220,16 @@ impl Origin {
 
     /// Notes the input of the repo that a rendered document was made from.
     pub(crate) fn note_made_from(&mut self, input: &Utf8Path) {
-        if let Way::Stream(made_from) = &mut self.way {
+        if let Some(apart) = &mut self.apart
+            && let Way::Stream(made_from) = &mut Arc::make_mut(apart).way
+        {
             *made_from = Some(Arc::new(input.to_owned()));
         }
     }
 
     /// A spot that a parser names in the document.
     pub fn spot(&self, line: usize, column: Option<usize>) -> Place {
-        match self.way {
+        match self.way() {
             Way::Made(_) => Place::File(self.file.clone()),
             Way::File | Way::Stream(_) => Place::Spot(self.file.clone(), line, column),
         }
@@ -217,7 +237,7 @@ impl Origin {
 
     /// File and line, as far as there are any.
     pub fn shown(&self) -> String {
-        match self.way {
+        match self.way() {
             Way::Made(_) => self.file.to_string(),
             Way::File | Way::Stream(_) => format!("{}:{}", self.file, self.first_line),
         }
@@ -230,12 +250,13 @@ impl Origin {
 
     /// The same document, which is read in another form than that in which it is written.
     pub fn read_as(self, moved: Moved) -> Self {
-        Self { moved: Some(Arc::new(moved)), ..self }
+        let way = self.way().clone();
+        Self { apart: Some(Arc::new(Apart { way, moved })), ..self }
     }
 
     /// The same document, whose routes are those of what is written.
     pub fn as_written(&self) -> Self {
-        Self { moved: None, ..self.clone() }
+        self.clone().read_as(Moved::default())
     }
 
     /// The bytes of its file's text, without a byte order mark, in which the document stands, alone or with others.
@@ -255,8 +276,8 @@ impl Origin {
 
     /// The route of what was written for what is read at a route.
     fn written(&self, route: Vec<Step>) -> Vec<Step> {
-        match &self.moved {
-            Some(moved) => moved.written(route),
+        match &self.apart {
+            Some(apart) => apart.moved.written(route),
             None => route,
         }
     }

@@ -65,7 +65,7 @@ pub(crate) fn scan_stream<T: Send>(
     let documents = document::objects(&stream.name, &text);
     let count = documents.len();
     let read = |mut document: Document<'_>| {
-        document.origin.way = Way::Stream(None);
+        document.origin = document.origin.by(Way::Stream(None));
         interpret(document)
     };
     (count, documents.into_par_iter().filter_map(read).collect())
@@ -81,7 +81,7 @@ pub(crate) fn scan_made<T: Send>(
 ) -> Vec<T> {
     let read = |mut document: Document<'_>| {
         document.origin.file = file(document.annotated_origin());
-        document.origin.way = Way::Made(source);
+        document.origin = document.origin.by(Way::Made(source));
         interpret(document)
     };
     document::objects(&Arc::from(Utf8Path::new("")), text).into_par_iter().filter_map(read).collect()

@@ -8,7 +8,7 @@ use camino::Utf8Path;
 
 use super::files::Files;
 use super::lookup::{self, Found};
-use super::position::{Origin, Place, Position, Step, Way};
+use super::position::{Origin, Place, Position, Step};
 use super::quoting;
 
 /// The texts of files, each read once however many places in it are looked up.
@@ -56,9 +56,9 @@ impl<'a> Texts<'a> {
     pub fn position(&mut self, place: &Place) -> Position {
         let file = place.file().clone();
         let (line, column) = match place {
-            Place::File(_)
-            | Place::Node(Origin { way: Way::Made(_), .. }, _)
-            | Place::Key(Origin { way: Way::Made(_), .. }, _) => {
+            Place::File(_) => return Position { file, line: None, column: None, end_column: None },
+            // What a program has made of files has no text of its own.
+            Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => {
                 return Position { file, line: None, column: None, end_column: None };
             }
             Place::Spot(_, line, column) => (*line, *column),
@@ -96,10 +96,8 @@ impl Text {
 
     fn spot_of(&mut self, place: &Place) -> Option<Spot> {
         match place {
-            // What a program has made of files has no text of its own.
-            Place::File(_)
-            | Place::Node(Origin { way: Way::Made(_), .. }, _)
-            | Place::Key(Origin { way: Way::Made(_), .. }, _) => None,
+            Place::File(_) => None,
+            Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => None,
             Place::Spot(_, line, column) => Some(Spot { marked: self.word_at(*line, *column)?, found: None }),
             Place::Node(origin, route) => self.node(origin, route, false),
             Place::Key(origin, route) => self.node(origin, route, true),
