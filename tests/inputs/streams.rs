@@ -60,7 +60,7 @@ fn a_rendered_host_of_which_nobody_knows_who_makes_it_is_refused_until_the_setti
     repo.want("tenant-a/edge", 1);
     let stream = host("host-9", "") + "---\n" + &repo.read("clusters/tenant-a.edge.yaml");
     let run = piped(&repo, &["generate", "--input", "-"], &stream).expect(1);
-    assert_says(&run.stderr, &["error[SIP0330]", "host metal/host-9", "<stdin>:1:1"]);
+    assert_says(&run.stderr, &["error[SIP0330]", "host metal/host-9", "<stdin>:5:9"]);
     assert!(!repo.exists("overlays"));
 
     repo.write("sipgen.yaml", "sources: [{kustomization: inventory}]\n");
