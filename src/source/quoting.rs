@@ -42,6 +42,18 @@ pub(super) fn is_telling(route: &[Step]) -> bool {
     key(route.first()).is_some_and(|key| key == "data") || keys().any(|key| tells(&key))
 }
 
+/// Whether a route leads to what an object is called, which is no secret in any object.
+pub(super) fn is_name(route: &[Step]) -> bool {
+    let keys: Option<Vec<&str>> = route
+        .iter()
+        .map(|step| match step {
+            Step::Key(key) => Some(key.as_str()),
+            Step::Index(_) => None,
+        })
+        .collect();
+    matches!(keys.as_deref(), Some(["metadata", "name" | "namespace"]))
+}
+
 fn tells(text: &str) -> bool {
     let plain: String = text.to_lowercase().replace(['-', '_', ' '], "");
     TELLING.iter().any(|word| plain.contains(word))

@@ -211,7 +211,8 @@ impl Text {
         let start = found.key.as_ref().or(found.value.as_ref())?.start;
         let value = found.value.clone().map(|value| self.on_one_line(value));
         let value = value.filter(|value| line.contains(&value.start));
-        let telling = is_secret && found.depth > 0 || quoting::is_telling(&route[..found.depth]);
+        let telling =
+            is_secret && found.depth > 0 && !quoting::is_name(route) || quoting::is_telling(&route[..found.depth]);
         let shows_value =
             value.as_ref().is_none_or(|value| values && !telling && quoting::is_harmless(&self.text[value.clone()]));
         if shows_value && !is_secret && quoting::opens(&self.text[line.start..start]) {
