@@ -180,10 +180,11 @@ codes! {
     "0514" StillObserved Error "a declared host is still with a cluster as an observed one"
     "0515" Failing Warning "a cluster keeps a host that has failed or is being deleted"
 
-    "0530" BeyondReach Warning "a node set wants more hosts than there can be for it"
-    "0531" Contended Warning "node sets together want more of the same hosts than there are"
     "0520" UnclearOlderLabels Warning "it is not known which cluster the older labels of a host mean"
     "0521" AdoptedByOlderLabels Warning "a cluster adopts a host by labels of an older generation"
+
+    "0530" BeyondReach Warning "a node set wants more hosts than there can be for it"
+    "0531" Contended Warning "node sets together want more of the same hosts than there are"
 
     "0601" ComponentWithoutForm Error "an overlay of hosts is listed as a component"
     "0602" OverlayInItsBase Error "an overlay of hosts is listed in its own base"
@@ -278,7 +279,10 @@ impl FromStr for Code {
             return Ok(*known);
         }
         // The nearest by how they are written, and of those the nearest by number.
-        let number = |text: &str| text.trim_start_matches("SIP").parse().unwrap_or(i64::MAX / 2);
+        let number = |text: &str| {
+            let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+            digits.parse().unwrap_or(i64::MAX / 2)
+        };
         let mut near = Code::ALL.to_vec();
         near.sort_by_key(|code| {
             (strsim::damerau_levenshtein(code.id(), &wanted), (number(code.id()) - number(&wanted)).abs())

@@ -286,7 +286,7 @@ impl Settings {
 }
 
 /// The place of a key at the top of a repo's settings.
-pub(super) fn place_of(key: &str, repo: &Files) -> Place {
+pub(crate) fn place_of(key: &str, repo: &Files) -> Place {
     let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
     match repo.text(&file) {
         Some(text) => Origin::of_file(file, &text).at([key]),

@@ -42,6 +42,12 @@ pub(super) fn is_telling(route: &[Step]) -> bool {
     key(route.first()).is_some_and(|key| key == "data") || keys().any(|key| tells(&key))
 }
 
+/// Whether what stands at the end of a route only says which object it is.
+pub(super) fn is_name(route: &[Step]) -> bool {
+    let is = |step: &Step, key: &str| matches!(step, Step::Key(own) if own == key);
+    matches!(route, [metadata, field] if is(metadata, "metadata") && (is(field, "name") || is(field, "namespace")))
+}
+
 fn tells(text: &str) -> bool {
     let plain: String = text.to_lowercase().replace(['-', '_', ' '], "");
     TELLING.iter().any(|word| plain.contains(word))
