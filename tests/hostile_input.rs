@@ -216,7 +216,7 @@ fn aliases_that_expand_to_gigabytes() {
 
         let run = generate_in_time(&repo).expect(1);
 
-        assert_says(&run.stderr, &["its aliases expand to more than", "--> bomb.yaml:1"]);
+        assert_says(&run.stderr, &["its aliases expand to more than", "--> bomb.yaml:3:18"]);
     }
 }
 
@@ -230,7 +230,7 @@ fn aliases_that_expand_in_a_cluster_and_in_network_data() {
     let data = "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nstringData:\n  networkData: |\n    ";
     secret.write("bomb.yaml", &format!("{data}{bomb}\n"));
 
-    assert_says(&generate_in_time(&cluster).expect(1).stderr, &["its aliases expand", "--> bomb.yaml:1"]);
+    assert_says(&generate_in_time(&cluster).expect(1).stderr, &["its aliases expand", "--> bomb.yaml:3:18"]);
     generate_in_time(&secret).expect(0);
 }
 
@@ -304,7 +304,9 @@ fn keys_without_end() {
     let long = "k".repeat(1_000_000);
     repo.write("keys.yaml", &host_with(&format!("? {long}\n: x\n\"{long}2\": y")));
 
-    generate_in_time(&repo);
+    let run = generate_in_time(&repo);
+
+    assert!(run.stderr.len() < 10_000, "{}", run.stderr.len());
 }
 
 #[test]

@@ -34,6 +34,14 @@ fn spot(repo: &Repo, file: &str, behind: &str, text: &str) -> String {
     format!("{file}:{line}:{column}")
 }
 
+/// The line and column at which the value of a key stands, behind another text.
+#[track_caller]
+fn value(repo: &Repo, file: &str, behind: &str, key: &str) -> String {
+    let place = spot(repo, file, behind, &format!("{key}: "));
+    let (line, column) = place.rsplit_once(':').unwrap();
+    format!("{line}:{}", column.parse::<usize>().unwrap() + key.len() + 2)
+}
+
 #[test]
 fn what_is_meant_is_not_doubted() {
     for fixture in [
@@ -157,8 +165,8 @@ fn a_network_that_no_worker_has_is_told_at_every_service_that_uses_it() {
     let said = validated(&repo, 1);
 
     assert_eq!(codes(&said), ["SIP0252", "SIP0501"], "{said}");
-    let balancer = spot(&repo, EDGE, "loadBalancerWorker", "nodeInterfaceId");
-    let jump_host = spot(&repo, EDGE, "jumpHost", "nodeInterfaceId");
+    let balancer = value(&repo, EDGE, "loadBalancerWorker", "nodeInterfaceId");
+    let jump_host = value(&repo, EDGE, "jumpHost", "nodeInterfaceId");
     let parts = [
         "no host that Worker of tenant-a/edge may take has the network `oam-ipv4`",
         &format!("--> {balancer}"),
@@ -232,7 +240,7 @@ fn a_missing_secret_is_told_at_its_name_with_the_one_that_was_meant() {
     let said = validated(&repo, 0);
 
     assert_eq!(codes(&said), ["SIP0340", "SIP0341"], "{said}");
-    let place = spot(&repo, RACK_C, "networkData:", "name: lab-c1-networkdata");
+    let place = spot(&repo, RACK_C, "networkData:", "lab-c1-networkdata");
     let meant = "no host names the Secret tenant-a/lab-c1-network-data: did you mean that, for host tenant-a/lab-c1?";
     assert_says(&said, &[&format!("--> {place}"), meant]);
 }
@@ -256,8 +264,12 @@ fn a_service_of_the_repo_with_a_port_of_a_range_is_told_at_that_end_of_it() {
         let said = validated(&repo, 0);
 
         assert_eq!(codes(&said), ["SIP0410"], "{said}");
-        let place = spot(&repo, EDGE, "nodePortRange", place);
-        let other = spot(&repo, "base/services.yaml", "ports", "nodePort:");
+        let place = if place == "nodePortRange" {
+            spot(&repo, EDGE, place, place)
+        } else {
+            value(&repo, EDGE, "nodePortRange", place)
+        };
+        let other = value(&repo, "base/services.yaml", "ports", "nodePort");
         assert_says(&said, &[&format!("--> {place}"), &format!("--> {other}"), "monitoring/dashboard"]);
     }
 }
@@ -332,7 +344,7 @@ fn a_cluster_that_is_held_back_is_told_that_it_wants_too_much_as_well() {
     let said = validated(&repo, 1);
 
     assert_eq!(codes(&said), ["SIP0401", "SIP0530"], "{said}");
-    let place = spot(&repo, EDGE, "ControlPlane:", "standby");
+    let place = value(&repo, EDGE, "ControlPlane:", "standby");
     assert_says(&said, &["wants 5 hosts, and can never have more than 3", &format!("--> {place}")]);
 }
 
@@ -345,7 +357,7 @@ fn a_directory_of_templates_that_is_there_and_empty() {
     let said = validated(&repo, 0);
 
     assert_eq!(codes(&said), ["SIP0710"], "{said}");
-    assert_says(&said, &["templates has no file", "--> sipgen.yaml:3:1"]);
+    assert_says(&said, &["templates has no file", "--> sipgen.yaml:3:12"]);
 }
 
 #[test]

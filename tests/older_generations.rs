@@ -207,7 +207,7 @@ fn older_labels_of_an_observed_host_stay_and_the_command_to_take_them_off_is_tol
     let said = repo.generate(&[]).expect(0).stderr;
 
     let command = "kubectl label baremetalhost -n edge vino-kvm1-control-plane-0 sip.airshipit.org/cluster-";
-    assert_says(&said, &["SIP0521", "--> inventory/snapshot.yaml:11:5", command]);
+    assert_says(&said, &["SIP0521", "--> inventory/snapshot.yaml:11:32", command]);
     let hosts = repo.read("overlays/hosts/observed/edge.edge/hosts.yaml");
     assert!(!hosts.contains("null") && !hosts.contains("sip.airshipit.org/cluster:"), "{hosts}");
 }

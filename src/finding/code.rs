@@ -287,7 +287,10 @@ impl FromStr for Code {
             return Ok(*known);
         }
         // The nearest by how they are written, and of those the nearest by number.
-        let number = |text: &str| text.trim_start_matches("SIP").parse().unwrap_or(i64::MAX / 2);
+        let number = |text: &str| {
+            let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+            digits.parse().unwrap_or(i64::MAX / 2)
+        };
         let mut near = Code::ALL.to_vec();
         near.sort_by_key(|code| {
             (strsim::damerau_levenshtein(code.id(), &wanted), (number(code.id()) - number(&wanted)).abs())

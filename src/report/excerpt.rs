@@ -13,12 +13,15 @@ const LINE_SHOWN: usize = 120;
 const BEFORE_SHOWN: usize = 50;
 const MARKED_SHOWN: usize = 60;
 
+/// How many characters of each part are looked at: a line may have millions.
+const CHARACTERS_READ: usize = 1000;
+
 /// Writes an excerpt beside a gutter of line numbers as wide as `gutter`.
 pub(super) fn write(out: &mut String, excerpt: &Excerpt, gutter: usize, mark: char, style: Style) -> fmt::Result {
-    let before = last_columns(&shown(&excerpt.before), BEFORE_SHOWN);
-    let marked = first_columns(&shown(&excerpt.marked), MARKED_SHOWN);
+    let before = last_columns(&shown(last_characters(&excerpt.before)), BEFORE_SHOWN);
+    let marked = first_columns(&shown(first_characters(&excerpt.marked)), MARKED_SHOWN);
     let rest = LINE_SHOWN - before.width() - marked.width();
-    let after = first_columns(shown(&excerpt.after).trim_end(), rest);
+    let after = first_columns(shown(first_characters(&excerpt.after)).trim_end(), rest);
     let bar = styled(FAINT, "|");
     let number = styled(FAINT, format!("{:>gutter$}", excerpt.line));
     let marks = styled(style, mark.to_string().repeat(marked.width().max(1)));
@@ -30,6 +33,14 @@ pub(super) fn write(out: &mut String, excerpt: &Excerpt, gutter: usize, mark: ch
 /// A text as a terminal shows it: a tab is as wide as it happens to stand, so there is none.
 fn shown(text: &str) -> String {
     one_line(&text.replace('\t', "    "))
+}
+
+fn first_characters(text: &str) -> &str {
+    text.char_indices().nth(CHARACTERS_READ).map_or(text, |(end, _)| &text[..end])
+}
+
+fn last_characters(text: &str) -> &str {
+    text.char_indices().rev().nth(CHARACTERS_READ).map_or(text, |(before, _)| &text[before..])
 }
 
 fn first_columns(text: &str, columns: usize) -> String {

@@ -84,7 +84,10 @@ fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> F
         _ => counted(hosts.len(), "host"),
     };
     let value = first.and_then(|first| first.value.as_deref());
-    let shown = value.map_or("a value".to_owned(), |value| format!("`{value}`"));
+    // Hosts of two racks have two values, and the same mistake.
+    let are_same = hosts.iter().all(|other| other.value.as_deref() == value);
+    let such_as = if are_same { "" } else { "such as " };
+    let shown = value.map_or("a value".to_owned(), |value| format!("{such_as}`{value}`"));
     let key = route.last().map(String::as_str).unwrap_or_default();
     let what = if route.iter().any(|step| step == "labels") { "label" } else { "annotation" };
     let (code, message) = match reading {

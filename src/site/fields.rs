@@ -32,6 +32,10 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| schema_for!(SIPClusterSpec).t
 
 /// Compares the fields of a spec with those that the current generation has.
 pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
+    // That nothing is wanted is said elsewhere, and how to say it.
+    if spec.is_null() {
+        return Misfit::default();
+    }
     let mut walk = Walk { origin, route: vec!["spec".into()], misfit: Misfit::default() };
     walk.value(spec, &SCHEMA);
     walk.misfit
@@ -56,6 +60,10 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn value(&mut self, value: &Value, schema: &Schema) {
         let (schema, may_be_null) = resolved(schema);
+        // What may not be there at all, whatever it is, is refused in words of its own.
+        if schema.get("x-editor").and_then(|editor| editor.get("type")).is_some_and(|name| name == "null") {
+            return;
+        }
         if value.is_null() && may_be_null {
             return;
         }

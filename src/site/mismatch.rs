@@ -25,7 +25,7 @@ pub struct Mismatch {
 struct Unmet {
     /// From the labelSelector to the requirement.
     route: Vec<Step>,
-    /// Whether no host has the label at all, so that its key is to blame and not its value.
+    /// Whether it is a label's key that is wrong, and not its value.
     by_key: bool,
     /// What is the case: `no host has the label …`.
     what: String,
@@ -47,8 +47,8 @@ impl Mismatch {
     /// Adds the requirements to a finding as its places. `route` leads to the labelSelector.
     pub fn point(&self, mut finding: Finding, origin: &Origin, route: &[Step]) -> Finding {
         for (index, unmet) in self.unmet.iter().enumerate() {
-            let route = route.iter().chain(&unmet.route).cloned();
-            let place = if unmet.by_key { origin.key(route.collect()) } else { origin.at(route) };
+            let route = route.iter().chain(&unmet.route).cloned().collect();
+            let place = if unmet.by_key { origin.key(route) } else { origin.at::<Step>(route) };
             finding = if index == 0 { finding.at(place) } else { finding.see(place, unmet.what.clone()) };
         }
         finding
@@ -82,7 +82,7 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
     let met_by_none = requirements.iter().zip(&met).filter(|(_, met)| **met == 0);
     let unmet = met_by_none.map(|((route, requirement), _)| Unmet {
         route: route.clone(),
-        by_key: is_of_missing_label(requirement, &all),
+        by_key: lacks_key(requirement, &all),
         what: format!("no host {}", in_words(requirement, &all)),
         hint: hint(requirement, &all),
     });
@@ -103,7 +103,7 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
     Some(Mismatch {
         unmet: vec![Unmet {
             route: route.clone(),
-            by_key: is_of_missing_label(requirement, &others),
+            by_key: lacks_key(requirement, &others),
             what: format!("none of the {count} that {verb} its other requirements {}", in_words(requirement, &others)),
             hint: hint(requirement, &others),
         }],
@@ -138,26 +138,23 @@ fn none_at_once(requirements: &[(Vec<Step>, Expression)], met: &[usize]) -> Unme
     }
 }
 
+fn bears(hosts: &[&Host], key: &str) -> bool {
+    hosts.iter().any(|host| host.labels.contains_key(key))
+}
+
+/// Whether a requirement under `matchLabels` names a label that none of some hosts has.
+fn lacks_key(requirement: &Expression, hosts: &[&Host]) -> bool {
+    matches!(requirement, Expression::Equal(key, _) if !bears(hosts, key))
+}
+
 /// A requirement that none of some hosts meets, as what they do not do.
 fn in_words(requirement: &Expression, hosts: &[&Host]) -> String {
     match requirement {
-        Expression::Equal(key, _) | Expression::In(key, _) | Expression::Exists(key)
-            if is_of_missing_label(requirement, hosts) =>
-        {
+        Expression::Equal(key, _) | Expression::In(key, _) | Expression::Exists(key) if !bears(hosts, key) => {
             format!("has the label `{key}`")
         }
         Expression::Equal(key, value) => format!("has `{key}: {value}`"),
         _ => format!("meets `{requirement}`"),
-    }
-}
-
-/// Whether a requirement wants a label that none of some hosts bears.
-fn is_of_missing_label(requirement: &Expression, hosts: &[&Host]) -> bool {
-    match requirement {
-        Expression::Equal(key, _) | Expression::In(key, _) | Expression::Exists(key) => {
-            !hosts.iter().any(|host| host.labels.contains_key(key))
-        }
-        Expression::NotIn(..) | Expression::NotEqual(..) | Expression::DoesNotExist(_) => false,
     }
 }
 

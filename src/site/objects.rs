@@ -110,7 +110,8 @@ struct Envelope {
 
 #[derive(Deserialize)]
 struct WithSpec {
-    spec: Box<SIPClusterSpec>,
+    #[serde(default)]
+    spec: Option<Box<SIPClusterSpec>>,
 }
 
 /// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
@@ -422,7 +423,10 @@ fn spec(document: &Document<'_>) -> (Spec, Vec<Finding>) {
     }
     let misfit = value.get("spec").map(|spec| fields::misfit(spec, origin)).unwrap_or_default();
     read_spec(misfit, || {
-        document.parse::<WithSpec>().map(|with| with.spec).map_err(|error| unreadable(origin, &error, sipcluster::KIND))
+        document
+            .parse::<WithSpec>()
+            .map(|with| with.spec.unwrap_or_default())
+            .map_err(|error| unreadable(origin, &error, sipcluster::KIND))
     })
 }
 

@@ -312,7 +312,7 @@ impl Settings {
 }
 
 /// The place of a setting.
-pub(super) fn place(repo: &Files, route: impl IntoIterator<Item = Step>) -> Place {
+pub(crate) fn place(repo: &Files, route: impl IntoIterator<Item = Step>) -> Place {
     let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
     match repo.text(&file) {
         Some(text) => Origin::of_file(file, &text).at(route),

@@ -42,16 +42,10 @@ pub(super) fn is_telling(route: &[Step]) -> bool {
     key(route.first()).is_some_and(|key| key == "data") || keys().any(|key| tells(&key))
 }
 
-/// Whether a route leads to what an object is called, which is no secret in any object.
+/// Whether what stands at the end of a route only says which object it is.
 pub(super) fn is_name(route: &[Step]) -> bool {
-    let keys: Option<Vec<&str>> = route
-        .iter()
-        .map(|step| match step {
-            Step::Key(key) => Some(key.as_str()),
-            Step::Index(_) => None,
-        })
-        .collect();
-    matches!(keys.as_deref(), Some(["metadata", "name" | "namespace"]))
+    let is = |step: &Step, key: &str| matches!(step, Step::Key(own) if own == key);
+    matches!(route, [metadata, field] if is(metadata, "metadata") && (is(field, "name") || is(field, "namespace")))
 }
 
 fn tells(text: &str) -> bool {

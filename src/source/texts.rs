@@ -203,16 +203,19 @@ impl Text {
             _ => (&[][..], false),
         };
         let Some(found) = found else {
-            let is_yaml = !place.file().extension().is_some_and(|extension| matches!(extension, "cfg" | "j2" | "sh"));
+            let extension = place.file().extension();
+            let is_yaml = !extension.is_some_and(|extension| matches!(extension, "cfg" | "j2" | "sh"))
+                && !self.text.starts_with("#!");
             let is_shown = values && quoting::may_show_line(&self.text, line.clone(), is_yaml);
             return is_shown.then(|| self.cut(number, line.clone(), marked, line));
         };
-        // All that a route leads to: the key, and what stands behind it on its line.
-        let start = found.key.as_ref().or(found.value.as_ref())?.start;
+        // What a route leads to, as far as it is on this line: the value may stand below its key.
+        let key = found.key.filter(|key| line.contains(&key.start));
+        let start = key.as_ref().or(found.value.as_ref())?.start;
         let value = found.value.clone().map(|value| self.on_one_line(value));
         let value = value.filter(|value| line.contains(&value.start));
-        let telling =
-            is_secret && found.depth > 0 && !quoting::is_name(route) || quoting::is_telling(&route[..found.depth]);
+        let route = &route[..found.depth];
+        let telling = is_secret && found.depth > 0 && !quoting::is_name(route) || quoting::is_telling(route);
         let shows_value =
             value.as_ref().is_none_or(|value| values && !telling && quoting::is_harmless(&self.text[value.clone()]));
         if shows_value && !is_secret && quoting::opens(&self.text[line.start..start]) {
@@ -221,12 +224,12 @@ impl Text {
                 return Some(self.cut(number, line.clone(), marked, line));
             }
         }
-        let end = match (&value, &found.key) {
+        let end = match (&value, &key) {
             (Some(value), _) if shows_value => value.end,
             (_, Some(key)) => key.end,
-            _ => return None,
+            _ => start,
         };
-        if shows_value || found.key.as_ref().is_none_or(|key| marked.start == key.start) {
+        if shows_value || key.as_ref().is_some_and(|key| marked.start == key.start) {
             let mut excerpt = self.cut(number, line, marked, start..end);
             excerpt.after.push_str(if shows_value { "" } else { ": …" });
             return Some(excerpt);

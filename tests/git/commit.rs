@@ -363,7 +363,7 @@ fn while_another_git_is_at_work_nothing_is_written() {
 #[test]
 fn errors_in_the_input_forbid_the_commit() {
     let repo = quickstart();
-    repo.replace(EDGE, "topologyKey: ", "topologyKeyy: ");
+    repo.replace(EDGE, "active: 2", "active: many");
     let before = id(&repo, "HEAD");
 
     repo.generate(&["--commit"]).expect(1);

@@ -157,14 +157,14 @@ fn nothing_is_written_through_a_link_in_the_worktree() {
 #[test]
 fn a_finding_names_the_line_of_the_staged_file() {
     let repo = quickstart();
-    repo.replace(EDGE, "topologyKey: ", "topologyKeyy: ");
+    repo.replace(EDGE, "active: 2", "active: many");
     repo.git(&["add", EDGE]);
     let in_worktree = repo.generate(&["--check"]).expect(1).stderr;
     repo.write(EDGE, "# nothing\n");
 
     let staged = repo.generate(&CHECK).expect(1).stderr;
 
-    assert_says(&staged, &["topologyKeyy", &format!("{EDGE}:")]);
+    assert_says(&staged, &["`active` has to be a whole number", &format!("{EDGE}:")]);
     assert_eq!(staged, in_worktree);
 }
 

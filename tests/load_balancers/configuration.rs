@@ -155,7 +155,7 @@ fn replicas_that_are_no_number_of_pods_are_refused() {
             &message,
             &[
                 &format!("`replicas: {replicas}` is no number of pods"),
-                "--> sites/lab/clusters/edge.yaml:37:9",
+                "--> sites/lab/clusters/edge.yaml:37:19",
                 "write 1 to 100, or leave it out for 2",
             ],
         );

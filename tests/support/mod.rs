@@ -200,10 +200,11 @@ impl Repo {
         run.stderr
     }
 
-    /// The texts of all files of the repo below a directory, by path relative to that directory.
+    /// The texts of all files of the repo below a directory, by path relative to that directory. An input may be in
+    /// UTF-16, which nobody compares by its characters.
     pub fn files(&self, below: &str) -> BTreeMap<String, String> {
         let on_disk = self.on_disk(below);
-        on_disk.into_iter().map(|(path, file)| (path, text(&file.content))).collect()
+        on_disk.into_iter().map(|(path, file)| (path, String::from_utf8_lossy(&file.content).into_owned())).collect()
     }
 
     /// All files of the repo below a directory, by path relative to that directory; without git's own.

@@ -254,6 +254,6 @@ impl Converter<'_> {
 
     fn unknown_field(&mut self, key: &str, route: Route) {
         let finding = super::fields::unknown_field(key, None);
-        self.unknown.push(finding.at(self.origin.at(route)));
+        self.unknown.push(finding.at(self.origin.key(route)));
     }
 }
