@@ -356,7 +356,10 @@ fn spec(document: &Document<'_>) -> (Spec, Vec<Finding>) {
     }
     let misfit = value.get("spec").map(|spec| fields::misfit(spec, origin)).unwrap_or_default();
     read_spec(misfit, || {
-        document.parse::<WithSpec>().map(|with| with.spec.unwrap_or_default()).map_err(|error| unreadable(origin, &error, sipcluster::KIND))
+        document
+            .parse::<WithSpec>()
+            .map(|with| with.spec.unwrap_or_default())
+            .map_err(|error| unreadable(origin, &error, sipcluster::KIND))
     })
 }
 
