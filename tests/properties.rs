@@ -122,7 +122,7 @@ proptest! {
             for cluster in &run.site.clusters {
                 for role in ROLES {
                     for host in run.added(&cluster.key, role) {
-                        let refusal = run.site.host(&host).unwrap().refusal(cluster, role);
+                        let refusal = run.site.host(&host).unwrap().refusal(run.site, cluster, role);
                         prop_assert_eq!(refusal, None, "{} as {} of {}", host, role, cluster.key);
                     }
                 }
@@ -253,7 +253,7 @@ proptest! {
         // A host that is adopted counts without being eligible, which is another property.
         site.hosts.retain(|host| host.claims().next().is_none());
         site.ask(cluster.clone());
-        let eligible: Vec<_> = site.hosts.iter().filter(|host| host.refusal(&cluster, WORKER).is_none()).collect();
+        let eligible: Vec<_> = site.hosts.iter().filter(|host| host.refusal(&site, &cluster, WORKER).is_none()).collect();
         let most = match workers.topology_key.filter(|key| !key.is_empty()) {
             Some(key) => {
                 let domains: Vec<_> = eligible.iter().filter_map(|host| host.domain(key)).collect();

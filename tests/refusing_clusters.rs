@@ -180,7 +180,7 @@ fn a_count_that_is_no_number() {
         let repo = edge_with("active: 2", &format!("active: {count}"));
 
         let expected = "`active` has to be a whole number, and here is a ";
-        assert_says(&repo.refused(), &["SIP0120", expected, "--> sites/lab/clusters/edge.yaml:17:9"]);
+        assert_says(&repo.refused(), &["SIP0120", expected, "--> sites/lab/clusters/edge.yaml:17:17"]);
     }
 }
 
@@ -280,7 +280,7 @@ fn a_cluster_of_november_2020() {
 fn a_cluster_of_march_2021_whose_spread_would_be_ignored() {
     let repo = edge_with_behind("Worker:", "topologyKey: topology.example.com/rack", "spreadTopology: PerRack");
 
-    assert_says(&repo.refused(), &["error[SIP0242]", "names a host's rack", "--> sites/lab/clusters/edge.yaml:23:7"]);
+    assert_says(&repo.refused(), &["error[SIP0242]", "names a host's rack", "--> sites/lab/clusters/edge.yaml:23:23"]);
 }
 
 #[test]

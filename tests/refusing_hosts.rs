@@ -125,8 +125,8 @@ fn one_secret_twice_with_different_network_data() {
         &repo.refused(),
         &[
             "the Secret tenant-a/lab-a1-network-data is there twice, with different network data",
-            "--> sites/lab/hosts/rack-c.yaml:28:9\n",
-            "--> sites/lab/hosts/rack-a.yaml:28:9  (the other one)",
+            "--> sites/lab/hosts/rack-c.yaml:28:3\n",
+            "--> sites/lab/hosts/rack-a.yaml:28:3  (the other one)",
         ],
     );
 }
@@ -217,8 +217,8 @@ fn a_cluster_that_two_builds_give_different_namespaces() {
         &[
             "the SIPCluster shared gets the namespace one from one kustomization and two from another",
             "--> shared/cluster.yaml:3:",
-            "--> one/kustomization.yaml:1:1  (gives it one)",
-            "--> two/kustomization.yaml:1:1  (gives it two)",
+            "--> one/kustomization.yaml:1:12  (gives it one)",
+            "--> two/kustomization.yaml:1:12  (gives it two)",
         ],
     );
 }
@@ -301,7 +301,7 @@ fn labels_of_two_clusters_on_one_host() {
         &repo.refused(),
         &[
             "error[SIP0509]: host tenant-a/lab-c2 bears the labels of tenant-a/edge and of tenant-a/other",
-            "--> sites/lab/hosts/rack-c.yaml:63:5",
+            "--> sites/lab/hosts/rack-c.yaml:63:37",
             "--> snapshot/hosts.yaml:8:5  (those of tenant-a/other)",
             "a host belongs to one cluster: take the labels of tenant-a/edge or those of tenant-a/other off it",
         ],

@@ -63,7 +63,7 @@ fn a_node_port_that_goes_from_one_service_to_another_is_warned_of() {
         &run.stderr,
         &[
             "warning[SIP0402]: NodePort 30023 would go from clusters/tenant-a/edge/jumphost2 to jumphost-edge",
-            "--> sites/lab/clusters/edge.yaml:44:9",
+            "--> sites/lab/clusters/edge.yaml:44:19",
             "let the other Service go first",
         ],
     );

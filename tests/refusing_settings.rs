@@ -78,7 +78,7 @@ fn an_output_directory_that_is_not_in_the_repo() {
             &repo.refused(),
             &[
                 "is not a directory inside the repo",
-                "--> sipgen.yaml:2:1\n",
+                "--> sipgen.yaml:2:9\n",
                 "write `output` as a path relative to the repo's root",
             ],
         );

@@ -151,7 +151,7 @@ fn labels_that_others_read_otherwise_are_named_at_their_place() {
         &run.stderr,
         &[
             "warning[SIP0320]: the label f of host metal/a1 is `yes` without quotes: kubectl reads a boolean",
-            "--> inventory/hosts.yaml:8:5",
+            "--> inventory/hosts.yaml:8:8",
             "help: write it in quotes: a: \"008\"",
         ],
     );
@@ -193,7 +193,7 @@ fn the_empty_label_that_vino_copies_is_no_topology_domain() {
 
     let run = repo.generate(&[]).expect(0);
 
-    assert_says(&run.stderr, &["warning[SIP0502]"]);
+    assert_says(&run.stderr, &["warning[SIP0251]: no host that Worker of metal/lab may take has a value of `rack`"]);
     assert_eq!(repo.hosts_of("metal", "lab"), ["Worker metal/a1", "Worker metal/a2"]);
 }
 

@@ -83,12 +83,12 @@ fn a_long_line_is_cut_around_the_mistake() {
     let long = "x".repeat(5000);
     repo.write("more.json", &format!(
         "{{\"apiVersion\": \"airship.airshipit.org/v1\", \"kind\": \"SIPCluster\", \"metadata\": {{\"name\": \"a\", \
-         \"namespace\": \"b\", \"annotations\": {{\"x\": \"{long}\"}}}}, \"spec\": {{\"nodes\": {{\"worker\": {{}}}}}}}}"
+         \"namespace\": \"b\", \"annotations\": {{\"x\": \"{long}\"}}}}, \"spec\": {{\"nodes\": {{\"workers\": {{}}}}}}}}"
     ));
 
     let run = validate(&repo, &[]).expect(1);
 
-    assert_says(&run.stdout, &["`worker` is not a role", " 1 | …", "\"worker\""]);
+    assert_says(&run.stdout, &["`workers` is not a role", " 1 | …", "\"workers\""]);
     assert!(run.stdout.lines().filter(|line| line.starts_with(" 1 |")).all(|line| line.len() < 140), "{}", run.stdout);
 }
 

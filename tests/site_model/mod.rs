@@ -239,8 +239,8 @@ impl Host {
         matches!(condition, Some(Condition::Deleting | Condition::InError))
     }
 
-    /// Why the host may not be added to a cluster, as far as the host itself goes.
-    pub fn refusal(&self, cluster: &Cluster, role: &str) -> Option<&'static str> {
+    /// Why the host may not be added to a cluster of a site, as far as the host itself goes.
+    pub fn refusal(&self, site: &Site, cluster: &Cluster, role: &str) -> Option<&'static str> {
         let node_set = &cluster.node_sets[role];
         let labels = self.all_labels();
         if node_set.selector.as_ref().is_some_and(|selector| !selector.matches(&labels)) {
@@ -260,7 +260,11 @@ impl Host {
                 _ => return Some("has no address"),
             }
         }
-        let own = |claim: &Claim| matches!(claim, Claim::Cluster(key, _) if *key == cluster.key);
+        let own = |claim: &Claim| match claim {
+            Claim::Cluster(key, _) => *key == cluster.key,
+            Claim::Scheduled(name) => site.meant(name, &self.key) == Some(&cluster.key),
+            _ => false,
+        };
         if self.claims().any(|claim| !own(claim)) {
             return Some("bears labels of somebody else");
         }
@@ -286,10 +290,25 @@ impl Site {
         self.clusters.iter().find(|cluster| cluster.key == *key)
     }
 
+    /// The cluster that older labels of a host mean, which name no namespace: the one beside the host, or else the only
+    /// one of the name.
+    fn meant(&self, name: &str, host: &Key) -> Option<&Key> {
+        let named: Vec<&Key> =
+            self.clusters.iter().map(|cluster| &cluster.key).filter(|key| key.name == name).collect();
+        match named.as_slice() {
+            [only] => Some(only),
+            several => several.iter().find(|key| key.namespace == host.namespace).copied(),
+        }
+    }
+
     /// The hosts that labels, and not yet the output, give to a role of a cluster.
     pub fn adoptable<'a>(&'a self, cluster: &'a Key, role: &'a str, tree: &'a Tree) -> impl Iterator<Item = &'a Host> {
         self.hosts.iter().filter(move |host| {
-            let named = |claim: &Claim| matches!(claim, Claim::Cluster(key, of) if key == cluster && *of == role);
+            let named = |claim: &Claim| match claim {
+                Claim::Cluster(key, of) => key == cluster && *of == role,
+                Claim::Scheduled(name) => role == WORKER && self.meant(name, &host.key) == Some(cluster),
+                _ => false,
+            };
             host.claims().any(named) && tree.holder(&host.key).is_none()
         })
     }
