@@ -12,6 +12,8 @@ use crate::source::Step;
 pub(super) struct Mistake {
     /// From the selector to the mistake.
     pub(super) route: Vec<Step>,
+    /// Whether the key at its end is the mistake, and not what stands under it.
+    pub(super) by_key: bool,
     pub(super) message: String,
     pub(super) help: String,
 }
@@ -23,6 +25,7 @@ pub(super) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
         if !is_label_key(key) || !is_label_value(value) {
             mistakes.push(Mistake {
                 route: vec!["matchLabels".into(), key.as_str().into()],
+                by_key: false,
                 message: format!("`{key}: {value}` is not a label that a host can have"),
                 help: "keys are `prefix/name`, values have at most 63 letters, digits, `-`, `_` and `.`".to_owned(),
             });
@@ -44,7 +47,7 @@ pub(super) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
         match_expressions: Some(requirements.collect()),
     };
     selector.try_into().map_err(|error: kube::core::ParseExpressionError| {
-        vec![Mistake { route: Vec::new(), message: error.to_string(), help: "correct it".to_owned() }]
+        vec![Mistake { route: Vec::new(), by_key: false, message: error.to_string(), help: "correct it".to_owned() }]
     })
 }
 
@@ -57,6 +60,7 @@ fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
     };
     Mistake {
         route: vec![key.into()],
+        by_key: true,
         message: format!("`{key}` is no field of a label selector; read literally, the selector takes every host"),
         help,
     }
@@ -66,7 +70,7 @@ fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake>
     let at = |steps: &[Step], message: String, help: &str| {
         let mut route: Vec<Step> = vec!["matchExpressions".into(), index.into()];
         route.extend_from_slice(steps);
-        Some(Mistake { route, message, help: help.to_owned() })
+        Some(Mistake { route, by_key: false, message, help: help.to_owned() })
     };
     let mistake = |field: &str, message: String, help: &str| at(&[field.into()], message, help);
     let Requirement { key, operator, values } = requirement;

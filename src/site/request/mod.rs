@@ -126,7 +126,9 @@ impl Check<'_> {
             Some(selector) => selector::check(selector).unwrap_or_else(|mistakes| {
                 for mistake in mistakes {
                     let route = below(&selector_route, mistake.route);
-                    self.report(Code::InvalidSelector, route, mistake.message, mistake.help);
+                    let place = if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
+                    let finding = Finding::new(Code::InvalidSelector, mistake.message).at(place).help(mistake.help);
+                    self.findings.push(finding.of(self.key));
                 }
                 Selector::default()
             }),
