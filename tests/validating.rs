@@ -54,8 +54,11 @@ fn findings_show_the_lines_to_mend() {
        |                 ^^
       help: write 0 to 1000000
 
-    error[SIP0220]: the SSH key is not an OpenSSH public key: Base64 encoding error: invalid Base64 encoding
+    error[SIP0220]: the SSH key is not an OpenSSH public key: it is cut off, or was not copied letter by letter
       --> sites/lab/clusters/edge.yaml:48:13
+       |
+    48 |           - …
+       |             ^
       help: paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`
     ");
     insta::assert_snapshot!(run.stderr, @"2 errors; `sipgen explain SIP0209` says more");
