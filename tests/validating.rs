@@ -81,6 +81,16 @@ fn a_mistake_is_marked_however_the_line_is_written() {
 }
 
 #[test]
+fn a_value_below_its_key_is_marked_where_it_stands() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace("sites/lab/clusters/edge.yaml", "active: 2", "active:\n          \"2\"");
+
+    let run = validate(&repo, &[]).expect(1);
+
+    assert_says(&run.stdout, &["edge.yaml:18:11\n   |\n18 |           \"2\"\n   |           ^^^\n"]);
+}
+
+#[test]
 fn a_long_line_is_cut_around_the_mistake() {
     let repo = Repo::of_fixture("quickstart");
     let long = "x".repeat(5000);

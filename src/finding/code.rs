@@ -317,6 +317,6 @@ mod tests {
     #[test]
     fn an_unknown_code_has_near_ones() {
         let error = "SIP0210x".parse::<Code>().unwrap_err();
-        assert_eq!(error.to_string(), "there is no code `SIP0210x`; near it are SIP0210, SIP0200, SIP0201");
+        assert_eq!(error.to_string(), "there is no code `SIP0210x`; near it are SIP0210, SIP0209, SIP0211");
     }
 }
