@@ -113,7 +113,7 @@ fn a_private_key_anywhere_is_refused_and_not_shown() {
 
 #[test]
 fn a_clients_secret_is_refused_and_not_shown() {
-    for secret in ["hunter2", "[hunter2]", "4711"] {
+    for secret in ["hunter2", "[hunter2]", "4711", "\n                hunter2"] {
         let message = refusal(EDGE, "secretEnv: DASHBOARD_SECRET", &format!("secret: {secret}"));
 
         assert!(!message.contains("hunter2"), "{message}");

@@ -67,6 +67,14 @@ fn a_host_is_told_whose_it_is_and_why_not_the_others() {
         tenant-a/edge Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
         tenant-b/lab ControlPlane   does not match `example.com/lab` of the labelSelector
         tenant-b/lab Worker         does not match `hardware.example.com/flavor=worker` of the labelSelector
+      hardware, as its status says
+        boots from  00:00:5e:00:53:0b
+        CPU         64  x86_64  Example CPU 9354
+        memory      256 GiB
+        NIC         eno1  00:00:5e:00:53:0b  198.51.100.11  0x8086 0x158b  25 Gbit/s  boots
+        disk        /dev/sda  960 GB  SSD  EXAMPLE  EXAMPLE DISK
+        made by     Example  ES-2000  ES2K00011
+        called      a3u6
     ");
 }
 
@@ -86,6 +94,14 @@ fn a_host_that_nobody_has_is_told_why() {
         tenant-a/edge Worker        does not match `hardware.example.com/flavor=worker` of the labelSelector
         tenant-b/lab ControlPlane   does not match `example.com/lab` of the labelSelector
         tenant-b/lab Worker         does not match `hardware.example.com/flavor=worker` of the labelSelector
+      hardware, as its status says
+        boots from  00:00:5e:00:53:0c
+        CPU         64  x86_64  Example CPU 9354
+        memory      256 GiB
+        NIC         eno1  00:00:5e:00:53:0c  198.51.100.12  0x8086 0x158b  25 Gbit/s  boots
+        disk        /dev/sda  960 GB  SSD  EXAMPLE  EXAMPLE DISK
+        made by     Example  ES-2000  ES2K00012
+        called      a3u8
     ");
 }
 

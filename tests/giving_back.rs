@@ -231,10 +231,10 @@ mod observed {
 
         insta::assert_snapshot!(run.stderr, @"
         warning[SIP0510]: host metal/host-2 was given back, but somebody else's labels stay on it
-          --> snapshot/hosts.yaml:16:3
+          --> snapshot/hosts.yaml:18:37
            |
-        16 |   labels:
-           |   ^^^^^^
+        18 |     sip.airshipit.org/cluster-name: one
+           |                                     ^^^
           help: another tool set them; take them off by hand, then refresh the snapshot:
                 kubectl label baremetalhost -n metal host-2 sip.airshipit.org/cluster-namespace- sip.airshipit.org/cluster-name- sip.airshipit.org/node-type-
 

@@ -127,7 +127,7 @@ fn two_clusters_of_one_namespace_and_name() {
        |
      7 |   name: edge
        |         ----
-      help: remove one of them, or give it another name
+      help: remove one of them, or give it another name or namespace
 
     1 error in tenant-a/edge: no file was changed
     ");
@@ -138,11 +138,11 @@ fn an_unknown_role() {
     let repo = edge_with("    Worker:\n", "    Workers:\n");
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0205]: `worker` is not a role: the roles are ControlPlane and Worker
+    error[SIP0205]: `Workers` is not a role: the roles are ControlPlane and Worker
       --> sites/lab/clusters/edge.yaml:19:5
        |
-    19 |     worker:
-       |     ^^^^^^
+    19 |     Workers:
+       |     ^^^^^^^
       help: call the node set ControlPlane or Worker
 
     1 error in tenant-a/edge: no file was changed
@@ -344,11 +344,11 @@ fn all_errors_of_a_run_are_reported() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0205]: `worker` is not a role: the roles are ControlPlane and Worker
+    error[SIP0205]: `Workers` is not a role: the roles are ControlPlane and Worker
       --> sites/lab/clusters/edge.yaml:19:5
        |
-    19 |     worker:
-       |     ^^^^^^
+    19 |     Workers:
+       |     ^^^^^^^
       help: call the node set ControlPlane or Worker
 
     error[SIP0216]: nodePort 22 is outside the NodePorts 30000-32767

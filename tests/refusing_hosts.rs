@@ -91,7 +91,7 @@ fn a_malformed_address_in_network_data() {
        |
     30 |         nodeInterfaceId: oam-ipv4
        |                          --------
-      help: the cluster has the host already, so it is not replaced: correct its network data
+      help: the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId
 
     error[SIP0311]: host tenant-a/lab-a1 of tenant-a/edge has network data in the Secret tenant-a/lab-a1-network-data, which has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address, so jumphost-edge cannot reach it
       --> sites/lab/hosts/rack-a.yaml:18:3
@@ -102,7 +102,7 @@ fn a_malformed_address_in_network_data() {
        |
     42 |         nodeInterfaceId: oam-ipv4
        |                          --------
-      help: the cluster has the host already, so it is not replaced: correct its network data
+      help: the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId
 
     3 errors in tenant-a/edge: no file was changed
     ");
@@ -138,7 +138,10 @@ fn an_outermost_kustomization_above_the_output_directory() {
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0306]: kustomization.yaml renders hosts and lies above the output directory overlays: an overlay below its own base is a cycle
-      --> kustomization.yaml
+      --> kustomization.yaml:1:1
+       |
+     1 | resources:
+       | ^^^^^^^^^
       help: move what it lists into a directory of its own, beside overlays; or set `hosts: {form: component}`, which has no base
 
     1 error: no file was changed
@@ -277,10 +280,10 @@ fn labels_that_say_another_cluster_than_the_output() {
        |
     32 |   name: "lab-a2"
        |         ^^^^^^^^
-      --> snapshot/hosts.yaml:6:3  (the labels of tenant-a/other)
+      --> snapshot/hosts.yaml:8:37  (the labels of tenant-a/other)
        |
-     6 |   labels:
-       |   ------
+     8 |     sip.airshipit.org/cluster-name: other
+       |                                     -----
       help: if tenant-a/other has it, remove the entry from overlays/hosts/declared/sites/lab/tenant-a.edge.yaml; if not, correct the labels in the inventory
 
     1 error in tenant-a/edge, tenant-a/other: no file was changed
@@ -302,7 +305,7 @@ fn labels_of_two_clusters_on_one_host() {
         &[
             "error[SIP0509]: host tenant-a/lab-c2 bears the labels of tenant-a/edge and of tenant-a/other",
             "--> sites/lab/hosts/rack-c.yaml:63:37",
-            "--> snapshot/hosts.yaml:8:5  (those of tenant-a/other)",
+            "--> snapshot/hosts.yaml:8:37  (those of tenant-a/other)",
             "a host belongs to one cluster: take the labels of tenant-a/edge or those of tenant-a/other off it",
         ],
     );

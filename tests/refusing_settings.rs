@@ -30,11 +30,12 @@ fn an_unknown_setting() {
     let repo = with_settings("outptu: deploy\n");
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0001]: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`, `findings`, `topology`
+    error[SIP0002]: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`, `findings`, `topology`
       --> sipgen.yaml:1:1
        |
      1 | outptu: deploy
        | ^^^^^^^
+      help: correct the setting, or remove it for its default
 
     1 error: no file was changed
     ");
@@ -212,7 +213,7 @@ fn a_template_whose_output_is_no_deployment() {
     );
 
     assert_snapshot!(repo.refused(), @r#"
-    error[SIP0703]: the template renders clusters/tenant-a/edge/jumphost/deployment.yaml so that it is not a Deployment: invalid type: string "many", expected i32
+    error[SIP0703]: the template own/jumphost/deployment.yaml renders what is not a Deployment: invalid type: string "many", expected i32
       --> own/jumphost/deployment.yaml
       help: correct the template; nothing was written
 
@@ -241,14 +242,14 @@ fn a_generated_file_that_was_broken_by_hand() {
        |
     13 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"
        |                                    ^
-      help: it says who has which host; restore it with `git checkout -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`
+      help: it says who has which host: restore it with `git checkout HEAD -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`, or from an earlier commit if it was committed like this
 
     error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
       --> overlays/hosts/declared/sites/lab/tenant-a.edge.yaml:26:36
        |
     26 |     argocd.argoproj.io/sync-options: "Prune=false,Delete=false"
        |                                    ^
-      help: it says who has which host; restore it with `git checkout -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`
+      help: it says who has which host: restore it with `git checkout HEAD -- overlays/hosts/declared/sites/lab/tenant-a.edge.yaml`, or from an earlier commit if it was committed like this
 
     2 errors: no file was changed
     "#);

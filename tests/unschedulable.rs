@@ -66,11 +66,16 @@ fn a_selector_that_matches_nothing() {
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0501]: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host
-      --> sites/lab/clusters/more.yaml:8:7
+      --> sites/lab/clusters/more.yaml:7:66
+       |
+     7 | …tor: {matchLabels: {hardware.example.com/flavor: gold}}
+       |                                                   ^^^^
+      --> sites/lab/clusters/more.yaml:8:7  (3 are wanted)
        |
      8 |       count: {active: 3}
-       |       ^^^^^
-      help: the node set has 0 of 3, and 0 more are free
+       |       -----
+      help: hosts have `hardware.example.com/flavor` with the values `control-plane`, `worker`
+            the node set has 0 of 3, and 0 more are free
             6 other hosts cannot serve it:
                 6 not matching `hardware.example.com/flavor=gold` of the labelSelector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
 
@@ -84,11 +89,16 @@ fn a_label_that_hosts_have_under_another_prefix() {
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0501]: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host (none has a label vino.airshipit.org/flavor; did you mean hardware.example.com/flavor?)
-      --> sites/lab/clusters/more.yaml:8:7
+      --> sites/lab/clusters/more.yaml:7:37
+       |
+     7 |       labelSelector: {matchLabels: {vino.airshipit.org/flavor: control-plane}}
+       |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^
+      --> sites/lab/clusters/more.yaml:8:7  (3 are wanted)
        |
      8 |       count: {active: 3}
-       |       ^^^^^
-      help: the node set has 0 of 3, and 0 more are free
+       |       -----
+      help: hosts have the label `hardware.example.com/flavor`, with the values `control-plane`, `worker`: did you mean that?
+            the node set has 0 of 3, and 0 more are free
             6 other hosts cannot serve it:
                 6 not matching `vino.airshipit.org/flavor=control-plane` of the labelSelector (tenant-a/lab-a1, tenant-a/lab-a2, tenant-a/lab-b1, …)
 
@@ -361,7 +371,7 @@ fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
        |
     30 |         nodeInterfaceId: oam-ipv4
        |                          --------
-      help: the cluster has the host already, so it is not replaced: correct its network data
+      help: the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId
 
     error[SIP0311]: host tenant-a/lab-a1 of tenant-a/edge has no address in its network `oam-ipv4`, so jumphost-edge cannot reach it
       --> sites/lab/hosts/rack-a.yaml:18:3
@@ -372,7 +382,7 @@ fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
        |
     42 |         nodeInterfaceId: oam-ipv4
        |                          --------
-      help: the cluster has the host already, so it is not replaced: correct its network data
+      help: the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId
 
     2 errors in tenant-a/edge: no file was changed
     ");

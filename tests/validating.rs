@@ -54,8 +54,11 @@ fn findings_show_the_lines_to_mend() {
        |                 ^^
       help: write 0 to 1000000
 
-    error[SIP0220]: the SSH key is not an OpenSSH public key: Base64 encoding error: invalid Base64 encoding
+    error[SIP0220]: the SSH key is not an OpenSSH public key: it is cut off, or was not copied letter by letter
       --> sites/lab/clusters/edge.yaml:48:13
+       |
+    48 |           - …
+       |             ^
       help: paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`
     ");
     insta::assert_snapshot!(run.stderr, @"2 errors; `sipgen explain SIP0209` says more");
@@ -75,6 +78,16 @@ fn a_mistake_is_marked_however_the_line_is_written() {
 
         assert_says(&validate(&repo, &[]).expect(1).stdout, &[shown]);
     }
+}
+
+#[test]
+fn a_value_below_its_key_is_marked_where_it_stands() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace("sites/lab/clusters/edge.yaml", "active: 2", "active:\n          \"2\"");
+
+    let run = validate(&repo, &[]).expect(1);
+
+    assert_says(&run.stdout, &["edge.yaml:18:11\n   |\n18 |           \"2\"\n   |           ^^^\n"]);
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn a_bare_repo_has_nothing_to_generate_but_something_to_compare() {
 
     for arguments in [&["generate"][..], &["generate", "--repo", here], &["status"], &["generate", "--from-index"]] {
         let refused = run(repo.sipgen(arguments).current_dir(bare.path())).expect(2);
-        assert_says(&refused.stderr, &["is a bare repo", "`sipgen diff --base REVISION --head REVISION`"]);
+        assert_says(&refused.stderr, &["is a bare repo", "name a revision of it by --rev"]);
     }
     run(repo.sipgen(&["diff", "--base", "HEAD", "--head", "HEAD"]).current_dir(bare.path())).expect(0);
 }
