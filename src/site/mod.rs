@@ -2,7 +2,7 @@
 //!
 //! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents.
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
-//!   who renders hosts that came by another way than their manifests.
+//!   who renders hosts that came by another way than their manifests; `left_out`: what the inputs should have and have not.
 //! * `builds`: which kustomization reaches which file, and with which namespace.
 //! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
 //! * `auth`: what of that concerns Dex.
@@ -39,6 +39,7 @@ pub mod hardware;
 pub mod host;
 mod inputs;
 pub mod inventory;
+mod left_out;
 pub mod mismatch;
 mod network_files;
 pub mod networks;
@@ -172,6 +173,7 @@ impl Site {
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
         findings.extend(mistaken_for_templates(repo, &state, &clusters, &templates));
+        findings.extend(left_out::clusters(&state, &clusters, &objects.in_repo));
         let (services, builds) = (objects.services, objects.builds);
         Ok((Self { settings, clusters, inventory, wiring, state, services, builds }, findings))
     }

@@ -35,6 +35,8 @@ use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place,
 /// What concerns us in a repo.
 pub(super) struct Objects {
     pub(super) clusters: Vec<ClusterDocument>,
+    /// The SIPClusters in files of the repo that are no inputs.
+    pub(super) in_repo: HashMap<ClusterKey, Origin>,
     pub(super) hosts: Vec<HostDocument>,
     /// Every document of the repo's files that describes a host, whether it is an input or not.
     pub(super) documents: Vec<(HostKey, Origin)>,
@@ -164,7 +166,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let mut names = Names { builds: &builds, inputs: &inputs, findings, renamed: BTreeSet::new() };
     // Of what is no input, mistakes are nobody's business here.
     let mut quiet = Names { builds: &builds, inputs: &inputs, findings: Vec::new(), renamed: BTreeSet::new() };
-    let mut in_repo: HashMap<ClusterKey, Arc<Utf8Path>> = HashMap::new();
+    let mut in_repo: HashMap<ClusterKey, Origin> = HashMap::new();
     let mut cluster_documents = Vec::new();
     for (origin, metadata, spec, found) in clusters {
         let is_input = inputs.takes(&origin);
@@ -172,7 +174,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
         let key = ClusterKey { namespace, name };
         if !is_input {
-            in_repo.entry(key).or_insert(origin.file);
+            in_repo.entry(key).or_insert(origin);
             continue;
         }
         names.findings.extend(found.into_iter().map(|finding| finding.of(&key)));
@@ -183,8 +185,8 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     }
     // What is made of a stream names the same inputs as what is made of the repo's files.
     for document in &mut cluster_documents {
-        if let Some(file) = in_repo.get(&document.key) {
-            document.origin.note_made_from(file);
+        if let Some(origin) = in_repo.get(&document.key) {
+            document.origin.note_made_from(&origin.file);
         }
     }
 
@@ -225,7 +227,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     };
     let decrypt = settings.sops.decrypt && clusters.iter().any(reach_hosts);
     let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings);
-    Ok((Objects { clusters, hosts, documents, networks, builds, templates, agent_objects, services }, findings))
+    Ok((Objects { clusters, in_repo, hosts, documents, networks, builds, templates, agent_objects, services }, findings))
 }
 
 /// The files of a repo that may concern us, except below `output`; those that are too large are findings.
