@@ -5,10 +5,31 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use camino::Utf8PathBuf;
+
+use super::builds::Builds;
+use super::host::HostDocument;
 use super::{Request, State};
-use crate::api::names::ClusterKey;
+use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding, counted};
 use crate::source::Origin;
+
+/// A host that a kustomization of the repo renders, and that is not among the inputs.
+#[derive(Debug)]
+pub struct HostLeftOut {
+    /// Its manifest.
+    pub origin: Origin,
+    /// The directory of the outermost kustomization that renders it.
+    pub root: Utf8PathBuf,
+}
+
+impl HostLeftOut {
+    /// The host of a manifest; nothing, if no kustomization renders it.
+    pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
+        let root = builds.root(*manifest.roots.first()?).directory.clone();
+        Some((manifest.key, Self { origin: manifest.origin, root }))
+    }
+}
 
 /// The clusters of the output directory that no input asks for, and that files of the repo, which are no inputs, do. It
 /// is a mistake of the whole run, and of no cluster: the inputs are not what they should be.
@@ -27,7 +48,7 @@ pub(super) fn clusters(
     };
     let finding = Finding::new(
         Code::ClusterLeftOut,
-        format!("{names} not in the input, but still in the repo: all that was generated would be deleted"),
+        format!("{names} not in the input, but still in the repo: what was generated would be deleted"),
     )
     .help(
         "hand over what the whole repo renders, by several --input if need be, or list its directory in `sources`; if a \

@@ -12,6 +12,7 @@ use super::doubtful::{self, Doubt};
 use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::inputs::{self, Inputs};
+use super::left_out::HostLeftOut;
 use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
 use super::older;
@@ -38,6 +39,8 @@ pub(super) struct Objects {
     /// The SIPClusters in files of the repo that are no inputs.
     pub(super) in_repo: HashMap<ClusterKey, Origin>,
     pub(super) hosts: Vec<HostDocument>,
+    /// The hosts that kustomizations of the repo render, and that are not among the inputs.
+    pub(super) left_out: HashMap<HostKey, HostLeftOut>,
     /// Every document of the repo's files that describes a host, whether it is an input or not.
     pub(super) documents: Vec<(HostKey, Origin)>,
     pub(super) networks: Networks,
@@ -208,13 +211,14 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         if is_input { host_documents.push(document) } else { others.push(document) }
     }
     names.findings.extend(doubtful::findings(doubts));
-    let (hosts, found) = standings::complete(host_documents, others, &inputs, settings);
+    let (hosts, left_out, found) = standings::complete(host_documents, others, &inputs, settings);
     names.findings.extend(found);
     secrets.retain(|(origin, ..)| inputs.takes(origin));
     let mut held: Vec<Held> =
         secrets.into_iter().flat_map(|(origin, kind, secret)| names.network_data(&origin, kind, &secret)).collect();
     // Whatever is an input: what has a NodePort in the base cluster stands in the repo.
     let services = services.into_iter().filter_map(|(origin, service)| names.service(origin, &service)).collect();
+    let left_out = left_out.into_iter().filter_map(|document| HostLeftOut::new(document, &builds)).collect();
     let mut findings = names.findings;
     let referring: Vec<Referring<'_>> = hosts.iter().map(HostDocument::referring).collect();
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
@@ -227,7 +231,10 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     };
     let decrypt = settings.sops.decrypt && clusters.iter().any(reach_hosts);
     let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings);
-    Ok((Objects { clusters, in_repo, hosts, documents, networks, builds, templates, agent_objects, services }, findings))
+    Ok((
+        Objects { clusters, in_repo, hosts, left_out, documents, networks, builds, templates, agent_objects, services },
+        findings,
+    ))
 }
 
 /// The files of a repo that may concern us, except below `output`; those that are too large are findings.

@@ -1,6 +1,6 @@
 //! What the inputs leave out, and the repo still has.
 
-use super::support::{Repo, assert_says, host};
+use super::support::{Repo, assert_says, documents, host};
 use super::{built, piped, sipgen};
 
 const WEST: &str = "sites/west/cluster.yaml";
@@ -50,4 +50,37 @@ fn what_was_never_generated_may_be_left_out() {
     let stream = host("host-1", "") + "---\n" + &repo.read("clusters/tenant-a.edge.yaml");
     piped(&repo, &["generate", "--input", "-"], &stream).expect(0);
     piped(&repo, &["generate", "--check", "--input", "-"], &stream).expect(0);
+}
+
+#[test]
+fn a_partial_inventory_replaces_no_host_that_the_repo_still_declares() {
+    let rack = "sites/lab/hosts/rack-a.yaml";
+    let says = ["error[SIP0014]", "the repo still declares it", &format!("--> {rack}:")];
+    let repo = Repo::generated("quickstart");
+    let before = repo.on_disk("overlays");
+    let whole = built(&repo, "sites/lab");
+    let of_rack: Vec<String> = documents(&repo.read(rack))
+        .iter()
+        .filter(|document| document["kind"] == "BareMetalHost")
+        .map(|document| format!("name: {}\n", document["metadata"]["name"].as_str().unwrap()))
+        .collect();
+    let is_of_rack = |document: &&str| {
+        document.contains("kind: BareMetalHost") && of_rack.iter().any(|name| document.contains(name.as_str()))
+    };
+    let partial: Vec<&str> = whole.split("---\n").filter(|document| !is_of_rack(document)).collect();
+    let run = piped(&repo, &["generate", "--input", "-"], &partial.join("---\n")).expect(1);
+    assert_says(&run.stderr, &says);
+    assert!(!run.stderr.contains("SIP0506"), "{}", run.stderr);
+
+    repo.write("sipgen.yaml", &format!("sources: [{{paths: [sites, '!{rack}']}}]\n"));
+    for arguments in [&["generate"][..], &["generate", "--keep-going"]] {
+        let run = sipgen(&repo, arguments).expect(1);
+        assert_says(&run.stderr, &says);
+        assert!(!run.stderr.contains("SIP0507"), "{}", run.stderr);
+        assert!(repo.on_disk("overlays") == before);
+    }
+    // One whose manifest is gone from the repo is replaced, as ever.
+    repo.remove(rack);
+    repo.replace("sites/lab/hosts/kustomization.yaml", "  - rack-a.yaml\n", "");
+    assert_says(&sipgen(&repo, &["generate", "--check"]).stderr, &["SIP0506"]);
 }
