@@ -168,7 +168,12 @@ fn generate_by(
     let (templates, found) = load_templates(repo, &settings)?;
     let (site, read) = Site::read(repo, settings)?;
     let mut findings: Vec<Finding> = invalid.into_iter().chain(found).chain(read).collect();
-    findings.retain(|finding| !(options.allow_empty && finding.code == Code::EmptyInput));
+    findings.retain(|finding| match finding.code {
+        Code::EmptyInput => !options.allow_empty,
+        // What is left out by name is not touched; and without any cluster, that says it all.
+        Code::ClusterLeftOut => options.only.is_empty() && (options.allow_empty || !site.clusters.is_empty()),
+        _ => true,
+    });
     // With an error, the cluster that is missing may be what could not be read.
     if site.clusters.is_empty() && !options.allow_empty && !findings.iter().any(Finding::is_error) {
         findings.push(no_cluster(repo, &site));

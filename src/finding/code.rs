@@ -73,6 +73,8 @@ codes! {
     "0010" EmptyInput Error "what is to be read has nothing in it"
     "0011" NotBuilt Error "a source cannot be built by kustomize"
     "0012" IdleGlob Warning "a glob of a source matches no file"
+    "0013" ClusterLeftOut Error "a cluster of the repo is not among the inputs"
+    "0014" HostLeftOut Error "a cluster's host is not among the inputs, and the repo still declares it"
 
     "0101" Unreadable Error "a document cannot be read"
     "0102" UnknownVersion Error "a SIPCluster has an apiVersion that there is not"

@@ -21,7 +21,7 @@ use crate::api::names::{ClusterKey, HostKey, Role};
 use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::site::state::Held;
-use crate::site::{Cluster, Host, NodeSet, Site, Standing};
+use crate::site::{Cluster, Host, HostLeftOut, NodeSet, Site, Standing};
 use crate::source::{Origin, Place};
 
 /// Who has which host.
@@ -287,25 +287,41 @@ fn vanished(host: &HostKey, held: &Held, site: &Site, frozen: &BTreeSet<ClusterK
     if frozen.contains(&held.cluster) {
         return patch_without_host(host, held, site);
     }
-    let warning = || {
+    let gone = || {
         Finding::new(Code::HostGone, format!("host {host} of {} is no longer in the inventory", held.cluster))
             .at(held.origin.name())
             .help("it leaves the overlay and is replaced; nothing is done to the machine")
             .of(&held.cluster)
     };
-    site.clusters.contains_key(&held.cluster).then(warning)
+    let finding = || site.left_out.get(host).map_or_else(gone, |left_out| still_declared(host, held, left_out));
+    site.clusters.contains_key(&held.cluster).then(finding)
+}
+
+/// A host that is not among the inputs is not gone when its build renders it all the same, and then without labels.
+fn still_declared(host: &HostKey, held: &Held, left_out: &HostLeftOut) -> Finding {
+    Finding::new(
+        Code::HostLeftOut,
+        format!("host {host} of {} is not in the input, but the repo still declares it", held.cluster),
+    )
+    .at(left_out.origin.name())
+    .see(held.origin.name(), "the cluster has it")
+    .help(
+        "hand over the whole inventory, or list its file in `sources`; if the host is to go, remove its manifest from \
+         the repo",
+    )
+    .of(&held.cluster)
 }
 
 /// A frozen cluster has a patch for a host that the patched build no longer renders.
 fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Finding> {
     let directory = held.origin.file.parent()?;
     let below = directory.strip_prefix(&site.settings.output).ok()?;
-    let renders = match site.inventory.host(host).map(|host| host.standing) {
-        Some(Standing::Declared { root }) => {
-            layout::declared_directory(&site.inventory.roots[&root].directory) == *below
-        }
-        _ => false,
+    let root = match site.inventory.host(host).map(|host| host.standing) {
+        Some(Standing::Declared { root }) => Some(&site.inventory.roots[&root].directory),
+        Some(Standing::Observed) => None,
+        None => site.left_out.get(host).map(|left_out| &left_out.root),
     };
+    let renders = root.is_some_and(|root| layout::declared_directory(root) == *below);
     // Whoever removes the entry of a host that is still there makes it one that the agent may be told to erase.
     let help = match site.inventory.host(host).map(|host| host.standing) {
         Some(Standing::Observed) => standing::STAY_DECLARED,

@@ -2,7 +2,8 @@
 //!
 //! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents.
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
-//!   who renders hosts that came by another way than their manifests.
+//!   who renders hosts that came by another way than their manifests;
+//!   `left_out`: what inputs leave out that the repo still has.
 //! * `builds`: which kustomization reaches which file, and with which namespace.
 //! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
 //! * `auth`: what of that concerns Dex.
@@ -39,6 +40,7 @@ pub mod hardware;
 pub mod host;
 mod inputs;
 pub mod inventory;
+mod left_out;
 pub mod mismatch;
 mod network_files;
 pub mod networks;
@@ -55,9 +57,9 @@ mod unwritable;
 pub mod wiring;
 
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::api::names::{ClusterKey, ObjectName};
+use crate::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, Place, ReadError};
 
@@ -67,10 +69,12 @@ pub use auth::Auth;
 pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
 pub use host::{Host, Standing};
 pub use inventory::Inventory;
+pub use left_out::HostLeftOut;
 pub use objects::ServiceWithPorts;
 use objects::Spec;
 pub use older::Conversion;
 use older::TopologyLabels;
+use settings::Mode;
 pub use settings::Settings;
 pub use state::State;
 pub use wiring::Wiring;
@@ -88,6 +92,9 @@ pub struct Site {
     pub wiring: Wiring,
     /// What the last run left in the output directory.
     pub state: State,
+    /// The hosts that the last run gave to clusters, that kustomizations of the repo render, and that are not among the
+    /// inputs. Without them, no plan can be trusted.
+    pub left_out: HashMap<HostKey, HostLeftOut>,
     /// The Services of the repo, other than those in the output directory, that ask for NodePorts.
     pub services: Vec<ServiceWithPorts>,
     /// Which kustomization reaches which file.
@@ -172,8 +179,11 @@ impl Site {
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
         findings.extend(mistaken_for_templates(repo, &state, &clusters, &templates));
-        let (services, builds) = (objects.services, objects.builds);
-        Ok((Self { settings, clusters, inventory, wiring, state, services, builds }, findings))
+        findings.extend(left_out::clusters(&state, &clusters, &objects.in_repo));
+        let (services, builds, mut left_out) = (objects.services, objects.builds, objects.left_out);
+        // In this mode, a snapshot says which hosts there are, and no manifest.
+        left_out.retain(|host, _| state.held.contains_key(host) && settings.inventory.mode != Mode::Observed);
+        Ok((Self { settings, clusters, inventory, wiring, state, left_out, services, builds }, findings))
     }
 }
 

@@ -12,6 +12,7 @@ use super::doubtful::{self, Doubt};
 use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::inputs::{self, Inputs};
+use super::left_out::HostLeftOut;
 use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
 use super::older;
@@ -35,7 +36,11 @@ use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place,
 /// What concerns us in a repo.
 pub(super) struct Objects {
     pub(super) clusters: Vec<ClusterDocument>,
+    /// The SIPClusters in files of the repo that are no inputs.
+    pub(super) in_repo: HashMap<ClusterKey, Origin>,
     pub(super) hosts: Vec<HostDocument>,
+    /// The hosts that kustomizations of the repo render, and that are not among the inputs.
+    pub(super) left_out: HashMap<HostKey, HostLeftOut>,
     /// Every document of the repo's files that describes a host, whether it is an input or not.
     pub(super) documents: Vec<(HostKey, Origin)>,
     pub(super) networks: Networks,
@@ -164,7 +169,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let mut names = Names { builds: &builds, inputs: &inputs, findings, renamed: BTreeSet::new() };
     // Of what is no input, mistakes are nobody's business here.
     let mut quiet = Names { builds: &builds, inputs: &inputs, findings: Vec::new(), renamed: BTreeSet::new() };
-    let mut in_repo: HashMap<ClusterKey, Arc<Utf8Path>> = HashMap::new();
+    let mut in_repo: HashMap<ClusterKey, Origin> = HashMap::new();
     let mut cluster_documents = Vec::new();
     for (origin, metadata, spec, found) in clusters {
         let is_input = inputs.takes(&origin);
@@ -172,7 +177,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
         let key = ClusterKey { namespace, name };
         if !is_input {
-            in_repo.entry(key).or_insert(origin.file);
+            in_repo.entry(key).or_insert(origin);
             continue;
         }
         names.findings.extend(found.into_iter().map(|finding| finding.of(&key)));
@@ -183,8 +188,8 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     }
     // What is made of a stream names the same inputs as what is made of the repo's files.
     for document in &mut cluster_documents {
-        if let Some(file) = in_repo.get(&document.key) {
-            document.origin.note_made_from(file);
+        if let Some(origin) = in_repo.get(&document.key) {
+            document.origin.note_made_from(&origin.file);
         }
     }
 
@@ -206,13 +211,14 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         if is_input { host_documents.push(document) } else { others.push(document) }
     }
     names.findings.extend(doubtful::findings(doubts));
-    let (hosts, found) = standings::complete(host_documents, others, &inputs, settings);
+    let (hosts, left_out, found) = standings::complete(host_documents, others, &inputs, settings);
     names.findings.extend(found);
     secrets.retain(|(origin, ..)| inputs.takes(origin));
     let mut held: Vec<Held> =
         secrets.into_iter().flat_map(|(origin, kind, secret)| names.network_data(&origin, kind, &secret)).collect();
     // Whatever is an input: what has a NodePort in the base cluster stands in the repo.
     let services = services.into_iter().filter_map(|(origin, service)| names.service(origin, &service)).collect();
+    let left_out = left_out.into_iter().filter_map(|document| HostLeftOut::new(document, &builds)).collect();
     let mut findings = names.findings;
     let referring: Vec<Referring<'_>> = hosts.iter().map(HostDocument::referring).collect();
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
@@ -225,7 +231,10 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     };
     let decrypt = settings.sops.decrypt && clusters.iter().any(reach_hosts);
     let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings);
-    Ok((Objects { clusters, hosts, documents, networks, builds, templates, agent_objects, services }, findings))
+    Ok((
+        Objects { clusters, in_repo, hosts, left_out, documents, networks, builds, templates, agent_objects, services },
+        findings,
+    ))
 }
 
 /// The files of a repo that may concern us, except below `output`; those that are too large are findings.

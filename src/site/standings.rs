@@ -15,15 +15,16 @@ use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, counted};
 use crate::source::Place;
 
-/// Completes the hosts that are inputs by what the repo's `other` documents say of who renders them.
+/// Completes the hosts that are inputs by what the repo's `other` documents say of who renders them, and returns the
+/// manifests of hosts that are not among them, too.
 pub(super) fn complete(
     documents: Vec<HostDocument>,
     others: Vec<HostDocument>,
     inputs: &Inputs<'_>,
     settings: &Settings,
-) -> (Vec<HostDocument>, Vec<Finding>) {
+) -> (Vec<HostDocument>, Vec<HostDocument>, Vec<Finding>) {
     if inputs.are_all() {
-        return (documents, Vec::new());
+        return (documents, Vec::new(), Vec::new());
     }
     let mut manifests: HashMap<HostKey, Vec<HostDocument>> = HashMap::new();
     for document in others.into_iter().filter(|document| !document.roots.is_empty()) {
@@ -62,13 +63,14 @@ pub(super) fn complete(
     }
     // What is left of the inputs are snapshots: of hosts that are declared, the manifests belong to them.
     let seen: HashSet<HostKey> = complete.iter().map(|document| document.key.clone()).collect();
-    let mut left: Vec<(HostKey, Vec<HostDocument>)> = manifests.into_iter().collect();
-    left.retain(|(key, _)| seen.contains(key) && !is_described.contains(key));
+    let (mut left, left_out): (Vec<_>, Vec<_>) = manifests.into_iter().partition(|(key, _)| seen.contains(key));
+    left.retain(|(key, _)| !is_described.contains(key));
     left.sort_by(|(a, _), (b, _)| a.cmp(b));
     complete.extend(left.into_iter().flat_map(|(_, manifests)| manifests));
     unknown.sort_by(|(a, _), (b, _)| a.cmp(b));
     let finding = (!unknown.is_empty()).then(|| nobody_known(unknown));
-    (complete, finding.into_iter().collect())
+    let left_out = left_out.into_iter().filter_map(|(_, manifests)| manifests.into_iter().next()).collect();
+    (complete, left_out, finding.into_iter().collect())
 }
 
 /// Whether a document shows a live object. A manifest in git may have a status, too; then what it renders to has it.

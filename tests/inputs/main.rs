@@ -6,6 +6,7 @@
 mod support;
 
 mod encrypted;
+mod left_out;
 mod network_data;
 mod revisions;
 mod sources;

@@ -1,0 +1,58 @@
+//! What inputs leave out that the repo still has.
+//!
+//! Whatever is not among the inputs is gone, and is given back. One site of a repo with several, rendered alone, says
+//! nothing of the others: they are not gone, and nobody wants them to be.
+
+use std::collections::{BTreeMap, HashMap};
+
+use camino::Utf8PathBuf;
+
+use super::builds::Builds;
+use super::host::HostDocument;
+use super::{Request, State};
+use crate::api::names::{ClusterKey, HostKey};
+use crate::finding::{Code, Finding, counted};
+use crate::source::Origin;
+
+/// A host that a kustomization of the repo renders, and that is not among the inputs.
+#[derive(Debug)]
+pub struct HostLeftOut {
+    /// Its manifest.
+    pub origin: Origin,
+    /// The directory of the outermost kustomization that renders it.
+    pub root: Utf8PathBuf,
+}
+
+impl HostLeftOut {
+    /// The host of a manifest; nothing, if no kustomization renders it.
+    pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
+        let root = builds.root(*manifest.roots.first()?).directory.clone();
+        Some((manifest.key, Self { origin: manifest.origin, root }))
+    }
+}
+
+/// The clusters of the output directory that no input asks for, and that files of the repo, which are no inputs, do. It
+/// is a mistake of the whole run, and of no cluster: the inputs are not what they should be.
+pub(super) fn clusters(
+    state: &State,
+    clusters: &BTreeMap<ClusterKey, Request>,
+    in_repo: &HashMap<ClusterKey, Origin>,
+) -> Option<Finding> {
+    let of_state = state.clusters().into_iter().filter(|cluster| !clusters.contains_key(cluster));
+    let left_out: Vec<(&ClusterKey, &Origin)> =
+        of_state.filter_map(|cluster| Some((cluster, in_repo.get(cluster)?))).collect();
+    let names = match left_out.as_slice() {
+        [] => return None,
+        [(only, _)] => format!("{only} is"),
+        [(first, _), ..] => format!("{}, {first} among them, are", counted(left_out.len(), "cluster")),
+    };
+    let finding = Finding::new(
+        Code::ClusterLeftOut,
+        format!("{names} not in the input, but still in the repo: what was generated would be deleted"),
+    )
+    .help(
+        "hand over what the whole repo renders, by several --input if need be, or list its directory in `sources`; if a \
+         cluster is to go, remove its SIPCluster from the repo",
+    );
+    Some(left_out.into_iter().fold(finding, |finding, (_, origin)| finding.at(origin.name())))
+}
