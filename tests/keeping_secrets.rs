@@ -19,7 +19,7 @@ fn with_password() -> Repo {
 }
 
 /// All ways to say what is wrong, each of which shows other parts of it.
-const WAYS_TO_SAY: [&[&str]; 11] = [
+const WAYS_TO_SAY: [&[&str]; 12] = [
     &["validate"],
     &["validate", "--format", "json"],
     &["validate", "--format", "github"],
@@ -31,6 +31,7 @@ const WAYS_TO_SAY: [&[&str]; 11] = [
     &["diff", "--lines", "--format", "markdown"],
     &["diff", "--lines", "--format", "json"],
     &["generate", "--diff"],
+    &["explain", "tenant-a/lab-a1"],
 ];
 
 /// Runs sipgen and looks for the password in all that it says and writes.
@@ -127,6 +128,7 @@ fn passwords_in_network_data_of_the_wrong_shape() {
         format!("networks: [{PASSWORD}]"),
         format!("networks: [{{id: a, ip_address: {{wifi: {PASSWORD}}}}}]"),
         format!("networks: [{{id: [{PASSWORD}]}}]"),
+        format!("networks: [{{id: a, ip_address: {PASSWORD}}}]"),
     ] {
         let repo = with_password();
         let text = repo.read(RACK_A);

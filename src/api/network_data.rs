@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::bounded;
+use crate::finding::counted;
 
 /// The keys of a Secret that may hold network data, the first one there wins.
 pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];
@@ -72,11 +73,11 @@ pub enum Malformed {
     #[error("is not network data in JSON or YAML")]
     Shape,
     /// An `ip_address` that is no address.
-    #[error("has the ip_address `{address}` in network `{network}`, which is not an IP address")]
+    #[error("has {address} in network `{network}`, which is not an IP address")]
     Address {
         /// The network's id.
         network: String,
-        /// What stands there.
+        /// What stands there, in words; the text itself only if it looks like an address.
         address: String,
     },
 }
@@ -176,7 +177,7 @@ fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
         Some((address, prefix)) => (address, Some(prefix)),
         None => (text, None),
     };
-    let malformed = || text.to_owned();
+    let malformed = || in_words(text);
     let address: IpAddr = address.parse().map_err(|_| malformed())?;
     let longest = if address.is_ipv4() { 32 } else { 128 };
     match prefix.map(str::parse::<u8>) {
@@ -185,6 +186,21 @@ fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
         Some(_) => Err(malformed()),
     }
 }
+
+/// What stands where an address is to be. A value in the wrong place may be a password, so only what looks like an
+/// address is shown.
+fn in_words(text: &str) -> String {
+    let is_of_addresses = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':' | '/');
+    let looks_like_one = text.len() <= LONGEST && text.contains(['.', ':']) && text.chars().all(is_of_addresses);
+    if looks_like_one {
+        format!("the ip_address `{text}`")
+    } else {
+        format!("an ip_address of {}", counted(text.chars().count(), "character"))
+    }
+}
+
+/// How many bytes what looks like an address has at most. The longest IPv6 address has 45.
+const LONGEST: usize = 50;
 
 #[cfg(test)]
 mod tests {
@@ -219,9 +235,19 @@ mod tests {
 
     #[test]
     fn a_malformed_address_is_named() {
-        for bad in ["192.0.2.300", "192.0.2.7/33", "2001:db8::g", "192.0.2.7/x"] {
+        for bad in ["192.0.2.300", "192.0.2.7/33", "2001:db8::1::2"] {
             let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
             assert!(error.to_string().contains(bad), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_look_like_an_address_is_not_shown() {
+        for bad in ["2001:db8::g", "192.0.2.7/x", "Hunter2", "deadbeefdeadbeef"] {
+            let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
+            let said = format!("has an ip_address of {} characters in network `oam`, ", bad.len());
+            assert!(error.to_string().starts_with(&said), "{error}");
+            assert!(!format!("{error:?}").contains(bad), "{error:?}");
         }
     }
 }
