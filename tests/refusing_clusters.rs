@@ -375,3 +375,33 @@ fn all_errors_of_a_run_are_reported() {
     4 errors in default/more, tenant-a/edge: no file was changed
     ");
 }
+
+/// A cluster that no reader knows for one would be gone, and its hosts given back.
+#[test]
+fn a_cluster_whose_kind_or_group_is_misspelt() {
+    let right = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\n";
+    let json =
+        "{\"apiVersion\": \"airship.airshipit.org/v1\", \"kind\": \"SIPClusters\", \"metadata\": {\"name\": \"x\"}}";
+    for (wrong, place) in [
+        ("apiVersion: airship.airshipit.org/v1\nkind: SIPcluster\n", "edge.yaml:2:7\n"),
+        ("apiVersion: airship.airshipit.org/v1\nkind: SipCluster\n", "edge.yaml:2:7\n"),
+        ("apiVersion: airship.airshipit.org/v1\nkind: 'SIPClusters'\n", "edge.yaml:2:7\n"),
+        ("apiVersion: airship.airship.org/v1\nkind: SIPCluster\n", "edge.yaml:1:13\n"),
+        ("apiVersion: airshipit.org/v1\nkind: SIPCluster\n", "edge.yaml:1:13\n"),
+        ("apiVersion: airship.airship.org/v1\nkind: SIPcluster\n", "edge.yaml:2:7\n"),
+        ("kind: SIPCluster\n", "edge.yaml:"),
+    ] {
+        let repo = Repo::generated("quickstart");
+        let text = repo.read("sites/lab/clusters/edge.yaml");
+        let start = text.find(right).unwrap();
+        repo.write("sites/lab/clusters/edge.yaml", &text[start..].replace(right, wrong));
+
+        assert_says(&repo.refused(), &["error[SIP0114]: ", place, "kind", "given back"]);
+    }
+    let repo = Repo::generated("quickstart");
+    repo.write("clusters/list.json", &format!("{{\"kind\": \"List\", \"items\": [{json}]}}"));
+    repo.write("hosts/rack.yaml", "apiVersion: metal3.io/v1alpha1\nkind: BaremetalHost\nmetadata: {name: x}\n");
+    repo.write("hosts/other.yaml", "apiVersion: metal3.oi/v1alpha1\nkind: BareMetalHost\nmetadata: {name: y}\n");
+
+    assert_says(&repo.refused(), &["list.json:1:", "no kind `SIPClusters`", "rack.yaml:2:7\n", "other.yaml:1:13\n"]);
+}

@@ -267,6 +267,28 @@ fn what_the_operator_wrote_into_a_cluster() {
 }
 
 #[test]
+fn kinds_that_are_like_ours_and_somebody_elses() {
+    let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: \
+               sipclusters.airship.airshipit.org\nspec:\n  names:\n    kind: SIPcluster\n";
+    let metal3 = ["HardwareData", "HostFirmwareSettings", "PreprovisioningImage", "BMCEventSubscription", "DataImage"];
+    let object = |api_version: &str, kind: &str| {
+        format!("apiVersion: {api_version}\nkind: {kind}\nmetadata:\n  name: other\n  namespace: tenant-a\n---\n")
+    };
+    let mut others: String = metal3.iter().map(|kind| object("metal3.io/v1alpha1", kind)).collect();
+    others.push_str(&object("airship.airshipit.org/v1", "Vino"));
+    others.push_str(&object("telephony.example.com/v1", "SIPCluster"));
+    others.push_str(&object("telephony.example.com/v1", "SipCluster"));
+    others.push_str(&object("metalkube.org/v1alpha1", "BareMetalHost"));
+    same_output(|repo| {
+        repo.write("others.yaml", &format!("{others}{crd}"));
+        repo.write(
+            "chart/templates/host.yaml",
+            &object("metal3.io/v1alpha1", "BaremetalHost").replace("other", "{{ x }}"),
+        );
+    });
+}
+
+#[test]
 fn files_that_git_ignores() {
     same_output(|repo| {
         repo.write(".gitignore", "scratch/\n");

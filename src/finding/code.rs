@@ -89,6 +89,7 @@ codes! {
     "0111" VariableInText Error "a text has a variable in it that Flux would replace"
     "0112" TakenForTemplate Error "a cluster may be hidden in a file that passes for a template"
     "0113" InvisibleCharacter Error "a text has a character that cannot be seen"
+    "0114" NearMiss Error "an object is nearly a SIPCluster or a BareMetalHost"
 
     "0120" WrongType Error "a field of a SIPCluster has a value of another kind than it takes"
     "0121" SaidTwice Error "an older and a current field say the same"

@@ -15,6 +15,7 @@
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
+//! * `near_misses`: objects that are nearly ours.
 //! * `doubtful`: values of hosts that other programs read otherwise.
 //! * `fields`: those of a SIPCluster, held against those that its current generation has.
 //! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
@@ -42,6 +43,7 @@ mod inputs;
 pub mod inventory;
 mod left_out;
 pub mod mismatch;
+mod near_misses;
 mod network_files;
 pub mod networks;
 mod objects;

@@ -13,6 +13,7 @@ use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::inputs::{self, Inputs};
 use super::left_out::HostLeftOut;
+use super::near_misses::{self, near_miss};
 use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
 use super::older;
@@ -127,7 +128,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let output = &settings.output;
     let (files, too_large) = files(repo, output)?;
     let ours = [sipcluster::KIND, host::KIND, "Secret", "ConfigMap", service::NODE_PORT, FLUX_GROUP, ARGOCD_GROUP];
-    let ours = mentions(&ours);
+    let ours = mentions(&[&ours[..], &near_misses::WORDS].concat());
     let hosts = mentions(&[host::KIND]);
     let look = |file: &Utf8Path, content: &[u8]| {
         if !layout::is_ours(content) {
@@ -162,7 +163,10 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let (inputs, found) = Inputs::new(repo, settings, &files, &builds);
     findings.extend(found);
     let matters = |origin: &Origin| inputs.takes(origin) || is_kustomization(&origin.file);
-    let unreadable_documents = unreadable_documents.into_iter().filter(|(origin, _)| matters(origin));
+    // A patch may leave out its apiVersion, and is no object.
+    let is_patch = |origin: &Origin, finding: &Finding| finding.code == Code::NearMiss && builds.is_patch(&origin.file);
+    let unreadable_documents =
+        unreadable_documents.into_iter().filter(|(origin, finding)| matters(origin) && !is_patch(origin, finding));
     findings.extend(unreadable_documents.map(|(_, finding)| finding));
     templates.retain(|origin| inputs.takes(origin));
 
@@ -351,7 +355,7 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
                 let found = status_of_annotation(&origin, &mut host);
                 Some(Object::Host(origin, Box::new(host), doubts, found))
             }
-            Ok(_) => None,
+            Ok(_) => nearly_ours(document),
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(unreadable_object(origin, &error, host::KIND)),
         },
@@ -370,8 +374,19 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             }
             _ => None,
         },
-        _ => None,
+        _ => nearly_ours(document),
     }
+}
+
+/// An object that was surely meant to be one of ours. One that may be another tool's template is none, but may hide a
+/// cluster.
+fn nearly_ours(document: &Document<'_>) -> Option<Object> {
+    let (kind, finding) = near_miss(document)?;
+    let origin = document.origin.clone();
+    if !document.looks_like_template() {
+        return Some(Object::Unreadable(origin, finding));
+    }
+    (kind == sipcluster::KIND).then_some(Object::ClusterTemplate(origin))
 }
 
 /// Gives a host that has no status the one that Metal3 would take from its annotation.
@@ -394,7 +409,7 @@ fn cluster(document: &Document<'_>) -> Option<Object> {
         Err(error) => return Some(unreadable_object(origin, &error, sipcluster::KIND)),
     };
     if group(&envelope.api_version) != sipcluster::GROUP {
-        return None;
+        return nearly_ours(document);
     }
     if envelope.api_version != format!("{}/v1", sipcluster::GROUP) {
         return Some(Object::Unreadable(

@@ -1,0 +1,126 @@
+//! Objects that were surely meant to be ours and are not: a kind in another case, a slip in a kind or an API group.
+//!
+//! To every reader they are objects of some other kind, so a cluster would be gone without a word, and its hosts given
+//! back.
+
+use serde::Deserialize;
+
+use super::alike::{is_spelled_like, letters};
+use super::objects::group;
+use crate::api::{host, sipcluster};
+use crate::finding::{Code, Finding};
+use crate::source::Document;
+
+/// Words of which every file has one that may have such an object, however its kind is written.
+pub(super) const WORDS: [&str; 2] = ["airship", "metal3"];
+
+/// Our kinds, each with its API group, the domain below which nobody else has such a kind, and the apiVersion to write.
+const OURS: [(&str, &str, &str, &str); 2] = [
+    (sipcluster::KIND, sipcluster::GROUP, "airshipit.org", "airship.airshipit.org/v1"),
+    (host::KIND, host::GROUP, "metal3.io", host::API_VERSION),
+];
+
+/// How many letters of a kind may be wrong. No other kind of metal3.io or airshipit.org is as near to one of ours.
+const SLIPS_IN_KIND: usize = 2;
+/// How many letters of an API group may be wrong. `metalkube.org`, the former group of hosts, is further away.
+const SLIPS_IN_GROUP: usize = 3;
+
+/// The part of an object that says what it is.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(rename = "apiVersion", default)]
+    api_version: Option<String>,
+}
+
+/// The kind of ours that a kind may be meant for, in whatever case and with a slip or two.
+fn meant(kind: &str) -> Option<&'static (&'static str, &'static str, &'static str, &'static str)> {
+    OURS.iter()
+        .find(|(ours, ..)| kind.len().abs_diff(ours.len()) <= SLIPS_IN_KIND + 1 && slips(kind, ours) <= SLIPS_IN_KIND)
+}
+
+fn slips(one: &str, other: &str) -> usize {
+    let plain = |text: &str| letters(text).collect::<String>();
+    strsim::damerau_levenshtein(&plain(one), &plain(other))
+}
+
+/// What is wrong with an object that is nearly one of ours. One of the right kind and group, of a wholly other group, or
+/// that cannot be parsed, is none.
+pub(super) fn near_miss(document: &Document<'_>) -> Option<(&'static str, Finding)> {
+    let kind = document.kind()?;
+    let (ours, own_group, domain, api_version) = *meant(kind)?;
+    let written = document.parse::<Head>().ok()?.api_version.unwrap_or_default();
+    let group = group(&written);
+    let is_below = group.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'));
+    // Nothing of Kubernetes' own group is called like ours. A slip in the kind as well makes another word of it.
+    let is_near = if group.is_empty() {
+        is_spelled_like(kind, ours)
+    } else {
+        is_below || slips(group, own_group) <= SLIPS_IN_GROUP
+    };
+    if !is_near || (kind == ours && group == own_group) {
+        return None;
+    }
+    let of = if written.is_empty() { "without apiVersion".to_owned() } else { format!("of {written}") };
+    let message = format!("there is no kind `{kind}` {of}: the object is no {ours}");
+    let lost = if ours == sipcluster::KIND {
+        "it would not be seen, and the hosts of its cluster would be given back"
+    } else {
+        "it would not be seen, and a cluster that has the host would lose it"
+    };
+    let (field, right) = if kind == ours { ("apiVersion", api_version) } else { ("kind", ours) };
+    let also =
+        if kind != ours && group != own_group { format!(" and `apiVersion: {api_version}`") } else { String::new() };
+    Some((
+        ours,
+        Finding::new(Code::NearMiss, message)
+            .at(document.origin.at([field]))
+            .help(format!("write `{field}: {right}`{also}; {lost}")),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_kinds_of_the_same_groups_are_not_misspelt() {
+        for kind in [
+            "BMCEventSubscription",
+            "DataImage",
+            "FirmwareSchema",
+            "HardwareData",
+            "HostClaim",
+            "HostDeployPolicy",
+            "HostFirmwareComponents",
+            "HostFirmwareSettings",
+            "HostUpdatePolicy",
+            "IPPool",
+            "Ironic",
+            "Metal3Cluster",
+            "Metal3Data",
+            "Metal3Machine",
+            "PreprovisioningImage",
+            "Vino",
+            "Cluster",
+            "BareMetalHostStatus",
+        ] {
+            assert!(meant(kind).is_none(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_kind_in_another_case_or_with_a_slip_is_understood() {
+        for (kind, ours) in [
+            ("SIPcluster", "SIPCluster"),
+            ("SIPClusters", "SIPCluster"),
+            ("SipCluster", "SIPCluster"),
+            ("sip-cluster", "SIPCluster"),
+            ("SIPClutser", "SIPCluster"),
+            ("BaremetalHost", "BareMetalHost"),
+            ("BareMetalHosts", "BareMetalHost"),
+            ("BareMatelHost", "BareMetalHost"),
+        ] {
+            assert_eq!(meant(kind).map(|(kind, ..)| *kind), Some(ours), "{kind}");
+        }
+    }
+}
