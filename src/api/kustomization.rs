@@ -2,6 +2,7 @@
 
 use camino::Utf8Path;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// The file names under which kustomize finds a kustomization.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
@@ -43,12 +44,49 @@ pub struct Kustomization {
     /// The old form of merge patches: paths or inline text.
     #[serde(default)]
     pub patches_strategic_merge: Option<Vec<String>>,
+    /// The old form of JSON patches.
+    #[serde(default, rename = "patchesJson6902")]
+    pub patches_json6902: Option<Vec<Patch>>,
+    /// Programs and settings that change what is built, in any way.
+    #[serde(default)]
+    pub transformers: Option<Vec<IgnoredAny>>,
+    /// What copies values from object to object.
+    #[serde(default)]
+    pub replacements: Option<Vec<IgnoredAny>>,
+    /// Programs and settings that make objects, of any kind.
+    #[serde(default)]
+    pub generators: Option<Vec<IgnoredAny>>,
+    /// Helm charts.
+    #[serde(default)]
+    pub helm_charts: Option<Vec<IgnoredAny>>,
+    /// The old form of Helm charts.
+    #[serde(default)]
+    pub helm_chart_inflation_generator: Option<Vec<IgnoredAny>>,
     /// What makes Secrets.
     #[serde(default)]
     pub secret_generator: Option<Vec<Generator>>,
     /// What makes ConfigMaps.
     #[serde(default)]
     pub config_map_generator: Option<Vec<Generator>>,
+}
+
+impl Kustomization {
+    /// A field by which objects of its build may have other names and namespaces than the other fields here give them.
+    /// The text of a patch's file, by its path, may be asked for.
+    pub fn field_that_may_rename(&self, text: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
+        let is_there = |list: &Option<Vec<IgnoredAny>>| list.as_ref().is_some_and(|list| !list.is_empty());
+        let may_rename = |patches: &Option<Vec<Patch>>| patches.iter().flatten().any(|patch| patch.may_rename(&text));
+        let fields = [
+            ("transformers", is_there(&self.transformers)),
+            ("replacements", is_there(&self.replacements)),
+            ("generators", is_there(&self.generators)),
+            ("helmCharts", is_there(&self.helm_charts)),
+            ("helmChartInflationGenerator", is_there(&self.helm_chart_inflation_generator)),
+            ("patches", may_rename(&self.patches)),
+            ("patchesJson6902", may_rename(&self.patches_json6902)),
+        ];
+        fields.into_iter().find_map(|(name, may_rename)| may_rename.then_some(name))
+    }
 }
 
 /// What makes a Secret or ConfigMap of files and texts. Variables (`envs`) are one line each, so they hold no network
@@ -121,15 +159,48 @@ pub enum Patch {
         /// The patch's file, where it is not inline.
         #[serde(default)]
         path: Option<String>,
+        /// The patch, where it is inline.
+        #[serde(default)]
+        patch: Option<String>,
+        /// What it may do beyond the usual.
+        #[serde(default)]
+        options: Option<PatchOptions>,
     },
 }
+
+/// What a patch may do beyond the usual.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PatchOptions {
+    /// Whether it may give its object another name.
+    #[serde(default)]
+    pub allow_name_change: Option<bool>,
+}
+
+/// How the routes of names and namespaces begin in JSON patches.
+const ROUTE_OF_NAMES: &str = "/metadata/name";
 
 impl Patch {
     /// The patch's file; the old form's inline text is no path that exists.
     pub fn path(&self) -> Option<&String> {
         match self {
             Patch::Old(path) => Some(path),
-            Patch::Entry { path } => path.as_ref(),
+            Patch::Entry { path, .. } => path.as_ref(),
         }
+    }
+
+    /// Whether it may give its object another name or namespace. Without being allowed to, a merge patch cannot.
+    fn may_rename(&self, text: impl Fn(&str) -> Option<String>) -> bool {
+        let inline = match self {
+            Patch::Old(inline) => Some(inline),
+            Patch::Entry { patch, options, .. } => {
+                if options.as_ref().is_some_and(|options| options.allow_name_change == Some(true)) {
+                    return true;
+                }
+                patch.as_ref()
+            }
+        };
+        let file = self.path().and_then(|path| text(path));
+        inline.into_iter().chain(&file).any(|text| text.contains(ROUTE_OF_NAMES))
     }
 }

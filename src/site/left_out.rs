@@ -21,13 +21,15 @@ pub struct HostLeftOut {
     pub origin: Origin,
     /// The directory of the outermost kustomization that renders it.
     pub root: Utf8PathBuf,
+    pub(super) root_index: usize,
 }
 
 impl HostLeftOut {
     /// The host of a manifest; nothing, if no kustomization renders it.
     pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
-        let root = builds.root(*manifest.roots.first()?).directory.clone();
-        Some((manifest.key, Self { origin: manifest.origin, root }))
+        let root_index = *manifest.roots.first()?;
+        let root = builds.root(root_index).directory.clone();
+        Some((manifest.key, Self { origin: manifest.origin, root, root_index }))
     }
 }
 

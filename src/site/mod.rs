@@ -126,6 +126,16 @@ impl Site {
         let (objects, mut findings) = objects::read(repo, &settings)?;
         let (mut inventory, found) = inventory::assemble(objects.hosts, &objects.networks, &objects.builds, &settings);
         findings.extend(found);
+        let (state, found) = State::read(repo, &settings.output)?;
+        findings.extend(found);
+        let mut left_out = objects.left_out;
+        // In this mode, a snapshot says which hosts there are, and no manifest.
+        left_out.retain(|_, _| settings.inventory.mode != Mode::Observed);
+        // An agent applies the hosts through their overlay, whether they are among the inputs or not.
+        for host in left_out.values().filter(|host| state.has_overlay_of(&host.root)) {
+            inventory.roots.entry(host.root_index).or_insert_with(|| objects.builds.root(host.root_index).clone());
+        }
+        left_out.retain(|host, _| state.held.contains_key(host));
         let (wiring, found) =
             wiring::wire(repo, &settings, &inventory, &objects.builds, &objects.documents, objects.agent_objects);
         findings.extend(found);
@@ -176,15 +186,11 @@ impl Site {
         let contested = clashes::node_ports(valid.clone());
         findings.extend(clashes::dex_storage(valid.clone()));
 
-        let (state, found) = State::read(repo, &settings.output)?;
-        findings.extend(found);
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
         findings.extend(mistaken_for_templates(repo, &state, &clusters, &templates));
         findings.extend(left_out::clusters(&state, &clusters, &objects.in_repo));
-        let (services, builds, mut left_out) = (objects.services, objects.builds, objects.left_out);
-        // In this mode, a snapshot says which hosts there are, and no manifest.
-        left_out.retain(|host, _| state.held.contains_key(host) && settings.inventory.mode != Mode::Observed);
+        let (services, builds) = (objects.services, objects.builds);
         Ok((Self { settings, clusters, inventory, wiring, state, left_out, services, builds }, findings))
     }
 }

@@ -18,7 +18,7 @@ use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
 use super::older;
 use super::settings::{self, Settings};
-use super::standings;
+use super::standings::{self, Renamed};
 use super::unwritable::unwritable;
 use super::wiring::AgentObject;
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
@@ -215,7 +215,13 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         if is_input { host_documents.push(document) } else { others.push(document) }
     }
     names.findings.extend(doubtful::findings(doubts));
-    let (hosts, left_out, found) = standings::complete(host_documents, others, &inputs, settings);
+    let renamed = || {
+        let files = documents.iter().map(|(_, origin): &(HostKey, Origin)| &*origin.file).collect();
+        let built = settings.sources.iter().filter_map(|source| source.kustomization.as_deref());
+        let (file, place, field) = builds.that_may_rename(repo, &files, built)?;
+        Some(Renamed { file: file.clone(), field, place })
+    };
+    let (hosts, left_out, found) = standings::complete(host_documents, others, &inputs, settings, renamed);
     names.findings.extend(found);
     secrets.retain(|(origin, ..)| inputs.takes(origin));
     let mut held: Vec<Held> =

@@ -6,6 +6,9 @@
 //! that its build gives it, is declared by it. One without is observed only if it is a live object.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::Utf8Path;
 
 use super::host::{HostDocument, live_field};
 use super::inputs::Inputs;
@@ -22,6 +25,7 @@ pub(super) fn complete(
     others: Vec<HostDocument>,
     inputs: &Inputs<'_>,
     settings: &Settings,
+    renamed: impl FnOnce() -> Option<Renamed>,
 ) -> (Vec<HostDocument>, Vec<HostDocument>, Vec<Finding>) {
     if inputs.are_all() {
         return (documents, Vec::new(), Vec::new());
@@ -33,6 +37,7 @@ pub(super) fn complete(
     let mut complete: Vec<HostDocument> = Vec::new();
     let mut is_described: HashSet<HostKey> = HashSet::new();
     let mut unknown: Vec<(HostKey, Place)> = Vec::new();
+    let mut live: Vec<(HostKey, Place)> = Vec::new();
     for mut document in documents {
         let manifest = manifests.get(&document.key).and_then(|manifests| manifests.first());
         match manifest {
@@ -54,6 +59,9 @@ pub(super) fn complete(
                     unknown.push((document.key.clone(), document.origin.start()));
                 }
             }
+            None if document.origin.is_rendered() && settings.inventory.mode != Mode::Observed => {
+                live.push((document.key.clone(), document.origin.start()));
+            }
             _ => {}
         }
         if !document.roots.is_empty() {
@@ -67,10 +75,16 @@ pub(super) fn complete(
     left.retain(|(key, _)| !is_described.contains(key));
     left.sort_by(|(a, _), (b, _)| a.cmp(b));
     complete.extend(left.into_iter().flat_map(|(_, manifests)| manifests));
-    unknown.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let finding = (!unknown.is_empty()).then(|| nobody_known(unknown));
+    live.retain(|(key, _)| !is_described.contains(key));
+    let renamed = if live.is_empty() { None } else { renamed() };
+    let [unknown, live] = [unknown, live].map(|mut hosts| {
+        hosts.sort_by(|(a, _), (b, _)| a.cmp(b));
+        hosts
+    });
+    let findings = (!unknown.is_empty()).then(|| nobody_known(unknown)).into_iter();
+    let findings = findings.chain(renamed.map(|renamed| perhaps_renamed(live, renamed)));
     let left_out = left_out.into_iter().filter_map(|(_, manifests)| manifests.into_iter().next()).collect();
-    (complete, left_out, finding.into_iter().collect())
+    (complete, left_out, findings.collect())
 }
 
 /// Whether a document shows a live object. A manifest in git may have a status, too; then what it renders to has it.
@@ -93,13 +107,43 @@ fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument) {
     }
 }
 
-/// Hosts of a stream that no manifest of the repo renders, and that are no live objects.
-fn nobody_known(hosts: Vec<(HostKey, Place)>) -> Finding {
-    let names = match hosts.as_slice() {
+/// A kustomization that may give hosts other names than are known here: its file, and the field by which.
+pub(super) struct Renamed {
+    pub(super) file: Arc<Utf8Path>,
+    pub(super) field: &'static str,
+    pub(super) place: Place,
+}
+
+fn names_of(hosts: &[(HostKey, Place)]) -> String {
+    match hosts {
         [(only, _)] => format!("host {only} is"),
         [(first, _), ..] => format!("{}, {first} among them, are", counted(hosts.len(), "host")),
         [] => String::new(),
-    };
+    }
+}
+
+/// Live objects of a stream that no manifest of the repo renders, as far as is known: a build may rename manifests.
+fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: Renamed) -> Finding {
+    let Renamed { file, field, place } = renamed;
+    let finding = Finding::new(
+        Code::UnknownStanding,
+        format!(
+            "{} in the input as a live object, and no manifest of the repo has that name and namespace; but {file} has \
+             `{field}`, which may give it to one: then an object with labels alone would erase its spec",
+            names_of(&hosts)
+        ),
+    )
+    .help(
+        "hand over what its build renders, too, with `sources: [{kustomization: DIRECTORY}]` in sipgen.yaml; if others \
+         make the host, keep the live objects in a file of the repo instead, which `sources` list beside the kustomization",
+    );
+    let finding = hosts.into_iter().fold(finding, |finding, (_, place)| finding.at(place));
+    finding.see(place, format!("the `{field}`"))
+}
+
+/// Hosts of a stream that no manifest of the repo renders, and that are no live objects.
+fn nobody_known(hosts: Vec<(HostKey, Place)>) -> Finding {
+    let names = names_of(&hosts);
     let finding = Finding::new(
         Code::UnknownStanding,
         format!(

@@ -129,6 +129,11 @@ impl State {
         self.held.values().flatten().map(|held| &held.cluster).chain(self.files.keys()).collect()
     }
 
+    /// Whether there is the overlay by which the hosts of a root's build are patched.
+    pub fn has_overlay_of(&self, root: &Utf8Path) -> bool {
+        self.fingerprints.contains_key(&layout::declared_directory(root).join(layout::KUSTOMIZATION))
+    }
+
     /// Whether a file, by its path relative to the output directory, already has this text.
     pub fn has(&self, file: &Utf8Path, text: &str) -> bool {
         self.fingerprints

@@ -21,7 +21,9 @@ fn one_site_of_a_repo_with_two_does_not_delete_the_other() {
 
 #[test]
 fn one_site_alone_can_be_generated_by_its_name() {
-    let repo = Repo::generated("kustomize-namespaces");
+    let repo = Repo::of_fixture("kustomize-namespaces");
+    repo.write("sipgen.yaml", "gitops: flux\n");
+    repo.generate(&[]).expect(0);
     let before = repo.on_disk("overlays");
     let east = built(&repo, "sites/east");
     piped(&repo, &["generate", "--input", "-", "--only", "east-infra/edge"], &east).expect(0);

@@ -150,3 +150,53 @@ fn objects_with_labels_alone_declare_nothing() {
     let stream = head + "---\n" + &repo.read("clusters/tenant-a.edge.yaml");
     assert_says(&piped(&repo, &["generate", "--input", "-"], &stream).expect(1).stderr, &["error[SIP0330]"]);
 }
+
+#[test]
+fn a_live_host_is_not_observed_where_a_build_may_have_renamed_its_manifest() {
+    let renamer = "apiVersion: builtin\nkind: NamespaceTransformer\nmetadata: {name: n, namespace: site-b}\nfieldSpecs: \
+                   [{path: metadata/namespace, create: true}]\n";
+    let rename = r#"[{"op": "replace", "path": "/metadata/namespace", "value": "site-b"}]"#;
+    let target = "target: {kind: BareMetalHost}";
+    for (field, text) in [
+        ("transformers", "transformers: [renamer.yaml]\n".to_owned()),
+        ("patches", format!("patches: [{{{target}, path: rename.yaml}}]\n")),
+        ("patches", format!("patches: [{{{target}, patch: '{rename}'}}]\n")),
+        ("replacements", "replacements: [{path: from.yaml}]\n".to_owned()),
+        ("helmCharts", "helmCharts: [{name: hosts}]\n".to_owned()),
+    ] {
+        let repo = Repo::of_hosts(1);
+        repo.want("tenant-a/edge", 1);
+        repo.write("inventory/renamer.yaml", renamer);
+        repo.write("inventory/rename.yaml", rename);
+        repo.write("inventory/kustomization.yaml", &format!("resources: [hosts.yaml]\n{text}"));
+        let renamed = host("host-1", "").replace("namespace: metal", "namespace: site-b");
+        if matches!(field, "transformers" | "patches") {
+            assert_says(&built(&repo, "inventory"), &["namespace: site-b"]);
+        }
+        let cluster = "---\n".to_owned() + &repo.read("clusters/tenant-a.edge.yaml");
+        let run = piped(&repo, &["generate", "--input", "-"], &(live(&renamed) + &cluster)).expect(1);
+        let place = "inventory/kustomization.yaml:2:";
+        assert_says(&run.stderr, &["error[SIP0330]", "host site-b/host-1", &format!("`{field}`"), place]);
+        assert!(!repo.exists("overlays"));
+
+        repo.write("sipgen.yaml", "sources: [{kustomization: inventory}]\n");
+        let stream = live(&renamed) + "---\n" + &renamed + &cluster;
+        piped(&repo, &["generate", "--input", "-"], &stream).expect(0);
+        assert!(repo.exists("overlays/hosts/declared/inventory/tenant-a.edge.yaml"));
+    }
+}
+
+#[test]
+fn a_kustomization_that_reaches_no_hosts_or_renames_none_leaves_live_hosts_observed() {
+    let repo = Repo::of_hosts(1);
+    repo.want("tenant-a/edge", 1);
+    repo.write("apps/kustomization.yaml", "helmCharts: [{name: app}]\nreplacements: [{path: from.yaml}]\n");
+    repo.write(
+        "inventory/kustomization.yaml",
+        "resources: [hosts.yaml]\ntransformers: []\npatches:\n  - target: {kind: BareMetalHost}\n    patch: |-\n      - op: \
+         add\n        path: /metadata/labels/a\n        value: b\n",
+    );
+    let stream = live(&host("host-9", "")) + "---\n" + &repo.read("clusters/tenant-a.edge.yaml");
+    piped(&repo, &["generate", "--input", "-"], &stream).expect(0);
+    assert!(repo.exists("overlays/hosts/observed/tenant-a.edge/hosts.yaml"));
+}

@@ -1,11 +1,12 @@
 //! Questions about a kustomization somewhere in a build: what it has there, and who lists it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Builds, Reach, Root, children, join, walk};
-use crate::source::{Place, Step};
+use crate::source::{Files, Place, Step};
 
 /// A place in a kustomization that lists another directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +63,29 @@ impl Builds {
             }
         }
         seen
+    }
+
+    /// The kustomizations that may give hosts other names and namespaces than is known here, and the field by which: such
+    /// as reach one of the `hosts`' files, or belong to the build of one of the `built` directories.
+    pub fn that_may_rename<'a>(
+        &'a self,
+        repo: &Files,
+        hosts: &HashSet<&Utf8Path>,
+        built: impl Iterator<Item = &'a Utf8Path>,
+    ) -> Option<(&'a Arc<Utf8Path>, Place, &'static str)> {
+        let built: BTreeSet<&Utf8Path> = built.flat_map(|directory| self.made_of(directory)).collect();
+        let reaches_hosts =
+            |directory: &Utf8Path| self.below(directory).keys().any(|file| hosts.contains(file.as_path()));
+        self.nodes.iter().find_map(|(directory, node)| {
+            let text = |path: &str| repo.text(&join(directory, path)?);
+            let field = node.kustomization.field_that_may_rename(text)?;
+            // A component changes what the others of its build reach.
+            let concerns_hosts = built.contains(directory.as_path())
+                || reaches_hosts(directory)
+                || node.is_component()
+                    && self.roots_of(directory).into_iter().any(|root| reaches_hosts(&self.root(root).directory));
+            concerns_hosts.then(|| (&node.file, node.origin.at([field]), field))
+        })
     }
 
     /// The lowest kustomization of a root's build that reaches all of some files, with the number of its components.
