@@ -5,7 +5,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use support::{Repo, assert_says};
+use support::{Repo, assert_says, host};
 
 const RACK_A: &str = "sites/lab/hosts/rack-a.yaml";
 const RACK_C: &str = "sites/lab/hosts/rack-c.yaml";
@@ -67,6 +67,52 @@ fn a_host_twice_in_the_snapshot() {
             "remove one of them",
         ],
     );
+}
+
+#[test]
+fn network_data_that_cannot_be_read() {
+    for (values, reason) in [
+        ("stringData:\n  networkData: \"networks: Hunter2\"\n", "is not network data in JSON or YAML"),
+        ("stringData:\n  networkData: |\n    networks: [Hunter2\n", "is not network data in JSON or YAML"),
+        ("data:\n  networkData: Hunter2!!\n", "is not base64 of a text"),
+    ] {
+        let repo = quickstart();
+        let text = repo.read(RACK_A);
+        let (before, rest) = text.split_once("stringData:\n  networkData: |\n").unwrap();
+        let (_, after) = rest.split_once("    services: []\n").unwrap();
+        repo.write(RACK_A, &format!("{before}{values}{after}"));
+
+        let message = repo.refused();
+
+        let holder = "host tenant-a/lab-a1 has network data in the Secret tenant-a/lab-a1-network-data, which";
+        assert_says(&message, &[&format!("error[SIP0334]: {holder} {reason}\n"), "networkData: …\n"]);
+        assert!(!message.contains("Hunter2"), "{message}");
+    }
+}
+
+#[test]
+fn a_file_of_a_generator_that_is_not_there() {
+    let repo = Repo::empty();
+    repo.write("hosts/hosts.yaml", &(host("host-1", "") + "  networkData: {name: host-1-network-data}\n"));
+    let generator = "secretGenerator:\n- name: host-1-network-data\n  files: [networkData=net.json]\n";
+    repo.write("hosts/kustomization.yaml", &format!("namespace: metal\nresources: [hosts.yaml]\n{generator}"));
+    repo.want("tenant-a/edge", 1);
+
+    let message = repo.refused();
+
+    let holder = "what a kustomization generates as metal/host-1-network-data";
+    let said = format!("error[SIP0334]: host metal/host-1 has network data in {holder}, which needs hosts/net.json");
+    assert_says(&message, &[&said, "--> hosts/kustomization.yaml:5:"]);
+}
+
+#[test]
+fn values_of_other_secrets_are_not_judged() {
+    let repo = quickstart();
+    let other =
+        "---\napiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: tenant-a}\ndata: {value: Hunter2!!}\n";
+    repo.write(RACK_A, &(repo.read(RACK_A).trim_end().to_owned() + "\n" + other));
+
+    assert!(!support::run(&mut repo.sipgen(&["validate"])).stdout.contains("SIP0334"));
 }
 
 #[test]

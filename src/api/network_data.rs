@@ -126,8 +126,11 @@ impl NetworkData {
         Look::at(text).is_none_or(|look| look.kind.is_some())
     }
 
-    /// Reads network data from JSON or YAML.
+    /// Reads network data from JSON or YAML. A text with nothing in it has no networks.
     pub fn parse(text: &str) -> Result<Self, Malformed> {
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
         // JSON is tried first because it is an order of magnitude faster, and is what real Secrets hold.
         let raw: Raw = match serde_json::from_str(text) {
             Ok(raw) => raw,
@@ -231,6 +234,14 @@ mod tests {
         assert_eq!(data.address("dhcp"), Err(NoAddress::NoStaticAddress));
         assert_eq!(data.address("none"), Err(NoAddress::NoStaticAddress));
         assert_eq!(data.address("oam"), Err(NoAddress::NoSuchNetwork));
+    }
+
+    #[test]
+    fn an_empty_text_has_no_networks_and_one_of_another_shape_is_malformed() {
+        assert_eq!(NetworkData::parse(" \n"), Ok(NetworkData::default()));
+        for bad in ["text", "networks: text", "networks: [", "[]", "networks: [{id: [a]}]"] {
+            assert_eq!(NetworkData::parse(bad), Err(Malformed::Shape), "{bad}");
+        }
     }
 
     #[test]

@@ -166,6 +166,7 @@ codes! {
     "0331" NetworkDataDiffers Error "a host has network data in two places, and the two differ"
     "0332" EncryptedNetworkData Warning "network data that clusters need is encrypted"
     "0333" NotDecrypted Error "network data that hosts need cannot be decrypted"
+    "0334" UnreadableNetworkData Error "a host's network data cannot be read"
 
     "0340" UnnamedNetworkData Warning "no host names a Secret with network data"
     "0341" MissingNetworkData Warning "hosts name network data that is not in the repo"

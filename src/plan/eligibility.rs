@@ -101,6 +101,7 @@ impl Refusal {
             }
             Refusal::Unaddressed(Unaddressed::Encrypted(_)) => "with network data that is encrypted".to_owned(),
             Refusal::Unaddressed(Unaddressed::Unreadable(..)) => "with network data that cannot be read".to_owned(),
+            Refusal::Unaddressed(Unaddressed::Refused(_)) => "with network data that cannot be decrypted".to_owned(),
             Refusal::DomainTaken { key, .. } => {
                 format!("in a domain of {key} where the cluster has a host of this role already")
             }

@@ -43,10 +43,23 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
             counted(needed.len(), "host")
         ),
     };
-    let finding = Finding::new(Code::EncryptedNetworkData, message).help(
-        "set `sops: {decrypt: true}` in sipgen.yaml, if all who run sipgen have the key and the `sops` program; or leave \
-         network data in clear, as by an `encrypted_regex` of .sops.yaml. Rendered streams have to be decrypted before",
-    );
+    // sops has signed the file, and not what somebody else renders of it.
+    let of_stream = "decrypt it before it is rendered and given to sipgen";
+    let is_of_stream =
+        |place: &Place| matches!(place, Place::Node(origin, _) if origin.is_rendered() && origin.made_for().is_none());
+    let help = if site.settings.sops.decrypt || needed.values().all(|(_, place)| is_of_stream(place)) {
+        format!("{of_stream}; `sops.decrypt` reaches files of the repo only")
+    } else {
+        let own =
+            "set `sops: {decrypt: true}` in sipgen.yaml, if all who run sipgen have the key and the `sops` program";
+        let clear = "leave network data in clear, as by an `encrypted_regex` of .sops.yaml";
+        let stream = needed.values().any(|(_, place)| is_of_stream(place));
+        format!(
+            "{own}; or {clear}{}",
+            if stream { format!("; of what is rendered, {of_stream}") } else { String::new() }
+        )
+    };
+    let finding = Finding::new(Code::EncryptedNetworkData, message).help(help);
     let finding = needed
         .into_iter()
         .fold(finding, |finding, (host, (_, place))| finding.see(place.clone(), format!("the network data of {host}")));

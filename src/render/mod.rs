@@ -30,6 +30,7 @@ use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::plan::Plan;
+use crate::site::networks::Network;
 use crate::site::{Cluster, Host, ServiceKind, Site};
 use crate::source::Place;
 
@@ -72,8 +73,9 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
             .chain(variable(site, templates, path, text))
     });
     findings.par_extend(unfit);
-    // What could not be rendered is missing, of course.
-    if !findings.iter().any(Finding::is_error) {
+    // What could not be rendered is missing, of course; that of hosts whose addresses sops refuses is told elsewhere.
+    let is_refused = site.inventory.hosts.iter().any(|host| matches!(host.network, Network::Refused(_)));
+    if !is_refused && !findings.iter().any(Finding::is_error) {
         findings.extend(listed::check(site, &tree, templates));
     }
     (tree, findings)

@@ -38,7 +38,14 @@ pub(super) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
     for (held, seal) in sealed {
         let Some(decrypted) = seal.source().and_then(|source| decrypted.get(&source)) else { continue };
         held.data = match decrypted {
-            Ok(text) => seal.open(text, &held.holder).map(Arc::new),
+            Ok(text) => {
+                let opened = seal.open(text, &held.holder).map(Arc::new);
+                if matches!(opened, Err(Unreadable::Refused)) {
+                    let reason = "the file has no such value once it is decrypted".to_owned();
+                    refused.entry(reason).or_default().push(held.place.clone());
+                }
+                opened
+            }
             Err(refusal) => {
                 refused.entry(refusal.to_string()).or_default().push(held.place.clone());
                 Err(Unreadable::Refused)

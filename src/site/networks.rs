@@ -32,6 +32,8 @@ pub enum Network {
     Missing(SecretKey),
     /// It is there, but cannot be read: what holds it, and why.
     Unreadable(Holder, String),
+    /// It is there, encrypted, and sops does not decrypt it, which a finding says: what holds it.
+    Refused(Holder),
     /// It is there, encrypted: what holds it, and where the value is.
     Encrypted(Holder, Place),
 }
@@ -48,6 +50,9 @@ pub enum Unaddressed {
     /// What holds it cannot be read.
     #[error("has network data in {0}, which {1}")]
     Unreadable(Holder, String),
+    /// sops does not decrypt what holds it, which a finding says.
+    #[error("has network data in {0}, which cannot be decrypted")]
+    Refused(Holder),
     /// It is encrypted.
     #[error("has network data in {0}, which is encrypted with SOPS")]
     Encrypted(Holder),
@@ -122,14 +127,19 @@ pub(super) struct Held {
     pub(super) data: Result<Arc<NetworkData>, Unreadable>,
 }
 
-/// Why network data cannot be read.
-#[derive(Debug, Clone)]
+/// Why network data cannot be read. The display is one clause about what holds it.
+#[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum Unreadable {
+    #[error("{0}")]
     Malformed(Malformed),
+    #[error("is encrypted with SOPS")]
     Encrypted(Sealed),
+    #[error("is not base64 of a text")]
     NotBase64,
+    #[error("needs {0}, which is not in the repo")]
     NoFile(Utf8PathBuf),
     /// sops does not decrypt it, which a finding says.
+    #[error("cannot be decrypted")]
     Refused,
 }
 
@@ -409,7 +419,7 @@ impl Networks {
         let Some(first) = all.first() else {
             return (names.into_iter().next().map_or(Network::Absent, Network::Missing), Vec::new());
         };
-        let mut findings: Vec<Finding> = malformed(host.key, first).into_iter().collect();
+        let mut findings: Vec<Finding> = unreadable(host.key, first).into_iter().collect();
         let differs = |other: &&&Held| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
         if let Some(other) = all.iter().skip(1).find(differs).filter(|_| !first.overrides) {
             findings.push(
@@ -422,14 +432,11 @@ impl Networks {
                 .help("remove one of them, or make them say the same"),
             );
         }
-        let unreadable = |reason: String| Network::Unreadable(first.holder.clone(), reason);
         let network = match &first.data {
             Ok(data) => Network::Known(data.clone()),
             Err(Unreadable::Encrypted(_)) => Network::Encrypted(first.holder.clone(), first.place.clone()),
-            Err(Unreadable::Malformed(malformed)) => unreadable(malformed.to_string()),
-            Err(Unreadable::NotBase64) => unreadable("is not base64 of a text".to_owned()),
-            Err(Unreadable::NoFile(file)) => unreadable(format!("needs {file}, which is not in the repo")),
-            Err(Unreadable::Refused) => unreadable("cannot be decrypted".to_owned()),
+            Err(Unreadable::Refused) => Network::Refused(first.holder.clone()),
+            Err(unreadable) => Network::Unreadable(first.holder.clone(), unreadable.to_string()),
         };
         (network, findings)
     }
@@ -438,16 +445,30 @@ impl Networks {
 /// How long the hash is that kustomize puts behind the names of what it generates.
 const HASH: usize = 10;
 
-/// What is wrong with the addresses in a host's network data.
-fn malformed(host: &HostKey, held: &Held) -> Option<Finding> {
-    let Err(Unreadable::Malformed(error @ Malformed::Address { .. })) = &held.data else { return None };
-    let holder = match &held.holder {
-        Holder::Secret(_) => "the Secret".to_owned(),
-        other => other.to_string(),
+/// What is wrong with a host's network data itself. Of what is encrypted, others tell.
+fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
+    let error = held.data.as_ref().err()?;
+    let help = match error {
+        Unreadable::Encrypted(_) | Unreadable::Refused => return None,
+        Unreadable::Malformed(Malformed::Address { .. }) => {
+            let holder = match &held.holder {
+                Holder::Secret(_) => "the Secret".to_owned(),
+                other => other.to_string(),
+            };
+            let finding = Finding::new(Code::InvalidAddress, format!("the network data of host {host} {error}"));
+            let help =
+                format!("correct the address in {holder}; `<no value>` or no ip_address mean that there is none");
+            return Some(finding.at(held.place.clone()).help(help));
+        }
+        Unreadable::Malformed(Malformed::Shape) => {
+            "write JSON or YAML with a list of `networks`; each `id` and `ip_address` in it is a text".to_owned()
+        }
+        Unreadable::NotBase64 if matches!(held.holder, Holder::ConfigMap(_)) => {
+            "write the text under `data`, or encode it by `base64`".to_owned()
+        }
+        Unreadable::NotBase64 => "write the text under `stringData`, or encode it by `base64`".to_owned(),
+        Unreadable::NoFile(_) => "add the file, or correct the path, which begins at the kustomization".to_owned(),
     };
-    Some(
-        Finding::new(Code::InvalidAddress, format!("the network data of host {host} {error}"))
-            .at(held.place.clone())
-            .help(format!("correct the address in {holder}; `<no value>` or no ip_address mean that there is none")),
-    )
+    let message = format!("host {host} has network data in {}, which {error}", held.holder);
+    Some(Finding::new(Code::UnreadableNetworkData, message).at(held.place.clone()).help(help))
 }

@@ -134,6 +134,37 @@ fn a_machine_without_sops_is_told_so() {
 }
 
 #[test]
+fn a_host_that_a_cluster_has_is_told_of_once_when_its_network_data_is_not_decrypted() {
+    let repo = with_secret();
+    let (key, recipient) = age_key(&repo);
+    encrypt(&repo, SECRET, &recipient, &DATA_ONLY);
+    repo.write("sipgen.yaml", "sops: {decrypt: true}\n");
+    generate(&repo, Some(&key)).expect(0);
+
+    let said = generate(&repo, None).expect(1).stderr;
+
+    assert_says(&said, &["error[SIP0333]", "1 error"]);
+    assert!(!said.contains("SIP0311"), "{said}");
+}
+
+#[test]
+fn a_stream_with_encrypted_network_data_is_not_told_to_let_sipgen_decrypt_it() {
+    for settings in ["sops: {decrypt: true}\n", "sops: {decrypt: false}\n"] {
+        let repo = with_secret();
+        let (_, recipient) = age_key(&repo);
+        encrypt(&repo, SECRET, &recipient, &DATA_ONLY);
+        let stream = ["inventory/hosts.yaml", SECRET, "clusters/edge.yaml"].map(|file| repo.read(file)).join("---\n");
+        repo.write("rendered.yaml", &stream);
+        repo.write("sipgen.yaml", settings);
+
+        let said = run(&mut repo.sipgen(&["validate", "--input", "rendered.yaml"])).stdout;
+
+        assert_says(&said, &["warning[SIP0332]", "decrypt it before it is rendered and given to sipgen"]);
+        assert!(!said.contains("set `sops:"), "{said}");
+    }
+}
+
+#[test]
 fn a_tampered_file_is_refused() {
     let repo = with_secret();
     let (key, recipient) = age_key(&repo);

@@ -21,6 +21,7 @@ use crate::api::names::{ClusterKey, Role};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
 use crate::plan::Placement;
+use crate::site::networks::Unaddressed;
 use crate::site::{Cluster, Detail, Host, Service, Site};
 
 /// What every template of a service is given.
@@ -229,6 +230,8 @@ impl<'a> Renderer<'a> {
         for (host, role) in self.hosts(|role| service.uses(role)) {
             match host.address(interface) {
                 Ok(address) => addressed.push((host, role, address)),
+                // An error says so already, and what to do.
+                Err(Unaddressed::Refused(_)) => complete = false,
                 Err(reason) => {
                     complete = false;
                     self.findings.push(
