@@ -321,7 +321,17 @@ fn interpret(document: Document<'_>) -> Option<Object> {
 
 /// Reads a rendered document if it concerns us. What agents are told is read where they are told it, in the repo.
 fn interpret_rendered(document: &Document<'_>) -> Option<Object> {
-    interpret_resource(document).filter(|object| !matches!(object, Object::Agent(_)))
+    let object = interpret_resource(document).filter(|object| !matches!(object, Object::Agent(_)));
+    object.or_else(|| not_rendered(document))
+}
+
+/// Whatever kind it was to be: a program that renders does not write what cannot be parsed, unless it fails half-way.
+/// Where one passes on its templates, those are left alone, as in files.
+fn not_rendered(document: &Document<'_>) -> Option<Object> {
+    let error = document.broken().filter(|_| !document.looks_like_template())?;
+    let finding = unreadable(&document.origin, error, "document")
+        .help("see what the program that renders it says: it may have failed half-way, or printed an error here");
+    Some(Object::Unreadable(document.origin.clone(), finding))
 }
 
 fn interpret_resource(document: &Document<'_>) -> Option<Object> {
