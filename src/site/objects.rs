@@ -421,7 +421,10 @@ fn spec(document: &Document<'_>) -> (Spec, Vec<Finding>) {
     let value = match document.parse::<Value>() {
         Ok(value) => value,
         // Such as a key that stands twice where any key may stand, of which one would be ignored.
-        Err(error) => return (Spec::Unreadable, vec![unreadable(origin, &error, sipcluster::KIND)]),
+        Err(error) => {
+            let finding = fields::too_large_number(&error.message, origin);
+            return (Spec::Unreadable, vec![finding.unwrap_or_else(|| unreadable(origin, &error, sipcluster::KIND))]);
+        }
     };
     // First, and alone: other findings might show what must not be seen.
     let unwritable = unwritable(&value["spec"], origin);
