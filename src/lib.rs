@@ -271,11 +271,10 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
         streams => streams.iter().map(|stream| stream.name.as_str()).collect::<Vec<_>>().join(" and "),
     };
     let message = format!("there is no SIPCluster (airship.airshipit.org/v1) in {read}");
-    if site.state.clusters().is_empty() {
-        return Finding::new(Code::NoCluster, message)
-            .help("if there should be one, check the directory and .gitignore");
-    }
     let check = if repo.streams().is_empty() { "the directory and .gitignore" } else { "what renders it" };
+    if site.state.clusters().is_empty() {
+        return Finding::new(Code::NoCluster, message).help(format!("if there should be one, check {check}"));
+    }
     Finding::new(Code::NoClusterLeft, message).help(format!(
         "check {check}; if no cluster is wanted any more, say so with --allow-empty, and all hosts are given back"
     ))

@@ -245,6 +245,12 @@ fn a_host_whose_older_labels_name_nobody_in_particular_is_given_to_nobody() {
         ("cluster: core\nnode-type: Worker", &["a/edge"], "the repo has no such SIPCluster"),
         ("cluster: edge", &["a/edge"], "no label says in which role"),
         ("cluster: edge\nnode-type: storage", &["a/edge"], "no label says in which role"),
+        (
+            "cluster: edge\nworkload-cluster: core\nnode-type: Worker",
+            &["a/edge", "a/core"],
+            "sip.airshipit.org/cluster=edge and sip.airshipit.org/workload-cluster=core contradict each other",
+        ),
+        ("cluster: edge\nsip-scheduled: \"false\"\nnode-type: Worker", &["a/edge"], "contradict each other"),
     ] {
         let repo = labelled(labels, clusters);
         let run = repo.generate(&["--keep-going"]);
@@ -259,12 +265,19 @@ fn a_host_whose_older_labels_name_nobody_in_particular_is_given_to_nobody() {
 
 #[test]
 fn a_host_that_the_operator_of_2020_has_given_back_is_free() {
-    let repo = labelled("sip-scheduled: \"false\"", &["a/edge"]);
+    for labels in [
+        "sip-scheduled: \"false\"",
+        "sip-scheduled: \"false\"\nworkload-cluster: core\nnode-type: worker",
+        "scheduled: \"false\"\nworkload-cluster: core\nnode-type: worker",
+    ] {
+        let repo = labelled(labels, &["a/edge", "b/core"]);
+        repo.replace("clusters/b.core.yaml", "active: 1", "active: 0");
 
-    let said = repo.generate(&[]).expect(0).stderr;
+        let said = repo.generate(&[]).expect(0).stderr;
 
-    assert_eq!(repo.hosts_of("a", "edge"), ["Worker metal/one"]);
-    assert!(!said.contains("SIP052"), "{said}");
+        assert_eq!(repo.hosts_of("a", "edge"), ["Worker metal/one"], "{labels}");
+        assert!(!said.contains("SIP052"), "{said}");
+    }
 }
 
 #[test]

@@ -173,8 +173,11 @@ fn a_missing_count() {
 
 #[test]
 fn a_count_that_is_no_number() {
-    let beyond = edge_with("active: 2", "active: 99999999999999999999");
-    assert_says(&beyond.refused(), &["the SIPCluster cannot be read", "--> sites/lab/clusters/edge.yaml:17:"]);
+    for count in ["99999999999999999999", "-99999999999999999999"] {
+        let beyond = edge_with("active: 2", &format!("active: {count}"));
+        let expected = ["error[SIP0209]", "--> sites/lab/clusters/edge.yaml:17:17", "write 0 to 1000000"];
+        assert_says(&beyond.refused(), &expected);
+    }
 
     for count in ["two", "1.5"] {
         let repo = edge_with("active: 2", &format!("active: {count}"));

@@ -47,6 +47,8 @@ fn settings_that_are_no_yaml() {
         &with_settings("output: [\n").refused(),
         &["error[SIP0001]: the settings cannot be read: ", "--> sipgen.yaml:1:9"],
     );
+    let said = with_settings("flux: {path: fleet]\n").refused();
+    assert!(!said.contains(" at line "), "the place says it:\n{said}");
 }
 
 #[test]

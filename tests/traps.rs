@@ -126,6 +126,34 @@ fn hardware_that_cannot_be_read_leaves_the_host_as_it_is() {
     assert_says(&run.stderr, &["warning[SIP0324]: the hardware in the HardwareData cannot be read", "hardware.yaml:9"]);
 }
 
+#[test]
+fn validate_tells_of_hardware_that_cannot_be_read_however_it_is_written() {
+    let head = "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {name: a1, namespace: metal}\n";
+    for (file, text, line) in [
+        ("h.yaml", format!("{head}spec:\n  hardware:\n    ramMebibytes: lots\n"), 6),
+        ("h.yaml", format!("{head}spec:\n  hardware: {{ramMebibytes: lots, nics: {{a: b}}}}\n"), 5),
+        ("h.yaml", format!("{head}spec: {{hardware: {{nics: {{a: b}}}}}}\n"), 4),
+        ("h.yaml", format!("{head}spec:\n  hardware: none\n"), 5),
+        ("h.yaml", format!("{head}spec: none\n"), 4),
+        (
+            "h.json",
+            "{\"apiVersion\": \"metal3.io/v1alpha1\", \"kind\": \"HardwareData\",\n\
+             \"metadata\": {\"name\": \"a1\", \"namespace\": \"metal\"},\n\
+             \"spec\": {\"hardware\": {\"ramMebibytes\": \"lots\"}}}"
+                .to_owned(),
+            3,
+        ),
+    ] {
+        let repo = repo_with("");
+        repo.write(&format!("snapshot/{file}"), &text);
+
+        let said = run(&mut repo.sipgen(&["validate"])).expect(0).stdout;
+
+        let at = format!("--> snapshot/{file}:{line}:");
+        assert_says(&said, &["warning[SIP0324]: the hardware in the HardwareData cannot be read", &at]);
+    }
+}
+
 /// What others make of the labels of the host below, as the real ones say it.
 fn labels_by_kustomize(repo: &Repo) -> String {
     let output = run_tool(tool("kustomize").arg("build").arg(repo.path().join("inventory")));

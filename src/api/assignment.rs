@@ -86,6 +86,8 @@ pub struct OlderClaim {
     pub name: String,
     /// What for; nothing when the labels do not say it in a word that we know.
     pub role: Option<Role>,
+    /// Two labels of which at most one can hold, where there are such, in words.
+    pub contradiction: Option<String>,
     /// All the labels, in words.
     pub labels: String,
 }
@@ -105,23 +107,41 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     if claimed.is_empty() {
         return None;
     }
+    let claims = |key: &str| value(key).is_some_and(|value| is_claim(key, value));
+    let of_today = [CLUSTER_NAMESPACE, CLUSTER_NAME].into_iter().any(claims);
+    let free = [SIP_SCHEDULED, SCHEDULED].into_iter().find(|key| value(key).is_some() && !claims(key));
+    // That operator knew hosts by `workload-cluster`, and said by this label whether it still holds.
+    let taken = [CLUSTER, SIP_SCHEDULED, SCHEDULED].into_iter().find(|key| claims(key));
+    if free.is_some() && taken.is_none() && !of_today {
+        return None;
+    }
     let assignment = (|| {
         let cluster =
             ClusterKey { namespace: value(CLUSTER_NAMESPACE)?.parse().ok()?, name: value(CLUSTER_NAME)?.parse().ok()? };
         Some(Claim::Cluster(cluster, value(NODE_TYPE)?.parse().ok()?))
     })();
     let older = || {
-        if value(CLUSTER_NAMESPACE).or(value(CLUSTER_NAME)).is_some() {
+        if of_today {
             return None;
         }
-        let label = [WORKLOAD_CLUSTER, CLUSTER].into_iter().find(|label| value(label).is_some())?;
+        // The younger label first: it may say the namespace, too.
+        let label = [CLUSTER, WORKLOAD_CLUSTER].into_iter().find(|label| value(label).is_some())?;
         let text = value(label)?;
         let (namespace, name) = match text.split_once('_') {
             Some((namespace, name)) if label == CLUSTER => (Some(namespace.to_owned()), name),
             _ => (None, text),
         };
         let role = value(NODE_TYPE).or(value(NOTE_TYPE)).and_then(older_role);
-        Some(Claim::Older(OlderClaim { label, namespace, name: name.to_owned(), role, labels: claimed.join(", ") }))
+        let two_clusters = value(WORKLOAD_CLUSTER).is_some_and(|other| other != name);
+        let two_roles = value(NODE_TYPE).zip(value(NOTE_TYPE)).is_some_and(|(a, b)| older_role(a) != older_role(b));
+        let contradicting = two_clusters
+            .then_some((label, WORKLOAD_CLUSTER))
+            .or(two_roles.then_some((NODE_TYPE, NOTE_TYPE)))
+            .or(taken.zip(free));
+        let in_words = |key: &str| format!("{key}={}", value(key).unwrap_or_default());
+        let contradiction = contradicting.map(|(one, other)| format!("{} and {}", in_words(one), in_words(other)));
+        let (name, labels) = (name.to_owned(), claimed.join(", "));
+        Some(Claim::Older(OlderClaim { label, namespace, name, role, contradiction, labels }))
     };
     Some(assignment.or_else(older).unwrap_or_else(|| Claim::Unclear(claimed.join(", "))))
 }
@@ -170,6 +190,30 @@ mod tests {
     fn a_host_that_was_given_back_in_2020_is_nobodys() {
         assert_eq!(claimed(&[("sip-scheduled", "false")]), None);
         assert!(claimed(&[("sip-scheduled", "true"), ("node-type", "")]).is_some());
+        for free in ["sip-scheduled", "scheduled"] {
+            assert_eq!(
+                claimed(&[(free, "false"), ("workload-cluster", "c1"), ("node-type", "worker")]),
+                None,
+                "{free}"
+            );
+        }
+    }
+
+    #[test]
+    fn labels_that_contradict_each_other_are_told() {
+        for (labels, contradict) in [
+            (&[("cluster", "c2"), ("workload-cluster", "c1"), ("node-type", "Worker")][..], true),
+            (&[("cluster", "a_c1"), ("workload-cluster", "c1"), ("node-type", "Worker")], false),
+            (&[("workload-cluster", "c1"), ("node-type", "worker"), ("note-type", "master")], true),
+            (&[("workload-cluster", "c1"), ("node-type", "worker"), ("note-type", "worker")], false),
+            (&[("cluster", "c1"), ("sip-scheduled", "false"), ("node-type", "Worker")], true),
+            (&[("workload-cluster", "c1"), ("sip-scheduled", "false"), ("scheduled", "true")], true),
+        ] {
+            let Some(Claim::Older(claim)) = claimed(labels) else { panic!("{labels:?}: {:?}", claimed(labels)) };
+            assert_eq!(claim.contradiction.is_some(), contradict, "{labels:?}: {claim:?}");
+        }
+        let half = [("cluster-name", "b"), ("sip-scheduled", "false")];
+        assert!(matches!(claimed(&half), Some(Claim::Unclear(_))), "half of today's labels");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use serde_json::Value as Schema;
 use yaml_serde::Value;
 
 use super::alike::alike;
+use super::request::MOST_HOSTS;
 use crate::api::sipcluster::SIPClusterSpec;
 use crate::finding::{Code, Finding};
 use crate::source::{Origin, Step};
@@ -48,6 +49,15 @@ pub(super) fn unknown_field<'a>(name: &str, known: impl IntoIterator<Item = &'a 
         Some(meant) => finding.help(format!("did you mean `{meant}`? The API server would drop `{name}`")),
         None => finding.help("correct its name, or remove it: the API server would drop it"),
     }
+}
+
+/// What the parser means when it finds no value that a number of more than 64 bits could be, where that is a count.
+pub(super) fn too_large_number(message: &str, origin: &Origin) -> Option<Finding> {
+    let path = message.strip_suffix(": invalid type: integer, expected any YAML value")?;
+    let field = ["active", "standby"].into_iter().find(|field| path.ends_with(&format!(".count.{field}")))?;
+    let route = path.split('.').map(Step::from);
+    let finding = Finding::new(Code::InvalidCount, format!("`{field}` is a number that counts no hosts"));
+    Some(finding.at(origin.at(route)).help(format!("write 0 to {MOST_HOSTS}")))
 }
 
 /// The way down a spec and its schema at once.

@@ -12,6 +12,7 @@ use std::fmt;
 
 use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
+use yaml_serde::Value;
 
 use super::Site;
 use super::inputs::{self, Inputs};
@@ -125,6 +126,18 @@ struct Spec {
     hardware: Option<Hardware>,
 }
 
+/// An object whose hardware cannot be read. What is written beside it counts all the same.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Rest {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    spec: Value,
+}
+
 #[derive(Deserialize)]
 struct Status {
     #[serde(default)]
@@ -193,13 +206,14 @@ fn say(document: &Document<'_>) -> Option<Said> {
         // The rest of it is as good as without the error.
         Err(error) => {
             let (outer, route) = if kind == host::KIND { ("status", ["status"]) } else { ("spec", ["spec"]) };
-            let rest = document.parse_without::<Object>(outer, "hardware").ok()?;
+            let rest = document.parse_without::<Rest>(outer, "hardware").ok()?;
+            let boot_mac_address = rest.spec.get("bootMACAddress").and_then(Value::as_str).map(str::to_owned);
             let finding = unreadable(kind, &error, &origin, origin.at(route));
             return (objects::group(&rest.api_version) == host::GROUP).then_some(Said {
                 origin,
                 metadata: rest.metadata,
                 kind,
-                boot_mac_address: rest.spec.and_then(|spec| spec.boot_mac_address),
+                boot_mac_address,
                 hardware: Vec::new(),
                 findings: vec![finding],
             });
@@ -231,7 +245,7 @@ fn say(document: &Document<'_>) -> Option<Said> {
 }
 
 fn unreadable(kind: &str, error: &ParseError, origin: &Origin, place: Place) -> Finding {
-    let place = error.line.map_or(place, |line| Place::Spot(origin.file.clone(), line, error.column));
+    let place = error.line.map_or(place, |line| origin.spot(line, error.column));
     Finding::new(Code::HardwareUnreadable, format!("the hardware in the {kind} cannot be read: {}", error.message))
         .at(place)
         .help("correct it, or take a new snapshot: Metal3 writes none like this")

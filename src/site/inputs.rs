@@ -123,13 +123,13 @@ pub(super) fn rendered<T: Send>(
 ) -> (Vec<T>, Vec<Finding>) {
     let (mut read, mut findings) = (Vec::new(), Vec::new());
     if !repo.streams().is_empty() {
-        let mut documents = 0;
+        let mut objects = 0;
         for stream in repo.streams() {
             let (count, found) = scan_stream(stream, &interpret);
-            documents += count;
+            objects += count;
             read.extend(found);
         }
-        if documents == 0 {
+        if objects == 0 {
             findings.push(empty(repo));
         }
         return (read, findings);
@@ -159,11 +159,11 @@ fn kustomization_of(repo: &Files, directory: &Utf8Path) -> Utf8PathBuf {
     found.unwrap_or(&files[0]).clone()
 }
 
-/// What was rendered is nothing at all, as when the program before the pipe has failed.
+/// What was rendered is nothing at all or no manifest, as when the program before the pipe has failed.
 fn empty(repo: &Files) -> Finding {
     let names: Vec<&str> = repo.streams().iter().map(|stream| stream.name.as_str()).collect();
     Finding::new(Code::EmptyInput, format!("there is not one object in {}", names.join(" and ")))
-        .help("see why the program before the pipe has printed nothing: in a shell, `set -o pipefail` tells of it")
+        .help("see why the program before the pipe has printed no manifest: in a shell, `set -o pipefail` tells of it")
 }
 
 fn not_built(repo: &Files, index: usize, directory: &Utf8Path, why: &NotBuilt) -> Finding {

@@ -340,7 +340,17 @@ fn interpret(document: Document<'_>) -> Option<Object> {
 
 /// Reads a rendered document if it concerns us. What agents are told is read where they are told it, in the repo.
 fn interpret_rendered(document: &Document<'_>) -> Option<Object> {
-    interpret_resource(document).filter(|object| !matches!(object, Object::Agent(_)))
+    let object = interpret_resource(document).filter(|object| !matches!(object, Object::Agent(_)));
+    object.or_else(|| not_rendered(document))
+}
+
+/// Whatever kind it was to be: a program that renders does not write what cannot be parsed, unless it fails half-way.
+/// Where one passes on its templates, those are left alone, as in files.
+fn not_rendered(document: &Document<'_>) -> Option<Object> {
+    let error = document.broken().filter(|_| !document.looks_like_template())?;
+    let finding = unreadable(&document.origin, error, "document")
+        .help("see what the program that renders it says: it may have failed half-way, or printed an error here");
+    Some(Object::Unreadable(document.origin.clone(), finding))
 }
 
 fn interpret_resource(document: &Document<'_>) -> Option<Object> {
@@ -441,7 +451,10 @@ fn spec(document: &Document<'_>) -> (Spec, Vec<Finding>) {
     let value = match document.parse::<Value>() {
         Ok(value) => value,
         // Such as a key that stands twice where any key may stand, of which one would be ignored.
-        Err(error) => return (Spec::Unreadable, vec![unreadable(origin, &error, sipcluster::KIND)]),
+        Err(error) => {
+            let finding = fields::too_large_number(&error.message, origin);
+            return (Spec::Unreadable, vec![finding.unwrap_or_else(|| unreadable(origin, &error, sipcluster::KIND))]);
+        }
     };
     // First, and alone: other findings might show what must not be seen.
     let unwritable = unwritable(&value["spec"], origin);

@@ -45,6 +45,9 @@ fn meant<'a>(
     host: &HostKey,
     clusters: &'a BTreeMap<ClusterKey, Request>,
 ) -> Result<&'a ClusterKey, String> {
+    if let Some(labels) = &claim.contradiction {
+        return Err(format!("but {labels} contradict each other"));
+    }
     let is_called = |(key, request): &(&ClusterKey, &Request)| {
         key.name.as_str() == claim.name || request.former_name.as_deref() == Some(claim.name.as_str())
     };

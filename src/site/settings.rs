@@ -14,7 +14,7 @@ use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName, is_label_key};
 use crate::bounded;
 use crate::finding::{Code, Finding, Severity};
-use crate::source::{Files, Origin, Place, Step};
+use crate::source::{Files, Origin, Place, Step, in_plain_words};
 
 /// The name of the settings' file.
 pub const FILE: &str = "sipgen.yaml";
@@ -236,9 +236,12 @@ impl Settings {
             } else {
                 (Code::SettingsUnreadable, CORRECT)
             };
-            Finding::new(code, format!("the settings cannot be read: {}", with_key(&error.to_string(), &key)))
-                .at(place)
-                .help(help)
+            Finding::new(
+                code,
+                format!("the settings cannot be read: {}", with_key(&in_plain_words(&error.to_string()), &key)),
+            )
+            .at(place)
+            .help(help)
         })?;
         let origin = Origin::of_file(file.clone(), &text);
         let at = |key: &str| origin.at(key.split('.'));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
 use yaml_serde::Value;
 
@@ -47,6 +47,27 @@ impl Document<'_> {
     /// The object's kind, if it has one.
     pub fn kind(&self) -> Option<&str> {
         self.kind.as_deref()
+    }
+
+    /// Whether it is an object, or would be one as a whole: it says what it is.
+    pub(super) fn is_object(&self) -> bool {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Head {
+            api_version: Option<IgnoredAny>,
+        }
+        self.kind.is_some()
+            || self.broken().is_none() && self.parse::<Head>().is_ok_and(|head| head.api_version.is_some())
+    }
+
+    /// Parses all of it, and makes a broken document of one where that fails. What is no more than too large stays.
+    pub(super) fn read_to_its_end(&mut self) {
+        let (Content::Yaml(text) | Content::Item(text)) = self.content else { return };
+        if let Err(error) = self.parse::<IgnoredAny>()
+            && error.line.is_some()
+        {
+            self.content = Content::Broken(error, text);
+        }
     }
 
     /// The error that made this document unreadable as YAML or JSON of any kind.

@@ -56,14 +56,17 @@ impl Files {
 }
 
 /// Cuts a stream that somebody else has rendered into documents, and hands each to `interpret`. The number is how many
-/// documents there are.
+/// objects there are. The last document is read to its end: a stream that was cut off ends in the middle of it.
 pub(crate) fn scan_stream<T: Send>(
     stream: &Stream,
     interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
 ) -> (usize, Vec<T>) {
     let text = lossy(stream.content.clone());
-    let documents = document::objects(&stream.name, &text);
-    let count = documents.len();
+    let mut documents = document::objects(&stream.name, &text);
+    let count = documents.iter().filter(|document| document.is_object()).count();
+    if let Some(last) = documents.last_mut().filter(|last| !last.looks_like_template()) {
+        last.read_to_its_end();
+    }
     let read = |mut document: Document<'_>| {
         document.origin = document.origin.by(Way::Stream(None));
         interpret(document)

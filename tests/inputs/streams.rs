@@ -200,3 +200,52 @@ fn a_kustomization_that_reaches_no_hosts_or_renames_none_leaves_live_hosts_obser
     piped(&repo, &["generate", "--input", "-"], &stream).expect(0);
     assert!(repo.exists("overlays/hosts/observed/tenant-a.edge/hosts.yaml"));
 }
+
+#[test]
+fn a_stream_of_rubbish_is_an_error() {
+    for (rubbish, line) in [
+        ("error: kustomize: failed\n", Some(1)),
+        ("\u{1}\u{fffd}: \u{2}[\n", None),
+        ("Usage of kustomize\n", None),
+        ("name: lab\n", None),
+        ("{\"error\": \"failed\"}\n", None),
+    ] {
+        let repo = Repo::empty();
+
+        let said = piped(&repo, &["validate", "--input", "-"], rubbish).expect(1).stdout;
+
+        assert_says(&said, &["error[SIP0010]", "<stdin>"]);
+        if let Some(line) = line {
+            assert_says(&said, &["error[SIP0101]", &format!("--> <stdin>:{line}:")]);
+        }
+        assert!(!said.contains(".gitignore"), "{said}");
+        assert!(!repo.exists("overlays"));
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_off_or_has_an_error_in_it_is_refused_at_its_line() {
+    let repo = Repo::generated("quickstart");
+    let stream = built(&repo, "sites/lab");
+    for (more, line) in [
+        ("---\napiVersion: v1\nkind: ConfigMap\ndata: {a: \"b", 4),
+        ("---\napiVersion: v1\nkind: ConfigMap\ndata:\n  a: b\n  c", 6),
+        ("---\nError: accumulating resources: failed\n", 2),
+    ] {
+        let end = stream.trim_end();
+        let said = piped(&repo, &["generate", "--input", "-"], &format!("{end}\n{more}")).expect(1).stderr;
+
+        let at = end.lines().count() + line;
+        assert_says(&said, &["error[SIP0101]: the document cannot be read"]);
+        assert!((at - 1..=at + 1).any(|at| said.contains(&format!("--> <stdin>:{at}:"))), "{at}: {said}");
+    }
+}
+
+#[test]
+fn templates_of_other_tools_in_a_stream_are_left_alone() {
+    let repo = Repo::generated("quickstart");
+    let template = "---\n{{- if .Values.on }}\nkind: ConfigMap\ndata: {a: {{ .Values.a }}: b}\n{{- end }}\n";
+    let stream = format!("{}\n{template}", built(&repo, "sites/lab").trim_end());
+
+    piped(&repo, &["generate", "--check", "--input", "-"], &stream).expect(0);
+}

@@ -43,7 +43,7 @@ pub(super) fn check(
 }
 
 /// More hosts than any site has; what goes beyond is a slip of the finger.
-const MOST_HOSTS: usize = 1_000_000;
+pub(super) const MOST_HOSTS: usize = 1_000_000;
 
 /// Two, so that a lost node does not take a service with it.
 const DEFAULT_REPLICAS: u16 = 2;
