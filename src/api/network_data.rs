@@ -1,6 +1,6 @@
 //! A host's network data: OpenStack's `network_data.json`, as JSON or as YAML.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -79,6 +79,14 @@ pub enum Malformed {
         /// What stands there.
         address: String,
     },
+    /// An `ip_address` by which no other machine reaches this one.
+    #[error("has the ip_address `{address}` in network `{network}`, by which no other machine reaches it")]
+    Unreachable {
+        /// The network's id.
+        network: String,
+        /// The address.
+        address: IpAddr,
+    },
 }
 
 #[derive(Deserialize)]
@@ -138,6 +146,9 @@ impl NetworkData {
             .filter_map(|network| Some((network.id?, network.ip_address)))
             .map(|(id, address)| match address.as_deref().map(parse_address) {
                 None | Some(Ok(None)) => Ok(Network { id, address: None }),
+                Some(Ok(Some(address))) if !is_reachable(address) => {
+                    Err(Malformed::Unreachable { network: id, address })
+                }
                 Some(Ok(address)) => Ok(Network { id, address }),
                 Some(Err(address)) => Err(Malformed::Address { network: id, address }),
             })
@@ -163,6 +174,15 @@ impl NetworkData {
         }
         same_id.find_map(|network| network.address).ok_or(NoAddress::NoStaticAddress)
     }
+}
+
+/// Whether an address may be one machine's, by which others reach it.
+pub fn is_reachable(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    !address.is_unspecified()
+        && !address.is_loopback()
+        && !address.is_multicast()
+        && address != IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
 /// Real data carries a prefix (`10.0.0.5/24`) although Nova's schema has none, and `<no value>` or nothing
@@ -215,6 +235,19 @@ mod tests {
         assert_eq!(data.address("dhcp"), Err(NoAddress::NoStaticAddress));
         assert_eq!(data.address("none"), Err(NoAddress::NoStaticAddress));
         assert_eq!(data.address("oam"), Err(NoAddress::NoSuchNetwork));
+    }
+
+    #[test]
+    fn an_address_that_no_other_machine_reaches_is_none() {
+        for bad in
+            ["0.0.0.0/24", "127.0.0.1", "224.0.0.5", "255.255.255.255", "::", "::1/128", "ff02::1", "::ffff:0.0.0.0"]
+        {
+            let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
+            assert!(matches!(error, Malformed::Unreachable { .. }), "{bad}: {error}");
+        }
+        for good in ["169.254.0.7/16", "fe80::7/64", "192.0.2.255/32", "10.0.0.0/31"] {
+            assert!(networks(&format!("- {{id: oam, ip_address: '{good}'}}\n")).is_ok(), "{good}");
+        }
     }
 
     #[test]

@@ -440,7 +440,10 @@ const HASH: usize = 10;
 
 /// What is wrong with the addresses in a host's network data.
 fn malformed(host: &HostKey, held: &Held) -> Option<Finding> {
-    let Err(Unreadable::Malformed(error @ Malformed::Address { .. })) = &held.data else { return None };
+    let Err(Unreadable::Malformed(error @ (Malformed::Address { .. } | Malformed::Unreachable { .. }))) = &held.data
+    else {
+        return None;
+    };
     let holder = match &held.holder {
         Holder::Secret(_) => "the Secret".to_owned(),
         other => other.to_string(),
