@@ -312,3 +312,17 @@ fn two_hosts_with_one_bmc_address_are_worth_a_warning() {
         ],
     );
 }
+
+#[test]
+fn two_addresses_on_networks_of_one_id_are_worth_a_warning_unless_they_are_dual_stack() {
+    let warning = "warning[SIP0317]: host tenant-a/lab-a1 has several networks `oam-ipv4`, with different addresses";
+    for (address, is_warned_of) in [("198.51.100.99", true), ("'2001:db8::99'", false), ("198.51.100.11", false)] {
+        let repo = Repo::generated("quickstart");
+        let first = "        ip_address: 198.51.100.11\n";
+        repo.replace(RACK_A, first, &format!("{first}      - id: oam-ipv4\n        ip_address: {address}\n"));
+
+        let said = repo.generate(&[]).expect(0).stderr;
+
+        assert_eq!(said.contains(warning), is_warned_of, "{said}");
+    }
+}

@@ -1,5 +1,6 @@
 //! A host's network data: OpenStack's `network_data.json`, as JSON or as YAML.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Deserialize;
@@ -166,6 +167,15 @@ impl NetworkData {
         self.networks.iter().filter_map(|network| network.address)
     }
 
+    /// The ids of networks that have a second address of the same family. One of each family is dual-stack.
+    pub fn ambiguous(&self) -> BTreeSet<&str> {
+        let mut first: BTreeMap<(&str, bool), IpAddr> = BTreeMap::new();
+        let addressed = self.networks.iter().filter_map(|network| Some((network.id.as_str(), network.address?)));
+        let repeated =
+            addressed.filter(|(id, address)| *first.entry((id, address.is_ipv4())).or_insert(*address) != *address);
+        repeated.map(|(id, _)| id).collect()
+    }
+
     /// The address on the network with this id.
     pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddress> {
         let mut same_id = self.networks.iter().filter(|network| network.id == interface).peekable();
@@ -235,6 +245,20 @@ mod tests {
         assert_eq!(data.address("dhcp"), Err(NoAddress::NoStaticAddress));
         assert_eq!(data.address("none"), Err(NoAddress::NoStaticAddress));
         assert_eq!(data.address("oam"), Err(NoAddress::NoSuchNetwork));
+    }
+
+    #[test]
+    fn a_second_address_of_one_family_makes_an_id_ambiguous() {
+        let ambiguous =
+            |text: &str| networks(text).unwrap().ambiguous().into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let first = "- {id: oam, ip_address: 192.0.2.7}\n";
+
+        assert_eq!(ambiguous(&format!("{first}- {{id: oam, ip_address: 192.0.2.8}}\n")), ["oam"]);
+        for other in
+            ["{id: oam, ip_address: '2001:db8::7'}", "{id: oam, ip_address: 192.0.2.7/24}", "{id: oam}", "{id: b}"]
+        {
+            assert!(ambiguous(&format!("{first}- {other}\n")).is_empty(), "{other}");
+        }
     }
 
     #[test]
