@@ -72,6 +72,7 @@ pub(super) fn assemble(
     });
     inventory.by_key = inventory.hosts.iter().enumerate().map(|(index, host)| (host.key.clone(), index)).collect();
     findings.extend(shared_bmcs(&inventory.hosts));
+    findings.extend(bmcs_with_user(&inventory.hosts));
     findings.extend(ambiguous_networks(&inventory.hosts));
     (inventory, findings)
 }
@@ -140,6 +141,23 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
         hosts.iter().fold(finding, add)
     };
     shared.map(describe).collect()
+}
+
+/// Metal3 and jump hosts log in by the Secret that credentialsName names, whatever the address says. Nothing of what
+/// stands in the address is shown.
+fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
+    let has_user = |host: &&Host| host.bmc.as_ref().is_some_and(|bmc| host::has_user(&bmc.address));
+    let hosts: Vec<&Host> = hosts.iter().filter(has_user).collect();
+    let message = format!("{} a user or a password in the BMC address", in_number(&hosts)?);
+    let finding = Finding::new(Code::UserInBmcAddress, message).help(
+        "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs in by \
+         the Secret that spec.bmc.credentialsName names",
+    );
+    Some(
+        hosts.iter().fold(finding, |finding, host| {
+            finding.see(host.origin.at(["spec", "bmc", "address"]), host.key.to_string())
+        }),
+    )
 }
 
 /// Of two networks that have one id, services would take the first.
