@@ -155,6 +155,22 @@ fn a_malformed_address_in_network_data() {
 }
 
 #[test]
+fn an_address_in_network_data_that_no_other_machine_reaches() {
+    for address in ["0.0.0.0/24", "127.0.0.1", "224.0.0.1", "255.255.255.255", "'::1'"] {
+        let repo = quickstart();
+        repo.replace(RACK_A, "ip_address: 198.51.100.11\n", &format!("ip_address: {address}\n"));
+
+        let said = repo.refused();
+
+        assert_says(
+            &said,
+            &["error[SIP0310]: the network data of host tenant-a/lab-a1", "--> sites/lab/hosts/rack-a.yaml:28:3"],
+        );
+        assert_says(&said, &["by which no other machine reaches it"]);
+    }
+}
+
+#[test]
 fn network_data_of_another_shape() {
     let repo = quickstart();
     repo.replace(RACK_A, "      - id: oam-ipv4\n        type: ipv4\n        link: eno1\n", "      - [\n");

@@ -312,3 +312,38 @@ fn two_hosts_with_one_bmc_address_are_worth_a_warning() {
         ],
     );
 }
+
+#[test]
+fn a_password_in_the_address_of_a_bmc_is_warned_of_and_never_shown() {
+    let repo = Repo::generated("quickstart");
+    for bmc in ["203.0.113.11", "203.0.113.12"] {
+        repo.replace(RACK_A, bmc, &format!("root:hunter2@{bmc}"));
+    }
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert_says(
+        &run.stderr,
+        &[
+            "warning[SIP0318]: 2 hosts have a user or a password in the BMC address",
+            "--> sites/lab/hosts/rack-a.yaml:15:14  (tenant-a/lab-a1)",
+            "--> sites/lab/hosts/rack-a.yaml:68:14  (tenant-a/lab-a2)",
+        ],
+    );
+    assert!(!run.stderr.contains("hunter2") && !run.stderr.contains("root:"), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("SIP0318]").count(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn two_addresses_on_networks_of_one_id_are_worth_a_warning_unless_they_are_dual_stack() {
+    let warning = "warning[SIP0317]: host tenant-a/lab-a1 has several networks `oam-ipv4`, with different addresses";
+    for (address, is_warned_of) in [("198.51.100.99", true), ("'2001:db8::99'", false), ("198.51.100.11", false)] {
+        let repo = Repo::generated("quickstart");
+        let first = "        ip_address: 198.51.100.11\n";
+        repo.replace(RACK_A, first, &format!("{first}      - id: oam-ipv4\n        ip_address: {address}\n"));
+
+        let said = repo.generate(&[]).expect(0).stderr;
+
+        assert_eq!(said.contains(warning), is_warned_of, "{said}");
+    }
+}

@@ -148,6 +148,11 @@ pub fn without_user(address: &str) -> String {
     format!("{scheme}{host}{path}")
 }
 
+/// Whether a BMC's address has a user name or a password in it.
+pub fn has_user(address: &str) -> bool {
+    without_user(address) != address
+}
+
 /// A reference to an object by name.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Reference {

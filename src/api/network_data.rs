@@ -1,6 +1,7 @@
 //! A host's network data: OpenStack's `network_data.json`, as JSON or as YAML.
 
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -80,6 +81,14 @@ pub enum Malformed {
         /// What stands there, in words; the text itself only if it looks like an address.
         address: String,
     },
+    /// An `ip_address` by which no other machine reaches this one.
+    #[error("has the ip_address `{address}` in network `{network}`, by which no other machine reaches it")]
+    Unreachable {
+        /// The network's id.
+        network: String,
+        /// The address.
+        address: IpAddr,
+    },
 }
 
 #[derive(Deserialize)]
@@ -142,6 +151,9 @@ impl NetworkData {
             .filter_map(|network| Some((network.id?, network.ip_address)))
             .map(|(id, address)| match address.as_deref().map(parse_address) {
                 None | Some(Ok(None)) => Ok(Network { id, address: None }),
+                Some(Ok(Some(address))) if !is_reachable(address) => {
+                    Err(Malformed::Unreachable { network: id, address })
+                }
                 Some(Ok(address)) => Ok(Network { id, address }),
                 Some(Err(address)) => Err(Malformed::Address { network: id, address }),
             })
@@ -159,6 +171,15 @@ impl NetworkData {
         self.networks.iter().filter_map(|network| network.address)
     }
 
+    /// The ids of networks that have a second address of the same family. One of each family is dual-stack.
+    pub fn ambiguous(&self) -> BTreeSet<&str> {
+        let mut first: BTreeMap<(&str, bool), IpAddr> = BTreeMap::new();
+        let addressed = self.networks.iter().filter_map(|network| Some((network.id.as_str(), network.address?)));
+        let repeated =
+            addressed.filter(|(id, address)| *first.entry((id, address.is_ipv4())).or_insert(*address) != *address);
+        repeated.map(|(id, _)| id).collect()
+    }
+
     /// The address on the network with this id.
     pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddress> {
         let mut same_id = self.networks.iter().filter(|network| network.id == interface).peekable();
@@ -167,6 +188,15 @@ impl NetworkData {
         }
         same_id.find_map(|network| network.address).ok_or(NoAddress::NoStaticAddress)
     }
+}
+
+/// Whether an address may be one machine's, by which others reach it.
+pub fn is_reachable(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    !address.is_unspecified()
+        && !address.is_loopback()
+        && !address.is_multicast()
+        && address != IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
 /// Real data carries a prefix (`10.0.0.5/24`) although Nova's schema has none, and `<no value>` or nothing
@@ -241,6 +271,33 @@ mod tests {
         assert_eq!(NetworkData::parse(" \n"), Ok(NetworkData::default()));
         for bad in ["text", "networks: text", "networks: [", "[]", "networks: [{id: [a]}]"] {
             assert_eq!(NetworkData::parse(bad), Err(Malformed::Shape), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_second_address_of_one_family_makes_an_id_ambiguous() {
+        let ambiguous =
+            |text: &str| networks(text).unwrap().ambiguous().into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let first = "- {id: oam, ip_address: 192.0.2.7}\n";
+
+        assert_eq!(ambiguous(&format!("{first}- {{id: oam, ip_address: 192.0.2.8}}\n")), ["oam"]);
+        for other in
+            ["{id: oam, ip_address: '2001:db8::7'}", "{id: oam, ip_address: 192.0.2.7/24}", "{id: oam}", "{id: b}"]
+        {
+            assert!(ambiguous(&format!("{first}- {other}\n")).is_empty(), "{other}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_no_other_machine_reaches_is_none() {
+        for bad in
+            ["0.0.0.0/24", "127.0.0.1", "224.0.0.5", "255.255.255.255", "::", "::1/128", "ff02::1", "::ffff:0.0.0.0"]
+        {
+            let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
+            assert!(matches!(error, Malformed::Unreachable { .. }), "{bad}: {error}");
+        }
+        for good in ["169.254.0.7/16", "fe80::7/64", "192.0.2.255/32", "10.0.0.0/31"] {
+            assert!(networks(&format!("- {{id: oam, ip_address: '{good}'}}\n")).is_ok(), "{good}");
         }
     }
 

@@ -155,6 +155,8 @@ codes! {
     "0314" InvalidBmcAddress Warning "a BMC address cannot be understood"
     "0315" CredentialsElsewhere Error "a BMC's credentials are in another namespace than the jump host"
     "0316" AmbiguousHostName Error "a jump host has no name of its own for a host"
+    "0317" AmbiguousNetwork Warning "a host has two networks of one id, with two addresses"
+    "0318" UserInBmcAddress Warning "a BMC address has a user or a password in it"
 
     "0320" UnquotedLabel Warning "a label of a host is no text to other programs"
     "0321" UnquotedMac Warning "a MAC address is a number to other programs"

@@ -8,11 +8,11 @@ use camino::Utf8Path;
 use super::builds::{Builds, Root};
 use super::gitops::Form;
 use super::host::{Descriptions, Host, HostDocument, Standing};
-use super::networks::{Networks, Unnamed};
+use super::networks::{Network, Networks, Unnamed};
 use super::settings::{self, Settings};
 use crate::api::host;
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, counted};
 
 /// All hosts of a site.
 #[derive(Debug, Default)]
@@ -72,6 +72,8 @@ pub(super) fn assemble(
     });
     inventory.by_key = inventory.hosts.iter().enumerate().map(|(index, host)| (host.key.clone(), index)).collect();
     findings.extend(shared_bmcs(&inventory.hosts));
+    findings.extend(bmcs_with_user(&inventory.hosts));
+    findings.extend(ambiguous_networks(&inventory.hosts));
     (inventory, findings)
 }
 
@@ -139,6 +141,52 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
         hosts.iter().fold(finding, add)
     };
     shared.map(describe).collect()
+}
+
+/// Metal3 and jump hosts log in by the Secret that credentialsName names, whatever the address says. Nothing of what
+/// stands in the address is shown.
+fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
+    let has_user = |host: &&Host| host.bmc.as_ref().is_some_and(|bmc| host::has_user(&bmc.address));
+    let hosts: Vec<&Host> = hosts.iter().filter(has_user).collect();
+    let message = format!("{} a user or a password in the BMC address", in_number(&hosts)?);
+    let finding = Finding::new(Code::UserInBmcAddress, message).help(
+        "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs in by \
+         the Secret that spec.bmc.credentialsName names",
+    );
+    Some(
+        hosts.iter().fold(finding, |finding, host| {
+            finding.see(host.origin.at(["spec", "bmc", "address"]), host.key.to_string())
+        }),
+    )
+}
+
+/// Of two networks that have one id, services would take the first.
+fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
+    let mut by_id: BTreeMap<&str, Vec<&Host>> = BTreeMap::new();
+    for host in hosts {
+        let Network::Known(data) = &host.network else { continue };
+        for id in data.ambiguous() {
+            by_id.entry(id).or_default().push(host);
+        }
+    }
+    let describe = |(id, hosts): (&str, Vec<&Host>)| {
+        let message = format!("{} several networks `{id}`, with different addresses", in_number(&hosts)?);
+        let finding = Finding::new(Code::AmbiguousNetwork, message)
+            .help("services take the first one's address: give each network of a host an id of its own");
+        Some(hosts.iter().fold(finding, |finding, host| {
+            finding.see(host.origin.at(host.network_field.iter().copied()), host.key.to_string())
+        }))
+    };
+    by_id.into_iter().filter_map(describe).collect()
+}
+
+/// `host metal/r07-n01 has`, `2 hosts have`; nothing for none.
+fn in_number(hosts: &[&Host]) -> Option<String> {
+    match hosts {
+        [] => None,
+        [host] => Some(format!("host {} has", host.key)),
+        _ => Some(format!("{} have", counted(hosts.len(), "host"))),
+    }
 }
 
 /// Compares names as people count: runs of digits by their number, the rest by character.

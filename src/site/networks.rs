@@ -450,7 +450,7 @@ fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
     let error = held.data.as_ref().err()?;
     let help = match error {
         Unreadable::Encrypted(_) | Unreadable::Refused => return None,
-        Unreadable::Malformed(Malformed::Address { .. }) => {
+        Unreadable::Malformed(Malformed::Address { .. } | Malformed::Unreachable { .. }) => {
             let holder = match &held.holder {
                 Holder::Secret(_) => "the Secret".to_owned(),
                 other => other.to_string(),

@@ -14,6 +14,7 @@ use super::cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
 use super::selector;
 use crate::api::assignment::PRIORITY;
 use crate::api::names::{ClusterKey, Invalid, NodePort, ObjectName, Role, is_label_key, is_label_value};
+use crate::api::network_data::is_reachable;
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::{Code, Finding};
 use crate::source::{Origin, Step};
@@ -263,8 +264,7 @@ impl Check<'_> {
 
     fn cluster_ip(&mut self, service: &sipcluster::Service, route: &Route) -> Option<IpAddr> {
         let text = service.cluster_ip.as_deref().filter(|text| !text.is_empty())?;
-        let is_reachable = |ip: &IpAddr| !ip.is_unspecified() && !ip.is_loopback() && !ip.is_multicast();
-        let address = text.parse().ok().filter(is_reachable);
+        let address = text.parse().ok().filter(|address| is_reachable(*address));
         if address.is_none() {
             self.report(
                 Code::InvalidClusterIp,
