@@ -17,7 +17,7 @@ const STORY_QUOTED: usize = 3;
 const GUTTER: usize = 2;
 
 /// What is about a value that may be a secret: of its line, only the key is shown.
-const VALUES_UNSEEN: [Code; 12] = [
+const VALUES_UNSEEN: [Code; 14] = [
     Code::SecretInGit,
     Code::InvalidAuthorizedKey,
     Code::InvalidReference,
@@ -30,6 +30,8 @@ const VALUES_UNSEEN: [Code; 12] = [
     Code::NetworkDataDiffers,
     Code::EncryptedNetworkData,
     Code::NotDecrypted,
+    Code::WrongType,
+    Code::UnknownField,
 ];
 
 /// Findings, the warnings first, so that the errors stand where a reader's eyes are in the end.
