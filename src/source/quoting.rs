@@ -45,7 +45,9 @@ pub(super) fn is_guarded(route: &[Step]) -> bool {
 
 /// Whether a text that cannot be read names a key below which any value may be a secret.
 fn guards(text: &str) -> bool {
-    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| GUARDED.contains(&word))
+    // The `config` of `kustomize.config.k8s.io` is no key.
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_' | '/'))
+        .any(|word| GUARDED.contains(&word))
 }
 
 /// Whether a secret may stand at the end of a route. A host's own references are none; that its BMC's address has no

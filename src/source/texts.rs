@@ -250,6 +250,7 @@ impl Text {
         }
         let end = match (&value, &key) {
             (Some(value), _) if shows_value => value.end,
+            (None, Some(key)) if self.text[key.end..].starts_with(':') => key.end + 1,
             (_, Some(key)) => key.end,
             _ => start,
         };
