@@ -164,6 +164,36 @@ fn a_private_key_where_a_public_one_is_to_be() {
 }
 
 #[test]
+fn secrets_at_the_places_of_other_values() {
+    const NODES: &str = "  nodes:\n";
+    const OIDC: &str = "caSecret: edge-oidc-ca";
+    let connector =
+        |config: &str| format!("caSecret: x\n        connectors:\n        - type: github\n          {config}");
+    for (wrong, pasted) in [
+        (NODES, format!("  nodes: {PASSWORD}\n  x:\n")),
+        (NODES, format!("  secert: {PASSWORD}\n  nodes:\n")),
+        (NODES, format!("  nodez: {PASSWORD}\n  nodes:\n")),
+        (NODES, format!("  colour: red # login {PASSWORD}\n  nodes:\n")),
+        ("nodePort: 30022", format!("nodePort: 030022   # login {PASSWORD}")),
+        ("nodePort: 30022", format!("nodePort: 1   # login {PASSWORD}")),
+        ("bmc:\n          proxy: false", format!("bmc: {{proxy: x}} # login {PASSWORD}")),
+        (OIDC, connector(&format!("config: {{clientID: a, pw: {PASSWORD}, groop: b}}"))),
+        (OIDC, connector(&format!("config:\n            groop: {PASSWORD}"))),
+        (OIDC, connector(&format!("config:\n            x: {PASSWORD}: [\n"))),
+        (OIDC, connector(&format!("config: [{{x: {PASSWORD}: y\n"))),
+        (OIDC, connector(&format!("config:\n            x: {PASSWORD}\n          groop: {PASSWORD} ["))),
+        (OIDC, format!("caSecret: x\n        staticClients: [{{id: a b, note: {PASSWORD}}}]")),
+        (OIDC, format!("caSecret: x\n        staticClients:\n        - id: a b # {PASSWORD}")),
+    ] {
+        let repo = with_password();
+        repo.replace(EDGE, wrong, &pasted);
+
+        assert_ne!(run(&mut repo.sipgen(&["validate", "--strict"])).code, 0, "{pasted}");
+        keeps_the_secret(&repo);
+    }
+}
+
+#[test]
 fn secrets_beside_what_is_wrong() {
     for (wrong, beside) in [
         ("nodePort: 30022", format!("nodePort: 1 # {PASSWORD}: its password")),

@@ -58,6 +58,8 @@ impl FromStr for Subject {
         let is_code = text.get(..3).is_some_and(|first| first.eq_ignore_ascii_case("SIP"));
         if is_code && !text.contains('/') {
             text.parse().map(Self::Code).map_err(|error| format!("{error}; `sipgen explain --list` has all of them"))
+        } else if let Ok(code) = format!("SIP{text}").parse::<Code>() {
+            Err(format!("a code begins with SIP: did you mean `{code}`?"))
         } else {
             text.parse().map(Self::Name).map_err(|error: <ClusterKey as FromStr>::Err| error.to_string())
         }

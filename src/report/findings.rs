@@ -17,7 +17,7 @@ const STORY_QUOTED: usize = 3;
 const GUTTER: usize = 2;
 
 /// What is about a value that may be a secret: of its line, only the key is shown.
-const VALUES_UNSEEN: [Code; 13] = [
+const VALUES_UNSEEN: [Code; 15] = [
     Code::SecretInGit,
     Code::InvalidAuthorizedKey,
     Code::InvalidReference,
@@ -31,6 +31,8 @@ const VALUES_UNSEEN: [Code; 13] = [
     Code::EncryptedNetworkData,
     Code::NotDecrypted,
     Code::UnreadableNetworkData,
+    Code::WrongType,
+    Code::UnknownField,
 ];
 
 /// Findings, the warnings first, so that the errors stand where a reader's eyes are in the end.

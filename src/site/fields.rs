@@ -128,7 +128,7 @@ impl Walk<'_> {
         };
         let known = Kind::ALL.into_iter().find(|kind| takes(expected, kind.schema())).unwrap_or(Kind::Text);
         let help = match (known, found) {
-            (Kind::Whole, Kind::Text) => "write a whole number, without quotes",
+            (Kind::Whole, Kind::Text) => "write a whole number, without quotes or leading zeros",
             (Kind::Flag, Kind::Text) => "write true or false, without quotes",
             (Kind::Text, Kind::Flag | Kind::Whole | Kind::Number) => "put it in quotes",
             (Kind::Mapping, Kind::List) => "write `KEY: VALUE` without a dash before it",

@@ -238,7 +238,10 @@ impl Settings {
             };
             Finding::new(
                 code,
-                format!("the settings cannot be read: {}", with_key(&in_plain_words(&error.to_string()), &key)),
+                format!(
+                    "the settings cannot be read: {}",
+                    with_key(&in_plain_words(&without_types(&error.to_string())), &key)
+                ),
             )
             .at(place)
             .help(help)
@@ -332,6 +335,19 @@ fn with_key(message: &str, key: &str) -> String {
     }
 }
 
+/// A parser's message without the names of sipgen's own types, which say nothing to those who write settings.
+fn without_types(message: &str) -> String {
+    const STRUCT: &str = "expected struct ";
+    let Some((before, rest)) = message.split_once(STRUCT) else { return message.to_owned() };
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    let expected = match &rest[..end] {
+        "Ignored" => "`{code: SIP0308, reason: …}`",
+        "SecretStore" => "`{kind: ClusterSecretStore, name: …}`",
+        _ => "a mapping of settings",
+    };
+    format!("{before}expected {expected}{}", &rest[end..])
+}
+
 /// What an editor says of a directory that [`inside`] takes.
 fn directory() -> serde_json::Value {
     json!({
@@ -356,6 +372,19 @@ pub(super) fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_expected_is_said_in_words_of_the_settings() {
+        for (message, said) in [
+            (
+                "invalid type: string, expected struct Ignored at line 2",
+                "expected `{code: SIP0308, reason: …}` at line 2",
+            ),
+            ("invalid type: string, expected struct Topology", "expected a mapping of settings"),
+        ] {
+            assert_eq!(without_types(message), format!("invalid type: string, {said}"));
+        }
+    }
 
     #[test]
     fn the_output_directory_is_below_the_root() {

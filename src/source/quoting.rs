@@ -9,9 +9,10 @@ use std::ops::Range;
 use super::position::Step;
 
 /// Parts of keys, in lower case and without dashes, below which a secret may stand.
-const TELLING: [&str; 16] = [
+const TELLING: [&str; 17] = [
     "password",
     "passwd",
+    "pwd",
     "passphrase",
     "bindpw",
     "secret",
@@ -27,6 +28,27 @@ const TELLING: [&str; 16] = [
     "stringdata",
     "binarydata",
 ];
+
+/// Words of keys that tell the same, and are parts of other words, too.
+const TELLING_WORDS: [&str; 2] = ["pw", "pass"];
+
+/// Keys below which the settings of an identity provider stand: which of them are secrets, only their programs know.
+const GUARDED: [&str; 3] = ["connectors", "config", "staticClients"];
+
+/// From how many letters on a word with a slip of the finger is taken for one of [`TELLING`].
+const MISSPELT: usize = 4;
+
+/// Whether a route leads through what may have secrets under any key.
+pub(super) fn is_guarded(route: &[Step]) -> bool {
+    route.iter().any(|step| matches!(step, Step::Key(key) if GUARDED.contains(&key.as_str())))
+}
+
+/// Whether a text that cannot be read names a key below which any value may be a secret.
+fn guards(text: &str) -> bool {
+    // The `config` of `kustomize.config.k8s.io` is no key.
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_' | '/'))
+        .any(|word| GUARDED.contains(&word))
+}
 
 /// Whether a secret may stand at the end of a route. A host's own references are none; that its BMC's address has no
 /// password in it, the value itself tells.
@@ -51,6 +73,35 @@ pub(super) fn is_name(route: &[Step]) -> bool {
 fn tells(text: &str) -> bool {
     let plain: String = text.to_lowercase().replace(['-', '_', ' '], "");
     TELLING.iter().any(|word| plain.contains(word))
+        || is_telling_word(&plain)
+        || words(text).any(|word| is_telling_word(&word))
+}
+
+/// The words of a text in lower case; those of `clientSecret` are two.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for c in text.chars() {
+        if !c.is_alphanumeric() || before.is_lowercase() && c.is_uppercase() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    words.into_iter()
+}
+
+/// Whether a word tells, as it is or with a slip of the finger: `secert`, `pasword`, `tokn`.
+fn is_telling_word(word: &str) -> bool {
+    let is_slip = |known: &str| {
+        known.len() > MISSPELT
+            && word.len().abs_diff(known.len()) <= 1
+            && word.len() >= MISSPELT
+            && strsim::damerau_levenshtein(word, known) <= 1
+    };
+    TELLING_WORDS.contains(&word) || TELLING.iter().any(|known| is_slip(known))
 }
 
 /// Whether a text that cannot be read says of anything in it that it is a Secret of some kind.
@@ -97,12 +148,13 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
         return true;
     }
     let document = document_around(text, &line);
-    if is_secret(&text[document.clone()]) || !has_key(shown) {
+    // How deep a line stands is not sure where a parser has stopped: what guards may be any line before it.
+    if is_secret(&text[document.clone()]) || !has_key(shown) || guards(&text[document.start..line.end]) {
         return false;
     }
     // Without indentation, nothing tells what a line stands below.
     if text[document.clone()].trim_start_matches("---").trim_start().starts_with(['{', '[']) {
-        return text[document].lines().all(is_harmless);
+        return !guards(&text[document.clone()]) && text[document].lines().all(is_harmless);
     }
     let (mut indent, mut is_item) = (indent_of(shown), is_item_of_list(shown));
     for above in text[document.start..line.start].lines().rev() {
@@ -164,6 +216,26 @@ mod tests {
         assert!(!shows(text, "    address: x"));
         assert!(!shows(text, "  - a: b"));
         assert!(!shows(text, "    x: y"));
+    }
+
+    #[test]
+    fn nothing_is_shown_behind_what_may_have_secrets_under_any_key() {
+        let text = "kind: SIPCluster\nspec:\n  nodes: [\n  auth:\n  - connectors:\n    - id: [\n  x: y\n";
+
+        assert!(shows(text, "  nodes: ["));
+        for line in ["  - connectors:", "    - id: [", "  x: y"] {
+            assert!(!shows(text, line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_key_tells_with_a_slip_of_the_finger() {
+        for key in ["secert", "clientSecert", "pasword", "tokn", "pw", "rootPw", "db_pwd", "private-key"] {
+            assert!(tells(key), "{key}");
+        }
+        for key in ["topologyKey", "nodePort", "power", "selector", "compass", "network"] {
+            assert!(!tells(key), "{key}");
+        }
     }
 
     #[test]

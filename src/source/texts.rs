@@ -116,7 +116,7 @@ impl Text {
             (Some(key), None) => key.clone(),
             (Some(key), Some(_)) if by_key || !is_there => key.clone(),
             (_, Some(value)) => value,
-            (None, None) => self.rest_of_line(found.value.as_ref()?.start),
+            (None, None) => self.said(found.value.as_ref()?.start, found.value.as_ref()?.start),
         };
         Some(Spot { marked: self.on_one_line(marked), found: Some(found) })
     }
@@ -182,8 +182,23 @@ impl Text {
         offset..offset + self.text[offset..end.max(offset)].trim_end().len()
     }
 
+    /// What a line says from `start`, without a comment behind `known`, which is no part of one.
+    fn said(&self, start: usize, known: usize) -> Range<usize> {
+        let end = self.rest_of_line(start).end;
+        let rest = self.text.get(known..end).unwrap_or_default();
+        let mut before = ' ';
+        let comment = rest.char_indices().find_map(|(at, c)| {
+            let begins = c == '#' && before.is_whitespace();
+            before = c;
+            begins.then_some(known + at)
+        });
+        let end = comment.unwrap_or(end).max(start);
+        start..start + self.text[start..end].trim_end().len()
+    }
+
+    /// The part of a range that is on its first line, without a comment.
     fn on_one_line(&self, range: Range<usize>) -> Range<usize> {
-        range.start..range.end.min(self.rest_of_line(range.start).end)
+        if range.end <= self.rest_of_line(range.start).end { range } else { self.said(range.start, range.start) }
     }
 
     /// Line, column and the column behind the end, all from 1; columns count characters.
@@ -207,25 +222,35 @@ impl Text {
             let is_yaml = !extension.is_some_and(|extension| matches!(extension, "cfg" | "j2" | "sh"))
                 && !self.text.starts_with("#!");
             let is_shown = values && quoting::may_show_line(&self.text, line.clone(), is_yaml);
-            return is_shown.then(|| self.cut(number, line.clone(), marked, line));
+            let shown = if is_yaml { line.start..self.said(line.start, line.start).end } else { line.clone() };
+            let marked = marked.start.min(shown.end)..marked.end.min(shown.end);
+            return is_shown.then(|| self.cut(number, line, marked, shown));
         };
         // What a route leads to, as far as it is on this line: the value may stand below its key.
         let key = found.key.filter(|key| line.contains(&key.start));
         let start = key.as_ref().or(found.value.as_ref())?.start;
         let value = found.value.clone().map(|value| self.on_one_line(value));
         let value = value.filter(|value| line.contains(&value.start));
+        let depth_asked = route.len();
         let route = &route[..found.depth];
-        let telling = is_secret && found.depth > 0 && !quoting::is_name(route) || quoting::is_telling(route);
+        // Where any value may be a secret, only the one that a finding is about is shown, and nothing around it.
+        let is_guarded = quoting::is_guarded(route);
+        let is_own = value.as_ref() == Some(&marked) && depth_asked == found.depth;
+        let telling = is_secret && found.depth > 0 && !quoting::is_name(route)
+            || quoting::is_telling(route)
+            || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
         let shows_value =
             value.as_ref().is_none_or(|value| values && !telling && quoting::is_harmless(&self.text[value.clone()]));
-        if shows_value && !is_secret && quoting::opens(&self.text[line.start..start]) {
-            let all = &self.text[line.clone()];
-            if values && !telling && quoting::is_harmless(all) {
-                return Some(self.cut(number, line.clone(), marked, line));
+        if shows_value && !is_secret && !is_guarded && quoting::opens(&self.text[line.start..start]) {
+            let known = value.as_ref().or(key.as_ref()).map_or(start, |known| known.end);
+            let shown = line.start..self.said(line.start, known).end.max(marked.end);
+            if values && !telling && quoting::is_harmless(&self.text[shown.clone()]) {
+                return Some(self.cut(number, line, marked, shown));
             }
         }
         let end = match (&value, &key) {
             (Some(value), _) if shows_value => value.end,
+            (None, Some(key)) if self.text[key.end..].starts_with(':') => key.end + 1,
             (_, Some(key)) => key.end,
             _ => start,
         };

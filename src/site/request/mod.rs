@@ -70,6 +70,11 @@ impl Check<'_> {
         self.findings.push(Finding::new(code, message).at(self.origin.at(route)).help(help).of(self.key));
     }
 
+    /// Reports what is wrong with a key, whatever its value is: that is not shown.
+    fn report_key(&mut self, code: Code, route: Route, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Finding::new(code, message).at(self.origin.key(route)).help(help).of(self.key));
+    }
+
     fn priority(&mut self, annotation: Option<&str>) -> i64 {
         let Some(text) = annotation else { return 0 };
         text.trim().parse().unwrap_or_else(|_| {

@@ -205,7 +205,8 @@ impl Settings<'_, '_> {
                         Some(name) => format!("did you mean `{name}`? Dex drops silently what it does not know"),
                         None => "remove it: Dex drops silently what it does not know".to_owned(),
                     };
-                    self.check.report(Code::InvalidConnector, route, format!("{of} has no setting `{key}`"), help);
+                    let message = format!("{of} has no setting `{key}`");
+                    self.check.report_key(Code::InvalidConnector, route, message, help);
                 }
             }
         }
