@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn an_empty_text_has_no_networks_and_one_of_another_shape_is_malformed() {
         assert_eq!(NetworkData::parse(" \n"), Ok(NetworkData::default()));
-        for bad in ["text", "networks: text", "networks: [", "[]", "networks: [{id: [a]}]"] {
+        for bad in ["text", "networks: text", "networks: [", "networks: [{id: [a]}]"] {
             assert_eq!(NetworkData::parse(bad), Err(Malformed::Shape), "{bad}");
         }
     }

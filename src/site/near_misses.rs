@@ -44,11 +44,12 @@ fn slips(one: &str, other: &str) -> usize {
 }
 
 /// What is wrong with an object that is nearly one of ours. One of the right kind and group, of a wholly other group, or
-/// that cannot be parsed, is none.
-pub(super) fn near_miss(document: &Document<'_>) -> Option<(&'static str, Finding)> {
+/// that cannot be parsed, is none. `said` is its apiVersion, where somebody has read it.
+pub(super) fn near_miss(document: &Document<'_>, said: Option<String>) -> Option<(&'static str, Finding)> {
     let kind = document.kind()?;
     let (ours, own_group, domain, api_version) = *meant(kind)?;
-    let written = document.parse::<Head>().ok()?.api_version.unwrap_or_default();
+    let read = || document.parse::<Head>().map(|head| head.api_version.unwrap_or_default()).ok();
+    let written = said.or_else(read)?;
     let group = group(&written);
     let is_below = group.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'));
     // Nothing of Kubernetes' own group is called like ours. A slip in the kind as well makes another word of it.

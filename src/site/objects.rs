@@ -371,7 +371,7 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
                 let found = status_of_annotation(&origin, &mut host);
                 Some(Object::Host(origin, Box::new(host), doubts, found))
             }
-            Ok(_) => nearly_ours(document),
+            Ok(host) => nearly_ours(document, Some(host.api_version)),
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(unreadable_object(origin, &error, host::KIND)),
         },
@@ -390,14 +390,14 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             }
             _ => None,
         },
-        _ => nearly_ours(document),
+        _ => nearly_ours(document, None),
     }
 }
 
 /// An object that was surely meant to be one of ours. One that may be another tool's template is none, but may hide a
-/// cluster.
-fn nearly_ours(document: &Document<'_>) -> Option<Object> {
-    let (kind, finding) = near_miss(document)?;
+/// cluster. Its apiVersion is read where nobody has read it yet.
+fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<Object> {
+    let (kind, finding) = near_miss(document, api_version)?;
     let origin = document.origin.clone();
     if !document.looks_like_template() {
         return Some(Object::Unreadable(origin, finding));
@@ -425,7 +425,7 @@ fn cluster(document: &Document<'_>) -> Option<Object> {
         Err(error) => return Some(unreadable_object(origin, &error, sipcluster::KIND)),
     };
     if group(&envelope.api_version) != sipcluster::GROUP {
-        return nearly_ours(document);
+        return nearly_ours(document, Some(envelope.api_version));
     }
     if envelope.api_version != format!("{}/v1", sipcluster::GROUP) {
         return Some(Object::Unreadable(

@@ -10,7 +10,7 @@
 //!
 //! An older field becomes a current one wherever it stands, so a SIPCluster may have fields of several generations;
 //! only one that says the same as a current one beside it is an error. What is read carries a table of where it is
-//! written ([`Moved`]), so that findings point at what people wrote. The same conversion says which [`Edit`]s rewrite
+//! written ([`Moved`]), so that findings point at what people wrote. The same conversion says which edits rewrite
 //! the file.
 //!
 //! * `node_sets`: flavors, and spreading over racks and hosts; `topology` is which labels those are.
