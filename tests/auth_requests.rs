@@ -133,10 +133,10 @@ fn a_variable_that_nothing_sets() {
 fn a_setting_that_dex_would_drop() {
     assert_snapshot!(refusal(EDGE, "usernamePrompt: User", "userPrompt: User"), @"
     error[SIP0237]: ldap has no setting `userPrompt`
-      --> clusters/edge.yaml:28:27
+      --> clusters/edge.yaml:28:15
        |
-    28 |               userPrompt: User
-       |                           ^^^^
+    28 |               userPrompt: …
+       |               ^^^^^^^^^^
       help: did you mean `usernamePrompt`? Dex drops silently what it does not know
 
     1 error in tenant-a/edge: no file was changed

@@ -94,10 +94,10 @@ fn a_flat_selector() {
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0207]: `hardware.example.com/flavor` is no field of a label selector; read literally, the selector takes every host
-      --> sites/lab/clusters/edge.yaml:21:38
+      --> sites/lab/clusters/edge.yaml:21:9
        |
     21 |         hardware.example.com/flavor: worker
-       |                                      ^^^^^^
+       |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
       help: a label goes under `matchLabels`: `labelSelector: {matchLabels: {hardware.example.com/flavor: …}}`
 
     1 error in tenant-a/edge: no file was changed

@@ -50,7 +50,7 @@ fn findings_show_the_lines_to_mend() {
     error[SIP0209]: `active: -2` is no number of hosts
       --> sites/lab/clusters/edge.yaml:17:17
        |
-    17 |         active: -2 # as many as there are
+    17 |         active: -2
        |                 ^^
       help: write 0 to 1000000
 
