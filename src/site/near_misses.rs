@@ -34,8 +34,11 @@ struct Head {
 
 /// The kind of ours that a kind may be meant for, in whatever case and with a slip or two.
 fn meant(kind: &str) -> Option<&'static (&'static str, &'static str, &'static str, &'static str)> {
-    OURS.iter()
-        .find(|(ours, ..)| kind.len().abs_diff(ours.len()) <= SLIPS_IN_KIND + 1 && slips(kind, ours) <= SLIPS_IN_KIND)
+    let is_meant = |ours: &str| {
+        // Most kinds are told from ours without counting letters.
+        kind == ours || kind.len().abs_diff(ours.len()) <= SLIPS_IN_KIND + 1 && slips(kind, ours) <= SLIPS_IN_KIND
+    };
+    OURS.iter().find(|(ours, ..)| is_meant(ours))
 }
 
 fn slips(one: &str, other: &str) -> usize {

@@ -138,6 +138,9 @@ pub(super) fn opens(before: &str) -> bool {
     })
 }
 
+/// How many bytes a document may have of which all is looked at before one of its lines is shown.
+const LARGEST: usize = 1 << 16;
+
 /// Whether the line where a parser has stopped may be shown; `line` is its range in the file's text.
 pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bool {
     let shown = &text[line.clone()];
@@ -148,6 +151,9 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
         return true;
     }
     let document = document_around(text, &line);
+    if document.len() > LARGEST {
+        return false;
+    }
     // How deep a line stands is not sure where a parser has stopped: what guards may be any line before it.
     if is_secret(&text[document.clone()]) || !has_key(shown) || guards(&text[document.start..line.end]) {
         return false;
