@@ -258,7 +258,7 @@ fn network_data_that_is_encrypted() {
     let encrypted = "  networkData: ENC[AES256_GCM,data:2jCk1Q==,iv:r0Y=,tag:9w==,type:str]\n";
     repo.write(RACK_C, &format!("{}{encrypted}{}", &text[..start], &text[end..]));
 
-    refused_for_lab_c1(&repo, "with network data that cannot be read");
+    refused_for_lab_c1(&repo, "with network data that is encrypted");
 }
 
 #[test]
