@@ -295,7 +295,10 @@ fn documents_without_number() {
 
     let run = generate_in_time(&repo).expect(1);
 
-    assert_says(&run.stderr, &["the BareMetalHost has no name", "--> hosts.yaml:2", "more of these"]);
+    assert_says(
+        &run.stderr,
+        &["the BareMetalHost has no name", "--> hosts.yaml:2", "--> list.yaml:3", "more of these"],
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Findings as text, with the places that they are about.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use super::{ERROR, FAINT, STRONG, WARNING, excerpt, one_line, styled};
@@ -9,6 +10,9 @@ use crate::source::{Excerpt, Files, Texts};
 /// How many findings of one severity are shown, and how many places of each.
 const FINDINGS_SHOWN: usize = 100;
 const PLACES_SHOWN: usize = 10;
+
+/// Where there are more than are shown, how many of one code: one mistake a thousand times hides no other.
+const ALIKE_SHOWN: usize = 30;
 
 /// Up to how many places are all shown with their lines; of more, only the first one is.
 const STORY_QUOTED: usize = 3;
@@ -42,15 +46,30 @@ pub fn findings(findings: &[Finding], files: &Files) -> String {
     let mut texts = Texts::new(files);
     let mut out = String::new();
     for of_severity in by_severity.chunk_by(|a, b| a.severity == b.severity) {
-        for finding in of_severity.iter().take(FINDINGS_SHOWN) {
+        let shown = shown(of_severity);
+        for finding in &shown {
             // Writing to a String cannot fail.
             let _ = write_finding(&mut out, finding, &mut texts);
         }
-        if of_severity.len() > FINDINGS_SHOWN {
-            let _ = writeln!(out, "… and {} more of these\n", of_severity.len() - FINDINGS_SHOWN);
+        if of_severity.len() > shown.len() {
+            let _ = writeln!(out, "… and {} more of these\n", of_severity.len() - shown.len());
         }
     }
     out
+}
+
+/// Those of many findings of one severity that are shown.
+fn shown<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
+    if findings.len() <= FINDINGS_SHOWN {
+        return findings.to_vec();
+    }
+    let mut alike: BTreeMap<Code, usize> = BTreeMap::new();
+    let is_shown = |finding: &&&Finding| {
+        let count = alike.entry(finding.code).or_default();
+        *count += 1;
+        *count <= ALIKE_SHOWN
+    };
+    findings.iter().filter(is_shown).take(FINDINGS_SHOWN).copied().collect()
 }
 
 /// How many findings there are, in a line; `muted` is how many warnings the settings mute.
