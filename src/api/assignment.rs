@@ -12,6 +12,10 @@ pub const CLUSTER_NAME: &str = "sip.airshipit.org/cluster-name";
 /// Label: the host's [`Role`] in that cluster.
 pub const NODE_TYPE: &str = "sip.airshipit.org/node-type";
 
+/// Label: the [`NodeName`](super::names::NodeName) of a host in the Provisioning that has it. The other three labels
+/// name the cluster and the role, as for a SIPCluster.
+pub const NODE: &str = "bpa.akraino.org/node";
+
 /// The three labels of an assignment; Cluster API's Metal3 provider selects hosts by exactly these.
 pub const LABELS: [&str; 3] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE];
 

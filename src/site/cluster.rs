@@ -1,4 +1,4 @@
-//! A cluster's request, checked: what a SIPCluster asks for, in types that cannot be wrong.
+//! A cluster's request, checked: what a SIPCluster or a Provisioning asks for, in types that cannot be wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,7 +9,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::auth::Auth;
-use crate::api::names::{ClusterKey, NodePort, ObjectName, Role, SecretKey};
+use crate::api::mac::MacAddress;
+use crate::api::names::{ClusterKey, NodeName, NodePort, ObjectName, Role, SecretKey};
 use crate::layout;
 use crate::source::{Origin, Step};
 
@@ -22,13 +23,60 @@ pub struct Cluster {
     pub origin: Origin,
     /// Clusters with a higher one choose their hosts first.
     pub priority: i64,
-    /// What it asks for each role; a role that is not there gets no hosts.
+    /// What it asks for each role, or of each machine; a part that is not there gets no hosts.
     pub node_sets: BTreeMap<Role, NodeSet>,
     /// Its services, in the order in which they are applied and named.
     pub services: Vec<Service>,
+    /// What is installed on its hosts, if it was asked for by a Provisioning.
+    pub installation: Option<Installation>,
 }
 
-/// The hosts wanted for one role.
+/// What a Provisioning has installed on the machines of its cluster.
+#[derive(Debug, Clone, Default)]
+pub struct Installation {
+    /// The name of the Provisioning itself; the cluster's is another thing.
+    pub provisioning: String,
+    /// Whether the hosts are virtual machines in pods (`cluster-type: virtlet-vm`).
+    pub is_virtlet_vm: bool,
+    /// The machines of the control plane, in the order in which they are written; at least one.
+    pub masters: Vec<NodeName>,
+    /// The machines that run workloads, in the order in which they are written; some may be masters, too.
+    pub workers: Vec<NodeName>,
+    /// The network that pods get their addresses from.
+    pub pod_subnet: Option<String>,
+    /// The plugins of the installer, in the order in which they are written.
+    pub plugins: Vec<String>,
+    /// The packages of the control plane's machines.
+    pub master_packages: Vec<InstalledPackage>,
+    /// The packages of the machines that run workloads.
+    pub worker_packages: Vec<InstalledPackage>,
+}
+
+/// A package that is installed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InstalledPackage {
+    /// Its name.
+    pub name: String,
+    /// Its version; any where absent.
+    pub version: Option<String>,
+}
+
+/// What a Provisioning asks of one machine, beside labels.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AskedMachine {
+    /// The MAC address that the machine has, and the host that has it: an index into the inventory's hosts.
+    pub named: Option<(MacAddress, usize)>,
+    /// How many CPUs it has at least.
+    pub cpu: u64,
+    /// How much memory it has at least, in MiB.
+    pub memory_mib: u64,
+    /// Whether its network cards have SR-IOV.
+    pub sriov: bool,
+    /// Whether it has QuickAssist.
+    pub qat: bool,
+}
+
+/// The hosts wanted for one part.
 #[derive(Debug, Clone)]
 pub struct NodeSet {
     /// Which hosts may be taken.
@@ -41,6 +89,10 @@ pub struct NodeSet {
     pub active: usize,
     /// Hosts wanted as slack for upgrades.
     pub standby: usize,
+    /// What the one machine has that is wanted, if a Provisioning asks for it.
+    pub machine: Option<AskedMachine>,
+    /// The route to it in its SIPCluster or Provisioning.
+    pub route: Vec<Step>,
 }
 
 impl NodeSet {

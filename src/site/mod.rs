@@ -10,6 +10,7 @@
 //! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses, `network_files` those in
 //!   files that are no manifests; `decryption` opens what is encrypted.
 //! * `hardware`: what inspection found in the hosts, read on demand.
+//! * `machine`: what of a host's hardware decides whether it can be a node of a Provisioning.
 //! * `appliers`: which agent applies a host in full, as its snapshot says.
 //! * `inventory`: every host once.
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
@@ -42,6 +43,7 @@ pub mod host;
 mod inputs;
 pub mod inventory;
 mod left_out;
+pub mod machine;
 pub mod mismatch;
 mod near_misses;
 mod network_files;
@@ -68,7 +70,7 @@ use crate::source::{Files, Origin, Place, ReadError};
 use builds::Builds;
 
 pub use auth::Auth;
-pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
+pub use cluster::{AskedMachine, Cluster, Detail, Installation, NodeSet, Service, ServiceKind};
 pub use host::{Host, Standing};
 pub use inventory::Inventory;
 pub use left_out::HostLeftOut;

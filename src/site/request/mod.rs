@@ -40,7 +40,7 @@ pub(super) fn check(
     let services = check.services(&spec.services);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
-    (valid.then_some(Cluster { key, origin, priority, node_sets, services }), findings)
+    (valid.then_some(Cluster { key, origin, priority, node_sets, services, installation: None }), findings)
 }
 
 /// More hosts than any site has; what goes beyond is a slip of the finger.
@@ -166,7 +166,8 @@ impl Check<'_> {
         };
         let active = number("active", count.active);
         let standby = number("standby", count.standby);
-        NodeSet { selector, topology_keys, topology_routes, active, standby }
+        let route = route.clone();
+        NodeSet { selector, topology_keys, topology_routes, active, standby, machine: None, route }
     }
 
     /// The topology keys, each once, with the way to it from the node set.
