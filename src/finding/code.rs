@@ -200,6 +200,8 @@ codes! {
     "0530" BeyondReach Warning "a node set wants more hosts than there can be for it"
     "0531" Contended Warning "node sets together want more of the same hosts than there are"
 
+    "0540" NamedHostRefused Error "the host that a machine names by its MAC address cannot be had"
+
     "0601" ComponentWithoutForm Error "an overlay of hosts is listed as a component"
     "0602" OverlayInItsBase Error "an overlay of hosts is listed in its own base"
     "0603" RenderedTwice Error "hosts are rendered twice"

@@ -30,7 +30,7 @@ mod topology_keys;
 
 use std::collections::BTreeSet;
 
-use crate::api::names::{ClusterKey, Role};
+use crate::api::names::{ClusterKey, Part};
 use crate::finding::Finding;
 use crate::site::Site;
 
@@ -44,7 +44,7 @@ pub struct Except {
     /// The clusters that are not looked at.
     pub clusters: BTreeSet<ClusterKey>,
     /// The node sets that an error says cannot be filled.
-    pub short: BTreeSet<(ClusterKey, Role)>,
+    pub short: BTreeSet<(ClusterKey, Part)>,
 }
 
 /// All that is surely not meant, in the order of the rules, and of clusters, roles and services within each.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::HostPicture;
-use crate::api::names::{ClusterKey, Role};
+use crate::api::names::{ClusterKey, Part};
 use crate::plan::states::HostState;
 use crate::site::Site;
 
@@ -18,7 +18,7 @@ pub struct Spare {
     /// The labelSelector; empty when it matches every host.
     pub selector: String,
     /// The node sets that have it.
-    pub node_sets: Vec<(ClusterKey, Role)>,
+    pub node_sets: Vec<(ClusterKey, Part)>,
     /// How many hosts it matches.
     pub matching: usize,
     /// How many of them clusters have.
@@ -30,17 +30,17 @@ pub struct Spare {
 /// The spare hosts of every labelSelector, in the order of the clusters.
 pub(super) fn by_selector(site: &Site, hosts: &[HostPicture]) -> Vec<Spare> {
     let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
-    let node_sets = clusters.flat_map(|cluster| cluster.node_sets.iter().map(move |(role, set)| (cluster, *role, set)));
+    let node_sets = clusters.flat_map(|cluster| cluster.node_sets.iter().map(move |(part, set)| (cluster, part, set)));
     let mut found: Vec<(&Selector, Spare)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
-    for (cluster, role, node_set) in node_sets {
+    for (cluster, part, node_set) in node_sets {
         let text = node_set.selector.to_string();
         let at = *known.entry(text.clone()).or_insert_with(|| {
             let spare = Spare { selector: text, node_sets: Vec::new(), matching: 0, assigned: 0, free: 0 };
             found.push((&node_set.selector, spare));
             found.len() - 1
         });
-        found[at].1.node_sets.push((cluster.key.clone(), role));
+        found[at].1.node_sets.push((cluster.key.clone(), part.clone()));
     }
 
     found.par_iter_mut().for_each(|(selector, spare)| {

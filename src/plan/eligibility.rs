@@ -6,10 +6,12 @@ use std::fmt;
 use kube::core::{Selector, SelectorExt};
 
 use crate::api::assignment::{Claim, OlderClaim};
+use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, HostKey};
+use crate::site::machine::Machine;
 use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
-use crate::site::{Host, Site};
+use crate::site::{AskedMachine, Host, Site};
 
 /// The provisioning states in which a host can be taken; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];
@@ -22,12 +24,19 @@ pub(crate) struct Needs<'a> {
     pub(crate) interfaces: BTreeSet<&'a str>,
     /// No two hosts of the node set share a value of any of these labels.
     pub(crate) topology_keys: Vec<&'a str>,
+    /// What the one machine has that is wanted, where a Provisioning asks for it.
+    pub(crate) machine: Option<&'a AskedMachine>,
 }
 
 impl<'a> Needs<'a> {
     /// The same for needs that are the same.
-    pub(super) fn key(&self) -> (String, BTreeSet<&'a str>, Vec<&'a str>) {
-        (self.selector.to_string(), self.interfaces.clone(), self.topology_keys.clone())
+    pub(super) fn key(&self) -> (String, BTreeSet<&'a str>, Vec<&'a str>, Option<&'a AskedMachine>) {
+        (self.selector.to_string(), self.interfaces.clone(), self.topology_keys.clone(), self.machine)
+    }
+
+    /// The host that is asked for by its MAC address: its index.
+    pub(crate) fn named(&self) -> Option<usize> {
+        self.machine?.named.map(|(_, host)| host)
     }
 }
 
@@ -50,6 +59,36 @@ pub(crate) enum Refusal {
         key: String,
         domain: String,
     },
+    /// Another host is named, by this MAC address.
+    NotNamed(MacAddress),
+    Insufficient(Insufficient),
+}
+
+/// What a host has too little of for a machine of a Provisioning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Insufficient {
+    /// Inspection has found nothing, or the snapshot does not say what.
+    Unknown,
+    /// So many CPUs, of so many that are asked for.
+    Cpu(u64, u64),
+    /// So many MiB of memory, of so many that are asked for.
+    Memory(u64, u64),
+    Sriov,
+    Qat,
+    Address,
+}
+
+impl fmt::Display for Insufficient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Insufficient::Unknown => f.write_str("has no hardware details that say what it has"),
+            Insufficient::Cpu(has, asked) => write!(f, "has {has} CPUs, and {asked} are asked for"),
+            Insufficient::Memory(has, asked) => write!(f, "has {has} MiB of memory, and {asked} MiB are asked for"),
+            Insufficient::Sriov => f.write_str("has no network card with SR-IOV"),
+            Insufficient::Qat => f.write_str("has no QuickAssist"),
+            Insufficient::Address => f.write_str("has no address by which the installer could reach it"),
+        }
+    }
 }
 
 impl fmt::Display for Refusal {
@@ -68,6 +107,8 @@ impl fmt::Display for Refusal {
             Refusal::NotFree(state) => write!(f, "is in the state `{state}`, neither `available` nor `ready`"),
             Refusal::Reserved(annotation) => write!(f, "bears the annotation {annotation}"),
             Refusal::Unaddressed(reason) => reason.fmt(f),
+            Refusal::NotNamed(mac) => write!(f, "has no network card {mac}"),
+            Refusal::Insufficient(reason) => reason.fmt(f),
             Refusal::DomainTaken { key, domain } => {
                 write!(f, "is in {key}={domain}, where the cluster has a host of this role already")
             }
@@ -102,6 +143,13 @@ impl Refusal {
             Refusal::Unaddressed(Unaddressed::Encrypted(_)) => "with network data that is encrypted".to_owned(),
             Refusal::Unaddressed(Unaddressed::Unreadable(..)) => "with network data that cannot be read".to_owned(),
             Refusal::Unaddressed(Unaddressed::Refused(_)) => "with network data that cannot be decrypted".to_owned(),
+            Refusal::NotNamed(mac) => format!("without the network card {mac}"),
+            Refusal::Insufficient(Insufficient::Unknown) => "without hardware details".to_owned(),
+            Refusal::Insufficient(Insufficient::Cpu(_, asked)) => format!("with fewer than {asked} CPUs"),
+            Refusal::Insufficient(Insufficient::Memory(_, asked)) => format!("with less than {asked} MiB of memory"),
+            Refusal::Insufficient(Insufficient::Sriov) => "without SR-IOV".to_owned(),
+            Refusal::Insufficient(Insufficient::Qat) => "without QuickAssist".to_owned(),
+            Refusal::Insufficient(Insufficient::Address) => "without an address".to_owned(),
             Refusal::DomainTaken { key, .. } => {
                 format!("in a domain of {key} where the cluster has a host of this role already")
             }
@@ -118,6 +166,38 @@ pub(crate) fn unusable(host: &Host) -> Option<Refusal> {
         .or_else(|| in_error(host))
         .or_else(|| not_free(host))
         .or_else(|| reserved(host))
+}
+
+/// Why a host cannot be had although it is asked for by its MAC address. Whoever names a host knows it: it may be
+/// provisioned already, as the hosts of the Binary Provisioning Agent were, and no annotation keeps it from being named.
+pub(crate) fn unusable_when_named(host: &Host) -> Option<Refusal> {
+    applied_in_full(host).or_else(|| in_use(host)).or_else(|| deleting(host)).or_else(|| in_error(host))
+}
+
+/// What a host has too little of to be a machine that a Provisioning describes. A host that is named by its MAC address
+/// has enough, whatever it has: that counts.
+pub(crate) fn insufficient(host: &Host, asked: &AskedMachine) -> Option<Insufficient> {
+    if asked.named.is_some() {
+        return None;
+    }
+    let Machine { cpu, memory_mib, sriov, qat, .. } = &host.machine;
+    let has_less = |has: &Option<u64>, asked: u64, insufficient: fn(u64, u64) -> Insufficient| match has {
+        _ if asked == 0 => None,
+        Some(has) => (*has < asked).then(|| insufficient(*has, asked)),
+        None => Some(Insufficient::Unknown),
+    };
+    has_less(cpu, asked.cpu, Insufficient::Cpu)
+        .or_else(|| has_less(memory_mib, asked.memory_mib, Insufficient::Memory))
+        .or_else(|| (asked.sriov && !sriov).then_some(Insufficient::Sriov))
+        .or_else(|| (asked.qat && !qat).then_some(Insufficient::Qat))
+        .or_else(|| host.machine.address(None).is_none().then_some(Insufficient::Address))
+}
+
+/// How large a host is to who asks for a machine: first what it has and nobody asked for, then its CPUs and its memory.
+pub(super) fn size(host: &Host, asked: &AskedMachine) -> (usize, u64, u64) {
+    let Machine { cpu, memory_mib, sriov, qat, .. } = &host.machine;
+    let unasked = usize::from(*sriov && !asked.sriov) + usize::from(*qat && !asked.qat);
+    (unasked, cpu.unwrap_or_default(), memory_mib.unwrap_or_default())
 }
 
 /// The topology domain of a host. ViNO copies a label that its node lacks as `""`: that is none.
@@ -213,11 +293,11 @@ impl Availability {
                     return Availability::Refused(Refusal::Claimed(labels.clone()));
                 }
                 (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}
-                (Claim::Cluster(cluster, role), None) => {
-                    only = Some((cluster.clone(), Refusal::Claimed(format!("of {cluster}, {role}"))));
+                (Claim::Cluster(cluster, part), None) => {
+                    only = Some((cluster.clone(), Refusal::Claimed(format!("of {cluster}, {part}"))));
                 }
-                (Claim::Cluster(cluster, role), Some(_)) => {
-                    return Availability::Refused(Refusal::Claimed(format!("of {cluster}, {role}")));
+                (Claim::Cluster(cluster, part), Some(_)) => {
+                    return Availability::Refused(Refusal::Claimed(format!("of {cluster}, {part}")));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Why each host is where it is, for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use super::demand::Demand;
 use super::eligibility::{self, Availability, Refusal};
 use super::{How, Plan, Shortage, states};
 use crate::api::assignment::{Claim, OlderClaim};
-use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::site::{Host, Site, Standing};
 
 /// Why a cluster has the hosts that it has.
@@ -33,7 +33,8 @@ pub struct ClusterExplanation {
 #[serde(rename_all = "camelCase")]
 pub struct NodeSetExplanation {
     /// What its hosts are for.
-    pub role: Role,
+    #[serde(flatten)]
+    pub part: Part,
     /// How many it wants.
     pub wanted: usize,
     /// Its hosts.
@@ -77,7 +78,8 @@ pub struct Assignment {
     /// The cluster.
     pub cluster: ClusterKey,
     /// What for.
-    pub role: Role,
+    #[serde(flatten)]
+    pub part: Part,
     /// How the cluster came by it; nothing for a cluster with errors, which keeps what it has.
     pub how: Option<How>,
 }
@@ -88,8 +90,9 @@ pub struct Assignment {
 pub struct RefusedBy {
     /// Of this cluster.
     pub cluster: ClusterKey,
-    /// For this role.
-    pub role: Role,
+    /// For this part of it.
+    #[serde(flatten)]
+    pub part: Part,
     /// Why not, completing the sentence "the host …".
     pub why: Option<String>,
 }
@@ -99,16 +102,21 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
     let request = site.clusters.get(key)?;
     let held = || site.state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
     let mut node_sets = Vec::new();
-    for role in Role::ALL {
-        let node_set = request.cluster.as_ref().and_then(|cluster| cluster.node_sets.get(&role));
+    let asked = request.cluster.iter().flat_map(|cluster| cluster.node_sets.keys());
+    let placement = plan.clusters.get(key);
+    let own = held().filter(|(_, held)| held.cluster == *key && placement.is_none()).map(|(_, held)| &held.part);
+    let placed = placement.into_iter().flat_map(|placement| placement.keys());
+    let parts: BTreeSet<&Part> = asked.chain(placed).chain(own).collect();
+    for part in parts {
+        let node_set = request.cluster.as_ref().and_then(|cluster| cluster.node_sets.get(part));
         let keys: Vec<&str> = node_set.iter().flat_map(|set| &set.topology_keys).map(String::as_str).collect();
         let domains = |host: &Host| -> BTreeMap<String, String> {
             let domains = eligibility::domains(host, &keys).into_iter();
             domains.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
         };
-        let hosts: Vec<AssignedHost> = match plan.clusters.get(key) {
+        let hosts: Vec<AssignedHost> = match placement {
             Some(placement) => {
-                let assigned = placement.get(&role).into_iter().flatten();
+                let assigned = placement.get(part).into_iter().flatten();
                 let describe = |assigned: &super::Assigned| {
                     let host = &site.inventory.hosts[assigned.host];
                     AssignedHost { host: host.key.clone(), how: assigned.how, domains: domains(host) }
@@ -116,7 +124,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
                 assigned.map(describe).collect()
             }
             None => {
-                let own = held().filter(|(_, held)| held.cluster == *key && held.role == role);
+                let own = held().filter(|(_, held)| held.cluster == *key && held.part == *part);
                 let describe = |host: &HostKey| AssignedHost {
                     host: host.clone(),
                     how: How::Stays,
@@ -125,11 +133,9 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
                 own.map(|(host, _)| describe(host)).collect()
             }
         };
-        if node_set.is_some() || !hosts.is_empty() {
-            let shortage = plan.shortages.get(&(key.clone(), role)).cloned();
-            let wanted = node_set.map_or(0, |node_set| node_set.wanted());
-            node_sets.push(NodeSetExplanation { role, wanted, hosts, shortage });
-        }
+        let shortage = plan.shortages.get(&(key.clone(), part.clone())).cloned();
+        let wanted = node_set.map_or(0, |node_set| node_set.wanted());
+        node_sets.push(NodeSetExplanation { part: part.clone(), wanted, hosts, shortage });
     }
     Some(ClusterExplanation {
         cluster: key.clone(),
@@ -150,15 +156,15 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     let mut refused = Vec::new();
     let clusters = super::in_order(site, &plan.frozen);
     for cluster in clusters {
-        for (role, node_set) in &cluster.node_sets {
-            let own = |assignment: &Assignment| assignment.cluster == cluster.key && assignment.role == *role;
+        for (part, node_set) in &cluster.node_sets {
+            let own = |assignment: &Assignment| assignment.cluster == cluster.key && assignment.part == *part;
             if assigned.as_ref().is_some_and(own) {
                 continue;
             }
-            let kept = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(role));
-            let demand = Demand::new(site, cluster, *role, node_set, kept.map_or(&[], Vec::as_slice), |_| false);
-            let why = taken_or_refused(host, &demand, &availability, None).as_ref().map(Refusal::to_string);
-            refused.push(RefusedBy { cluster: cluster.key.clone(), role: *role, why });
+            let kept = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(part));
+            let demand = Demand::new(site, cluster, part, node_set, kept.map_or(&[], Vec::as_slice), |_| false);
+            let why = taken_or_refused((index, host), &demand, &availability, None).as_ref().map(Refusal::to_string);
+            refused.push(RefusedBy { cluster: cluster.key.clone(), part: part.clone(), why });
         }
     }
     let declared = matches!(host.standing, Standing::Declared { .. });
@@ -180,7 +186,7 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     facts.extend(host.reserved_by.map(|annotation| format!("bears the annotation {annotation}")));
     for (claim, _) in &host.claims {
         facts.push(match claim {
-            Claim::Cluster(cluster, role) => format!("bears the labels of {cluster}, {role}"),
+            Claim::Cluster(cluster, part) => format!("bears the labels of {cluster}, {part}"),
             Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels) => format!("bears the labels {labels}"),
         });
     }

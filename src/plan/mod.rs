@@ -35,7 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::Finding;
 use crate::site::state::Release;
 use crate::site::{Cluster, Site};
@@ -53,7 +53,7 @@ pub struct Plan {
     /// The hosts of every cluster that is planned.
     pub clusters: BTreeMap<ClusterKey, Placement>,
     /// The node sets that cannot be filled.
-    pub shortages: BTreeMap<(ClusterKey, Role), Shortage>,
+    pub shortages: BTreeMap<(ClusterKey, Part), Shortage>,
     /// The clusters whose files stay as they are.
     pub frozen: BTreeSet<ClusterKey>,
     /// The observed hosts that are being given back, those of earlier runs included.
@@ -65,7 +65,7 @@ pub struct Plan {
 }
 
 /// The hosts of one cluster: indices into the inventory's hosts, in their order.
-pub type Placement = BTreeMap<Role, Vec<Assigned>>;
+pub type Placement = BTreeMap<Part, Vec<Assigned>>;
 
 /// A host of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,12 +117,12 @@ pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Pla
         match chosen {
             Ok(chosen) => {
                 findings.extend(demand.unlabelled(site, &chosen.added));
-                let placement = placements.entry(key.clone()).or_default().entry(demand.role).or_default();
+                let placement = placements.entry(key.clone()).or_default().entry(demand.part.clone()).or_default();
                 replace(placement, &chosen, key, &mut holdings);
             }
             Err(shortage) => {
                 findings.push(shortage.finding(site, demand));
-                shortages.insert((key.clone(), demand.role), *shortage);
+                shortages.insert((key.clone(), demand.part.clone()), *shortage);
             }
         }
     }
@@ -162,14 +162,14 @@ fn demands<'a>(
         match holdings.flaws.get(&host) {
             Some(Flaw::Deleting) => true,
             Some(Flaw::Failed) => !in_use,
-            Some(Flaw::NotSelected | Flaw::SharesDomain) => rebalance && !in_use,
+            Some(Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain) => rebalance && !in_use,
             None => false,
         }
     };
     let node_sets = clusters.iter().flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
-    let demand = |(cluster, (role, node_set)): (&'a Cluster, (&Role, &'a _))| {
-        let kept = placements.get(&cluster.key).and_then(|placement| placement.get(role));
-        Demand::new(site, cluster, *role, node_set, kept.map_or(&[], Vec::as_slice), gives_way)
+    let demand = |(cluster, (part, node_set)): (&'a Cluster, (&'a Part, &'a _))| {
+        let kept = placements.get(&cluster.key).and_then(|placement| placement.get(part));
+        Demand::new(site, cluster, part, node_set, kept.map_or(&[], Vec::as_slice), gives_way)
     };
     node_sets.map(demand).collect()
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::demand::Demand;
 use super::eligibility::{self, Refusal};
-use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::{Code, Finding, counted};
 use crate::site::inventory::natural;
 use crate::site::mismatch::{Mismatch, mismatch};
@@ -43,6 +43,12 @@ pub struct Shortage {
     /// Why its labelSelector matches no host at all, if that is so.
     #[serde(skip)]
     pub mismatch: Option<Mismatch>,
+    /// Whether it is one machine of a Provisioning.
+    #[serde(skip)]
+    pub is_machine: bool,
+    /// Why the host is refused that it names.
+    #[serde(skip)]
+    refused_named: Option<Refusal>,
 }
 
 /// Why a node set cannot have all the hosts that it wants.
@@ -71,8 +77,11 @@ impl Reason {
         can_be_had: usize,
         limited_by_topology: bool,
     ) -> Self {
-        let rivals =
-            rivals.map(|rival| Rival { cluster: rival.cluster.key.clone(), role: rival.role, missing: rival.missing });
+        let rivals = rivals.map(|rival| Rival {
+            cluster: rival.cluster.key.clone(),
+            part: rival.part.clone(),
+            missing: rival.missing,
+        });
         Reason::Counted { rivals: rivals.collect(), can_be_had, limited_by_topology }
     }
 
@@ -102,8 +111,9 @@ pub struct Topology {
 pub struct Rival {
     /// Of this cluster.
     pub cluster: ClusterKey,
-    /// For this role.
-    pub role: Role,
+    /// For this part of it.
+    #[serde(flatten)]
+    pub part: Part,
     /// So many more than it has.
     pub missing: usize,
 }
@@ -132,10 +142,16 @@ impl Shortage {
         reason: Reason,
     ) -> Self {
         let limited_by_topology = matches!(reason, Reason::Counted { limited_by_topology: true, .. });
+        let is_machine = demand.needs.machine.is_some();
         let hosts = &site.inventory.hosts;
         let matching: Vec<&Host> = refusals
             .iter()
-            .filter(|(_, refusal)| !matches!(refusal, Some(Refusal::NotSelected(_))))
+            .filter(|(_, refusal)| {
+                let is_other = |refusal: &Refusal| {
+                    matches!(refusal, Refusal::NotSelected(_) | Refusal::NotNamed(_) | Refusal::Insufficient(_))
+                };
+                !refusal.as_ref().is_some_and(is_other)
+            })
             .map(|(host, _)| &hosts[*host])
             .collect();
         let topology = demand.needs.topology_keys.iter().map(|key| {
@@ -155,27 +171,36 @@ impl Shortage {
             matching: matching.len(),
             topology,
             reason,
-            mismatch: if matching.is_empty() && !refusals.is_empty() {
+            is_machine,
+            refused_named: demand.needs.named().and_then(|named| refusals.get(&named)?.clone()),
+            mismatch: if matching.is_empty() && !refusals.is_empty() && !is_machine {
                 mismatch(hosts, demand.needs.selector)
             } else {
                 None
             },
-            unknown_label: if matching.is_empty() { unknown_label(hosts, demand) } else { None },
+            unknown_label: if matching.is_empty() && !is_machine { unknown_label(hosts, demand) } else { None },
             refused: by_rule(site, &refusals),
         }
     }
 
     /// The finding about the node set of this role.
     pub(super) fn finding(&self, site: &Site, demand: &Demand<'_>) -> Finding {
-        let Demand { cluster, role, .. } = demand;
+        let Demand { cluster, part, .. } = demand;
+        if let Some(named) = demand.needs.named() {
+            return self.of_named(&site.inventory.hosts[named], demand);
+        }
+        if self.is_machine {
+            return self.of_machine(site, demand);
+        }
         let short = self.short_of();
         let route =
-            |field: &str| -> Vec<Step> { vec!["spec".into(), "nodes".into(), role.as_str().into(), field.into()] };
+            |field: &str| -> Vec<Step> { demand.node_set.route.iter().cloned().chain([Step::from(field)]).collect() };
         let finding = Finding::new(
             Code::Shortage,
             format!(
-                "{short} of the {} {role} hosts of {} cannot be found: {}",
+                "{short} of the {} {} hosts of {} cannot be found: {}",
                 self.wanted,
+                part.role,
                 cluster.key,
                 self.constraint(site.inventory.hosts.len())
             ),
@@ -194,10 +219,40 @@ impl Shortage {
         finding.help(lines.join("\n")).of(&cluster.key)
     }
 
+    /// The finding about a machine that names its host.
+    fn of_named(&self, host: &Host, demand: &Demand<'_>) -> Finding {
+        let Demand { cluster, part, .. } = demand;
+        let own = self.refused_named.as_ref();
+        let why = own.map_or_else(|| "another cluster gets it".to_owned(), Refusal::to_string);
+        let why = if own.is_some() { format!("which {why}") } else { why };
+        Finding::new(
+            Code::NamedHostRefused,
+            format!("{part} of {} is host {} by its MAC address, {why}", cluster.key, host.key),
+        )
+        .at(cluster.origin.at(demand.node_set.route.iter().cloned().chain(["mac-address".into()])))
+        .see(host.origin.name(), "the host")
+        .help("name another host, or see to it that this one is nobody else's and in order")
+        .of(&cluster.key)
+    }
+
+    /// The finding about a machine that any host can be that has what is asked for.
+    fn of_machine(&self, site: &Site, demand: &Demand<'_>) -> Finding {
+        let Demand { cluster, part, .. } = demand;
+        let constraint = self.constraint(site.inventory.hosts.len());
+        let message = format!("no host can be found for {part} of {}: {constraint}", cluster.key);
+        Finding::new(Code::Shortage, message)
+            .at(cluster.origin.at(demand.node_set.route.clone()))
+            .help(self.proof().join("\n"))
+            .of(&cluster.key)
+    }
+
     /// The constraint that decides: what has to change for the node set to be filled.
     pub fn constraint(&self, hosts: usize) -> String {
         if hosts == 0 {
             return "the repo has no BareMetalHost".to_owned();
+        }
+        if self.is_machine && self.matching == 0 {
+            return "none has what is asked of it".to_owned();
         }
         if self.matching == 0 && !self.refused.is_empty() {
             let besides = if self.kept == 0 { "" } else { " besides those that it has" };
@@ -224,6 +279,10 @@ impl Shortage {
                     .to_owned();
             }
         }
+        if self.is_machine {
+            let matching = counted(self.matching, "host");
+            return format!("{matching} would do, and none of them can be taken");
+        }
         let selected = self.matching + self.kept;
         if !self.refused.is_empty() && selected < self.wanted {
             return format!("its labelSelector matches only {selected} of all hosts");
@@ -239,7 +298,10 @@ impl Shortage {
     /// What can be checked by counting, line by line.
     pub fn proof(&self) -> Vec<String> {
         let free = if self.found == 1 { "1 more is free".to_owned() } else { format!("{} more are free", self.found) };
-        let mut lines = vec![format!("the node set has {} of {}, and {free}", self.kept, self.wanted)];
+        let mut lines = Vec::new();
+        if !self.is_machine {
+            lines.push(format!("the node set has {} of {}, and {free}", self.kept, self.wanted));
+        }
         for Topology { key, domains, used, .. } in self.topology.iter().filter(|_| self.matching > 0) {
             let used = domains.intersection(used).count();
             let mut sorted: Vec<&String> = domains.iter().collect();
@@ -257,7 +319,7 @@ impl Shortage {
                 .reason
                 .rivals()
                 .iter()
-                .map(|Rival { cluster, role, missing }| format!("{cluster} {role} ({missing})"));
+                .map(|Rival { cluster, part, missing }| format!("{cluster} {part} ({missing})"));
             lines
                 .push(format!("competing node sets, with the hosts that they miss: {}", some_of(rivals, RIVALS_SHOWN)));
         }

@@ -21,9 +21,9 @@ fn write_cluster(out: &mut String, explanation: &ClusterExplanation) -> fmt::Res
     let priority = if *priority == 0 { String::new() } else { format!(", priority {priority}") };
     let left = if *left_as_it_is { ": has errors, and is left as it is" } else { "" };
     writeln!(out, "{}{priority}{left}", styled(STRONG, format_args!("cluster {cluster}")))?;
-    for NodeSetExplanation { role, wanted, hosts, shortage } in node_sets {
+    for NodeSetExplanation { part, wanted, hosts, shortage } in node_sets {
         let style = if hosts.len() < *wanted { ERROR } else { STRONG };
-        writeln!(out, "  {}", styled(style, format_args!("{role}: has {} of {wanted}", counted(hosts.len(), "host"))))?;
+        writeln!(out, "  {}", styled(style, format_args!("{part}: has {} of {wanted}", counted(hosts.len(), "host"))))?;
         let width = hosts.iter().map(|host| host.host.to_string().len()).max().unwrap_or_default();
         for AssignedHost { host, how, domains } in hosts {
             let domains: String = domains.iter().map(|(key, value)| format!("  {key}={value}")).collect();
@@ -50,9 +50,9 @@ pub fn explain_host(host: &HostExplanation) -> String {
 fn write_host(out: &mut String, explanation: &HostExplanation) -> fmt::Result {
     let HostExplanation { host, assigned, facts, refused, .. } = explanation;
     let whose = match assigned {
-        Some(Assignment { cluster, role, how }) => {
+        Some(Assignment { cluster, part, how }) => {
             let how = how.map_or("stays, as the cluster has errors", how_in_words);
-            format!("{role} of {cluster} ({how})")
+            format!("{part} of {cluster} ({how})")
         }
         None => "nobody's".to_owned(),
     };
@@ -60,7 +60,7 @@ fn write_host(out: &mut String, explanation: &HostExplanation) -> fmt::Result {
     for fact in facts {
         writeln!(out, "  {}", one_line(fact))?;
     }
-    let names: Vec<String> = refused.iter().map(|refused| format!("{} {}", refused.cluster, refused.role)).collect();
+    let names: Vec<String> = refused.iter().map(|refused| format!("{} {}", refused.cluster, refused.part)).collect();
     let width = names.iter().map(String::len).max().unwrap_or_default();
     if !refused.is_empty() {
         writeln!(out, "  {}", styled(STRONG, "why others do not have it"))?;

@@ -1,8 +1,9 @@
 //! What becomes of clusters, in the words that every report uses.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use crate::api::names::Role;
+use crate::api::names::Part;
 use crate::finding::counted;
 use crate::review::hosts::{GivenBack, Reason, Replaced};
 use crate::review::{Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, Shared, State, Totals};
@@ -68,54 +69,72 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
 fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     let hosts = &cluster.hosts;
     let mut lines = Vec::new();
-    for role in Role::ALL {
+    for part in parts(hosts.added.iter().map(|added| &added.part)) {
         for (adopted, what) in [(false, ""), (true, ", by the labels that it has")] {
-            let added = hosts.added.iter().filter(|added| added.role == role && added.adopted == adopted);
+            let added = hosts.added.iter().filter(|added| added.part == *part && added.adopted == adopted);
             let added: Vec<String> = added.map(|added| name(&added.host)).collect();
             if !added.is_empty() {
                 let what = if added.len() == 1 { what } else { &what.replace("it has", "they have") };
-                let text = format!("{}{what}: {}", of_role(added.len(), role), added.join(", "));
+                let text = format!("{}{what}: {}", of_part(added.len(), part), added.join(", "));
                 lines.push(Line::new(State::Created, text));
             }
         }
     }
     for moved in &hosts.from_others {
-        let text = format!("{} host {} comes from {}", moved.role, name(&moved.host), name(&moved.other));
+        let text = format!("{} {} comes from {}", host_of(&moved.part), name(&moved.host), name(&moved.other));
         lines.push(Line::new(State::Created, text));
     }
     for Replaced { given_back, by } in &hosts.replaced {
-        let GivenBack { host, role, .. } = given_back;
-        let text = format!("{role} host {} is replaced by {}{}", name(host), name(by), remarks(given_back, name));
+        let GivenBack { host, part, .. } = given_back;
+        let text = format!("{} {} is replaced by {}{}", host_of(part), name(host), name(by), remarks(given_back, name));
         lines.push(Line::new(State::Changed, text));
     }
     for changed in &hosts.with_another_role {
+        let before = Part { role: changed.before, node: changed.node_before.clone() };
+        let after = Part { role: changed.after, node: changed.node_after.clone() };
         let host = name(&changed.host);
-        lines.push(Line::new(State::Changed, format!("{} host {host} becomes {}", changed.before, changed.after)));
+        lines.push(Line::new(State::Changed, format!("{} {host} becomes {}", host_of(&before), after)));
     }
     // Those that nothing is to be said of are told together.
-    for role in Role::ALL {
-        let of_role: Vec<&GivenBack> = hosts.given_back.iter().filter(|host| host.role == role).collect();
+    for part in parts(hosts.given_back.iter().map(|host| &host.part)) {
+        let of_part: Vec<&GivenBack> = hosts.given_back.iter().filter(|host| host.part == *part).collect();
         let (plain, remarkable): (Vec<_>, Vec<_>) =
-            of_role.into_iter().partition(|host| host.reason.is_none() && host.consumer.is_none());
+            of_part.into_iter().partition(|host| host.reason.is_none() && host.consumer.is_none());
         for given_back in remarkable {
-            let text = format!("{role} host {}{}", name(&given_back.host), remarks(given_back, name));
+            let text = format!("{} {}{}", host_of(part), name(&given_back.host), remarks(given_back, name));
             lines.push(Line::new(State::Deleted, text));
         }
         if !plain.is_empty() {
             let plain: Vec<String> = plain.into_iter().map(|given_back| name(&given_back.host)).collect();
-            let text = format!("{}: {}", self::of_role(plain.len(), role), plain.join(", "));
+            let text = format!("{}: {}", self::of_part(plain.len(), part), plain.join(", "));
             lines.push(Line::new(State::Deleted, text));
         }
     }
     for moved in &hosts.to_others {
-        let text = format!("{} host {} goes to {}", moved.role, name(&moved.host), name(&moved.other));
+        let text = format!("{} {} goes to {}", host_of(&moved.part), name(&moved.host), name(&moved.other));
         lines.push(Line::new(State::Deleted, text));
     }
     lines
 }
 
-fn of_role(count: usize, role: Role) -> String {
-    counted(count, &format!("{role} host"))
+/// The parts that some hosts are for, in order.
+fn parts<'a>(parts: impl Iterator<Item = &'a Part>) -> BTreeSet<&'a Part> {
+    parts.collect()
+}
+
+fn of_part(count: usize, part: &Part) -> String {
+    match &part.node {
+        None => counted(count, &format!("{} host", part.role)),
+        Some(_) => host_of(part),
+    }
+}
+
+/// A host, by what it is for: `Worker host`, `host of worker-1 (Worker)`.
+fn host_of(part: &Part) -> String {
+    match &part.node {
+        None => format!("{} host", part.role),
+        Some(_) => format!("host of {part}"),
+    }
 }
 
 /// What is the matter with a host that is given back.

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::auth::Auth;
 use crate::api::mac::MacAddress;
-use crate::api::names::{ClusterKey, NodeName, NodePort, ObjectName, Role, SecretKey};
+use crate::api::names::{ClusterKey, NodeName, NodePort, ObjectName, Part, Role, SecretKey};
 use crate::layout;
 use crate::source::{Origin, Step};
 
@@ -24,7 +24,7 @@ pub struct Cluster {
     /// Clusters with a higher one choose their hosts first.
     pub priority: i64,
     /// What it asks for each role, or of each machine; a part that is not there gets no hosts.
-    pub node_sets: BTreeMap<Role, NodeSet>,
+    pub node_sets: BTreeMap<Part, NodeSet>,
     /// Its services, in the order in which they are applied and named.
     pub services: Vec<Service>,
     /// What is installed on its hosts, if it was asked for by a Provisioning.
@@ -62,7 +62,7 @@ pub struct InstalledPackage {
 }
 
 /// What a Provisioning asks of one machine, beside labels.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AskedMachine {
     /// The MAC address that the machine has, and the host that has it: an index into the inventory's hosts.
     pub named: Option<(MacAddress, usize)>,

@@ -157,10 +157,10 @@ impl<'a> Renderer<'a> {
     /// The hosts of the cluster that serve in one of some roles.
     fn hosts(&self, serves: impl Fn(Role) -> bool) -> Vec<(&'a Host, Role)> {
         let site = self.site;
-        let serving = self.placement.iter().filter(|(role, _)| serves(**role));
+        let serving = self.placement.iter().filter(|(part, _)| serves(part.role));
         serving
-            .flat_map(|(role, assigned)| {
-                assigned.iter().map(move |assigned| (&site.inventory.hosts[assigned.host], *role))
+            .flat_map(|(part, assigned)| {
+                assigned.iter().map(move |assigned| (&site.inventory.hosts[assigned.host], part.role))
             })
             .collect()
     }

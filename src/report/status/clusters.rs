@@ -63,7 +63,7 @@ fn counts(set: &NodeSetPicture) -> String {
         Some(wanted) => (wanted.active.to_string(), wanted.standby.to_string()),
         None => ("?".to_owned(), "?".to_owned()),
     };
-    format!("{:12}  {active:>6}  {standby:>7}  {:>4}", set.role.as_str(), set.have)
+    format!("{:12}  {active:>6}  {standby:>7}  {:>4}", set.part.to_string(), set.have)
 }
 
 /// What is worth saying of a cluster.
@@ -160,7 +160,7 @@ fn selector(spare: &Spare) -> String {
 }
 
 fn node_sets(spare: &Spare) -> String {
-    let named = spare.node_sets.iter().take(NODE_SETS_SHOWN).map(|(cluster, role)| format!("{cluster} {role}"));
+    let named = spare.node_sets.iter().take(NODE_SETS_SHOWN).map(|(cluster, part)| format!("{cluster} {part}"));
     let more = spare.node_sets.len().saturating_sub(NODE_SETS_SHOWN);
     let more = (more > 0).then(|| format!("{more} more"));
     named.chain(more).collect::<Vec<_>>().join(", ")

@@ -13,7 +13,7 @@ use kube::core::Selector;
 use super::cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
 use super::selector;
 use crate::api::assignment::PRIORITY;
-use crate::api::names::{ClusterKey, Invalid, NodePort, ObjectName, Role, is_label_key, is_label_value};
+use crate::api::names::{ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value};
 use crate::api::network_data::is_reachable;
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::{Code, Finding};
@@ -88,7 +88,7 @@ impl Check<'_> {
         })
     }
 
-    fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Role, NodeSet> {
+    fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, NodeSet> {
         let mut node_sets = BTreeMap::new();
         if spec.nodes.is_none() {
             // None by default would give every host of the cluster back after a typing mistake.
@@ -104,7 +104,7 @@ impl Check<'_> {
             match name.parse::<Role>() {
                 Ok(role) => {
                     let node_set = self.node_set(role, node_set, &route);
-                    node_sets.insert(role, node_set);
+                    node_sets.insert(role.into(), node_set);
                 }
                 Err(error) => self.report(
                     Code::UnknownRole,
