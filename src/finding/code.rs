@@ -14,6 +14,7 @@
 //! | `SIP05..` | placement |
 //! | `SIP06..` | how agents and the repo's kustomizations apply the output |
 //! | `SIP07..` | templates and what is rendered |
+//! | `SIP08..` | Provisionings and what they have installed |
 
 use std::fmt;
 use std::str::FromStr;
@@ -229,10 +230,13 @@ codes! {
     "0706" TooLarge Error "a rendered file is larger than the API server takes"
     "0707" PatchMisses Error "a patch that is left as it is would not find its host any more"
     "0710" NoTemplates Warning "the directory of templates has none"
+
+    "0840" NodeNameTaken Error "a machine has a name that ansible has for something else"
+    "0841" MachineUnaddressed Error "nothing can be installed on a machine without an address"
 }
 
 /// What the hundreds of codes are about.
-const AREAS: [(&str, &str); 8] = [
+const AREAS: [(&str, &str); 9] = [
     ("00", "the repo, its settings, sipgen's own files"),
     ("01", "documents, their names, the kustomizations around them"),
     ("02", "what a SIPCluster asks for"),
@@ -241,6 +245,7 @@ const AREAS: [(&str, &str); 8] = [
     ("05", "placement"),
     ("06", "how agents and the repo's kustomizations apply the output"),
     ("07", "templates and what is rendered"),
+    ("08", "Provisionings and what they have installed"),
 ];
 
 impl Code {

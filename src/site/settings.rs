@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::gitops::{Argocd, Flux, Hosts};
+use super::provisioning_settings::Provisioning;
 use super::sources::{Sops, Source};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName, is_label_key};
@@ -69,6 +70,9 @@ pub struct Settings {
     /// How the labels of declared hosts reach them.
     #[serde(default)]
     pub hosts: Hosts,
+    /// How the clusters of Provisionings are installed.
+    #[serde(default)]
+    pub provisioning: Provisioning,
     /// Which findings are told.
     #[serde(default)]
     pub findings: Told,
@@ -193,6 +197,7 @@ impl Default for Settings {
             flux: Flux::default(),
             argocd: Argocd::default(),
             hosts: Hosts::default(),
+            provisioning: Provisioning::default(),
             findings: Told::default(),
             topology: Topology::default(),
         }
@@ -304,6 +309,12 @@ impl Settings {
                 let help = "write the reason, for those who come after you";
                 return Err(Finding::new(Code::InvalidSetting, message).at(place("reason")).help(help));
             }
+        }
+        if settings.provisioning.image.is_empty() || settings.provisioning.image.contains(char::is_whitespace) {
+            let message =
+                format!("`provisioning.image: {:?}` is not the name of an image", settings.provisioning.image);
+            let help = "name the image of the installer, or remove the setting for its default";
+            return Err(Finding::new(Code::InvalidSetting, message).at(at("provisioning.image")).help(help));
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
             return Err(Finding::new(
