@@ -23,7 +23,8 @@ struct Spec<'a> {
     /// Flux deletes what leaves the build, and all of it when the Kustomization is deleted. For hosts that would be
     /// machines switched off, for definitions everything that they define.
     prune: bool,
-    /// Of hosts nobody waits until they are ready: one in error would hold up all that comes after it.
+    /// Of hosts nobody waits until they are ready: one in error would hold up all that comes after it. An installer is
+    /// ready when it has finished, an hour later or never, and the labels of other clusters' hosts may come after it.
     wait: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     decryption: Option<&'a Decryption>,
@@ -44,7 +45,7 @@ pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String 
         prune: matches!(delivery.holds, Holds::Services | Holds::AfterServices),
         wait: match delivery.holds {
             Holds::Definitions => true,
-            Holds::Services => flux.wait,
+            Holds::Services => flux.wait && !delivery.installs,
             Holds::AfterServices | Holds::Declared | Holds::Observed | Holds::Released => false,
         },
         decryption: flux.decryption.as_ref(),

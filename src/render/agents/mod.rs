@@ -34,6 +34,8 @@ struct Delivery {
     /// Relative to the output directory.
     directory: Utf8PathBuf,
     holds: Holds,
+    /// Whether it has an installer, which takes its time.
+    installs: bool,
     /// The names of those that come before it.
     after: Vec<String>,
     /// The file of its object, beside the agent's kustomization.
@@ -138,6 +140,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
             name: names.definitions(),
             directory: definitions,
             holds: Holds::Definitions,
+            installs: false,
             after: Vec::new(),
             file: "crds.yaml".to_owned(),
         });
@@ -146,6 +149,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
     for cluster in &clusters {
         let file = layout::patch_file(cluster);
         let services = layout::cluster_directory(cluster);
+        let installer = layout::installer_directory(cluster);
         let observed = layout::observed_directory(cluster);
         let mut before = Vec::new();
         let services_name = names.services(cluster);
@@ -159,6 +163,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
                 name: services_name,
                 directory: services,
                 holds: Holds::Services,
+                installs: present.contains(installer.join(layout::KUSTOMIZATION).as_path()),
                 after,
                 file: file.clone(),
             });
@@ -168,6 +173,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
                 name: names.observed(cluster),
                 directory: observed,
                 holds: Holds::Observed,
+                installs: false,
                 after: before,
                 file,
             });
@@ -187,6 +193,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
             after: with_services.map(|cluster| names.services(cluster)).collect(),
             directory,
             holds: Holds::Declared,
+            installs: false,
             file: "hosts.yaml".to_owned(),
         });
     }
@@ -197,6 +204,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
             after: services.map(|delivery| delivery.name.clone()).collect(),
             directory: layout::agent_directory(agent).join(AFTER_SERVICES.1),
             holds: Holds::AfterServices,
+            installs: false,
             file: AFTER_SERVICES.0.to_owned(),
         });
     }
@@ -214,6 +222,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
             after: giving.map(|cluster| names.observed(cluster)).collect(),
             directory: released,
             holds: Holds::Released,
+            installs: false,
             file: "released.yaml".to_owned(),
         });
     }
