@@ -1,4 +1,4 @@
-//! `provisioning` in the settings: how Provisionings are understood.
+//! `provisioning` in the settings: how Provisionings are understood, and how their clusters are installed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,14 +14,14 @@ pub struct Provisioning {
     pub devices: Devices,
     /// The form of the inventory that the installer is given.
     pub inventory: InventoryFormat,
-    /// The installer's container image.
+    /// The installer's container image. The default is that of Akraino's Binary Provisioning Agent, which nobody
+    /// publishes: it is built on the machines themselves.
     #[schemars(extend("x-editor" = {"pattern": r"^\S+$"}))]
     pub image: String,
 }
 
 impl Default for Provisioning {
     fn default() -> Self {
-        // The image that Akraino's agent ran. Nobody publishes it: it is built on the machines themselves.
         let image = "github.com/onap/multicloud-k8s:latest".to_owned();
         Self { devices: Devices::default(), inventory: InventoryFormat::default(), image }
     }
