@@ -76,7 +76,7 @@ pub struct Settings {
     /// Which labels say where hosts stand, for SIPClusters of older generations.
     #[serde(default)]
     pub topology: Topology,
-    /// How Provisionings are understood.
+    /// How Provisionings are understood, and how their clusters are installed.
     #[serde(default)]
     pub provisioning: Provisioning,
 }
@@ -309,6 +309,12 @@ impl Settings {
                 let help = "write the reason, for those who come after you";
                 return Err(Finding::new(Code::InvalidSetting, message).at(place("reason")).help(help));
             }
+        }
+        if settings.provisioning.image.is_empty() || settings.provisioning.image.contains(char::is_whitespace) {
+            let message =
+                format!("`provisioning.image: {:?}` is not the name of an image", settings.provisioning.image);
+            let help = "name the image of the installer, or remove the setting for its default";
+            return Err(Finding::new(Code::InvalidSetting, message).at(at("provisioning.image")).help(help));
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
             return Err(Finding::new(
