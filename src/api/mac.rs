@@ -36,6 +36,19 @@ impl FromStr for MacAddress {
     }
 }
 
+impl MacAddress {
+    /// The addresses that differ from this one in a single digit, as those that somebody may have meant do.
+    pub fn near(self) -> impl Iterator<Item = MacAddress> {
+        (0..12).flat_map(move |digit: usize| {
+            (1..16_u8).map(move |change| {
+                let mut near = self;
+                near.0[digit / 2] ^= if digit.is_multiple_of(2) { change << 4 } else { change };
+                near
+            })
+        })
+    }
+}
+
 impl fmt::Display for MacAddress {
     /// In lower case, with colons.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,6 +80,21 @@ mod tests {
             assert_eq!(text.parse::<MacAddress>().unwrap(), address, "{text}");
         }
         assert_eq!(address.to_string(), "00:c6:14:04:61:b2");
+    }
+
+    #[test]
+    fn near_is_what_differs_in_one_digit() {
+        let address: MacAddress = "00:c6:14:04:61:b2".parse().unwrap();
+        let near: std::collections::BTreeSet<MacAddress> = address.near().collect();
+        assert_eq!(near.len(), 12 * 15);
+        for (text, is_near) in [
+            ("00:c6:14:04:61:b3", true),
+            ("f0:c6:14:04:61:b2", true),
+            ("00:c6:14:04:61:b2", false),
+            ("00:c6:14:04:61:a3", false),
+        ] {
+            assert_eq!(near.contains(&text.parse().unwrap()), is_near, "{text}");
+        }
     }
 
     #[test]

@@ -38,12 +38,9 @@ impl<'a> Macs<'a> {
 
     /// The MAC addresses that differ in one digit, each with a host that has it.
     fn near(&self, mac: MacAddress) -> Vec<(MacAddress, &'a Host)> {
-        let digits = mac.to_string();
-        let is_near = |other: &MacAddress| {
-            digits.chars().zip(other.to_string().chars()).filter(|(one, other)| one != other).count() == 1
-        };
-        let near = self.by_mac.iter().filter(|(other, _)| is_near(other));
-        near.filter_map(|(mac, hosts)| Some((*mac, &self.hosts[*hosts.first()?]))).take(MOST_NEAR).collect()
+        let known = mac.near().filter_map(|near| Some((near, *self.hosts_with(near).first()?)));
+        let near: BTreeMap<MacAddress, usize> = known.collect();
+        near.into_iter().map(|(mac, host)| (mac, &self.hosts[host])).take(MOST_NEAR).collect()
     }
 
     /// What to do about a MAC address that no host has.
