@@ -91,7 +91,10 @@ pub(super) fn render(
         let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
         renderer.file("cluster/kustomization.yaml", file, &context);
     }
-    renderer.endpoints();
+    // Cluster API has no part in what an installer makes.
+    if cluster.installation.is_none() {
+        renderer.endpoints();
+    }
     let findings = renderer.findings.into_iter().map(|finding| finding.of(&cluster.key)).collect();
     (renderer.tree, findings)
 }
