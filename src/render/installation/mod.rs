@@ -119,7 +119,7 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
         renderer.findings.push(
             Finding::new(Code::NoMachineAddress, message)
                 .at(renderer.cluster.origin.at(node_set.route.clone()))
-                .see(host.origin.at(["metadata", "name"]), host.key.to_string())
+                .see(host.origin.name(), host.key.to_string())
                 .help("take a snapshot that has the host's network cards with their addresses, `status.hardware.nics`"),
         );
     }
