@@ -8,7 +8,7 @@ use kube::core::{Selector, SelectorExt};
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, HostKey};
-use crate::site::machine::Machine;
+use crate::site::machine::{Insufficient, Machine};
 use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
 use crate::site::{AskedMachine, Host, Site};
@@ -62,33 +62,6 @@ pub(crate) enum Refusal {
     /// Another host is named, by this MAC address.
     NotNamed(MacAddress),
     Insufficient(Insufficient),
-}
-
-/// What a host has too little of for a machine of a Provisioning.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Insufficient {
-    /// Inspection has found nothing, or the snapshot does not say what.
-    Unknown,
-    /// So many CPUs, of so many that are asked for.
-    Cpu(u64, u64),
-    /// So many MiB of memory, of so many that are asked for.
-    Memory(u64, u64),
-    Sriov,
-    Qat,
-    Address,
-}
-
-impl fmt::Display for Insufficient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Insufficient::Unknown => f.write_str("has no hardware details that say what it has"),
-            Insufficient::Cpu(has, asked) => write!(f, "has {has} CPUs, and {asked} are asked for"),
-            Insufficient::Memory(has, asked) => write!(f, "has {has} MiB of memory, and {asked} MiB are asked for"),
-            Insufficient::Sriov => f.write_str("has no network card with SR-IOV"),
-            Insufficient::Qat => f.write_str("has no QuickAssist"),
-            Insufficient::Address => f.write_str("has no address by which the installer could reach it"),
-        }
-    }
 }
 
 impl fmt::Display for Refusal {
@@ -180,17 +153,8 @@ pub(crate) fn insufficient(host: &Host, asked: &AskedMachine) -> Option<Insuffic
     if asked.named.is_some() {
         return None;
     }
-    let Machine { cpu, memory_mib, sriov, qat, .. } = &host.machine;
-    let has_less = |has: &Option<u64>, asked: u64, insufficient: fn(u64, u64) -> Insufficient| match has {
-        _ if asked == 0 => None,
-        Some(has) => (*has < asked).then(|| insufficient(*has, asked)),
-        None => Some(Insufficient::Unknown),
-    };
-    has_less(cpu, asked.cpu, Insufficient::Cpu)
-        .or_else(|| has_less(memory_mib, asked.memory_mib, Insufficient::Memory))
-        .or_else(|| (asked.sriov && !sriov).then_some(Insufficient::Sriov))
-        .or_else(|| (asked.qat && !qat).then_some(Insufficient::Qat))
-        .or_else(|| host.machine.address(None).is_none().then_some(Insufficient::Address))
+    let no_address = || host.machine.address(None).is_none().then_some(Insufficient::Address);
+    host.machine.lacks(asked).next().or_else(no_address)
 }
 
 /// How large a host is to who asks for a machine: first what it has and nobody asked for, then its CPUs and its memory.

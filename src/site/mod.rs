@@ -5,7 +5,8 @@
 //!   who renders hosts that came by another way than their manifests;
 //!   `left_out`: what inputs leave out that the repo still has.
 //! * `builds`: which kustomization reaches which file, and with which namespace.
-//! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
+//! * `cluster`: what a SIPCluster or a Provisioning asks for; `request` and `provisioning` check it, `selector` its
+//!   label selectors.
 //! * `auth`: what of that concerns Dex.
 //! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses, `network_files` those in
 //!   files that are no manifests; `decryption` opens what is encrypted.
@@ -18,7 +19,7 @@
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `near_misses`: objects that are nearly ours.
 //! * `doubtful`: values of hosts that other programs read otherwise.
-//! * `fields`: those of a SIPCluster, held against those that its current generation has.
+//! * `fields`: those of a request, held against those that its kind has.
 //! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
 //! * `mismatch`: why a labelSelector matches no host.
 //! * `alike`: names that may be meant by others.
@@ -51,6 +52,8 @@ pub mod networks;
 mod objects;
 pub mod older;
 mod older_labels;
+mod provisioning;
+pub mod provisioning_settings;
 mod request;
 mod selector;
 pub mod settings;
@@ -64,6 +67,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::api::names::{ClusterKey, HostKey, ObjectName};
+use crate::api::provisioning as api;
 use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, Place, ReadError};
 
@@ -78,6 +82,7 @@ pub use objects::ServiceWithPorts;
 use objects::Spec;
 pub use older::Conversion;
 use older::TopologyLabels;
+use provisioning::{Asked, Macs};
 use settings::Mode;
 pub use settings::Settings;
 pub use state::State;
@@ -105,9 +110,11 @@ pub struct Site {
     builds: Builds,
 }
 
-/// A SIPCluster of the repo.
+/// A SIPCluster or a Provisioning of the repo.
 #[derive(Debug)]
 pub struct Request {
+    /// Which of the two.
+    pub kind: &'static str,
     /// Where it stands.
     pub origin: Origin,
     /// What it asks for; nothing when that is invalid, which a finding says.
@@ -128,6 +135,12 @@ impl Site {
         let (objects, mut findings) = objects::read(repo, &settings)?;
         let (mut inventory, found) = inventory::assemble(objects.hosts, &objects.networks, &objects.builds, &settings);
         findings.extend(found);
+        // The only ones for whom it decides: reading it takes as long as all the rest.
+        if objects.clusters.iter().any(|document| matches!(document.spec, Spec::Provisioning(_))) {
+            let (hardware, found) = hardware::of_inventory(repo, &settings, &objects.builds, &inventory)?;
+            findings.extend(found);
+            machine::tell(&mut inventory, &hardware, &settings.provisioning.devices);
+        }
         let (state, found) = State::read(repo, &settings.output)?;
         findings.extend(found);
         let mut left_out = objects.left_out;
@@ -145,18 +158,14 @@ impl Site {
         // Few sites have older SIPClusters, and many have thousands of hosts.
         let labels =
             LazyCell::new(|| TopologyLabels::new(&settings.topology, inventory.hosts.iter().map(|host| &host.labels)));
+        let macs = LazyCell::new(|| Macs::new(&inventory.hosts));
         let mut templates = objects.templates;
         let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
         for document in objects.clusters {
-            let objects::ClusterDocument { key, origin, priority, former_name, spec } = document;
+            let objects::ClusterDocument { kind, key, name, origin, cluster_type, priority, former_name, spec } =
+                document;
             if let Some(other) = clusters.get(&key) {
-                findings.push(
-                    Finding::new(Code::DuplicateCluster, format!("there are two SIPClusters {key}"))
-                        .at(origin.at(["metadata", "name"]))
-                        .see(other.origin.at(["metadata", "name"]), "the other one")
-                        .help("remove one of them, or give it another name or namespace")
-                        .of(&key),
-                );
+                findings.push(duplicate(&key, kind, &origin, other));
                 continue;
             }
             let (spec, origin, older) = match spec {
@@ -178,11 +187,21 @@ impl Site {
                     findings.extend(found);
                     cluster
                 }
+                Spec::Provisioning(spec) => {
+                    let software = objects.software.iter().filter(|software| software.key == key).collect();
+                    let (key, origin) = (key.clone(), origin.clone());
+                    let (priority, cluster_type) = (priority.as_deref(), cluster_type.as_deref());
+                    let asked = Asked { key, origin, name, priority, cluster_type, spec: &spec, software };
+                    let (cluster, found) = provisioning::check(asked, &macs);
+                    findings.extend(found);
+                    cluster
+                }
                 Spec::Older(..) | Spec::Unreadable => None,
             };
             let former_name = former_name.or_else(|| older.as_ref()?.former_name.clone());
-            clusters.insert(key, Request { origin, cluster, former_name, older });
+            clusters.insert(key, Request { kind, origin, cluster, former_name, older });
         }
+        findings.extend(provisioning::without_cluster(&objects.software, &clusters));
         findings.extend(older_labels::understand(&mut inventory, &clusters));
         let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
         let contested = clashes::node_ports(valid.clone());
@@ -195,6 +214,31 @@ impl Site {
         let (services, builds) = (objects.services, objects.builds);
         Ok((Self { settings, clusters, inventory, wiring, state, left_out, services, builds }, findings))
     }
+}
+
+impl Request {
+    /// Where it says which cluster it asks for.
+    pub fn name(&self) -> Place {
+        place_of_name(self.kind, &self.origin)
+    }
+}
+
+fn place_of_name(kind: &str, origin: &Origin) -> Place {
+    if kind == api::KIND { origin.at(["metadata", "labels", api::CLUSTER]) } else { origin.name() }
+}
+
+/// One more request of a cluster than there may be.
+fn duplicate(key: &ClusterKey, kind: &str, origin: &Origin, other: &Request) -> Finding {
+    let message = if kind == other.kind {
+        format!("there are two {kind}s {key}")
+    } else {
+        format!("a {} and a {kind} ask for one cluster {key}", other.kind)
+    };
+    Finding::new(Code::DuplicateCluster, message)
+        .at(place_of_name(kind, origin))
+        .see(other.name(), "the other one")
+        .help("remove one of them, or give it another name or namespace")
+        .of(key)
 }
 
 /// Reads an older SIPCluster in the form that it was given, and says that it is older.
@@ -222,7 +266,7 @@ fn read_older(key: &ClusterKey, conversion: &Conversion, origin: Origin) -> (Spe
     (spec, origin, findings)
 }
 
-/// A cluster that is gone gives its hosts back. It is not gone when its SIPCluster has merely become unreadable,
+/// A cluster that is gone gives its hosts back. It is not gone when its request has merely become unreadable,
 /// and has double braces somewhere, so that it passes for a template of another tool.
 fn mistaken_for_templates(
     repo: &Files,
@@ -236,7 +280,7 @@ fn mistaken_for_templates(
         findings.extend(templates.iter().find(may_be).map(|origin| {
             Finding::new(
                 Code::TakenForTemplate,
-                format!("{cluster} seems to be gone, but a SIPCluster that cannot be read may be it"),
+                format!("{cluster} seems to be gone, but a request that cannot be read may be it"),
             )
             .at(braces(repo, origin))
             .help("it has `{{` in it, so it passes for a template: correct it, or remove it if the cluster is to go")
@@ -259,7 +303,8 @@ fn names(text: &str, name: &ObjectName) -> bool {
     let is_name = |(at, name): (usize, &str)| {
         let key = text[..at].trim_end_matches([' ', '"', '\'', ':']);
         let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
-        key.ends_with("name") && !text[at + name.len()..].starts_with(longer)
+        // A Provisioning has its cluster's name in a label.
+        ["name", api::CLUSTER].iter().any(|field| key.ends_with(field)) && !text[at + name.len()..].starts_with(longer)
     };
     text.match_indices(name.as_str()).any(is_name)
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use yaml_serde::Value;
 
 use super::builds::Builds;
 use super::doubtful::{self, Doubt};
-use super::fields::{self, Misfit};
+use super::fields::{self, Fields, Misfit};
 use super::host::HostDocument;
 use super::inputs::{self, Inputs};
 use super::left_out::HostLeftOut;
@@ -17,6 +18,7 @@ use super::near_misses::{self, near_miss};
 use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
 use super::older;
+use super::provisioning::{cluster_of, misshapen};
 use super::settings::{self, Settings};
 use super::standings::{self, Renamed};
 use super::unwritable::unwritable;
@@ -27,6 +29,7 @@ use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
+use crate::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
 use crate::api::service::{self, Service};
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::{Code, Finding};
@@ -37,8 +40,9 @@ use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place,
 /// What concerns us in a repo.
 pub(super) struct Objects {
     pub(super) clusters: Vec<ClusterDocument>,
-    /// The SIPClusters in files of the repo that are no inputs.
+    /// The requests in files of the repo that are no inputs.
     pub(super) in_repo: HashMap<ClusterKey, Origin>,
+    pub(super) software: Vec<SoftwareDocument>,
     pub(super) hosts: Vec<HostDocument>,
     /// The hosts that kustomizations of the repo render, and that are not among the inputs.
     pub(super) left_out: HashMap<HostKey, HostLeftOut>,
@@ -46,7 +50,7 @@ pub(super) struct Objects {
     pub(super) documents: Vec<(HostKey, Origin)>,
     pub(super) networks: Networks,
     pub(super) builds: Builds,
-    /// SIPClusters that are some other tool's templates, as far as one can see.
+    /// Requests that are some other tool's templates, as far as one can see.
     pub(super) templates: Vec<Origin>,
     /// What tells agents what to apply.
     pub(super) agent_objects: Vec<AgentObject>,
@@ -67,10 +71,15 @@ pub struct ServiceWithPorts {
     pub node_ports: Vec<(usize, NodePort)>,
 }
 
-/// A SIPCluster as it stands in a file.
+/// A SIPCluster or a Provisioning as it stands in a file.
 pub(super) struct ClusterDocument {
+    pub(super) kind: &'static str,
     pub(super) key: ClusterKey,
+    /// The object's own name, which that of a Provisioning's cluster is not.
+    pub(super) name: ObjectName,
     pub(super) origin: Origin,
+    /// The label of a Provisioning that says what its hosts are.
+    pub(super) cluster_type: Option<String>,
     /// The annotation that says how it comes before others.
     pub(super) priority: Option<String>,
     /// The annotation that says by which name hosts of older generations know it.
@@ -79,19 +88,31 @@ pub(super) struct ClusterDocument {
     pub(super) spec: Spec,
 }
 
-/// What a SIPCluster asks for.
+/// A Software as it stands in a file.
+pub(super) struct SoftwareDocument {
+    /// The cluster that it is for.
+    pub(super) key: ClusterKey,
+    pub(super) origin: Origin,
+    /// What it asks for; nothing, where that cannot be read, which a finding says.
+    pub(super) spec: Option<Box<SoftwareSpec>>,
+}
+
+/// What a request asks for.
 pub(super) enum Spec {
     /// In its current form.
     Current(Box<SIPClusterSpec>),
     /// In an older form: the document, and whether it may be another tool's template.
     Older(Box<Value>, bool),
+    /// By machines.
+    Provisioning(Box<ProvisioningSpec>),
     /// It cannot be read, which a finding says.
     Unreadable,
 }
 
 /// One document that concerns us, before the builds that name it are known.
 enum Object {
-    Cluster(Origin, Metadata, Spec, Vec<Finding>),
+    Cluster(Origin, &'static str, Metadata, Spec, Vec<Finding>),
+    Software(Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>),
     Host(Origin, Box<BareMetalHost>, Vec<Doubt>, Option<Finding>),
     /// A Secret or ConfigMap that may hold network data.
     Secret(Origin, networks::Kind, NetworkDataSecret),
@@ -115,19 +136,30 @@ struct Envelope {
 }
 
 #[derive(Deserialize)]
-struct WithSpec {
+struct WithSpec<T> {
     #[serde(default)]
-    spec: Option<Box<SIPClusterSpec>>,
+    spec: Option<Box<T>>,
 }
 
 /// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
 const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
+/// More of them, whose names others use, too: such text has to name the group as well.
+const KINDS_OF_BPA: [&str; 2] = [provisioning::KIND, provisioning::SOFTWARE_KIND];
 
 /// Finds by kind what concerns us in the files of a repo, except below its output directory, and in what is rendered.
 pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Finding>), ReadError> {
     let output = &settings.output;
     let (files, too_large) = files(repo, output)?;
-    let ours = [sipcluster::KIND, host::KIND, "Secret", "ConfigMap", service::NODE_PORT, FLUX_GROUP, ARGOCD_GROUP];
+    let ours = [
+        sipcluster::KIND,
+        host::KIND,
+        provisioning::KIND,
+        "Secret",
+        "ConfigMap",
+        service::NODE_PORT,
+        FLUX_GROUP,
+        ARGOCD_GROUP,
+    ];
     let ours = mentions(&[&ours[..], &near_misses::WORDS].concat());
     let hosts = mentions(&[host::KIND]);
     let look = |file: &Utf8Path, content: &[u8]| {
@@ -141,12 +173,16 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     read.extend(rendered);
 
     let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut software = Vec::new();
     let (mut templates, mut agent_objects, mut services) = (Vec::new(), Vec::new(), Vec::new());
     let (mut generated_hosts, mut unreadable_documents) = (Vec::new(), Vec::new());
     findings.extend(too_large);
     for object in read {
         match object {
-            Object::Cluster(origin, metadata, spec, found) => clusters.push((origin, metadata, spec, found)),
+            Object::Cluster(origin, kind, metadata, spec, found) => {
+                clusters.push((origin, kind, metadata, spec, found))
+            }
+            Object::Software(origin, metadata, spec, found) => software.push((origin, metadata, spec, found)),
             Object::Host(origin, host, doubts, found) => hosts.push((origin, host, doubts, found)),
             Object::Secret(origin, kind, secret) => secrets.push((origin, kind, secret)),
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
@@ -175,11 +211,10 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let mut quiet = Names { builds: &builds, inputs: &inputs, findings: Vec::new(), renamed: BTreeSet::new() };
     let mut in_repo: HashMap<ClusterKey, Origin> = HashMap::new();
     let mut cluster_documents = Vec::new();
-    for (origin, metadata, spec, found) in clusters {
+    for (origin, kind, metadata, spec, found) in clusters {
         let is_input = inputs.takes(&origin);
         let names = if is_input { &mut names } else { &mut quiet };
-        let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
-        let key = ClusterKey { namespace, name };
+        let Some((key, name)) = names.cluster(kind, &origin, &metadata) else { continue };
         if !is_input {
             in_repo.entry(key).or_insert(origin);
             continue;
@@ -188,7 +223,17 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         let annotations = metadata.annotations.unwrap_or_default();
         let annotation = |name: &str| annotations.get(name).cloned();
         let (priority, former_name) = (annotation(PRIORITY), annotation(FORMER_NAME));
-        cluster_documents.push(ClusterDocument { key, origin, priority, former_name, spec });
+        let cluster_type = metadata.labels.and_then(|mut labels| labels.remove(provisioning::CLUSTER_TYPE));
+        cluster_documents.push(ClusterDocument { kind, key, name, origin, cluster_type, priority, former_name, spec });
+    }
+    let mut software_documents = Vec::new();
+    for (origin, metadata, spec, found) in software {
+        if inputs.takes(&origin)
+            && let Some((key, _)) = names.cluster(provisioning::SOFTWARE_KIND, &origin, &metadata)
+        {
+            names.findings.extend(found.into_iter().map(|finding| finding.of(&key)));
+            software_documents.push(SoftwareDocument { key, origin, spec });
+        }
     }
     // What is made of a stream names the same inputs as what is made of the repo's files.
     for document in &mut cluster_documents {
@@ -236,13 +281,26 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let clusters = cluster_documents;
     let reach_hosts = |cluster: &ClusterDocument| match &cluster.spec {
         Spec::Current(spec) => spec.services.reach_hosts(),
-        Spec::Older(..) => true,
+        Spec::Older(..) | Spec::Provisioning(_) => true,
         Spec::Unreadable => false,
     };
     let decrypt = settings.sops.decrypt && clusters.iter().any(reach_hosts);
     let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings);
+    let software = software_documents;
     Ok((
-        Objects { clusters, in_repo, hosts, left_out, documents, networks, builds, templates, agent_objects, services },
+        Objects {
+            clusters,
+            in_repo,
+            software,
+            hosts,
+            left_out,
+            documents,
+            networks,
+            builds,
+            templates,
+            agent_objects,
+            services,
+        },
         findings,
     ))
 }
@@ -252,11 +310,14 @@ pub(super) fn files(repo: &Files, output: &Utf8Path) -> Result<(Vec<Utf8PathBuf>
     let mut findings = Vec::new();
     let mut files = repo.files(output)?;
     files.retain(|file| {
-        let reason = repo.refused_for_size(file, &OUR_KINDS);
+        let reason = repo.refused_for_size(file, &[sipcluster::KIND, host::KIND, provisioning::GROUP]);
         findings.extend(reason.as_ref().map(|reason| {
-            Finding::new(Code::Unreadable, format!("{file} may have hosts or SIPClusters and is not read: {reason}"))
-                .at(Place::File(Arc::from(file.as_path())))
-                .help("split it, into one file a rack for instance; name it in .gitignore if it is no input")
+            Finding::new(
+                Code::Unreadable,
+                format!("{file} may have hosts or requests for some and is not read: {reason}"),
+            )
+            .at(Place::File(Arc::from(file.as_path())))
+            .help("split it, into one file a rack for instance; name it in .gitignore if it is no input")
         }));
         reason.is_none()
     });
@@ -356,14 +417,19 @@ fn not_rendered(document: &Document<'_>) -> Option<Object> {
 fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if let Some(error) = document.broken() {
+        let is_of_bpa = document.mentions(&[provisioning::GROUP]) && document.mentions_kind(&KINDS_OF_BPA);
         return if !document.looks_like_template() {
-            document.mentions_kind(&OUR_KINDS).then(|| unreadable_object(origin, error, "resource"))
+            let is_ours = is_of_bpa || document.mentions_kind(&OUR_KINDS);
+            is_ours.then(|| unreadable_object(origin, error, "resource"))
         } else {
-            document.mentions_kind(&[sipcluster::KIND]).then_some(Object::ClusterTemplate(origin))
+            let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
+            is_request.then_some(Object::ClusterTemplate(origin))
         };
     }
     match document.kind()? {
-        sipcluster::KIND => cluster(document),
+        sipcluster::KIND => request(document, sipcluster::KIND, sipcluster::GROUP, "v1"),
+        provisioning::KIND => request(document, provisioning::KIND, provisioning::GROUP, "v1alpha1"),
+        provisioning::SOFTWARE_KIND => request(document, provisioning::SOFTWARE_KIND, provisioning::GROUP, "v1alpha1"),
         // What inspection found is most of a live host, and nothing of it matters here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
@@ -402,7 +468,7 @@ fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<O
     if !document.looks_like_template() {
         return Some(Object::Unreadable(origin, finding));
     }
-    (kind == sipcluster::KIND).then_some(Object::ClusterTemplate(origin))
+    (kind != host::KIND).then_some(Object::ClusterTemplate(origin))
 }
 
 /// Gives a host that has no status the one that Metal3 would take from its annotation.
@@ -417,84 +483,126 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
     }
 }
 
-fn cluster(document: &Document<'_>) -> Option<Object> {
+/// A SIPCluster, a Provisioning or a Software, if it is one by its group.
+fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version: &str) -> Option<Object> {
     let origin = document.origin.clone();
     let envelope = match document.parse::<Envelope>() {
         Ok(envelope) => envelope,
+        // Others have such kinds, too, and may write what they like there.
+        Err(_) if KINDS_OF_BPA.contains(&kind) && !document.mentions(&[provisioning::GROUP]) => return None,
         Err(_) if document.looks_like_template() => return Some(Object::ClusterTemplate(origin)),
-        Err(error) => return Some(unreadable_object(origin, &error, sipcluster::KIND)),
+        Err(error) => return Some(unreadable_object(origin, &error, kind)),
     };
-    if group(&envelope.api_version) != sipcluster::GROUP {
+    if group(&envelope.api_version) != own_group {
         return nearly_ours(document, Some(envelope.api_version));
     }
-    if envelope.api_version != format!("{}/v1", sipcluster::GROUP) {
+    if envelope.api_version != format!("{own_group}/{version}") {
         return Some(Object::Unreadable(
             origin.clone(),
             Finding::new(
                 Code::UnknownVersion,
-                format!("the SIPCluster has the unknown apiVersion {}", envelope.api_version),
+                format!("the {kind} has the unknown apiVersion {}", envelope.api_version),
             )
             .at(origin.at(["apiVersion"]))
-            .help(format!("write `apiVersion: {}/v1`", sipcluster::GROUP)),
+            .help(format!("write `apiVersion: {own_group}/{version}`")),
         ));
     }
-    let (spec, found) = spec(document);
+    if kind == provisioning::SOFTWARE_KIND {
+        let (spec, found) = software_spec(document);
+        return Some(Object::Software(origin, envelope.metadata, spec, found));
+    }
+    let (spec, found) = if kind == sipcluster::KIND { spec(document) } else { provisioning_spec(document) };
     if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
         return Some(Object::ClusterTemplate(origin));
     }
-    Some(Object::Cluster(origin, envelope.metadata, spec, found))
+    Some(Object::Cluster(origin, kind, envelope.metadata, spec, found))
+}
+
+/// A document as a value whose spec has no text that must not reach a file, or what is wrong with it.
+fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Finding>> {
+    let origin = &document.origin;
+    // Such as a key that stands twice where any key may stand, of which one would be ignored.
+    let value = document.parse::<Value>().map_err(|error| {
+        let finding = fields::too_large_number(&error.message, origin);
+        vec![finding.unwrap_or_else(|| unreadable(origin, &error, kind))]
+    })?;
+    // First, and alone: other findings might show what must not be seen.
+    let unwritable = unwritable(&value["spec"], origin);
+    if unwritable.is_empty() { Ok(value) } else { Err(unwritable) }
 }
 
 /// What a SIPCluster asks for, and what is wrong with how it says so.
 fn spec(document: &Document<'_>) -> (Spec, Vec<Finding>) {
-    let origin = &document.origin;
-    let value = match document.parse::<Value>() {
+    let value = match value(document, sipcluster::KIND) {
         Ok(value) => value,
-        // Such as a key that stands twice where any key may stand, of which one would be ignored.
-        Err(error) => {
-            let finding = fields::too_large_number(&error.message, origin);
-            return (Spec::Unreadable, vec![finding.unwrap_or_else(|| unreadable(origin, &error, sipcluster::KIND))]);
-        }
+        Err(found) => return (Spec::Unreadable, found),
     };
-    // First, and alone: other findings might show what must not be seen.
-    let unwritable = unwritable(&value["spec"], origin);
-    if !unwritable.is_empty() {
-        return (Spec::Unreadable, unwritable);
-    }
     if older::is_older(&value["spec"]) {
         return (Spec::Older(Box::new(value), document.looks_like_template()), Vec::new());
     }
-    let misfit = value.get("spec").map(|spec| fields::misfit(spec, origin)).unwrap_or_default();
-    read_spec(misfit, || {
-        document
-            .parse::<WithSpec>()
-            .map(|with| with.spec.unwrap_or_default())
-            .map_err(|error| unreadable(origin, &error, sipcluster::KIND))
+    let (spec, found) = read_spec(document, &value, &fields::OF_SIPCLUSTER, sipcluster::KIND);
+    (spec.map_or(Spec::Unreadable, Spec::Current), found)
+}
+
+/// What a Provisioning asks for, and what is wrong with how it says so.
+fn provisioning_spec(document: &Document<'_>) -> (Spec, Vec<Finding>) {
+    let value = match value(document, provisioning::KIND) {
+        Ok(value) => value,
+        Err(found) => return (Spec::Unreadable, found),
+    };
+    let misshapen = misshapen(&value["spec"], &document.origin);
+    if !misshapen.is_empty() {
+        return (Spec::Unreadable, misshapen);
+    }
+    let (spec, found) = read_spec(document, &value, &fields::OF_PROVISIONING, provisioning::KIND);
+    (spec.map_or(Spec::Unreadable, Spec::Provisioning), found)
+}
+
+/// Which packages a Software asks for, and what is wrong with how it says so.
+fn software_spec(document: &Document<'_>) -> (Option<Box<SoftwareSpec>>, Vec<Finding>) {
+    match value(document, provisioning::SOFTWARE_KIND) {
+        Ok(value) => read_spec(document, &value, &fields::OF_SOFTWARE, provisioning::SOFTWARE_KIND),
+        Err(found) => (None, found),
+    }
+}
+
+fn read_spec<T: DeserializeOwned + Default>(
+    document: &Document<'_>,
+    value: &Value,
+    fields: &Fields,
+    kind: &str,
+) -> (Option<Box<T>>, Vec<Finding>) {
+    let misfit = value.get("spec").map(|spec| fields.misfit(spec, &document.origin)).unwrap_or_default();
+    fitting(misfit, || {
+        let parsed = document.parse::<WithSpec<T>>().map(|with| with.spec.unwrap_or_default());
+        parsed.map_err(|error| unreadable(&document.origin, &error, kind))
     })
 }
 
 /// Reads an older SIPCluster's spec in the current form that it was given.
 pub(super) fn converted_spec(spec: Value, origin: &Origin) -> (Spec, Vec<Finding>) {
-    read_spec(fields::misfit(&spec, origin), || {
+    let (spec, found) = fitting(fields::OF_SIPCLUSTER.misfit(&spec, origin), || {
         yaml_serde::from_value(spec).map_err(|error| {
             let error = ParseError { message: in_plain_words(&error.to_string()), line: None, column: None };
             unreadable(&origin.as_written(), &error, sipcluster::KIND)
         })
-    })
+    });
+    (spec.map_or(Spec::Unreadable, Spec::Current), found)
 }
 
-fn read_spec(misfit: Misfit, parse: impl FnOnce() -> Result<Box<SIPClusterSpec>, Finding>) -> (Spec, Vec<Finding>) {
+/// A spec, if its fields fit; and what is wrong with those.
+fn fitting<T>(misfit: Misfit, parse: impl FnOnce() -> Result<Box<T>, Finding>) -> (Option<Box<T>>, Vec<Finding>) {
     let Misfit { mut unknown, wrong, unquoted } = misfit;
     if !wrong.is_empty() {
         unknown.extend(wrong);
-        return (Spec::Unreadable, unknown);
+        return (None, unknown);
     }
     match parse() {
-        Ok(spec) => (Spec::Current(spec), unknown),
+        Ok(spec) => (Some(spec), unknown),
         Err(error) => {
             // What the parser says of them, it says without their place.
             unknown.extend(if unquoted.is_empty() { vec![error] } else { unquoted });
-            (Spec::Unreadable, unknown)
+            (None, unknown)
         }
     }
 }
@@ -539,7 +647,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Namespace and name of a host or SIPCluster; nothing, and a finding, when it has none.
+    /// Namespace and name of a host or a request; nothing, and a finding, when it has none.
     fn of(&mut self, kind: &str, origin: &Origin, metadata: &Metadata) -> Option<(Namespace, ObjectName)> {
         if !origin.is_rendered() && self.builds.is_patch(&origin.file) {
             return None;
@@ -582,6 +690,16 @@ impl Names<'_> {
             given_by.map_or_else(|| origin.at(["metadata", "namespace"]), |file| self.builds.place_of_namespace(&file));
         let namespace: Option<Namespace> = self.valid(&namespace, place, "namespace");
         Some((namespace?, name?))
+    }
+
+    /// The cluster that a document is about, and the document's own name; nothing, and a finding, where it has none.
+    fn cluster(&mut self, kind: &str, origin: &Origin, metadata: &Metadata) -> Option<(ClusterKey, ObjectName)> {
+        let (namespace, own_name) = self.of(kind, origin, metadata)?;
+        if kind == sipcluster::KIND {
+            return Some((ClusterKey { namespace, name: own_name.clone() }, own_name));
+        }
+        let name = cluster_of(kind, origin, metadata).map_err(|finding| self.findings.push(finding)).ok()?;
+        Some((ClusterKey { namespace, name }, own_name))
     }
 
     /// A host with its key, and what builds do with its document.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::gitops::{Argocd, Flux, Hosts};
+use super::provisioning_settings::Provisioning;
 use super::sources::{Sops, Source};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName, is_label_key};
@@ -75,6 +76,9 @@ pub struct Settings {
     /// Which labels say where hosts stand, for SIPClusters of older generations.
     #[serde(default)]
     pub topology: Topology,
+    /// How Provisionings are understood.
+    #[serde(default)]
+    pub provisioning: Provisioning,
 }
 
 /// The labels behind the words `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older generations. Without
@@ -195,6 +199,7 @@ impl Default for Settings {
             hosts: Hosts::default(),
             findings: Told::default(),
             topology: Topology::default(),
+            provisioning: Provisioning::default(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Texts that must not reach a file, whatever field of a SIPCluster they stand in. Not even a part of them is shown.
+//! Texts that must not reach a file, whatever field of a request they stand in. Not even a part of them is shown.
 
 use yaml_serde::Value;
 
@@ -6,7 +6,7 @@ use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::source::{Origin, Step};
 
-/// What is wrong with the texts of a SIPCluster's spec.
+/// What is wrong with the texts of a request's spec.
 pub(super) fn unwritable(spec: &Value, origin: &Origin) -> Vec<Finding> {
     let mut found = Vec::new();
     collect(spec, &mut vec!["spec".into()], &mut |text, route| {
@@ -42,7 +42,9 @@ fn reason(text: &str) -> Option<(Code, &'static str, &'static str)> {
 }
 
 fn is_invisible(c: char) -> bool {
-    c.is_control() && !matches!(c, '\n' | '\r' | '\t') || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
+    // The last two ranges turn the direction of what follows, so that it shows in another order than it is read.
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() && !matches!(c, '\n' | '\r' | '\t') || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') || turns
 }
 
 /// Hands over every text, the keys of mappings included, with the route to it.

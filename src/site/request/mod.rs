@@ -35,12 +35,31 @@ pub(super) fn check(
             "choose a shorter name",
         );
     }
-    let priority = check.priority(priority);
+    let priority = self::priority(priority, &origin, &key, &mut check.findings);
     let node_sets = check.node_sets(spec);
     let services = check.services(&spec.services);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
     (valid.then_some(Cluster { key, origin, priority, node_sets, services, installation: None }), findings)
+}
+
+/// How a cluster comes before others, as its annotation says.
+pub(super) fn priority(
+    annotation: Option<&str>,
+    origin: &Origin,
+    key: &ClusterKey,
+    findings: &mut Vec<Finding>,
+) -> i64 {
+    let Some(text) = annotation else { return 0 };
+    text.trim().parse().unwrap_or_else(|_| {
+        findings.push(
+            Finding::new(Code::InvalidPriority, format!("the priority `{text}` is no whole number"))
+                .at(origin.at(["metadata", "annotations", PRIORITY]))
+                .help("write a number in quotes, such as \"10\"; clusters with a higher one choose first")
+                .of(key),
+        );
+        0
+    })
 }
 
 /// More hosts than any site has; what goes beyond is a slip of the finger.
@@ -73,19 +92,6 @@ impl Check<'_> {
     /// Reports what is wrong with a key, whatever its value is: that is not shown.
     fn report_key(&mut self, code: Code, route: Route, message: impl Into<String>, help: impl Into<String>) {
         self.findings.push(Finding::new(code, message).at(self.origin.key(route)).help(help).of(self.key));
-    }
-
-    fn priority(&mut self, annotation: Option<&str>) -> i64 {
-        let Some(text) = annotation else { return 0 };
-        text.trim().parse().unwrap_or_else(|_| {
-            self.report(
-                Code::InvalidPriority,
-                vec!["metadata".into(), "annotations".into(), PRIORITY.into()],
-                format!("the priority `{text}` is no whole number"),
-                "write a number in quotes, such as \"10\"; clusters with a higher one choose first",
-            );
-            0
-        })
     }
 
     fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, NodeSet> {

@@ -1,0 +1,212 @@
+//! From a Provisioning and its Softwares to a [`Cluster`]: every rule that they have to keep.
+//!
+//! * `documents`: which cluster they are for, and how machines are listed.
+//! * `machines`: the machines that are asked for, and which host has a MAC address.
+//! * `quantity`: amounts of memory.
+//! * `software`: packages.
+
+mod documents;
+mod machines;
+mod quantity;
+mod software;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::alike::alike;
+use super::cluster::{Cluster, Installation, NodeSet};
+use super::objects::SoftwareDocument;
+use super::request;
+use crate::api::names::{ClusterKey, NodeName, ObjectName, Part, Role};
+use crate::api::provisioning::{CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
+use crate::finding::{Code, Finding};
+use crate::source::{Origin, Place, Step};
+
+pub(super) use documents::{cluster_of, misshapen};
+pub(super) use machines::Macs;
+pub(super) use software::{check_packages, without_cluster};
+
+/// A Provisioning with what else says what its cluster is.
+pub(super) struct Asked<'a> {
+    pub(super) key: ClusterKey,
+    pub(super) origin: Origin,
+    /// The Provisioning's own name.
+    pub(super) name: ObjectName,
+    /// The annotation that says how it comes before others.
+    pub(super) priority: Option<&'a str>,
+    /// The label that says what the hosts are.
+    pub(super) cluster_type: Option<&'a str>,
+    pub(super) spec: &'a ProvisioningSpec,
+    /// The Softwares of the cluster.
+    pub(super) software: Vec<&'a SoftwareDocument>,
+}
+
+/// Checks a Provisioning. Every mistake is a finding; a cluster with errors among them is not returned.
+pub(super) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, Vec<Finding>) {
+    let Asked { key, origin, name, priority, cluster_type, spec, software } = asked;
+    let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
+    let mut check = Check { key: &key, origin: &origin, findings: Vec::new() };
+    let priority = request::priority(priority, &origin, &key, &mut check.findings);
+    check.cluster_type(cluster_type);
+    check.former_fields(spec);
+    let machines = check.machines(spec, macs, is_virtlet_vm);
+    let (pod_subnet, plugins) = (check.pod_subnet(spec), check.plugins(spec));
+    let (masters, workers) = (machines.masters, machines.workers);
+    let node_sets: BTreeMap<Part, NodeSet> = machines.node_sets;
+    let findings = &mut check.findings;
+    let [master_packages, worker_packages] = check_packages(&key, &software, findings);
+    let findings = check.findings;
+    let valid = !findings.iter().any(Finding::is_error);
+    let installation = Some(Installation {
+        provisioning: name.to_string(),
+        is_virtlet_vm,
+        masters,
+        workers,
+        pod_subnet,
+        plugins,
+        master_packages,
+        worker_packages,
+    });
+    (valid.then_some(Cluster { key, origin, priority, node_sets, services: Vec::new(), installation }), findings)
+}
+
+type Route = Vec<Step>;
+
+/// Checks one Provisioning and collects what is wrong with it.
+struct Check<'a> {
+    key: &'a ClusterKey,
+    origin: &'a Origin,
+    findings: Vec<Finding>,
+}
+
+/// The machines that a Provisioning asks for.
+#[derive(Default)]
+struct Machines {
+    node_sets: BTreeMap<Part, NodeSet>,
+    masters: Vec<NodeName>,
+    workers: Vec<NodeName>,
+}
+
+impl Check<'_> {
+    fn report(&mut self, code: Code, place: Place, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Finding::new(code, message).at(place).help(help).of(self.key));
+    }
+
+    fn cluster_type(&mut self, cluster_type: Option<&str>) {
+        let Some(other) = cluster_type.filter(|text| !text.is_empty() && *text != VIRTLET_VM) else { return };
+        let help = match alike(other, [VIRTLET_VM]) {
+            Some(meant) => format!("did you mean `{meant}`? Without it, the hosts are machines"),
+            None => format!("the only one is `{VIRTLET_VM}`; leave the label out for machines"),
+        };
+        self.report(
+            Code::UnknownClusterType,
+            self.origin.at(["metadata", "labels", CLUSTER_TYPE]),
+            format!("there is no cluster-type `{other}`: the cluster is one of machines"),
+            help,
+        );
+    }
+
+    /// Fields of 2019 were files on the agent's own machine.
+    fn former_fields(&mut self, spec: &ProvisioningSpec) {
+        let former = [
+            ("hostfile", &spec.hostfile),
+            ("kudInstallerPath", &spec.kud_installer_path),
+            ("dhcpLeaseFile", &spec.dhcp_lease_file),
+            ("multiClusterDir", &spec.multi_cluster_dir),
+        ];
+        let there: Vec<&str> =
+            former.into_iter().filter(|(_, value)| value.is_some()).map(|(field, _)| field).collect();
+        let Some(first) = there.first() else { return };
+        let verb = if there.len() == 1 { "does" } else { "do" };
+        let finding = Finding::new(Code::FormerField, format!("`{}` {verb} nothing any more", there.join("`, `")));
+        let place = |field: &&str| self.origin.key(vec!["spec".into(), (*field).into()]);
+        let finding = there.iter().skip(1).fold(finding.at(place(first)), |finding, field| finding.at(place(field)));
+        self.findings.push(
+            finding
+                .help("remove it: hosts have their addresses from inspection, and the installer is in its image")
+                .of(self.key),
+        );
+    }
+
+    fn pod_subnet(&mut self, spec: &ProvisioningSpec) -> Option<String> {
+        let text = spec.pod_subnet.as_deref().filter(|text| !text.is_empty())?;
+        let place = self.origin.at(["spec", "PodSubnet"]);
+        let network = text.split_once('/').and_then(|(address, prefix)| {
+            let address: IpAddr = address.parse().ok()?;
+            let longest = if address.is_ipv4() { 32 } else { 128 };
+            let digits = prefix.bytes().all(|byte| byte.is_ascii_digit());
+            Some((address, prefix.parse::<u32>().ok().filter(|prefix| digits && *prefix <= longest)?))
+        });
+        let Some((address, prefix)) = network else {
+            let message = format!("`PodSubnet: {text}` is no network");
+            let help = "write an address and the length of its prefix, such as `10.244.64.0/18`";
+            self.report(Code::InvalidPodSubnet, place, message, help);
+            return None;
+        };
+        let first = first_address(address, prefix);
+        if first != address {
+            self.report(
+                Code::PodSubnetWithHost,
+                place,
+                format!("`PodSubnet: {text}` names an address in the network {first}/{prefix}, and not the network"),
+                format!(
+                    "write `PodSubnet: {first}/{prefix}`, or correct it: programs differ in how they read the other"
+                ),
+            );
+        }
+        Some(text.to_owned())
+    }
+
+    /// The plugins, each once.
+    fn plugins(&mut self, spec: &ProvisioningSpec) -> Vec<String> {
+        let mut plugins: Vec<String> = Vec::new();
+        for (index, plugin) in spec.kud_plugins.iter().flatten().enumerate() {
+            let place = self.origin.at(["spec".into(), "KUDPlugins".into(), Step::from(index)]);
+            let is_word = |plugin: &str| {
+                plugin.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    && plugin.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            };
+            if !is_word(plugin) {
+                self.report(
+                    Code::InvalidPlugin,
+                    place,
+                    format!("`{plugin}` is no plugin: the installer would take it for an option, or for several words"),
+                    "write one plugin's name an entry: letters, digits, `-`, `_` and `.`, a letter or digit first",
+                );
+            } else if plugins.contains(plugin) {
+                let message = format!("the plugin `{plugin}` is there twice");
+                self.report(Code::DoubtfulPlugin, place, message, "remove one: it is installed once");
+            } else {
+                if !PLUGINS.contains(&plugin.as_str()) {
+                    let help = match alike(plugin, PLUGINS) {
+                        Some(meant) => format!("did you mean `{meant}`? The installer fails on one that it has not"),
+                        None => format!("it has {}; the installer fails on one that it has not", PLUGINS.join(", ")),
+                    };
+                    let message = format!("the installer has no plugin `{plugin}` that is known here");
+                    self.report(Code::DoubtfulPlugin, place, message, help);
+                }
+                plugins.push(plugin.clone());
+            }
+        }
+        plugins
+    }
+}
+
+/// The first address of the network that an address is in.
+fn first_address(address: IpAddr, prefix: u32) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => {
+            let mask = u32::MAX.checked_shl(32 - prefix).unwrap_or(0);
+            IpAddr::V4((u32::from(v4) & mask).into())
+        }
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or(0);
+            IpAddr::V6((u128::from(v6) & mask).into())
+        }
+    }
+}
+
+/// The part that the machine of a name has.
+fn part(role: Role, name: &NodeName) -> Part {
+    Part { role, node: Some(name.clone()) }
+}

@@ -1,0 +1,159 @@
+//! `provisioning` in the settings: how Provisionings are understood.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// What the settings say of Provisionings.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Provisioning {
+    /// Which devices have what a Provisioning asks of a machine.
+    pub devices: Devices,
+}
+
+/// Models of devices, as inspection writes those of network cards (`0x8086 0x1572`), beside the ones that sipgen knows.
+/// The labels `bpa.akraino.org/sriov` and `bpa.akraino.org/qat` of a host, `true` or `false`, count before them.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Devices {
+    /// Network cards with SR-IOV.
+    pub sriov: Vec<Model>,
+    /// Devices with QuickAssist.
+    pub qat: Vec<Model>,
+}
+
+/// A model of a PCI device: the numbers of its vendor and of the product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String", extend(
+    "pattern" = r"^\s*(0[xX])?[0-9A-Fa-f]{4}[ :]+(0[xX])?[0-9A-Fa-f]{4}\s*$",
+    "examples" = ["0x8086 0x1572"]
+))]
+pub struct Model {
+    /// The vendor's.
+    pub vendor: u16,
+    /// The product's.
+    pub product: u16,
+}
+
+/// Why a text is no model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no model of a device: write vendor and product as inspection does, such as `0x8086 0x1572`")]
+pub struct NoModel(String);
+
+impl FromStr for Model {
+    type Err = NoModel;
+
+    /// Reads two numbers of four hexadecimal digits, with or without `0x`, with a blank between them or a colon, as
+    /// `lspci -n` has it.
+    fn from_str(text: &str) -> Result<Self, NoModel> {
+        let number = |part: &str| {
+            let digits = part.strip_prefix("0x").or_else(|| part.strip_prefix("0X")).unwrap_or(part);
+            let is_number = digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+            u16::from_str_radix(digits, 16).ok().filter(|_| is_number)
+        };
+        let parts: Vec<Option<u16>> =
+            text.split([' ', ':', '\t']).filter(|part| !part.is_empty()).map(number).collect();
+        match parts.as_slice() {
+            [Some(vendor), Some(product)] => Ok(Self { vendor: *vendor, product: *product }),
+            _ => Err(NoModel(text.chars().take(40).collect())),
+        }
+    }
+}
+
+impl TryFrom<String> for Model {
+    type Error = NoModel;
+
+    fn try_from(text: String) -> Result<Self, NoModel> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#06x} {:#06x}", self.vendor, self.product)
+    }
+}
+
+const INTEL: u16 = 0x8086;
+const MELLANOX: u16 = 0x15b3;
+const BROADCOM: u16 = 0x14e4;
+
+/// Network cards that are known to have SR-IOV.
+const SRIOV: [(u16, &[u16]); 3] = [
+    (
+        INTEL,
+        &[
+            // 82576, I350
+            0x10c9, 0x1521, 0x1522, 0x1523, 0x1524, // 82599, X540, X550, X552 and X553
+            0x10f8, 0x10fb, 0x1528, 0x154d, 0x1557, 0x1558, 0x1563, 0x15ac, 0x15ad, 0x15c4, 0x15ce,
+            // X710, XL710, XXV710
+            0x1572, 0x1580, 0x1581, 0x1583, 0x1584, 0x1585, 0x1586, 0x1587, 0x1588, 0x1589, 0x158a, 0x158b, 0x15ff,
+            // X722
+            0x37ce, 0x37cf, 0x37d0, 0x37d1, 0x37d2, 0x37d3, // E810, E822 and E823
+            0x1591, 0x1592, 0x1593, 0x1599, 0x159a, 0x159b, 0x1890, 0x1891, 0x124c, 0x124d, 0x188a, 0x188b, 0x188c,
+        ],
+    ),
+    (
+        MELLANOX,
+        &[
+            // ConnectX-3 and -3 Pro
+            0x1003, 0x1007, // ConnectX-4, -4 Lx, -5, -5 Ex, -6, -6 Dx, -6 Lx, -7
+            0x1013, 0x1015, 0x1017, 0x1019, 0x101b, 0x101d, 0x101f, 0x1021, // BlueField-2 and -3
+            0xa2d6, 0xa2dc,
+        ],
+    ),
+    // BCM57414, BCM57416, BCM57508, BCM57504
+    (BROADCOM, &[0x16d7, 0x16d8, 0x1750, 0x1751]),
+];
+
+/// Devices that are known to have QuickAssist: C2000, DH895xCC, C3000, C62x, Xeon D-1500, 200xx, and the fourth
+/// generation in processors (4xxx, 401xx, 402xx, 420xx).
+const QAT: [(u16, &[u16]); 1] =
+    [(INTEL, &[0x1f18, 0x0435, 0x19e2, 0x37c8, 0x6f54, 0x18ee, 0x4940, 0x4942, 0x4944, 0x4946])];
+
+impl Devices {
+    /// Whether a device has SR-IOV.
+    pub fn have_sriov(&self, model: Model) -> bool {
+        is_known(model, &SRIOV) || self.sriov.contains(&model)
+    }
+
+    /// Whether a device has QuickAssist.
+    pub fn have_qat(&self, model: Model) -> bool {
+        is_known(model, &QAT) || self.qat.contains(&model)
+    }
+}
+
+fn is_known(model: Model, known: &[(u16, &[u16])]) -> bool {
+    known.iter().any(|(vendor, products)| *vendor == model.vendor && products.contains(&model.product))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_the_same_however_it_is_written() {
+        let model: Model = "0x8086 0x158b".parse().unwrap();
+        for text in ["0x8086 0x158B", " 8086:158b ", "0X8086  158b"] {
+            assert_eq!(text.parse(), Ok(model), "{text}");
+        }
+        assert_eq!(model.to_string(), "0x8086 0x158b");
+        for text in ["", "0x8086", "0x8086 0x15", "0x8086 0x1572 0x0001", "Intel X710", "0x+086 0x1572"] {
+            assert!(text.parse::<Model>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_settings_add_to_what_is_known() {
+        let devices: Devices = yaml_serde::from_str("sriov: ['0x19a2 0x0710']\nqat: [8086:4948]").unwrap();
+        let model = |text: &str| text.parse().unwrap();
+        assert!(devices.have_sriov(model("0x19a2 0x0710")) && devices.have_sriov(model("0x8086 0x1572")));
+        assert!(devices.have_qat(model("0x8086 0x4948")) && devices.have_qat(model("0x8086 0x37c8")));
+        assert!(!Devices::default().have_sriov(model("0x14e4 0x165f")));
+        assert!(!Devices::default().have_qat(model("0x8086 0x1572")));
+    }
+}
