@@ -208,13 +208,13 @@ pub(super) struct Facts<'a> {
 impl Facts<'_> {
     /// What asks for a cluster, or did: of one that is gone, its files tell.
     pub(super) fn kind(&self, cluster: &ClusterKey, files: &ChangedFiles<'_>) -> ClusterKind {
-        let asked = self.site.clusters.get(cluster).and_then(|request| request.cluster.as_ref());
-        let installed = || files.keys().any(|file| file.starts_with(layout::installer_directory(cluster)));
-        match asked {
-            Some(asked) => asked.kind(),
-            None if installed() => ClusterKind::Provisioning,
-            None => ClusterKind::SipCluster,
+        if files.keys().any(|file| file.starts_with(layout::installer_directory(cluster))) {
+            return match self.site.clusters.get(cluster) {
+                Some(_) => ClusterKind::of(self.site, cluster),
+                None => ClusterKind::Provisioning,
+            };
         }
+        ClusterKind::of(self.site, cluster)
     }
 
     fn host(&self, key: &HostKey) -> Option<&Host> {

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::Site;
 use super::auth::Auth;
 use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, NodeName, NodePort, ObjectName, Part, Role, SecretKey};
@@ -27,6 +28,17 @@ pub enum ClusterKind {
 }
 
 impl ClusterKind {
+    /// What asks for a cluster of a site, or did: of one that is gone, what the last run wrote tells.
+    pub(crate) fn of(site: &Site, cluster: &ClusterKey) -> Self {
+        let installer = layout::installer_directory(cluster);
+        let installed = || site.state.files.get(cluster)?.iter().find(|file| file.starts_with(&installer));
+        let is_provisioning = match site.clusters.get(cluster) {
+            Some(request) => request.kind == provisioning::KIND,
+            None => installed().is_some(),
+        };
+        if is_provisioning { ClusterKind::Provisioning } else { ClusterKind::SipCluster }
+    }
+
     /// The kind as it stands in objects.
     pub fn as_str(self) -> &'static str {
         match self {
