@@ -16,8 +16,10 @@ pub const NODE_TYPE: &str = "sip.airshipit.org/node-type";
 /// name the cluster and the role, as for a SIPCluster.
 pub const NODE: &str = "bpa.akraino.org/node";
 
-/// The labels of an assignment. Cluster API's Metal3 provider selects hosts by exactly the first three; the last is that
-/// of hosts of Provisionings only.
+/// The three labels of every assignment; Cluster API's Metal3 provider selects hosts by exactly these.
+pub const OF_EVERY_CLUSTER: [&str; 3] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE];
+
+/// All labels of an assignment.
 pub const LABELS: [&str; 4] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE, NODE];
 
 /// Labels by which the SIP operator's releases of 2020 and early 2021 said whose a host is, [`NODE_TYPE`] aside. One of

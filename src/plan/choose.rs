@@ -147,6 +147,9 @@ fn serve_crossing<'i>(instance: &Instance<'_>, clusters: impl Iterator<Item = &'
             Err(Unsatisfied::Undecided) => served.unserved.extend(whole(|| Why::Undecided)),
         }
     }
+    let mut matching = Matching::of_picks(&instance.problem, std::mem::take(&mut served.picks));
+    matching.settle();
+    served.picks = matching.picks;
     served
 }
 

@@ -166,7 +166,8 @@ impl<'a> Holdings<'a> {
                 let asked = request.node_sets.get(part).map(|set| set.route.clone()).unwrap_or_default();
                 let field = Some(field).filter(|field| !field.is_empty()).map(Step::from);
                 let place = request.origin.at(asked.into_iter().chain(field));
-                finding = finding.see(place, "what is asked for");
+                let asks = if part.node.is_some() { "what is asked of it" } else { "what the node set asks for" };
+                finding = finding.see(place, asks);
             }
             Some(finding.help(help).of(cluster))
         };

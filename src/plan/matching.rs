@@ -119,6 +119,18 @@ impl<'a> Matching<'a> {
         }
     }
 
+    /// The flow that these picks are: those of each demand.
+    pub(super) fn of_picks(problem: &'a Problem, picks: Vec<Vec<Pick>>) -> Self {
+        let mut matching = Self::new(problem);
+        for (demand, picks) in picks.into_iter().enumerate() {
+            for pick in picks {
+                matching.free[pick.class] -= 1;
+                matching.put(demand, pick);
+            }
+        }
+        matching
+    }
+
     /// Satisfies all of some demands or none; all those accepted before stay satisfied.
     ///
     /// # Errors

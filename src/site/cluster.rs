@@ -277,13 +277,7 @@ impl Service {
     /// shortened and gets a hash of the whole, so that two long names never become one.
     pub fn object_name(&self, cluster: &ClusterKey) -> String {
         const LONGEST: usize = 63;
-        let prefix = self.directory();
-        let name = cluster.name.as_str();
-        let plain = format!("{prefix}-{name}");
-        if plain.len() <= LONGEST && !name.contains('.') {
-            return plain;
-        }
-        shortened(&format!("{prefix}-{}", name.replace('.', "-")), name, LONGEST)
+        object_name(&self.directory(), cluster, LONGEST)
     }
 
     /// The name of the copy that a jump host gets of a Secret in another namespace. With dots between its parts,
@@ -336,6 +330,29 @@ impl Service {
     pub fn route(&self) -> Vec<Step> {
         vec!["spec".into(), "services".into(), self.kind().field().into(), (self.ordinal - 1).into()]
     }
+}
+
+impl Installation {
+    /// How many digits the hash has at the end of the Job's name.
+    pub const HASH_LENGTH: usize = 10;
+
+    /// The name of the installer's objects in the cluster's namespace. With a hash behind it, it is still short enough
+    /// for the label that a Job's pods have of its name.
+    pub fn object_name(&self, cluster: &ClusterKey) -> String {
+        const LONGEST: usize = 63 - 1 - Installation::HASH_LENGTH;
+        object_name("kud", cluster, LONGEST)
+    }
+}
+
+/// A name without dots for the objects of a cluster. The cluster's name is shortened where it does not fit, and gets a
+/// hash of the whole, so that two long names never become one.
+fn object_name(prefix: &str, cluster: &ClusterKey, longest: usize) -> String {
+    let name = cluster.name.as_str();
+    let plain = format!("{prefix}-{name}");
+    if plain.len() <= longest && !name.contains('.') {
+        return plain;
+    }
+    shortened(&format!("{prefix}-{}", name.replace('.', "-")), name, longest)
 }
 
 /// A text cut so that it fits together with a hash of a whole, by which it stays the only one of its name.

@@ -1,6 +1,6 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
-//! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents.
+//! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents, `provisioning_settings` of Provisionings.
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
 //!   who renders hosts that came by another way than their manifests;
 //!   `left_out`: what inputs leave out that the repo still has.
@@ -83,6 +83,7 @@ use objects::Spec;
 pub use older::Conversion;
 use older::TopologyLabels;
 use provisioning::{Asked, Macs};
+pub use provisioning_settings::InventoryFormat;
 use settings::Mode;
 pub use settings::Settings;
 pub use state::State;

@@ -4,14 +4,38 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// What the settings say of Provisionings.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Provisioning {
     /// Which devices have what a Provisioning asks of a machine.
     pub devices: Devices,
+    /// The form of the inventory that the installer is given.
+    pub inventory: InventoryFormat,
+    /// The installer's container image.
+    #[schemars(extend("x-editor" = {"pattern": r"^\S+$"}))]
+    pub image: String,
+}
+
+impl Default for Provisioning {
+    fn default() -> Self {
+        // The image that Akraino's agent ran. Nobody publishes it: it is built on the machines themselves.
+        let image = "github.com/onap/multicloud-k8s:latest".to_owned();
+        Self { devices: Devices::default(), inventory: InventoryFormat::default(), image }
+    }
+}
+
+/// The forms of an ansible inventory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InventoryFormat {
+    /// `hosts.ini`, as Akraino's Binary Provisioning Agent wrote it and its installer reads it.
+    #[default]
+    Ini,
+    /// `hosts.yaml`, as kubespray has it today.
+    Yaml,
 }
 
 /// Models of devices, as inspection writes those of network cards (`0x8086 0x1572`), beside the ones that sipgen knows.

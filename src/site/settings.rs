@@ -70,15 +70,15 @@ pub struct Settings {
     /// How the labels of declared hosts reach them.
     #[serde(default)]
     pub hosts: Hosts,
+    /// How Provisionings are understood, and what installs their clusters.
+    #[serde(default)]
+    pub provisioning: Provisioning,
     /// Which findings are told.
     #[serde(default)]
     pub findings: Told,
     /// Which labels say where hosts stand, for SIPClusters of older generations.
     #[serde(default)]
     pub topology: Topology,
-    /// How Provisionings are understood.
-    #[serde(default)]
-    pub provisioning: Provisioning,
 }
 
 /// The labels behind the words `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older generations. Without
@@ -197,9 +197,9 @@ impl Default for Settings {
             flux: Flux::default(),
             argocd: Argocd::default(),
             hosts: Hosts::default(),
+            provisioning: Provisioning::default(),
             findings: Told::default(),
             topology: Topology::default(),
-            provisioning: Provisioning::default(),
         }
     }
 }
@@ -309,6 +309,12 @@ impl Settings {
                 let help = "write the reason, for those who come after you";
                 return Err(Finding::new(Code::InvalidSetting, message).at(place("reason")).help(help));
             }
+        }
+        if settings.provisioning.image.is_empty() || settings.provisioning.image.contains(char::is_whitespace) {
+            let message =
+                format!("`provisioning.image: {:?}` is not the name of an image", settings.provisioning.image);
+            let help = "name the image of the installer, or remove the setting for its default";
+            return Err(Finding::new(Code::InvalidSetting, message).at(at("provisioning.image")).help(help));
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
             return Err(Finding::new(

@@ -16,7 +16,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use super::values::schema_of;
-use super::{Templates, Tree, verify};
+use super::{Templates, Tree, installation, verify};
 use crate::api::names::{ClusterKey, Role};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
@@ -47,7 +47,7 @@ struct Context<'a, T> {
 struct ClusterContext<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
-    /// The directories of its services.
+    /// The directories of its services, and that of its installer.
     services: Vec<String>,
 }
 
@@ -57,6 +57,7 @@ pub(super) fn schema(directory: &str) -> Option<Schema> {
         "auth" => schema_of::<Context<'_, auth::Values<'_>>>(),
         "cluster" => schema_of::<ClusterContext<'_>>(),
         "crds" => schema_of::<Nothing>(),
+        "installer" => schema_of::<installation::Values<'_>>(),
         "jumphost" => schema_of::<Context<'_, jump_host::Values<'_>>>(),
         "loadbalancer" => schema_of::<Context<'_, load_balancer::Values>>(),
         "partials" => schema_of::<Context<'_, Nothing>>(),
@@ -80,8 +81,12 @@ pub(super) fn render(
     for service in &cluster.services {
         renderer.service(service);
     }
-    if !cluster.services.is_empty() {
-        let services: Vec<String> = cluster.services.iter().map(Service::directory).collect();
+    let mut services: Vec<String> = cluster.services.iter().map(Service::directory).collect();
+    if let Some(installation) = &cluster.installation {
+        installation::render(&mut renderer, installation);
+        services.push(layout::INSTALLER.to_owned());
+    }
+    if !services.is_empty() {
         let context = Value::from(Serde(ClusterContext { cluster: &cluster.key, services }));
         let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
         renderer.file("cluster/kustomization.yaml", file, &context);
@@ -144,13 +149,14 @@ fn with_header(text: &str, made_from: &str) -> String {
     format!("{first}{}{rest}", header(made_from))
 }
 
-struct Renderer<'a> {
-    cluster: &'a Cluster,
-    placement: &'a Placement,
-    site: &'a Site,
-    templates: &'a Templates,
-    tree: Tree,
-    findings: Vec<Finding>,
+/// What makes the files of one cluster, with what it has made and found so far.
+pub(super) struct Renderer<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) placement: &'a Placement,
+    pub(super) site: &'a Site,
+    pub(super) templates: &'a Templates,
+    pub(super) tree: Tree,
+    pub(super) findings: Vec<Finding>,
 }
 
 impl<'a> Renderer<'a> {
@@ -215,7 +221,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn file(&mut self, template: &str, file: Utf8PathBuf, context: &Value) {
+    pub(super) fn file(&mut self, template: &str, file: Utf8PathBuf, context: &Value) {
         match rendered(self.site, self.templates, template, &file, &self.cluster.origin.made_from(), context.clone()) {
             Ok(text) => self.tree.extend(text.map(|text| (file, text))),
             Err(finding) => self.findings.push(*finding),
