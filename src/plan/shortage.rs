@@ -46,9 +46,10 @@ pub struct Shortage {
     /// Whether it is one machine of a Provisioning.
     #[serde(skip)]
     pub is_machine: bool,
-    /// Why the host is refused that it names.
+    /// The host that it names by a MAC address, and why that is refused; nothing where another cluster gets it, or where
+    /// hosts are not told one by one.
     #[serde(skip)]
-    refused_named: Option<Refusal>,
+    named: Option<(HostKey, Option<Refusal>)>,
 }
 
 /// Why a node set cannot have all the hosts that it wants.
@@ -172,7 +173,10 @@ impl Shortage {
             topology,
             reason,
             is_machine,
-            refused_named: demand.needs.named().and_then(|named| refusals.get(&named)?.clone()),
+            named: demand
+                .needs
+                .named()
+                .map(|named| (hosts[named].key.clone(), refusals.get(&named).cloned().flatten())),
             mismatch: if matching.is_empty() && !refusals.is_empty() && !is_machine {
                 mismatch(hosts, demand.needs.selector)
             } else {
@@ -187,7 +191,7 @@ impl Shortage {
     pub(super) fn finding(&self, site: &Site, demand: &Demand<'_>) -> Finding {
         let Demand { cluster, part, .. } = demand;
         if let Some(named) = demand.needs.named() {
-            return self.of_named(&site.inventory.hosts[named], demand);
+            return self.of_named(site, &site.inventory.hosts[named], demand);
         }
         if self.is_machine {
             return self.of_machine(site, demand);
@@ -220,19 +224,25 @@ impl Shortage {
     }
 
     /// The finding about a machine that names its host.
-    fn of_named(&self, host: &Host, demand: &Demand<'_>) -> Finding {
+    fn of_named(&self, site: &Site, host: &Host, demand: &Demand<'_>) -> Finding {
         let Demand { cluster, part, .. } = demand;
-        let own = self.refused_named.as_ref();
-        let why = own.map_or_else(|| "another cluster gets it".to_owned(), Refusal::to_string);
-        let why = if own.is_some() { format!("which {why}") } else { why };
-        Finding::new(
+        let refusal = self.named.as_ref().and_then(|(_, refusal)| refusal.as_ref());
+        let why = refusal.map_or_else(|| "goes to another cluster".to_owned(), Refusal::to_string);
+        let finding = Finding::new(
             Code::NamedHostRefused,
-            format!("{part} of {} is host {} by its MAC address, {why}", cluster.key, host.key),
+            format!("{part} of {} is host {} by its MAC address, which {why}", cluster.key, host.key),
         )
         .at(cluster.origin.at(demand.node_set.route.iter().cloned().chain(["mac-address".into()])))
-        .see(host.origin.name(), "the host")
-        .help("name another host, or see to it that this one is nobody else's and in order")
-        .of(&cluster.key)
+        .see(host.origin.name(), "the host");
+        let owner = match refusal {
+            Some(Refusal::Assigned(owner)) => site.clusters.get(owner),
+            _ => None,
+        };
+        let finding = owner
+            .map(|owner| owner.origin.name())
+            .into_iter()
+            .fold(finding, |finding, place| finding.see(place, "who has it"));
+        finding.help("name another host, or see to it that this one is nobody else's and in order").of(&cluster.key)
     }
 
     /// The finding about a machine that any host can be that has what is asked for.
@@ -297,6 +307,10 @@ impl Shortage {
 
     /// What can be checked by counting, line by line.
     pub fn proof(&self) -> Vec<String> {
+        if let Some((host, refusal)) = &self.named {
+            let why = refusal.as_ref().map_or_else(|| "goes to another cluster".to_owned(), Refusal::to_string);
+            return vec![format!("it is host {host} by its MAC address, which {why}")];
+        }
         let free = if self.found == 1 { "1 more is free".to_owned() } else { format!("{} more are free", self.found) };
         let mut lines = Vec::new();
         if !self.is_machine {
