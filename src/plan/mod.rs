@@ -11,6 +11,7 @@
 //! * `shortage`: the proof that a node set cannot be filled.
 //! * `giving_back`: what becomes of the hosts that clusters give back.
 //! * `explain`: why each host is where it is, for people.
+//! * `machines`: what is asked of machines and what hosts have, for people.
 //! * `states`: how every host stands when the plan is carried out, in a word.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
@@ -25,6 +26,7 @@ pub mod explain;
 mod giving_back;
 mod holdings;
 pub(crate) mod kinds;
+pub mod machines;
 mod matching;
 mod shortage;
 mod standing;

@@ -15,7 +15,7 @@ use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::layout;
 use crate::site::generated_host::{GeneratedHost, Says};
 use crate::site::inventory::natural;
-use crate::site::{Host, Site};
+use crate::site::{ClusterKind, Host, Site};
 use crate::source::document;
 
 /// What changes of a cluster's hosts. Each list is in natural order of the hosts' names.
@@ -28,7 +28,7 @@ pub struct HostChanges {
     pub given_back: Vec<GivenBack>,
     /// Hosts that give way to others for the same part.
     pub replaced: Vec<Replaced>,
-    /// Hosts that stay, in another role.
+    /// Hosts that stay, in another role, or as machines of another name.
     pub with_another_role: Vec<AnotherRole>,
     /// Hosts that were another cluster's.
     pub from_others: Vec<Moved>,
@@ -89,7 +89,7 @@ pub struct Replaced {
     pub by: HostKey,
 }
 
-/// A host that gets another role in its cluster.
+/// A host that gets another role in its cluster, or another name in its Provisioning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnotherRole {
@@ -206,6 +206,17 @@ pub(super) struct Facts<'a> {
 }
 
 impl Facts<'_> {
+    /// What asks for a cluster, or did: of one that is gone, its files tell.
+    pub(super) fn kind(&self, cluster: &ClusterKey, files: &ChangedFiles<'_>) -> ClusterKind {
+        if files.keys().any(|file| file.starts_with(layout::installer_directory(cluster))) {
+            return match self.site.clusters.get(cluster) {
+                Some(_) => ClusterKind::of(self.site, cluster),
+                None => ClusterKind::Provisioning,
+            };
+        }
+        ClusterKind::of(self.site, cluster)
+    }
+
     fn host(&self, key: &HostKey) -> Option<&Host> {
         self.site.inventory.host(key).or_else(|| self.before.inventory?.host(key))
     }
@@ -254,6 +265,16 @@ impl HostChanges {
     /// The hosts that nobody has afterwards, those included that are replaced.
     pub(super) fn going(&self) -> impl Iterator<Item = &GivenBack> {
         self.given_back.iter().chain(self.replaced.iter().map(|replaced| &replaced.given_back))
+    }
+
+    /// The hosts that get another role.
+    pub(crate) fn with_another_role(&self) -> impl Iterator<Item = &AnotherRole> {
+        self.with_another_role.iter().filter(|changed| changed.before != changed.after)
+    }
+
+    /// The machines of Provisionings that get another name only.
+    pub(crate) fn with_another_name(&self) -> impl Iterator<Item = &AnotherRole> {
+        self.with_another_role.iter().filter(|changed| changed.before == changed.after)
     }
 
     fn sort(&mut self) {

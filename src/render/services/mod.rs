@@ -85,7 +85,9 @@ pub(super) fn render(
     let mut services: Vec<String> = cluster.services.iter().map(Service::directory).collect();
     if let Some(installation) = &cluster.installation {
         installation::render(&mut renderer, installation);
-        services.push(layout::INSTALLER.to_owned());
+        // Without a host for each machine there is nothing to install.
+        let rendered = layout::installer_directory(&cluster.key).join(layout::KUSTOMIZATION);
+        services.extend(renderer.tree.contains_key(&rendered).then(|| layout::INSTALLER.to_owned()));
     }
     if !services.is_empty() {
         let context = Value::from(Serde(ClusterContext { cluster: &cluster.key, services }));
