@@ -271,7 +271,7 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
         streams => streams.iter().map(|stream| stream.name.as_str()).collect::<Vec<_>>().join(" and "),
     };
     let message = format!(
-        "there is neither a SIPCluster (airship.airshipit.org/v1) nor a Provisioning (bpa.akraino.org/v1alpha1) in {read}"
+        "there is no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) in {read}"
     );
     let check = if repo.streams().is_empty() { "the directory and .gitignore" } else { "what renders it" };
     if site.state.clusters().is_empty() {

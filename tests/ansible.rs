@@ -90,6 +90,8 @@ impl Mounted {
         let home = self.path().join("home");
         command.env_clear().env("HOME", home).env("LC_ALL", "C.UTF-8").env("ANSIBLE_NOCOLOR", "1");
         command.env("PATH", std::env::var("PATH").unwrap_or_default());
+        // For what runs on the nodes, which here are this machine.
+        command.env("ANSIBLE_PYTHON_INTERPRETER", python_tool("python").get_program());
         command
     }
 

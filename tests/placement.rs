@@ -320,3 +320,87 @@ fn hosts_are_spread_over_racks_where_nobody_asks_for_it() {
         ["Worker metal3/a-r4", "Worker metal3/b-r1", "Worker metal3/c-r2", "Worker metal3/d-r3"]
     );
 }
+
+#[test]
+fn machines_and_node_sets_share_one_inventory() {
+    let repo = placed("machines");
+
+    assert_eq!(repo.hosts_of("tenant-a", "web"), ["ControlPlane metal3/n1", "ControlPlane metal3/n4"]);
+    assert_eq!(
+        repo.hosts_of("lab", "vran"),
+        ["ControlPlane metal3/n3", "ControlPlane metal3/n5", "Worker metal3/n2", "Worker metal3/n6"]
+    );
+}
+
+#[test]
+fn a_machine_takes_the_smallest_host_that_suffices() {
+    let repo = Repo::of_fixture("placement-machines");
+    repo.remove("tenant-a-web.yaml");
+    repo.replace("lab-vran.yaml", "        cpu: 32\n        memory: 100Gi\n", "        cpu: 8\n");
+    repo.generate(&[]).expect(0);
+
+    let labels = repo.read("overlays/hosts/observed/lab.vran/hosts.yaml");
+    let node_of = |host: &str| {
+        let document = labels.split("---\n").find(|document| document.contains(&format!("name: \"{host}\"")));
+        document
+            .map(|document| document.split("bpa.akraino.org/node: ").nth(1).unwrap().lines().next().unwrap().to_owned())
+    };
+    assert_eq!(node_of("n1").as_deref(), Some("\"du-1\""), "the smaller one of those with SR-IOV");
+    assert_eq!(
+        node_of("n2").as_deref(),
+        Some("\"du-2\""),
+        "n3 and n5 are named, and n6 has SR-IOV that nobody asked for"
+    );
+}
+
+#[test]
+fn a_host_that_one_cluster_has_is_not_given_to_a_machine_that_names_it() {
+    let repo = Repo::of_fixture("placement-machines");
+    let vran = repo.read("lab-vran.yaml");
+    repo.remove("lab-vran.yaml");
+    repo.generate(&[]).expect(0);
+    repo.write("lab-vran.yaml", &vran.replace("00:00:5E:00:53:13", "00:00:5E:00:53:11"));
+
+    let run = repo.generate(&[]).expect(1);
+
+    assert_says(
+        &run.stderr,
+        &[
+            "error[SIP0540]: head-1 (ControlPlane) of lab/vran is host metal3/n1 by its MAC address, which is assigned to \
+             tenant-a/web",
+            "--> lab-vran.yaml:14:22",
+        ],
+    );
+    assert_eq!(repo.hosts_of("tenant-a", "web"), ["ControlPlane metal3/n1", "ControlPlane metal3/n3"]);
+}
+
+#[test]
+fn a_machine_keeps_its_host_when_its_role_and_its_needs_change_and_loses_it_when_it_names_another() {
+    let repo = placed("machines");
+    let hosts = || repo.hosts_of("lab", "vran");
+
+    repo.replace("lab-vran.yaml", "        cpu: 16\n        sriov: true\n", "        cpu: 2\n");
+    repo.replace(
+        "lab-vran.yaml",
+        "  workers:\n    - du-1:\n        cpu: 2\n",
+        "    - du-1:\n        cpu: 2\n  workers:\n",
+    );
+    repo.generate(&[]).expect(0);
+    assert_eq!(
+        hosts(),
+        ["ControlPlane metal3/n3", "ControlPlane metal3/n5", "ControlPlane metal3/n6", "Worker metal3/n2"]
+    );
+
+    repo.replace(
+        "lab-vran.yaml",
+        "        cpu: 32\n        memory: 100Gi\n",
+        "        mac-address: 00:00:5e:00:53:16\n",
+    );
+    repo.replace("lab-vran.yaml", "        cpu: 2\n", "        mac-address: 00:00:5e:00:53:12\n");
+    repo.generate(&[]).expect(0);
+    assert_eq!(
+        hosts(),
+        ["ControlPlane metal3/n2", "ControlPlane metal3/n3", "ControlPlane metal3/n5", "Worker metal3/n6"],
+        "du-1 and du-2 have changed their hosts"
+    );
+}

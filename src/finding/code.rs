@@ -256,7 +256,6 @@ codes! {
     "0823" PackageTwice Warning "a package is there twice"
 
     "0840" NodeNameTaken Error "a machine has a name that ansible has for something else"
-    "0841" MachineUnaddressed Error "nothing can be installed on a machine without an address"
 }
 
 /// What the hundreds of codes are about.

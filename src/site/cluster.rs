@@ -396,6 +396,20 @@ mod tests {
     }
 
     #[test]
+    fn a_jobs_name_with_its_hash_fits_into_a_label_and_no_two_clusters_have_one() {
+        let name = |cluster: &str| Installation::default().object_name(&format!("lab/{cluster}").parse().unwrap());
+        let long = "e".repeat(62);
+        let names =
+            [name("edge"), name("edge.lab"), name("edge-lab"), name(&format!("{long}a")), name(&format!("{long}b"))];
+
+        assert_eq!(names[0], "kud-edge");
+        for name in &names {
+            assert!(name.len() + 1 + Installation::HASH_LENGTH <= 63 && !name.contains('.'), "{name}");
+        }
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    }
+
+    #[test]
     fn two_secrets_never_have_copies_of_one_name() {
         let cluster: ClusterKey = "tenant/edge".parse().unwrap();
         let copy = |secret: &str| jump_host().copy_name(&cluster, &secret.parse().unwrap());

@@ -114,7 +114,7 @@ impl Walk<'_> {
         if value.is_null() && may_be_null {
             return;
         }
-        let number_or_text = json!(["string", "number"]);
+        let (text, number_or_text) = (json!("string"), json!(["string", "number"]));
         let is_of_two_types = |name: &str| schema.get(name).is_some_and(|yes| yes == true);
         let expected = match schema.get("type") {
             None if is_of_two_types("x-kubernetes-int-or-string") => Some(&number_or_text),
@@ -131,7 +131,7 @@ impl Walk<'_> {
             && !found.is_taken_by(expected)
         {
             let is_unquoted = takes(expected, "string") && matches!(found, Kind::Flag | Kind::Whole | Kind::Number);
-            let finding = self.wrong(found, expected);
+            let finding = self.wrong(found, if *expected == number_or_text { &text } else { expected });
             if is_unquoted { &mut self.misfit.unquoted } else { &mut self.misfit.wrong }.push(finding);
             return;
         }

@@ -17,6 +17,7 @@
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
+//! * `specs`: what requests ask for, read in one piece or refused.
 //! * `near_misses`: objects that are nearly ours.
 //! * `doubtful`: values of hosts that other programs read otherwise.
 //! * `fields`: those of a request, held against those that its kind has.
@@ -58,6 +59,7 @@ mod request;
 mod selector;
 pub mod settings;
 pub mod sources;
+mod specs;
 mod standings;
 pub mod state;
 mod unwritable;
@@ -79,13 +81,13 @@ pub use host::{Host, Standing};
 pub use inventory::Inventory;
 pub use left_out::HostLeftOut;
 pub use objects::ServiceWithPorts;
-use objects::Spec;
 pub use older::Conversion;
 use older::TopologyLabels;
 use provisioning::{Asked, Macs};
 pub use provisioning_settings::InventoryFormat;
 use settings::Mode;
 pub use settings::Settings;
+use specs::Spec;
 pub use state::State;
 pub use wiring::Wiring;
 
@@ -262,7 +264,7 @@ fn read_older(key: &ClusterKey, conversion: &Conversion, origin: Origin) -> (Spe
     if !conversion.errors.is_empty() {
         return (Spec::Unreadable, origin, findings);
     }
-    let (spec, found) = objects::converted_spec(conversion.spec.clone(), &origin);
+    let (spec, found) = specs::converted(conversion.spec.clone(), &origin);
     findings.extend(found);
     (spec, origin, findings)
 }

@@ -5,23 +5,19 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use yaml_serde::Value;
 
 use super::builds::Builds;
 use super::doubtful::{self, Doubt};
-use super::fields::{self, Fields, Misfit};
 use super::host::HostDocument;
 use super::inputs::{self, Inputs};
 use super::left_out::HostLeftOut;
 use super::near_misses::{self, near_miss};
 use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
-use super::older;
-use super::provisioning::{cluster_of, misshapen};
+use super::provisioning::cluster_of;
 use super::settings::{self, Settings};
+use super::specs::{self, Spec};
 use super::standings::{self, Renamed};
-use super::unwritable::unwritable;
 use super::wiring::AgentObject;
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND};
@@ -29,13 +25,13 @@ use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
-use crate::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
+use crate::api::provisioning::{self, SoftwareSpec};
 use crate::api::service::{self, Service};
-use crate::api::sipcluster::{self, SIPClusterSpec};
+use crate::api::sipcluster;
 use crate::finding::{Code, Finding};
 use crate::git::in_shell;
 use crate::layout;
-use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, in_plain_words, mentions};
+use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, mentions};
 
 /// What concerns us in a repo.
 pub(super) struct Objects {
@@ -97,18 +93,6 @@ pub(super) struct SoftwareDocument {
     pub(super) spec: Option<Box<SoftwareSpec>>,
 }
 
-/// What a request asks for.
-pub(super) enum Spec {
-    /// In its current form.
-    Current(Box<SIPClusterSpec>),
-    /// In an older form: the document, and whether it may be another tool's template.
-    Older(Box<Value>, bool),
-    /// By machines.
-    Provisioning(Box<ProvisioningSpec>),
-    /// It cannot be read, which a finding says.
-    Unreadable,
-}
-
 /// One document that concerns us, before the builds that name it are known.
 enum Object {
     Cluster(Origin, &'static str, Metadata, Spec, Vec<Finding>),
@@ -133,12 +117,6 @@ struct Envelope {
     api_version: String,
     #[serde(default)]
     metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-struct WithSpec<T> {
-    #[serde(default)]
-    spec: Option<Box<T>>,
 }
 
 /// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
@@ -508,103 +486,15 @@ fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version
         ));
     }
     if kind == provisioning::SOFTWARE_KIND {
-        let (spec, found) = software_spec(document);
+        let (spec, found) = specs::of_software(document);
         return Some(Object::Software(origin, envelope.metadata, spec, found));
     }
-    let (spec, found) = if kind == sipcluster::KIND { spec(document) } else { provisioning_spec(document) };
+    let read = if kind == sipcluster::KIND { specs::of_sipcluster } else { specs::of_provisioning };
+    let (spec, found) = read(document);
     if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
         return Some(Object::ClusterTemplate(origin));
     }
     Some(Object::Cluster(origin, kind, envelope.metadata, spec, found))
-}
-
-/// A document as a value whose spec has no text that must not reach a file, or what is wrong with it.
-fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Finding>> {
-    let origin = &document.origin;
-    // Such as a key that stands twice where any key may stand, of which one would be ignored.
-    let value = document.parse::<Value>().map_err(|error| {
-        let finding = fields::too_large_number(&error.message, origin);
-        vec![finding.unwrap_or_else(|| unreadable(origin, &error, kind))]
-    })?;
-    // First, and alone: other findings might show what must not be seen.
-    let unwritable = unwritable(&value["spec"], origin);
-    if unwritable.is_empty() { Ok(value) } else { Err(unwritable) }
-}
-
-/// What a SIPCluster asks for, and what is wrong with how it says so.
-fn spec(document: &Document<'_>) -> (Spec, Vec<Finding>) {
-    let value = match value(document, sipcluster::KIND) {
-        Ok(value) => value,
-        Err(found) => return (Spec::Unreadable, found),
-    };
-    if older::is_older(&value["spec"]) {
-        return (Spec::Older(Box::new(value), document.looks_like_template()), Vec::new());
-    }
-    let (spec, found) = read_spec(document, &value, &fields::OF_SIPCLUSTER, sipcluster::KIND);
-    (spec.map_or(Spec::Unreadable, Spec::Current), found)
-}
-
-/// What a Provisioning asks for, and what is wrong with how it says so.
-fn provisioning_spec(document: &Document<'_>) -> (Spec, Vec<Finding>) {
-    let value = match value(document, provisioning::KIND) {
-        Ok(value) => value,
-        Err(found) => return (Spec::Unreadable, found),
-    };
-    let misshapen = misshapen(&value["spec"], &document.origin);
-    if !misshapen.is_empty() {
-        return (Spec::Unreadable, misshapen);
-    }
-    let (spec, found) = read_spec(document, &value, &fields::OF_PROVISIONING, provisioning::KIND);
-    (spec.map_or(Spec::Unreadable, Spec::Provisioning), found)
-}
-
-/// Which packages a Software asks for, and what is wrong with how it says so.
-fn software_spec(document: &Document<'_>) -> (Option<Box<SoftwareSpec>>, Vec<Finding>) {
-    match value(document, provisioning::SOFTWARE_KIND) {
-        Ok(value) => read_spec(document, &value, &fields::OF_SOFTWARE, provisioning::SOFTWARE_KIND),
-        Err(found) => (None, found),
-    }
-}
-
-fn read_spec<T: DeserializeOwned + Default>(
-    document: &Document<'_>,
-    value: &Value,
-    fields: &Fields,
-    kind: &str,
-) -> (Option<Box<T>>, Vec<Finding>) {
-    let misfit = value.get("spec").map(|spec| fields.misfit(spec, &document.origin)).unwrap_or_default();
-    fitting(misfit, || {
-        let parsed = document.parse::<WithSpec<T>>().map(|with| with.spec.unwrap_or_default());
-        parsed.map_err(|error| unreadable(&document.origin, &error, kind))
-    })
-}
-
-/// Reads an older SIPCluster's spec in the current form that it was given.
-pub(super) fn converted_spec(spec: Value, origin: &Origin) -> (Spec, Vec<Finding>) {
-    let (spec, found) = fitting(fields::OF_SIPCLUSTER.misfit(&spec, origin), || {
-        yaml_serde::from_value(spec).map_err(|error| {
-            let error = ParseError { message: in_plain_words(&error.to_string()), line: None, column: None };
-            unreadable(&origin.as_written(), &error, sipcluster::KIND)
-        })
-    });
-    (spec.map_or(Spec::Unreadable, Spec::Current), found)
-}
-
-/// A spec, if its fields fit; and what is wrong with those.
-fn fitting<T>(misfit: Misfit, parse: impl FnOnce() -> Result<Box<T>, Finding>) -> (Option<Box<T>>, Vec<Finding>) {
-    let Misfit { mut unknown, wrong, unquoted } = misfit;
-    if !wrong.is_empty() {
-        unknown.extend(wrong);
-        return (None, unknown);
-    }
-    match parse() {
-        Ok(spec) => (Some(spec), unknown),
-        Err(error) => {
-            // What the parser says of them, it says without their place.
-            unknown.extend(if unquoted.is_empty() { vec![error] } else { unquoted });
-            (None, unknown)
-        }
-    }
 }
 
 pub(super) fn group(api_version: &str) -> &str {
@@ -616,7 +506,7 @@ fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
     Object::Unreadable(origin, finding)
 }
 
-fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
+pub(super) fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
     let place = match error.line {
         Some(line) => origin.spot(line, error.column),
         None => origin.start(),

@@ -1,4 +1,4 @@
-//! `provisioning` in the settings: how Provisionings are understood.
+//! `provisioning` in the settings: how Provisionings are understood, and how their clusters are installed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,14 +14,14 @@ pub struct Provisioning {
     pub devices: Devices,
     /// The form of the inventory that the installer is given.
     pub inventory: InventoryFormat,
-    /// The installer's container image.
+    /// The installer's container image. The default is that of Akraino's Binary Provisioning Agent, which nobody
+    /// publishes: it is built on the machines themselves.
     #[schemars(extend("x-editor" = {"pattern": r"^\S+$"}))]
     pub image: String,
 }
 
 impl Default for Provisioning {
     fn default() -> Self {
-        // The image that Akraino's agent ran. Nobody publishes it: it is built on the machines themselves.
         let image = "github.com/onap/multicloud-k8s:latest".to_owned();
         Self { devices: Devices::default(), inventory: InventoryFormat::default(), image }
     }
@@ -106,38 +106,42 @@ const INTEL: u16 = 0x8086;
 const MELLANOX: u16 = 0x15b3;
 const BROADCOM: u16 = 0x14e4;
 
+/// Devices of one vendor that are alike, by the number of the product.
+type Family = (u16, &'static [u16]);
+
 /// Network cards that are known to have SR-IOV.
-const SRIOV: [(u16, &[u16]); 3] = [
-    (
-        INTEL,
-        &[
-            // 82576, I350
-            0x10c9, 0x1521, 0x1522, 0x1523, 0x1524, // 82599, X540, X550, X552 and X553
-            0x10f8, 0x10fb, 0x1528, 0x154d, 0x1557, 0x1558, 0x1563, 0x15ac, 0x15ad, 0x15c4, 0x15ce,
-            // X710, XL710, XXV710
-            0x1572, 0x1580, 0x1581, 0x1583, 0x1584, 0x1585, 0x1586, 0x1587, 0x1588, 0x1589, 0x158a, 0x158b, 0x15ff,
-            // X722
-            0x37ce, 0x37cf, 0x37d0, 0x37d1, 0x37d2, 0x37d3, // E810, E822 and E823
-            0x1591, 0x1592, 0x1593, 0x1599, 0x159a, 0x159b, 0x1890, 0x1891, 0x124c, 0x124d, 0x188a, 0x188b, 0x188c,
-        ],
-    ),
-    (
-        MELLANOX,
-        &[
-            // ConnectX-3 and -3 Pro
-            0x1003, 0x1007, // ConnectX-4, -4 Lx, -5, -5 Ex, -6, -6 Dx, -6 Lx, -7
-            0x1013, 0x1015, 0x1017, 0x1019, 0x101b, 0x101d, 0x101f, 0x1021, // BlueField-2 and -3
-            0xa2d6, 0xa2dc,
-        ],
-    ),
-    // BCM57414, BCM57416, BCM57508, BCM57504
+const SRIOV: [Family; 10] = [
+    // 82576 and I350
+    (INTEL, &[0x10c9, 0x1521, 0x1522, 0x1523, 0x1524]),
+    // 82599 (X520)
+    (INTEL, &[0x10f8, 0x10fb, 0x154d, 0x1557, 0x1558]),
+    // X540, X550, X552 and X553
+    (INTEL, &[0x1528, 0x1563, 0x15ac, 0x15ad, 0x15c4, 0x15ce]),
+    // X710, XL710 and XXV710
+    (INTEL, &[0x1572, 0x1580, 0x1581, 0x1583, 0x1584, 0x1585, 0x1586, 0x1587, 0x1588, 0x1589, 0x158a, 0x158b, 0x15ff]),
+    // X722
+    (INTEL, &[0x37ce, 0x37cf, 0x37d0, 0x37d1, 0x37d2, 0x37d3]),
+    // E810, E822 and E823
+    (INTEL, &[0x1591, 0x1592, 0x1593, 0x1599, 0x159a, 0x159b, 0x1890, 0x1891, 0x124c, 0x124d, 0x188a, 0x188b, 0x188c]),
+    // ConnectX-3 and its Pro
+    (MELLANOX, &[0x1003, 0x1007]),
+    // ConnectX-4, -5, -6 and -7 with their kinds
+    (MELLANOX, &[0x1013, 0x1015, 0x1017, 0x1019, 0x101b, 0x101d, 0x101f, 0x1021]),
+    // BlueField-2 and -3
+    (MELLANOX, &[0xa2d6, 0xa2dc]),
+    // BCM57414, BCM57416, BCM57508 and BCM57504
     (BROADCOM, &[0x16d7, 0x16d8, 0x1750, 0x1751]),
 ];
 
-/// Devices that are known to have QuickAssist: C2000, DH895xCC, C3000, C62x, Xeon D-1500, 200xx, and the fourth
-/// generation in processors (4xxx, 401xx, 402xx, 420xx).
-const QAT: [(u16, &[u16]); 1] =
-    [(INTEL, &[0x1f18, 0x0435, 0x19e2, 0x37c8, 0x6f54, 0x18ee, 0x4940, 0x4942, 0x4944, 0x4946])];
+/// Devices that are known to have QuickAssist.
+const QAT: [Family; 3] = [
+    // Atom C2000 and C3000, Xeon D-1500
+    (INTEL, &[0x1f18, 0x19e2, 0x18ee, 0x6f54]),
+    // DH895xCC, C620 and the cards 8960 and 8970
+    (INTEL, &[0x0435, 0x37c8]),
+    // Those in Xeons since Sapphire Rapids: 4xxx, 401xx, 402xx, 420xx
+    (INTEL, &[0x4940, 0x4942, 0x4944, 0x4946]),
+];
 
 impl Devices {
     /// Whether a device has SR-IOV.
@@ -151,7 +155,7 @@ impl Devices {
     }
 }
 
-fn is_known(model: Model, known: &[(u16, &[u16])]) -> bool {
+fn is_known(model: Model, known: &[Family]) -> bool {
     known.iter().any(|(vendor, products)| *vendor == model.vendor && products.contains(&model.product))
 }
 

@@ -70,15 +70,15 @@ pub struct Settings {
     /// How the labels of declared hosts reach them.
     #[serde(default)]
     pub hosts: Hosts,
-    /// How Provisionings are understood, and what installs their clusters.
-    #[serde(default)]
-    pub provisioning: Provisioning,
     /// Which findings are told.
     #[serde(default)]
     pub findings: Told,
     /// Which labels say where hosts stand, for SIPClusters of older generations.
     #[serde(default)]
     pub topology: Topology,
+    /// How Provisionings are understood, and how their clusters are installed.
+    #[serde(default)]
+    pub provisioning: Provisioning,
 }
 
 /// The labels behind the words `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older generations. Without
@@ -197,9 +197,9 @@ impl Default for Settings {
             flux: Flux::default(),
             argocd: Argocd::default(),
             hosts: Hosts::default(),
-            provisioning: Provisioning::default(),
             findings: Told::default(),
             topology: Topology::default(),
+            provisioning: Provisioning::default(),
         }
     }
 }

@@ -117,9 +117,9 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
         complete = false;
         let message = format!("host {} of {} has no address, so nothing can be installed on it", host.key, node);
         renderer.findings.push(
-            Finding::new(Code::MachineUnaddressed, message)
+            Finding::new(Code::NoMachineAddress, message)
                 .at(renderer.cluster.origin.at(node_set.route.clone()))
-                .see(host.origin.at(["metadata", "name"]), host.key.to_string())
+                .see(host.origin.name(), host.key.to_string())
                 .help("take a snapshot that has the host's network cards with their addresses, `status.hardware.nics`"),
         );
     }

@@ -84,14 +84,19 @@ pub(super) fn render(
     let mut services: Vec<String> = cluster.services.iter().map(Service::directory).collect();
     if let Some(installation) = &cluster.installation {
         installation::render(&mut renderer, installation);
-        services.push(layout::INSTALLER.to_owned());
+        // Without a host for each machine there is nothing to install.
+        let rendered = layout::installer_directory(&cluster.key).join(layout::KUSTOMIZATION);
+        services.extend(renderer.tree.contains_key(&rendered).then(|| layout::INSTALLER.to_owned()));
     }
     if !services.is_empty() {
         let context = Value::from(Serde(ClusterContext { cluster: &cluster.key, services }));
         let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
         renderer.file("cluster/kustomization.yaml", file, &context);
     }
-    renderer.endpoints();
+    // Cluster API has no part in what an installer makes.
+    if cluster.installation.is_none() {
+        renderer.endpoints();
+    }
     let findings = renderer.findings.into_iter().map(|finding| finding.of(&cluster.key)).collect();
     (renderer.tree, findings)
 }

@@ -5,13 +5,9 @@ use yaml_serde::{Mapping, Value};
 
 use crate::api::host::Metadata;
 use crate::api::names::ObjectName;
-use crate::api::provisioning::{CLUSTER, KIND};
+use crate::api::provisioning::{CLUSTER, KIND, LONGEST_NAME};
 use crate::finding::{Code, Finding, counted};
 use crate::source::{Origin, Step};
-
-/// How many characters the name of a cluster may have. Its Job is called `kud-<cluster>-<hash>`, with a hash of ten
-/// characters, and the pods of a Job bear its name as a label of 63 at most.
-const LONGEST_NAME: usize = 48;
 
 /// What a machine may be asked for; who forgets to indent that, writes it beside the machine's name.
 const FIELDS: [&str; 6] = ["mac-address", "cpu", "memory", "sriov", "qat", "labelSelector"];

@@ -117,13 +117,15 @@ impl Check<'_> {
         let there: Vec<&str> =
             former.into_iter().filter(|(_, value)| value.is_some()).map(|(field, _)| field).collect();
         let Some(first) = there.first() else { return };
-        let verb = if there.len() == 1 { "does" } else { "do" };
-        let finding = Finding::new(Code::FormerField, format!("`{}` {verb} nothing any more", there.join("`, `")));
+        let (verb, them) = if there.len() == 1 { ("does", "it") } else { ("do", "them") };
+        let finding = Finding::new(Code::FormerField, format!("`{}` {verb} nothing any more", there.join("` and `")));
         let place = |field: &&str| self.origin.key(vec!["spec".into(), (*field).into()]);
         let finding = there.iter().skip(1).fold(finding.at(place(first)), |finding, field| finding.at(place(field)));
         self.findings.push(
             finding
-                .help("remove it: hosts have their addresses from inspection, and the installer is in its image")
+                .help(format!(
+                    "remove {them}: hosts have their addresses from inspection, and the installer is in its image"
+                ))
                 .of(self.key),
         );
     }

@@ -1,0 +1,450 @@
+//! Provisionings and Softwares: all the ways in which they come in, which host a machine is, and what is refused.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use insta::assert_snapshot;
+use support::{Repo, Run, assert_says, run};
+
+const DEPOT: &str = "clusters/depot.yaml";
+const PRESS: &str = "clusters/press.yaml";
+const HOSTS: &str = "inventory/hosts.yaml";
+
+fn site() -> Repo {
+    Repo::of_fixture("provisioning")
+}
+
+fn validate(repo: &Repo, arguments: &[&str]) -> Run {
+    let all: Vec<&str> = ["validate"].into_iter().chain(arguments.iter().copied()).collect();
+    run(&mut repo.sipgen(&all))
+}
+
+/// The machines of a cluster with the hosts that they are, as `sipgen explain` has them.
+#[track_caller]
+fn machines(repo: &Repo, cluster: &str) -> Vec<String> {
+    let explained = run(&mut repo.sipgen(&["explain", cluster])).expect(0).stdout;
+    let mut machines = Vec::new();
+    let mut lines = explained.lines().skip(1).peekable();
+    while let Some(line) = lines.next() {
+        if let (Some((name, _)), Some(host)) = (line.trim().split_once(" ("), lines.peek()) {
+            let host = host.split_whitespace().next().unwrap();
+            machines.push(format!("{name} {host}"));
+        }
+    }
+    machines
+}
+
+/// A repo with one host of a MAC address, and a Provisioning `lab/depot` with this spec.
+fn with_spec(spec: &str) -> Repo {
+    let repo = Repo::empty();
+    let host = support::host("depot-01", "").replace("namespace: metal", "namespace: lab");
+    repo.write(
+        HOSTS,
+        &(host
+            + "status:\n  hardware: {cpu: {count: 16}, ramMebibytes: 65536, nics: [\
+               {mac: '00:00:5e:00:53:01', ip: 198.51.100.11}, {mac: '00:00:5e:00:53:02', ip: 198.51.100.12}]}\n"),
+    );
+    repo.write(
+        DEPOT,
+        &format!(
+            "apiVersion: bpa.akraino.org/v1alpha1\nkind: Provisioning\n\
+             metadata: {{name: p, namespace: lab, labels: {{cluster: depot}}}}\nspec:\n{spec}"
+        ),
+    );
+    repo
+}
+
+#[test]
+fn a_machine_is_the_host_of_its_mac_address_or_the_smallest_that_suffices() {
+    let repo = site();
+
+    assert_says(&validate(&repo, &["--strict"]).expect(0).stderr, &["nothing is wrong"]);
+    let depot = ["master-1 lab/depot-01", "master-2 lab/depot-02", "worker-1 lab/depot-03"];
+    assert_eq!(machines(&repo, "lab/depot"), depot);
+    // The 16 CPUs of depot-07 are enough for body-3, and those of depot-04 in rack a are more than head-1 needs.
+    let press = ["head-1 lab/depot-08", "body-1 lab/depot-05", "body-2 lab/depot-06", "body-3 lab/depot-07"];
+    assert_eq!(machines(&repo, "lab/press"), press);
+}
+
+#[test]
+fn streams_revisions_and_sources_say_the_same_as_the_files() {
+    let repo = site();
+    repo.commit();
+    let expected = machines(&repo, "lab/press");
+    let text = |file: &str| repo.read(file);
+
+    repo.write("rendered.txt", &[text(DEPOT), text(PRESS), text(HOSTS)].join("\n---\n"));
+    let explain = |arguments: &[&str]| {
+        let all: Vec<&str> = ["explain", "lab/press"].into_iter().chain(arguments.iter().copied()).collect();
+        run(&mut repo.sipgen(&all)).expect(0).stdout
+    };
+    let on_disk = explain(&[]);
+    assert_eq!(explain(&["--input", "rendered.txt"]), on_disk);
+
+    repo.remove(PRESS);
+    assert_eq!(explain(&["--rev", "HEAD"]), on_disk);
+
+    repo.git(&["checkout", "--quiet", PRESS]);
+    repo.write("sipgen.yaml", "sources:\n  - paths: [clusters/press.yaml, inventory/**]\n");
+    assert_eq!(machines(&repo, "lab/press"), expected);
+    assert!(!validate(&repo, &[]).expect(0).stdout.contains("depot"));
+}
+
+#[test]
+fn a_kustomization_gives_the_namespace_and_must_not_rename() {
+    let repo = site();
+    for file in [DEPOT, PRESS] {
+        repo.replace(file, "  namespace: lab\n", "");
+    }
+    repo.write("clusters/kustomization.yaml", "namespace: lab\nresources: [depot.yaml, press.yaml]\n");
+    assert_eq!(machines(&repo, "lab/depot").len(), 3);
+    validate(&repo, &["--strict"]).expect(0);
+
+    repo.write("clusters/kustomization.yaml", "namespace: lab\nnamePrefix: x-\nresources: [depot.yaml, press.yaml]\n");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0108]", "a Provisioning among it"]);
+}
+
+#[test]
+fn a_request_that_is_left_out_of_the_input_is_not_gone() {
+    let repo = Repo::generated("provisioning");
+    let input = [repo.read(DEPOT), repo.read(HOSTS)].join("\n---\n");
+    repo.write("rendered.txt", &input);
+
+    let run = repo.generate(&["--input", "rendered.txt"]).expect(1);
+
+    assert_says(&run.stderr, &["error[SIP0013]: lab/press is not in the input", "clusters/press.yaml:5:9"]);
+    // And one that is gone gives its hosts back.
+    repo.remove(PRESS);
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("lab", "press"), Vec::<String>::new());
+    assert_eq!(repo.hosts_of("lab", "depot").len(), 3);
+}
+
+#[test]
+fn one_that_became_unreadable_keeps_its_hosts() {
+    let repo = Repo::generated("provisioning");
+
+    repo.replace(PRESS, "        cpu: 64\n", "        cpu: lots\n");
+    assert_says(&repo.refused(), &["error[SIP0120]: `cpu` has to be a whole number, and here is a text"]);
+
+    repo.replace(PRESS, "        cpu: lots\n", "        cpu: {{ .Values.cpu }}\n");
+    let message = repo.refused();
+    assert_says(&message, &["error[SIP0112]: lab/press seems to be gone, but a request that cannot be read may be it"]);
+
+    repo.replace(PRESS, "kind: Provisioning\n", "kind: provisioning\n");
+    repo.replace(PRESS, "{{ .Values.cpu }}", "64");
+    assert_says(&repo.refused(), &["error[SIP0114]", "write `kind: Provisioning`", "would be given back"]);
+
+    repo.remove(PRESS);
+    repo.remove(DEPOT);
+    assert_says(&repo.refused(), &["error[SIP0003]", "or Provisioning (bpa.akraino.org/v1alpha1)"]);
+}
+
+#[test]
+fn objects_that_are_nearly_ours_are_told_and_those_of_others_are_not() {
+    let repo = site();
+    let object = |api_version: &str, kind: &str, spec: &str| {
+        format!("{api_version}\nkind: {kind}\nmetadata: {{name: x, namespace: lab}}\nspec: {spec}\n")
+    };
+    for (api_version, kind, spec, help) in [
+        ("apiVersion: bpa.akriano.org/v1alpha1", "Provisioning", "{}", "write `apiVersion: bpa.akraino.org/v1alpha1`"),
+        ("apiVersion: bpa.akraino.org/v1alpha1", "Provisionings", "{}", "write `kind: Provisioning`"),
+        ("apiVersion: icn.akraino.org/v1", "Software", "{}", "write `apiVersion: bpa.akraino.org/v1alpha1`"),
+        ("", "Provisioning", "{KUDPlugins: []}", "write `apiVersion: bpa.akraino.org/v1alpha1`"),
+        ("", "software", "{masterSoftware: []}", "the machines of its cluster would lack its packages"),
+    ] {
+        repo.write("clusters/more.yaml", &object(api_version, kind, spec));
+        assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0114]", help]);
+    }
+    repo.write("clusters/more.yaml", &object("apiVersion: bpa.akraino.org/v1", "Provisioning", "{}"));
+    assert_says(
+        &validate(&repo, &[]).expect(1).stdout,
+        &["error[SIP0102]: the Provisioning has the unknown apiVersion"],
+    );
+
+    // OpenShift has a Provisioning of Metal3, and a catalogue of whatever may have Software.
+    for (api_version, kind) in [
+        ("apiVersion: metal3.io/v1alpha1", "Provisioning"),
+        ("apiVersion: karpenter.sh/v1alpha5", "Provisioner"),
+        ("apiVersion: example.com/v1", "Software"),
+        ("", "Software"),
+        ("", "provisioning"),
+    ] {
+        repo.write("clusters/more.yaml", &object(api_version, kind, "{akraino: bpa.akraino.org, cpu: [x]}"));
+        validate(&repo, &["--strict"]).expect(0);
+    }
+    repo.write("clusters/more.yaml", "kind: Software\nmetadata: [\n");
+    validate(&repo, &["--strict"]).expect(0);
+    repo.write("clusters/more.yaml", "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\nmetadata: [\n");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0101]"]);
+}
+
+#[test]
+fn two_requests_of_one_cluster_are_refused_whatever_their_kinds() {
+    let repo = site();
+    repo.replace(PRESS, "cluster: press", "cluster: depot");
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    error[SIP0201]: there are two Provisionings lab/depot
+      --> clusters/press.yaml:8:14
+       |
+     8 |     cluster: depot
+       |              ^^^^^
+      --> clusters/depot.yaml:9:14  (the other one)
+       |
+     9 |     cluster: depot
+       |              -----
+      help: remove one of them, or give it another name or namespace
+    ");
+
+    let repo = site();
+    repo.want("lab/depot", 1);
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    error[SIP0201]: a Provisioning and a SIPCluster ask for one cluster lab/depot
+      --> clusters/lab.depot.yaml:3:34
+       |
+     3 | metadata: {namespace: lab, name: depot}
+       |                                  ^^^^^
+      --> clusters/depot.yaml:9:14  (the other one)
+       |
+     9 |     cluster: depot
+       |              -----
+      help: remove one of them, or give it another name or namespace
+    ");
+}
+
+#[test]
+fn mistakes_in_fields_are_told_with_their_places() {
+    let repo = with_spec(
+        "  masters:\n    - head: {mac-address: '00:00:5e:00:53:01', CPU: 4, memory: [16Gi]}\n  podsubnet: 10.0.0.0/8\n",
+    );
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    warning[SIP0103]: a Provisioning has no field `CPU` here: it is ignored
+      --> clusters/depot.yaml:6:48
+       |
+     6 | … CPU: …
+       |   ^^^
+      help: did you mean `cpu`? The API server would drop `CPU`
+
+    warning[SIP0103]: a Provisioning has no field `podsubnet` here: it is ignored
+      --> clusters/depot.yaml:7:3
+       |
+     7 |   podsubnet: …
+       |   ^^^^^^^^^
+      help: did you mean `PodSubnet`? The API server would drop `podsubnet`
+
+    error[SIP0120]: `memory` has to be a text, and here is a list
+      --> clusters/depot.yaml:6:56
+       |
+     6 | … memory: …
+       |   ^^^^^^
+      help: correct it; the API server would refuse it
+    ");
+}
+
+#[test]
+fn what_nobody_would_want_in_a_file_is_refused_unseen() {
+    for (text, code) in [("${IMAGE}", "SIP0111"), ("a\\u202eb", "SIP0113"), ("a\\u0007b", "SIP0113")] {
+        let repo = with_spec(&format!("  masters: [{{head: {{cpu: 1}}}}]\n  KUDPlugins: [\"{text}\"]\n"));
+        let said = validate(&repo, &[]).expect(1).stdout;
+        assert_says(&said, &[code, "clusters/depot.yaml:6:16"]);
+    }
+}
+
+#[test]
+fn a_machine_in_both_lists_is_one_and_must_have_what_either_asks() {
+    let repo = with_spec(
+        "  masters: [{head: {mac-address: '00:00:5e:00:53:01', cpu: 8}}]\n  \
+         workers: [{head: {mac-address: '0000.5E00.5301', cpu: 32, sriov: true}}]\n",
+    );
+    assert_snapshot!(validate(&repo, &[]).expect(0).stdout, @"
+    warning[SIP0812]: head is host lab/depot-01 by its MAC address, which has 16 CPUs, and 32 are asked for; it has no network card with SR-IOV
+      --> clusters/depot.yaml:5:14
+       |
+     5 |   masters: [{head: {mac-address: '00:00:5e:00:53:01', cpu: 8}}]
+       |              ^^^^
+      --> inventory/hosts.yaml:5:9  (lab/depot-01)
+       |
+     5 |   name: depot-01
+       |         --------
+      help: the MAC address counts: correct it, or what is asked for; without a mac-address, a host that has all of it is found
+    ");
+    assert_eq!(machines(&repo, "lab/depot"), ["head lab/depot-01"]);
+}
+
+#[test]
+fn one_host_is_not_two_machines_by_two_of_its_cards() {
+    let repo = with_spec(
+        "  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n  \
+         workers: [{body: {mac-address: '00:00:5e:00:53:02'}}, {head: {mac-address: '00:00:5e:00:53:02'}}]\n",
+    );
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    error[SIP0805]: head is a master and a worker, with two MAC addresses
+      --> clusters/depot.yaml:6:78
+       |
+     6 | …ess: '00:00:5e:00:53:02'}}, {head: {mac-address: '00:00:5e:00:53:02'}}]
+       |                                                   ^^^^^^^^^^^^^^^^^^^
+      --> clusters/depot.yaml:5:34  (the master's)
+       |
+     5 |   masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]
+       |                                  -------------------
+      help: give the worker another name; or, if they are one machine, leave out its mac-address
+
+    error[SIP0809]: head and body are one host: lab/depot-01 has both MAC addresses
+      --> clusters/depot.yaml:6:34
+       |
+     6 |   workers: [{body: {mac-address: '00:00:5e:00:53:02'}}, {head: {mac-address: '00:00:5e:00:53:02'}}]
+       |                                  ^^^^^^^^^^^^^^^^^^^
+      --> clusters/depot.yaml:5:34  (head)
+       |
+     5 |   masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]
+       |                                  -------------------
+      help: correct one of them; a machine that is master and worker has one name in both lists
+    ");
+}
+
+#[test]
+fn a_mac_address_near_to_one_of_a_host_is_pointed_at() {
+    let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:03'}}]\n");
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(
+        &said,
+        &["error[SIP0807]", "correct it: 00:00:5e:00:53:01 is one of lab/depot-01, 00:00:5e:00:53:02 is one of"],
+    );
+
+    repo.replace(DEPOT, "{cluster: depot}", "{cluster: depot, cluster-type: virtlet-vm}");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["The hosts of a `virtlet-vm` cluster were pods"]);
+
+    repo.write(HOSTS, &support::host("depot-01", ""));
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(&said, &["inspect the hosts and take a new snapshot: no network card is known of 1 host"]);
+}
+
+#[test]
+fn a_declared_host_without_status_has_the_addresses_of_its_network_data() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.remove(support::EDGE);
+    repo.write("sites/lab/clusters/kustomization.yaml", "resources: [depot.yaml]\n");
+    let depot = "sites/lab/clusters/depot.yaml";
+    repo.write(
+        depot,
+        "apiVersion: bpa.akraino.org/v1alpha1\nkind: Provisioning\n\
+         metadata: {name: p, namespace: tenant-a, labels: {cluster: depot}}\n\
+         spec: {masters: [{head: {mac-address: 00-00-5E-00-53-0B}}]}\n",
+    );
+    validate(&repo, &["--strict"]).expect(0);
+    assert_eq!(machines(&repo, "tenant-a/depot"), ["head tenant-a/lab-a1"]);
+
+    // Without an address, nobody could install anything on it.
+    repo.replace("sites/lab/hosts/rack-a.yaml", "        ip_address: 198.51.100.11\n", "");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0813]: head would be without an address"]);
+}
+
+#[test]
+fn devices_are_known_by_the_settings_too_and_wrong_models_are_refused() {
+    let asks = "  masters: [{head: {qat: true}}]\n";
+    let repo = with_spec(asks);
+    repo.replace(HOSTS, "ip: 198.51.100.11", "ip: 198.51.100.11, model: 0x19A2 0x0710");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["without QuickAssist"]);
+
+    repo.write("sipgen.yaml", "provisioning: {devices: {qat: ['0x19a2 0x0710']}}\n");
+    validate(&repo, &["--strict"]).expect(0);
+
+    repo.write("sipgen.yaml", "provisioning: {devices: {qat: [QuickAssist]}}\n");
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(
+        &said,
+        &["error[SIP0002]", "provisioning.devices.qat: `QuickAssist` is no model", "such as `0x8086 0x1572`"],
+    );
+}
+
+#[test]
+fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
+    let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+    let software = |name: &str, spec: &str| {
+        let text = format!(
+            "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\n\
+             metadata: {{name: {name}, namespace: lab, labels: {{cluster: depot}}}}\nspec:\n{spec}"
+        );
+        repo.write(&format!("clusters/{name}.yaml"), &text);
+    };
+    software("a", "  masterSoftware: [htop, {jq: {version: 1.50}}, g++, 'libc6:i386']\n  workerSoftware: []\n");
+    software("b", "  masterSoftware: [jq, htop, curl]\n");
+    validate(&repo, &["--strict"]).expect(0);
+
+    software(
+        "b",
+        "  masterSoftware:\n    - jq: {version: 1.5}\n    - curl-\n    - {}\n    - {a: {}, b: {}}\n    - ''\n    \
+         - vim: {version: ''}\n    - git: {version: --yes}\n    - [x]\n",
+    );
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    error[SIP0120]: an item of `masterSoftware` has to be a text, and here is a list
+      --> clusters/b.yaml:13:7
+       |
+    13 |     - …
+       |       ^
+      help: correct it; the API server would refuse it
+    ");
+    repo.replace("clusters/b.yaml", "    - [x]\n", "    - git: {versoin: 1}\n");
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    warning[SIP0103]: a Software has no field `versoin` here: it is ignored
+      --> clusters/b.yaml:13:13
+       |
+    13 | … versoin: …
+       |   ^^^^^^^
+      help: did you mean `version`? The API server would drop `versoin`
+
+    error[SIP0822]: the package jq is asked for in version 1.5 and in 1.50
+      --> clusters/b.yaml:6:7
+       |
+     6 |     - jq: {version: 1.5}
+       |       ^^^^^^^^^^^^^^^^^^
+      --> clusters/a.yaml:5:26  (the other one)
+       |
+     5 |   masterSoftware: [htop, {jq: {version: 1.50}}, g++, 'libc6:i386']
+       |                          -----------------------------------------
+      help: decide for one: a machine has one version of it
+
+    error[SIP0821]: `curl-` is no name of a package: apt would take it for something else
+      --> clusters/b.yaml:7:7
+       |
+     7 |     - curl-
+       |       ^^^^^
+      help: write letters, digits, `+`, `-`, `.` and `_`, a letter or digit first and no dash at the end; a version stands below the name, as `version`
+
+    error[SIP0821]: an entry has 0 packages in the place of one
+      --> clusters/b.yaml:8:7
+       |
+     8 |     - {}
+       |       ^^
+      help: write a dash before each package, and indent its `version` below it
+
+    error[SIP0821]: an entry has 2 packages in the place of one
+      --> clusters/b.yaml:9:7
+       |
+     9 |     - {a: {}, b: {}}
+       |       ^^^^^^^^^^^^^^
+      help: write a dash before each package, and indent its `version` below it
+
+    error[SIP0821]: a package has no name
+      --> clusters/b.yaml:10:7
+       |
+    10 |     - ''
+       |       ^^
+      help: write letters, digits, `+`, `-`, `.` and `_`, a letter or digit first and no dash at the end; a version stands below the name, as `version`
+
+    error[SIP0821]: the version of the package vim is empty
+      --> clusters/b.yaml:11:7
+       |
+    11 |     - vim: {version: ''}
+       |       ^^^^^^^^^^^^^^^^^^
+      help: write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; leave it out for any
+
+    error[SIP0821]: `--yes` is no version of the package git
+      --> clusters/b.yaml:12:7
+       |
+    12 |     - git: {version: --yes}
+       |       ^^^^^^^^^^^^^^^^^^^^^
+      help: write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; leave it out for any
+    ");
+}
