@@ -7,9 +7,10 @@ use serde::Serialize;
 use super::HostPicture;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::Finding;
+use crate::plan::machines::{Asked, in_order};
 use crate::plan::{Plan, Shortage};
 use crate::site::cluster::bracketed;
-use crate::site::{NodeSet, Service, Site};
+use crate::site::{ClusterKind, NodeSet, Service, Site};
 
 /// One cluster.
 #[derive(Debug, Clone, Serialize)]
@@ -18,6 +19,11 @@ pub struct ClusterPicture {
     /// Namespace and name.
     #[serde(flatten)]
     pub key: ClusterKey,
+    /// What asks for it, or did.
+    pub kind: ClusterKind,
+    /// The name of the Provisioning that does, if it is one; nothing where that is invalid, or gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisioning: Option<String>,
     /// Whether the repo no longer asks for it, so that it gives all its hosts back.
     pub gone: bool,
     /// Whether it has errors, so that its files stay as they are.
@@ -45,6 +51,9 @@ pub struct NodeSetPicture {
     pub have: usize,
     /// How many of them this run gives to it.
     pub added: usize,
+    /// What is asked of the one machine that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// Which hosts it may take.
     pub selector: Option<String>,
     /// The labels by which its hosts are kept apart.
@@ -125,10 +134,12 @@ pub(super) fn pictures(site: &Site, plan: &Plan, hosts: &[HostPicture], findings
         };
         ClusterPicture {
             key: key.clone(),
+            kind: ClusterKind::of(site, key),
+            provisioning: cluster.and_then(|cluster| Some(cluster.installation.as_ref()?.provisioning.clone())),
             gone: request.is_none(),
             left_as_it_is: request.is_some() && (plan.frozen.contains(key) || errors.contains_key(key)),
             errors: errors.get(key).cloned().unwrap_or_default(),
-            node_sets: parts.into_iter().map(node_set).collect(),
+            node_sets: in_order(parts).into_iter().map(node_set).collect(),
             endpoints: cluster.map(|cluster| cluster.services.iter().map(endpoint).collect()).unwrap_or_default(),
             gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
         }
@@ -148,6 +159,7 @@ fn picture_of(
         wanted: node_set.map(|set| Wanted { active: set.active, standby: set.standby }),
         have,
         added,
+        asked: node_set.and_then(Asked::of),
         selector: node_set.map(|set| set.selector.to_string()),
         topology_keys: node_set.map(|set| set.topology_keys.clone()).unwrap_or_default(),
         short_of: shortage.map_or(0, Shortage::short_of),

@@ -7,10 +7,11 @@ use serde::Serialize;
 use super::choose::taken_or_refused;
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Refusal};
+use super::machines::{self, Asked, MachineFacts, in_order};
 use super::{How, Plan, Shortage, states};
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::site::{Host, Site, Standing};
+use crate::site::{ClusterKind, Host, NodeSet, Site, Standing};
 
 /// Why a cluster has the hosts that it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -18,6 +19,13 @@ use crate::site::{Host, Site, Standing};
 pub struct ClusterExplanation {
     /// The cluster.
     pub cluster: ClusterKey,
+    /// What asks for it.
+    pub kind: ClusterKind,
+    /// The name of the Provisioning that does, if it is one; nothing where that is invalid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisioning: Option<String>,
+    /// Where that stands: the file, and the line where it begins.
+    pub place: String,
     /// Clusters with a higher one choose first.
     pub priority: i64,
     /// Whether it has errors, so that its files stay as they are.
@@ -37,6 +45,9 @@ pub struct NodeSetExplanation {
     pub part: Part,
     /// How many it wants.
     pub wanted: usize,
+    /// What is asked of the one machine that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// Its hosts.
     pub hosts: Vec<AssignedHost>,
     /// Why there are not more.
@@ -53,6 +64,12 @@ pub struct AssignedHost {
     pub how: How,
     /// The values of the topology keys on the host.
     pub domains: BTreeMap<String, String>,
+    /// Of a machine of a Provisioning, what it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineFacts>,
+    /// And why it is this host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// Whose a host is, or why it is nobody's.
@@ -95,6 +112,9 @@ pub struct RefusedBy {
     pub part: Part,
     /// Why not, completing the sentence "the host …".
     pub why: Option<String>,
+    /// Whether it is a machine that names another host.
+    #[serde(skip)]
+    pub names_another: bool,
 }
 
 /// Explains a cluster; nothing when the repo does not ask for it.
@@ -107,43 +127,62 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
     let own = held().filter(|(_, held)| held.cluster == *key && placement.is_none()).map(|(_, held)| &held.part);
     let placed = placement.into_iter().flat_map(|placement| placement.keys());
     let parts: BTreeSet<&Part> = asked.chain(placed).chain(own).collect();
-    for part in parts {
+    for part in in_order(parts) {
         let node_set = request.cluster.as_ref().and_then(|cluster| cluster.node_sets.get(part));
-        let keys: Vec<&str> = node_set.iter().flat_map(|set| &set.topology_keys).map(String::as_str).collect();
-        let domains = |host: &Host| -> BTreeMap<String, String> {
-            let domains = eligibility::domains(host, &keys).into_iter();
-            domains.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
-        };
         let hosts: Vec<AssignedHost> = match placement {
             Some(placement) => {
                 let assigned = placement.get(part).into_iter().flatten();
                 let describe = |assigned: &super::Assigned| {
-                    let host = &site.inventory.hosts[assigned.host];
-                    AssignedHost { host: host.key.clone(), how: assigned.how, domains: domains(host) }
+                    described(&site.inventory.hosts[assigned.host], assigned.how, part, node_set)
                 };
                 assigned.map(describe).collect()
             }
             None => {
                 let own = held().filter(|(_, held)| held.cluster == *key && held.part == *part);
-                let describe = |host: &HostKey| AssignedHost {
-                    host: host.clone(),
-                    how: How::Stays,
-                    domains: site.inventory.host(host).map(domains).unwrap_or_default(),
+                let describe = |host: &HostKey| match site.inventory.host(host) {
+                    Some(host) => described(host, How::Stays, part, node_set),
+                    None => AssignedHost {
+                        host: host.clone(),
+                        how: How::Stays,
+                        domains: BTreeMap::new(),
+                        machine: None,
+                        why: part.node.as_ref().map(|_| "is no longer in the inventory".to_owned()),
+                    },
                 };
                 own.map(|(host, _)| describe(host)).collect()
             }
         };
         let shortage = plan.shortages.get(&(key.clone(), part.clone())).cloned();
         let wanted = node_set.map_or(0, |node_set| node_set.wanted());
-        node_sets.push(NodeSetExplanation { part: part.clone(), wanted, hosts, shortage });
+        let asked = node_set.and_then(Asked::of);
+        node_sets.push(NodeSetExplanation { part: part.clone(), wanted, asked, hosts, shortage });
     }
     Some(ClusterExplanation {
         cluster: key.clone(),
+        kind: ClusterKind::of(site, key),
+        provisioning: request
+            .cluster
+            .as_ref()
+            .and_then(|cluster| Some(cluster.installation.as_ref()?.provisioning.clone())),
+        place: request.origin.shown(),
         priority: request.cluster.as_ref().map_or(0, |cluster| cluster.priority),
         left_as_it_is: !plan.clusters.contains_key(key),
         node_sets,
         gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
     })
+}
+
+fn described(host: &Host, how: How, part: &Part, node_set: Option<&NodeSet>) -> AssignedHost {
+    let keys: Vec<&str> = node_set.iter().flat_map(|set| &set.topology_keys).map(String::as_str).collect();
+    let domains = eligibility::domains(host, &keys).into_iter();
+    let is_machine = part.node.is_some();
+    AssignedHost {
+        host: host.key.clone(),
+        how,
+        domains: domains.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        machine: is_machine.then(|| MachineFacts::of(host, node_set)),
+        why: is_machine.then(|| machines::why(host, how, node_set)),
+    }
 }
 
 /// Explains a host; nothing when the repo does not have it.
@@ -156,15 +195,21 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     let mut refused = Vec::new();
     let clusters = super::in_order(site, &plan.frozen);
     for cluster in clusters {
-        for (part, node_set) in &cluster.node_sets {
+        for part in in_order(cluster.node_sets.keys().collect()) {
+            let Some(node_set) = cluster.node_sets.get(part) else { continue };
             let own = |assignment: &Assignment| assignment.cluster == cluster.key && assignment.part == *part;
             if assigned.as_ref().is_some_and(own) {
                 continue;
             }
             let kept = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(part));
             let demand = Demand::new(site, cluster, part, node_set, kept.map_or(&[], Vec::as_slice), |_| false);
-            let why = taken_or_refused((index, host), &demand, &availability, None).as_ref().map(Refusal::to_string);
-            refused.push(RefusedBy { cluster: cluster.key.clone(), part: part.clone(), why });
+            let refusal = taken_or_refused((index, host), &demand, &availability, None);
+            refused.push(RefusedBy {
+                cluster: cluster.key.clone(),
+                part: part.clone(),
+                why: refusal.as_ref().map(Refusal::to_string),
+                names_another: matches!(refusal, Some(Refusal::NotNamed(_))),
+            });
         }
     }
     let declared = matches!(host.standing, Standing::Declared { .. });
@@ -190,6 +235,7 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
             Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels) => format!("bears the labels {labels}"),
         });
     }
+    facts.extend(machines::fact(host));
     if let Some(release) = plan.released.get(&host.key) {
         let by = release.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
         facts.push(format!("is being given back by {by}, and not yet seen free in the snapshot"));

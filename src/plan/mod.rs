@@ -11,6 +11,7 @@
 //! * `shortage`: the proof that a node set cannot be filled.
 //! * `giving_back`: what becomes of the hosts that clusters give back.
 //! * `explain`: why each host is where it is, for people.
+//! * `machines`: what is asked of machines and what hosts have, for people.
 //! * `states`: how every host stands when the plan is carried out, in a word.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
@@ -25,6 +26,7 @@ pub mod explain;
 mod giving_back;
 mod holdings;
 pub(crate) mod kinds;
+pub mod machines;
 mod matching;
 mod shortage;
 mod standing;
@@ -121,11 +123,16 @@ pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Pla
                 replace(placement, &chosen, key, &mut holdings);
             }
             Err(shortage) => {
-                findings.push(shortage.finding(site, demand));
+                findings.extend((!shortage.is_of_any_host(demand)).then(|| shortage.finding(site, demand)));
                 shortages.insert((key.clone(), demand.part.clone()), *shortage);
             }
         }
     }
+    let of_any_host = demands.iter().filter_map(|demand| {
+        let shortage = shortages.get(&(demand.cluster.key.clone(), demand.part.clone()))?;
+        shortage.is_of_any_host(demand).then_some((demand, shortage))
+    });
+    findings.extend(shortage::of_machines(site, &of_any_host.collect::<Vec<_>>()));
     findings.extend(holdings.flawed(site, rebalance));
 
     let assigned = assigned(&placements, &holdings);

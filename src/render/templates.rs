@@ -259,6 +259,7 @@ mod tests {
             ("clusters/tenant-a/edge/loadbalancer-worker2/haproxy.cfg", "own/loadbalancer/haproxy.cfg"),
             ("clusters/tenant-a/edge/jumphost/kustomization.yaml", "own/jumphost/kustomization.yaml"),
             ("clusters/tenant-a/auth/kustomization.yaml", "own/cluster/kustomization.yaml"),
+            ("clusters/tenant-a/edge/installer/job.yaml", "own/installer/job.yaml"),
             ("clusters/tenant-a/edge/auth/kubeadm/oidc.yaml", "own/auth/kubeadm/oidc.yaml"),
             ("tenants/tenant-a/edge/endpoints/endpoints.yaml", "own/tenant/endpoints/endpoints.yaml"),
             ("crds/dex/crds.yaml", "own/crds/dex/crds.yaml"),

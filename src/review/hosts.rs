@@ -13,9 +13,10 @@ use super::{Before, ChangedFiles};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::layout;
+use crate::plan::machines::by_role_and_name;
 use crate::site::generated_host::{GeneratedHost, Says};
 use crate::site::inventory::natural;
-use crate::site::{Host, Site};
+use crate::site::{ClusterKind, Host, Site};
 use crate::source::document;
 
 /// What changes of a cluster's hosts. Each list is in natural order of the hosts' names.
@@ -28,7 +29,7 @@ pub struct HostChanges {
     pub given_back: Vec<GivenBack>,
     /// Hosts that give way to others for the same part.
     pub replaced: Vec<Replaced>,
-    /// Hosts that stay, in another role.
+    /// Hosts that stay, in another role, or as machines of another name.
     pub with_another_role: Vec<AnotherRole>,
     /// Hosts that were another cluster's.
     pub from_others: Vec<Moved>,
@@ -89,7 +90,7 @@ pub struct Replaced {
     pub by: HostKey,
 }
 
-/// A host that gets another role in its cluster.
+/// A host that gets another role in its cluster, or another name in its Provisioning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnotherRole {
@@ -107,6 +108,13 @@ pub struct AnotherRole {
     pub node_after: Option<NodeName>,
     /// Who uses it, as `Kind namespace/name`.
     pub consumer: Option<String>,
+}
+
+impl AnotherRole {
+    /// Whether it is a machine that gets another name and no other role.
+    pub(crate) fn is_renamed(&self) -> bool {
+        self.before == self.after && self.node_before.is_some() && self.node_after.is_some()
+    }
 }
 
 /// A host that goes from one cluster to another.
@@ -206,6 +214,17 @@ pub(super) struct Facts<'a> {
 }
 
 impl Facts<'_> {
+    /// What asks for a cluster, or did: of one that is gone, its files tell.
+    pub(super) fn kind(&self, cluster: &ClusterKey, files: &ChangedFiles<'_>) -> ClusterKind {
+        if files.keys().any(|file| file.starts_with(layout::installer_directory(cluster))) {
+            return match self.site.clusters.get(cluster) {
+                Some(_) => ClusterKind::of(self.site, cluster),
+                None => ClusterKind::Provisioning,
+            };
+        }
+        ClusterKind::of(self.site, cluster)
+    }
+
     fn host(&self, key: &HostKey) -> Option<&Host> {
         self.site.inventory.host(key).or_else(|| self.before.inventory?.host(key))
     }
@@ -256,9 +275,19 @@ impl HostChanges {
         self.given_back.iter().chain(self.replaced.iter().map(|replaced| &replaced.given_back))
     }
 
+    /// The hosts that get another role, or become machines, or are machines no longer.
+    pub(crate) fn with_another_role(&self) -> impl Iterator<Item = &AnotherRole> {
+        self.with_another_role.iter().filter(|changed| !changed.is_renamed())
+    }
+
+    /// The machines of Provisionings that get another name only.
+    pub(crate) fn with_another_name(&self) -> impl Iterator<Item = &AnotherRole> {
+        self.with_another_role.iter().filter(|changed| changed.is_renamed())
+    }
+
     fn sort(&mut self) {
-        self.added.sort_by(|a, b| a.part.cmp(&b.part).then_with(|| in_order(&a.host, &b.host)));
-        self.given_back.sort_by(|a, b| a.part.cmp(&b.part).then_with(|| in_order(&a.host, &b.host)));
+        self.added.sort_by(|a, b| by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host)));
+        self.given_back.sort_by(|a, b| by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host)));
         self.with_another_role.sort_by(|a, b| in_order(&a.host, &b.host));
         self.from_others.sort_by(|a, b| in_order(&a.host, &b.host));
         self.to_others.sort_by(|a, b| in_order(&a.host, &b.host));

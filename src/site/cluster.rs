@@ -5,14 +5,48 @@ use std::net::IpAddr;
 
 use camino::Utf8PathBuf;
 use kube::core::Selector;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::Site;
 use super::auth::Auth;
 use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, NodeName, NodePort, ObjectName, Part, Role, SecretKey};
+use crate::api::{provisioning, sipcluster};
 use crate::layout;
 use crate::source::{Origin, Step};
+
+/// The kinds of objects that ask for clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub enum ClusterKind {
+    /// One that wants hosts by roles, and services.
+    #[serde(rename = "SIPCluster")]
+    SipCluster,
+    /// One that wants machines by names, and has Kubernetes installed on them.
+    Provisioning,
+}
+
+impl ClusterKind {
+    /// What asks for a cluster of a site, or did: of one that is gone, what the last run wrote tells.
+    pub(crate) fn of(site: &Site, cluster: &ClusterKey) -> Self {
+        let installer = layout::installer_directory(cluster);
+        let installed = || site.state.files.get(cluster)?.iter().find(|file| file.starts_with(&installer));
+        let is_provisioning = match site.clusters.get(cluster) {
+            Some(request) => request.kind == provisioning::KIND,
+            None => installed().is_some(),
+        };
+        if is_provisioning { ClusterKind::Provisioning } else { ClusterKind::SipCluster }
+    }
+
+    /// The kind as it stands in objects.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ClusterKind::SipCluster => sipcluster::KIND,
+            ClusterKind::Provisioning => provisioning::KIND,
+        }
+    }
+}
 
 /// A valid request.
 #[derive(Debug, Clone)]
@@ -330,6 +364,11 @@ fn shortened(text: &str, whole: &str, longest: usize) -> String {
 }
 
 impl Cluster {
+    /// The kind of the object that asks for it.
+    pub fn kind(&self) -> ClusterKind {
+        if self.installation.is_some() { ClusterKind::Provisioning } else { ClusterKind::SipCluster }
+    }
+
     /// The interfaces on which a host needs an address to serve in a role.
     pub fn interfaces(&self, role: Role) -> BTreeSet<&str> {
         self.services
@@ -354,6 +393,20 @@ mod tests {
         });
         let (image, node_labels) = (String::new(), BTreeMap::new());
         Service { ordinal: 1, image, node_labels, interface: None, cluster_ip: None, detail }
+    }
+
+    #[test]
+    fn a_jobs_name_with_its_hash_fits_into_a_label_and_no_two_clusters_have_one() {
+        let name = |cluster: &str| Installation::default().object_name(&format!("lab/{cluster}").parse().unwrap());
+        let long = "e".repeat(62);
+        let names =
+            [name("edge"), name("edge.lab"), name("edge-lab"), name(&format!("{long}a")), name(&format!("{long}b"))];
+
+        assert_eq!(names[0], "kud-edge");
+        for name in &names {
+            assert!(name.len() + 1 + Installation::HASH_LENGTH <= 63 && !name.contains('.'), "{name}");
+        }
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
     }
 
     #[test]

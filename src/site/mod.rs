@@ -76,7 +76,7 @@ use crate::source::{Files, Origin, Place, ReadError};
 use builds::Builds;
 
 pub use auth::Auth;
-pub use cluster::{AskedMachine, Cluster, Detail, Installation, NodeSet, Service, ServiceKind};
+pub use cluster::{AskedMachine, Cluster, ClusterKind, Detail, Installation, NodeSet, Service, ServiceKind};
 pub use host::{Host, Standing};
 pub use inventory::Inventory;
 pub use left_out::HostLeftOut;

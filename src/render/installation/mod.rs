@@ -108,10 +108,12 @@ fn machines<'a>(cluster: &'a Cluster, placement: &'a Placement, site: &'a Site) 
 /// The addresses of the machines that have a host; `None` when such a host has none, which a finding says.
 fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> {
     let mut addresses = BTreeMap::new();
+    let mut addressed = Vec::new();
     let mut complete = true;
     for Placed { node, node_set, host, address } in machines(renderer.cluster, renderer.placement, renderer.site) {
         if let Some(address) = address {
             addresses.insert(node.clone(), address);
+            addressed.push((host, host.origin.name(), address));
             continue;
         }
         complete = false;
@@ -119,10 +121,11 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
         renderer.findings.push(
             Finding::new(Code::NoMachineAddress, message)
                 .at(renderer.cluster.origin.at(node_set.route.clone()))
-                .see(host.origin.at(["metadata", "name"]), host.key.to_string())
+                .see(host.origin.name(), host.key.to_string())
                 .help("take a snapshot that has the host's network cards with their addresses, `status.hardware.nics`"),
         );
     }
+    renderer.warn_of_shared_addresses(&format!("the Provisioning of {}", renderer.cluster.key), addressed.into_iter());
     complete.then_some(addresses)
 }
 

@@ -23,6 +23,7 @@ use crate::layout::{self, header};
 use crate::plan::Placement;
 use crate::site::networks::Unaddressed;
 use crate::site::{Cluster, Detail, Host, Service, Site};
+use crate::source::Place;
 
 /// What every template of a service is given.
 #[derive(Serialize, JsonSchema)]
@@ -84,7 +85,9 @@ pub(super) fn render(
     let mut services: Vec<String> = cluster.services.iter().map(Service::directory).collect();
     if let Some(installation) = &cluster.installation {
         installation::render(&mut renderer, installation);
-        services.push(layout::INSTALLER.to_owned());
+        // Without a host for each machine there is nothing to install.
+        let rendered = layout::installer_directory(&cluster.key).join(layout::KUSTOMIZATION);
+        services.extend(renderer.tree.contains_key(&rendered).then(|| layout::INSTALLER.to_owned()));
     }
     if !services.is_empty() {
         let context = Value::from(Serde(ClusterContext { cluster: &cluster.key, services }));
@@ -263,26 +266,30 @@ impl<'a> Renderer<'a> {
                 }
             }
         }
-        self.warn_of_shared_addresses(service, &addressed);
+        let shared =
+            addressed.iter().map(|(host, _, address)| (*host, host.origin.at(["spec", "networkData"]), *address));
+        self.warn_of_shared_addresses(&service.object_name(&self.cluster.key), shared);
         complete.then_some(addressed)
     }
 
-    /// Two hosts with one address happen (the SIP operator's own sample has them), and are a mistake.
-    fn warn_of_shared_addresses(&mut self, service: &Service, addressed: &[(&Host, Role, IpAddr)]) {
-        let mut by_address: BTreeMap<IpAddr, Vec<&Host>> = BTreeMap::new();
-        for (host, _, address) in addressed {
-            by_address.entry(*address).or_default().push(host);
+    /// Two hosts with one address happen (the SIP operator's own sample has them), and are a mistake. Each host comes
+    /// with the place that its address is from.
+    pub(super) fn warn_of_shared_addresses<'h>(
+        &mut self,
+        name: &str,
+        addressed: impl Iterator<Item = (&'h Host, Place, IpAddr)>,
+    ) {
+        let mut by_address: BTreeMap<IpAddr, Vec<(&Host, Place)>> = BTreeMap::new();
+        for (host, place, address) in addressed {
+            by_address.entry(address).or_default().push((host, place));
         }
         for (address, hosts) in by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
-            let name = service.object_name(&self.cluster.key);
             let finding = Finding::new(
                 Code::SharedAddress,
                 format!("{} hosts of {name} have the address {address}", hosts.len()),
             )
             .help("whoever connects to one of them may reach another; correct their network data");
-            let add = |finding: Finding, host: &Host| {
-                finding.see(host.origin.at(["spec", "networkData"]), host.key.to_string())
-            };
+            let add = |finding: Finding, (host, place): (&Host, Place)| finding.see(place, host.key.to_string());
             self.findings.push(hosts.into_iter().fold(finding, add));
         }
     }
