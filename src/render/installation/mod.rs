@@ -16,12 +16,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::Templates;
 use super::services::Renderer;
 use crate::api::names::{ClusterKey, NodeName};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
 use crate::plan::Placement;
 use crate::site::{Cluster, Host, Installation, InventoryFormat, NodeSet, Site};
+use crate::source::Place;
 
 pub use inventory::Inventory;
 pub use variables::variables;
@@ -174,12 +176,30 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
     parts.extend(variables.values().cloned());
     values.job = format!("{}-{}", values.name, hash(&parts));
     let context = Value::from(Serde(&values));
+    if let Some(finding) = nameless_job(renderer.templates, &nameless, &context) {
+        return renderer.findings.push(finding);
+    }
     for template in TEMPLATES {
         renderer.file(&format!("{}/{template}", layout::INSTALLER), directory.join(template), &context);
     }
     renderer.tree.insert(directory.join(inventory_file), inventory_text);
     let in_directory = |(file, text)| (directory.join(variables::DIRECTORY).join(file), text);
     renderer.tree.extend(variables.into_iter().map(in_directory));
+}
+
+/// What is wrong with a template of the repo that names its Job without the hash: an agent would have to change a Job
+/// that is there, which the API server refuses. `nameless` has no name for it, `named` has.
+fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Option<Finding> {
+    let template = format!("{}/job.yaml", layout::INSTALLER);
+    let own = templates.own_file(&template)?;
+    let (nameless, named) = (templates.render(&template, nameless.clone()), templates.render(&template, named.clone()));
+    let (nameless, named) = (nameless.ok()?, named.ok()?);
+    if nameless != named || named.trim().is_empty() {
+        return None;
+    }
+    let message =
+        format!("the template {own} gives its Job one name, whatever the Job does, and no Job can be changed");
+    Some(Finding::new(Code::InvalidManifest, message).at(Place::File(own.clone())).help("name the Job `{{ job }}`"))
 }
 
 /// What the container runs. Kubernetes replaces `$(NAME)` in it by variables of the environment, so a dollar is doubled.
