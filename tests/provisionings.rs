@@ -243,6 +243,26 @@ fn mistakes_in_fields_are_told_with_their_places() {
 }
 
 #[test]
+fn what_is_wrong_with_hardware_is_told_once() {
+    let repo = site();
+    let text = "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {name: gone, namespace: lab}\nspec: {}\n";
+    repo.write("inventory/gone.yaml", text);
+    let said = validate(&repo, &[]).expect(0);
+    assert_eq!(said.stdout.matches("warning[SIP0323]").count(), 1, "{}", said.stdout);
+
+    repo.write("sipgen.yaml", "findings: {ignore: [{code: SIP0323, reason: later}]}\n");
+    assert_says(&validate(&repo, &[]).expect(0).stderr, &["(1 warning muted)"]);
+}
+
+#[test]
+fn names_and_numbers_of_other_types_are_told_in_their_own_words() {
+    let repo = with_spec("  masters:\n    - 12: {cpu: 1}\n");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0803]", "put the name of the machine in quotes"]);
+    let repo = with_spec("  masters:\n    - m: {cpu: 100000000000000000000000000}\n");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0811]: `cpu` is a number that counts no CPUs"]);
+}
+
+#[test]
 fn what_nobody_would_want_in_a_file_is_refused_unseen() {
     for (text, code) in [("${IMAGE}", "SIP0111"), ("a\\u202eb", "SIP0113"), ("a\\u0007b", "SIP0113")] {
         let repo = with_spec(&format!("  masters: [{{head: {{cpu: 1}}}}]\n  KUDPlugins: [\"{text}\"]\n"));

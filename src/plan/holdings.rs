@@ -17,7 +17,7 @@ use kube::core::SelectorExt;
 
 use super::{Assigned, How, Placement, eligibility, giving_back, standing};
 use crate::api::assignment::{self, Claim};
-use crate::api::names::{ClusterKey, HostKey, NodeName, Part};
+use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::site::state::Held;
@@ -281,14 +281,24 @@ fn by_worth<'a>(
 /// A host that is given back although a Machine consumes it.
 fn consumed(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
     let consumer = host.consumer.as_ref()?;
+    let (machine, help) = match &part.node {
+        None => (
+            String::new(),
+            "it has no other host to give back; scale the tenant's machines down before, or want more hosts",
+        ),
+        Some(node) => (
+            format!(", its machine {node}"),
+            "see to it that nothing needs the host any more before this is applied, or ask for the machine as before",
+        ),
+    };
     Some(
         Finding::new(
             Code::InUseGivenBack,
-            format!("{} gives host {} back, which {consumer} consumes", cluster.key, host.key),
+            format!("{} gives host {}{machine} back, which {consumer} consumes", cluster.key, host.key),
         )
         .at(cluster.origin.at(wanted_at(cluster, part)))
         .see(host.live_place(["spec", "consumerRef"]), "in use here")
-        .help("it has no other host to give back; scale the tenant's machines down before, or want more hosts")
+        .help(help)
         .of(&cluster.key),
     )
 }
@@ -297,6 +307,11 @@ fn consumed(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
 fn wanted_at(cluster: &Cluster, part: &Part) -> Vec<Step> {
     match cluster.node_sets.get(part) {
         Some(set) if set.machine.is_some() => set.route.clone(),
+        // Of a machine that is no longer there, the list that it would be in.
+        _ if cluster.installation.is_some() => match part.role {
+            Role::ControlPlane => vec!["spec".into(), "masters".into()],
+            Role::Worker => vec!["spec".into(), "workers".into()],
+        },
         _ => vec!["spec".into(), "nodes".into(), part.role.as_str().into(), "count".into()],
     }
 }

@@ -1,6 +1,7 @@
 //! The machines of Provisionings in words and for programs: what is asked of each, what its host has, and why it is that
 //! host.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
@@ -117,11 +118,11 @@ pub(super) fn why(host: &Host, how: How, node_set: Option<&NodeSet>) -> String {
     };
     let Some(asked) = asked else { return came.to_owned() };
     if asked.named.is_some() {
-        return format!("{came}, named by its MAC address");
+        return format!("{came}, by its MAC address");
     }
     match (how, eligibility::insufficient(host, asked)) {
         (_, Some(lacks)) => format!("{came}, although it {lacks}"),
-        (How::Added, None) => "picked, the smallest left that suffices".to_owned(),
+        (How::Added, None) => "picked, fits best".to_owned(),
         (How::Stays | How::Adopted, None) => came.to_owned(),
     }
 }
@@ -139,12 +140,19 @@ pub(super) fn fact(host: &Host) -> Option<String> {
     Some(format!("has, as a machine of Provisionings, {facts} and {reached}"))
 }
 
-/// Parts by role, and machines as people count.
+/// Parts by role, and machines as people count: `worker-9` before `worker-10`.
 pub(crate) fn in_order(parts: BTreeSet<&Part>) -> Vec<&Part> {
-    let name = |part: &Part| part.node.as_ref().map_or(String::new(), ToString::to_string);
     let mut parts: Vec<&Part> = parts.into_iter().collect();
-    parts.sort_by(|a, b| a.role.cmp(&b.role).then_with(|| natural(&name(a), &name(b))));
+    parts.sort_by(|a, b| by_role_and_name(a, b));
     parts
+}
+
+/// The order of two parts by role, and of machines as people count.
+pub(crate) fn by_role_and_name(a: &Part, b: &Part) -> Ordering {
+    a.role.cmp(&b.role).then_with(|| match (&a.node, &b.node) {
+        (Some(a), Some(b)) => natural(a.as_str(), b.as_str()),
+        (a, b) => a.cmp(&b),
+    })
 }
 
 #[cfg(test)]

@@ -123,11 +123,16 @@ pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Pla
                 replace(placement, &chosen, key, &mut holdings);
             }
             Err(shortage) => {
-                findings.push(shortage.finding(site, demand));
+                findings.extend((!shortage.is_of_any_host(demand)).then(|| shortage.finding(site, demand)));
                 shortages.insert((key.clone(), demand.part.clone()), *shortage);
             }
         }
     }
+    let of_any_host = demands.iter().filter_map(|demand| {
+        let shortage = shortages.get(&(demand.cluster.key.clone(), demand.part.clone()))?;
+        shortage.is_of_any_host(demand).then_some((demand, shortage))
+    });
+    findings.extend(shortage::of_machines(site, &of_any_host.collect::<Vec<_>>()));
     findings.extend(holdings.flawed(site, rebalance));
 
     let assigned = assigned(&placements, &holdings);

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::demand::Demand;
 use super::eligibility::{self, Refusal};
+use super::machines::by_role_and_name;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::{Code, Finding, counted};
 use crate::site::inventory::natural;
@@ -19,6 +20,8 @@ const RULES_SHOWN: usize = 8;
 const HOSTS_SHOWN: usize = 3;
 const RIVALS_SHOWN: usize = 4;
 const DOMAINS_SHOWN: usize = 8;
+/// How many machines a message names.
+const MACHINES_SHOWN: usize = 4;
 
 /// A node set that cannot be filled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,9 +49,10 @@ pub struct Shortage {
     /// Whether it is one machine of a Provisioning.
     #[serde(skip)]
     pub is_machine: bool,
-    /// Why the host is refused that it names.
+    /// The host that it names by a MAC address, and why that is refused; nothing where another cluster gets it, or where
+    /// hosts are not told one by one.
     #[serde(skip)]
-    refused_named: Option<Refusal>,
+    named: Option<(HostKey, Option<Refusal>)>,
 }
 
 /// Why a node set cannot have all the hosts that it wants.
@@ -172,7 +176,10 @@ impl Shortage {
             topology,
             reason,
             is_machine,
-            refused_named: demand.needs.named().and_then(|named| refusals.get(&named)?.clone()),
+            named: demand
+                .needs
+                .named()
+                .map(|named| (hosts[named].key.clone(), refusals.get(&named).cloned().flatten())),
             mismatch: if matching.is_empty() && !refusals.is_empty() && !is_machine {
                 mismatch(hosts, demand.needs.selector)
             } else {
@@ -183,14 +190,17 @@ impl Shortage {
         }
     }
 
-    /// The finding about the node set of this role.
+    /// Whether it is of a machine that any host can be that has what is asked for. Those that are alike are told together,
+    /// by [`of_machines`].
+    pub(super) fn is_of_any_host(&self, demand: &Demand<'_>) -> bool {
+        self.is_machine && demand.needs.named().is_none()
+    }
+
+    /// The finding about a node set of a role, or a machine that names its host.
     pub(super) fn finding(&self, site: &Site, demand: &Demand<'_>) -> Finding {
         let Demand { cluster, part, .. } = demand;
         if let Some(named) = demand.needs.named() {
-            return self.of_named(&site.inventory.hosts[named], demand);
-        }
-        if self.is_machine {
-            return self.of_machine(site, demand);
+            return self.of_named(site, &site.inventory.hosts[named], demand);
         }
         let short = self.short_of();
         let route =
@@ -220,30 +230,25 @@ impl Shortage {
     }
 
     /// The finding about a machine that names its host.
-    fn of_named(&self, host: &Host, demand: &Demand<'_>) -> Finding {
+    fn of_named(&self, site: &Site, host: &Host, demand: &Demand<'_>) -> Finding {
         let Demand { cluster, part, .. } = demand;
-        let own = self.refused_named.as_ref();
-        let why = own.map_or_else(|| "another cluster gets it".to_owned(), Refusal::to_string);
-        let why = if own.is_some() { format!("which {why}") } else { why };
-        Finding::new(
+        let refusal = self.named.as_ref().and_then(|(_, refusal)| refusal.as_ref());
+        let why = refusal.map_or_else(|| "goes to another cluster".to_owned(), Refusal::to_string);
+        let finding = Finding::new(
             Code::NamedHostRefused,
-            format!("{part} of {} is host {} by its MAC address, {why}", cluster.key, host.key),
+            format!("{part} of {} is host {} by its MAC address, which {why}", cluster.key, host.key),
         )
         .at(cluster.origin.at(demand.node_set.route.iter().cloned().chain(["mac-address".into()])))
-        .see(host.origin.name(), "the host")
-        .help("name another host, or see to it that this one is nobody else's and in order")
-        .of(&cluster.key)
-    }
-
-    /// The finding about a machine that any host can be that has what is asked for.
-    fn of_machine(&self, site: &Site, demand: &Demand<'_>) -> Finding {
-        let Demand { cluster, part, .. } = demand;
-        let constraint = self.constraint(site.inventory.hosts.len());
-        let message = format!("no host can be found for {part} of {}: {constraint}", cluster.key);
-        Finding::new(Code::Shortage, message)
-            .at(cluster.origin.at(demand.node_set.route.clone()))
-            .help(self.proof().join("\n"))
-            .of(&cluster.key)
+        .see(host.origin.name(), "the host");
+        let owner = match refusal {
+            Some(Refusal::Assigned(owner)) => site.clusters.get(owner),
+            _ => None,
+        };
+        let finding = owner
+            .map(|owner| owner.origin.name())
+            .into_iter()
+            .fold(finding, |finding, place| finding.see(place, "who has it"));
+        finding.help("name another host, or see to it that this one is nobody else's and in order").of(&cluster.key)
     }
 
     /// The constraint that decides: what has to change for the node set to be filled.
@@ -297,6 +302,10 @@ impl Shortage {
 
     /// What can be checked by counting, line by line.
     pub fn proof(&self) -> Vec<String> {
+        if let Some((host, refusal)) = &self.named {
+            let why = refusal.as_ref().map_or_else(|| "goes to another cluster".to_owned(), Refusal::to_string);
+            return vec![format!("it is host {host} by its MAC address, which {why}")];
+        }
         let free = if self.found == 1 { "1 more is free".to_owned() } else { format!("{} more are free", self.found) };
         let mut lines = Vec::new();
         if !self.is_machine {
@@ -325,7 +334,8 @@ impl Shortage {
         }
         let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
         if total > 0 {
-            lines.push(format!("{} cannot serve it:", counted(total, "other host")));
+            let noun = if self.is_machine { "host" } else { "other host" };
+            lines.push(format!("{} cannot serve it:", counted(total, noun)));
         }
         for Refused { rule, hosts } in self.refused.iter().take(RULES_SHOWN) {
             lines.push(format!("{:>5} {rule} ({})", hosts.len(), some_of(hosts.iter(), HOSTS_SHOWN)));
@@ -336,6 +346,44 @@ impl Shortage {
         }
         lines
     }
+}
+
+/// The findings about machines that have no host although any would do that has what is asked for: one for all machines
+/// of a role of a cluster that lack one for the same reasons.
+pub(super) fn of_machines(site: &Site, short: &[(&Demand<'_>, &Shortage)]) -> Vec<Finding> {
+    let hosts = site.inventory.hosts.len();
+    let mut groups: Vec<(String, Vec<String>, Vec<&Demand<'_>>)> = Vec::new();
+    for (demand, shortage) in short {
+        let (constraint, proof) = (shortage.constraint(hosts), shortage.proof());
+        let alike = |(other, others_proof, of): &&mut (String, Vec<String>, Vec<&Demand<'_>>)| {
+            let same_role = of[0].cluster.key == demand.cluster.key && of[0].part.role == demand.part.role;
+            same_role && *other == constraint && *others_proof == proof
+        };
+        match groups.iter_mut().find(alike) {
+            Some((.., demands)) => demands.push(demand),
+            None => groups.push((constraint, proof, vec![demand])),
+        }
+    }
+    let finding = |(constraint, proof, mut demands): (String, Vec<String>, Vec<&Demand<'_>>)| {
+        demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
+        let (cluster, part) = (demands[0].cluster, demands[0].part);
+        let who = match demands.len() {
+            1 => part.to_string(),
+            count => {
+                let names = demands.iter().flat_map(|demand| &demand.part.node).map(ToString::to_string);
+                let names: Vec<String> = names.collect();
+                format!("{count} {} machines ({})", part.role, some_of(names.iter(), MACHINES_SHOWN))
+            }
+        };
+        let message = format!("no host can be found for {who} of {}: {constraint}", cluster.key);
+        let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
+        let finding = Finding::new(Code::Shortage, message).at(place(demands[0])).help(proof.join("\n"));
+        demands
+            .iter()
+            .skip(1)
+            .fold(finding.of(&cluster.key), |finding, demand| finding.see(place(demand), "and this one"))
+    };
+    groups.into_iter().map(finding).collect()
 }
 
 /// The first of some things, and an ellipsis if there are more.

@@ -51,8 +51,9 @@ fn write_cluster(out: &mut String, explanation: &ClusterExplanation) -> fmt::Res
     Ok(())
 }
 
-/// How many machines a line names.
+/// How many machines a line names, and how long their names may be together.
 const MACHINES_NAMED: usize = 3;
+const NAMES_LENGTH: usize = 40;
 
 /// The machines of a Provisioning, a line each, and why some have no host.
 fn write_machines(out: &mut String, machines: &[&NodeSetExplanation]) -> fmt::Result {
@@ -69,22 +70,27 @@ fn write_machines(out: &mut String, machines: &[&NodeSetExplanation]) -> fmt::Re
         let style = if have < wanted { ERROR } else { STRONG };
         let head = format!("{role}: has {} of {wanted}", counted(have, "machine"));
         writeln!(out, "  {}", styled(style, head))?;
-        let mut told: Option<(String, Vec<String>)> = None;
+        // Machines that are alike lack a host for the same reasons.
+        let mut short: Vec<(Vec<String>, Vec<String>)> = Vec::new();
         for machine in of_role {
             for row in rows(machine) {
                 let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
                 writeln!(out, "    {}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
             }
             let proof: Vec<String> = machine.shortage.iter().flat_map(Shortage::proof).collect();
-            match &told {
-                _ if proof.is_empty() => {}
-                // Machines that are alike lack a host for the same reasons.
-                Some((node, before)) if *before == proof => writeln!(out, "      for the same reasons as {node}")?,
-                _ => {
-                    proof.iter().try_for_each(|line| writeln!(out, "      {}", one_line(line)))?;
-                    told = machine.part.node.as_ref().map(|node| (node.to_string(), proof));
-                }
+            let node = machine.part.node.as_ref().map(ToString::to_string);
+            match short.iter_mut().find(|(other, _)| *other == proof) {
+                _ if machine.shortage.is_none() => {}
+                Some((_, nodes)) => nodes.extend(node),
+                None => short.push((proof, node.into_iter().collect())),
             }
+        }
+        for (proof, nodes) in short {
+            let more = nodes.len().saturating_sub(MACHINES_NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let named = &nodes[..nodes.len().min(MACHINES_NAMED)];
+            writeln!(out, "    why there is no host for {}{more}", named.join(", "))?;
+            proof.iter().try_for_each(|line| writeln!(out, "      {}", one_line(line)))?;
         }
     }
     Ok(())
@@ -100,7 +106,9 @@ fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
     };
     if machine.hosts.is_empty() {
         let none = String::new;
-        return vec![[node, "no host".to_owned(), none(), none(), none(), asked]];
+        // Without a shortage of its own, it waits for others of its cluster.
+        let what = if machine.shortage.is_some() { "no host" } else { "not placed" };
+        return vec![[node, what.to_owned(), none(), none(), none(), asked]];
     }
     let row = |AssignedHost { host, machine, why, .. }: &AssignedHost| {
         let address = machine.as_ref().and_then(|machine| machine.address);
@@ -155,7 +163,7 @@ fn folded(refused: &[RefusedBy]) -> Vec<(String, String)> {
     for refusal in refused {
         let why = match &refusal.why {
             // Each names another one.
-            Some(_) if refusal.names_another => "is not what is named by a MAC address".to_owned(),
+            Some(_) if refusal.names_another => "has none of the MAC addresses that they name".to_owned(),
             Some(why) => why.clone(),
             None => "would do, and is not needed".to_owned(),
         };
@@ -171,16 +179,16 @@ fn folded(refused: &[RefusedBy]) -> Vec<(String, String)> {
             }
         }
     }
-    let line = |(of, why): (Vec<&RefusedBy>, String)| match of.as_slice() {
-        [one] => (format!("{} {}", one.cluster, one.part), one.why.clone().unwrap_or(why)),
-        [first, ..] if of.len() <= MACHINES_NAMED => {
-            let nodes: Vec<String> = of.iter().flat_map(|one| &one.part.node).map(ToString::to_string).collect();
-            (format!("{} {} ({})", first.cluster, nodes.join(", "), first.part.role), why)
+    let line = |(of, why): (Vec<&RefusedBy>, String)| {
+        let [first, others @ ..] = of.as_slice() else { return (String::new(), why) };
+        if others.is_empty() {
+            return (format!("{} {}", first.cluster, first.part), first.why.clone().unwrap_or(why));
         }
-        [first, ..] => {
-            (format!("{} {}", first.cluster, counted(of.len(), &format!("{} machine", first.part.role))), why)
-        }
-        [] => (String::new(), why),
+        let (cluster, role) = (&first.cluster, first.part.role);
+        let nodes: Vec<String> = of.iter().flat_map(|one| &one.part.node).map(ToString::to_string).collect();
+        let nodes = Some(nodes.join(", ")).filter(|names| of.len() <= MACHINES_NAMED && names.len() <= NAMES_LENGTH);
+        let count = || counted(of.len(), &format!("{role} machine"));
+        (nodes.map_or_else(|| format!("{cluster} {}", count()), |nodes| format!("{cluster} {nodes} ({role})")), why)
     };
     lines.into_iter().map(line).collect()
 }

@@ -102,8 +102,10 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     for changed in &hosts.with_another_role {
         let before = Part { role: changed.before, node: changed.node_before.clone() };
         let after = match &changed.node_after {
-            None => changed.after.to_string(),
+            Some(node) if changed.is_renamed() => name(node),
             Some(node) => format!("{} machine {}", changed.after, name(node)),
+            None if before.node.is_some() => format!("{} host", changed.after),
+            None => changed.after.to_string(),
         };
         let text = format!("{} becomes {after}", host_of(&before, &changed.host, name));
         lines.push(Line::new(State::Changed, text));

@@ -374,7 +374,11 @@ impl Harm {
                     None => ("", String::new(), String::new()),
                     Some(before) => {
                         let because: Vec<&str> = because.iter().map(|aspect| aspect.cause()).collect();
-                        let why = if because.is_empty() { "other work".to_owned() } else { because.join(", ") };
+                        let why = match because.as_slice() {
+                            [] => "other work".to_owned(),
+                            [one] => (*one).to_owned(),
+                            [first @ .., last] => format!("{} and {last}", first.join(", ")),
+                        };
                         let goes = format!("; Job {} is deleted, even while it runs", name(before));
                         (" again", format!(", because of {why}"), goes)
                     }

@@ -13,6 +13,7 @@ use super::{Before, ChangedFiles};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::layout;
+use crate::plan::machines::by_role_and_name;
 use crate::site::generated_host::{GeneratedHost, Says};
 use crate::site::inventory::natural;
 use crate::site::{ClusterKind, Host, Site};
@@ -107,6 +108,13 @@ pub struct AnotherRole {
     pub node_after: Option<NodeName>,
     /// Who uses it, as `Kind namespace/name`.
     pub consumer: Option<String>,
+}
+
+impl AnotherRole {
+    /// Whether it is a machine that gets another name and no other role.
+    pub(crate) fn is_renamed(&self) -> bool {
+        self.before == self.after && self.node_before.is_some() && self.node_after.is_some()
+    }
 }
 
 /// A host that goes from one cluster to another.
@@ -267,19 +275,19 @@ impl HostChanges {
         self.given_back.iter().chain(self.replaced.iter().map(|replaced| &replaced.given_back))
     }
 
-    /// The hosts that get another role.
+    /// The hosts that get another role, or become machines, or are machines no longer.
     pub(crate) fn with_another_role(&self) -> impl Iterator<Item = &AnotherRole> {
-        self.with_another_role.iter().filter(|changed| changed.before != changed.after)
+        self.with_another_role.iter().filter(|changed| !changed.is_renamed())
     }
 
     /// The machines of Provisionings that get another name only.
     pub(crate) fn with_another_name(&self) -> impl Iterator<Item = &AnotherRole> {
-        self.with_another_role.iter().filter(|changed| changed.before == changed.after)
+        self.with_another_role.iter().filter(|changed| changed.is_renamed())
     }
 
     fn sort(&mut self) {
-        self.added.sort_by(|a, b| a.part.cmp(&b.part).then_with(|| in_order(&a.host, &b.host)));
-        self.given_back.sort_by(|a, b| a.part.cmp(&b.part).then_with(|| in_order(&a.host, &b.host)));
+        self.added.sort_by(|a, b| by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host)));
+        self.given_back.sort_by(|a, b| by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host)));
         self.with_another_role.sort_by(|a, b| in_order(&a.host, &b.host));
         self.from_others.sort_by(|a, b| in_order(&a.host, &b.host));
         self.to_others.sort_by(|a, b| in_order(&a.host, &b.host));

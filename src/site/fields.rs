@@ -16,7 +16,7 @@ use super::request::MOST_HOSTS;
 use crate::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::{Code, Finding};
-use crate::source::{Origin, Step};
+use crate::source::{Origin, ParseError, Step};
 
 /// What is wrong with the fields of a spec.
 #[derive(Default)]
@@ -71,8 +71,13 @@ pub(super) fn unknown_field<'a>(kind: &str, name: &str, known: impl IntoIterator
 }
 
 /// What the parser means when it finds no value that a number of more than 64 bits could be, where that is a count.
-pub(super) fn too_large_number(message: &str, origin: &Origin) -> Option<Finding> {
-    let path = message.strip_suffix(": invalid type: integer, expected any YAML value")?;
+pub(super) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Finding> {
+    let path = error.message.strip_suffix(": invalid type: integer, expected any YAML value")?;
+    if path.ends_with(".cpu") {
+        let finding = Finding::new(Code::InvalidRequirement, "`cpu` is a number that counts no CPUs");
+        let place = error.line.map_or(origin.start(), |line| origin.spot(line, error.column));
+        return Some(finding.at(place).help("write how many the machine needs at least"));
+    }
     let field = ["active", "standby"].into_iter().find(|field| path.ends_with(&format!(".count.{field}")))?;
     let route = path.split('.').map(Step::from);
     let finding = Finding::new(Code::InvalidCount, format!("`{field}` is a number that counts no hosts"));

@@ -109,6 +109,8 @@ pub struct Site {
     pub left_out: HashMap<HostKey, HostLeftOut>,
     /// The Services of the repo, other than those in the output directory, that ask for NodePorts.
     pub services: Vec<ServiceWithPorts>,
+    /// Whether the hardware of hosts has been read, and what is wrong with it told: it decides for Provisionings only.
+    pub knows_hardware: bool,
     /// Which kustomization reaches which file.
     builds: Builds,
 }
@@ -139,7 +141,8 @@ impl Site {
         let (mut inventory, found) = inventory::assemble(objects.hosts, &objects.networks, &objects.builds, &settings);
         findings.extend(found);
         // The only ones for whom it decides: reading it takes as long as all the rest.
-        if objects.clusters.iter().any(|document| matches!(document.spec, Spec::Provisioning(_))) {
+        let knows_hardware = objects.clusters.iter().any(|document| matches!(document.spec, Spec::Provisioning(_)));
+        if knows_hardware {
             let (hardware, found) = hardware::of_inventory(repo, &settings, &objects.builds, &inventory)?;
             findings.extend(found);
             machine::tell(&mut inventory, &hardware, &settings.provisioning.devices);
@@ -215,7 +218,8 @@ impl Site {
         findings.extend(mistaken_for_templates(repo, &state, &clusters, &templates));
         findings.extend(left_out::clusters(&state, &clusters, &objects.in_repo));
         let (services, builds) = (objects.services, objects.builds);
-        Ok((Self { settings, clusters, inventory, wiring, state, left_out, services, builds }, findings))
+        let site = Self { settings, clusters, inventory, wiring, state, left_out, services, knows_hardware, builds };
+        Ok((site, findings))
     }
 }
 

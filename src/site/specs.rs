@@ -37,7 +37,7 @@ fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Finding>> {
     let origin = &document.origin;
     // Such as a key that stands twice where any key may stand, of which one would be ignored.
     let value = document.parse::<Value>().map_err(|error| {
-        let finding = fields::too_large_number(&error.message, origin);
+        let finding = fields::too_large_number(&error, origin);
         vec![finding.unwrap_or_else(|| unreadable(origin, &error, kind))]
     })?;
     // First, and alone: other findings might show what must not be seen.

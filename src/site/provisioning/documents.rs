@@ -57,6 +57,13 @@ pub(in crate::site) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> 
 fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
     let keys: Vec<&str> = entry.keys().filter_map(Value::as_str).collect();
     let is_field = |key: &&&str| FIELDS.contains(*key);
+    // Others read a number, or a truth, and kubectl refuses to make a key of it.
+    if keys.len() < entry.len() {
+        return Some((
+            format!("an entry of `{list}` has a name that is no text to other programs"),
+            "put the name of the machine in quotes, such as `\"12\"`".to_owned(),
+        ));
+    }
     match keys.as_slice() {
         [] => Some((
             format!("an entry of `{list}` is no machine"),

@@ -169,10 +169,15 @@ impl Check<'_> {
                     && plugin.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
             };
             if !is_word(plugin) {
+                let message = if plugin.is_empty() {
+                    "an entry of `KUDPlugins` is empty".to_owned()
+                } else {
+                    format!("`{plugin}` is no plugin: the installer would take it for an option, or for several words")
+                };
                 self.report(
                     Code::InvalidPlugin,
                     place,
-                    format!("`{plugin}` is no plugin: the installer would take it for an option, or for several words"),
+                    message,
                     "write one plugin's name an entry: letters, digits, `-`, `_` and `.`, a letter or digit first",
                 );
             } else if plugins.contains(plugin) {

@@ -19,6 +19,9 @@ struct Found<'a> {
     route: Route,
 }
 
+/// One of the lists of a Software.
+type List = fn(&SoftwareDocument) -> Option<&Vec<Package>>;
+
 /// The packages of masters and of workers that the Softwares of a cluster ask for, each once: what one asks for in any
 /// version, another may ask for in a certain one.
 pub(in crate::site) fn check_packages(
@@ -26,7 +29,7 @@ pub(in crate::site) fn check_packages(
     software: &[&SoftwareDocument],
     findings: &mut Vec<Finding>,
 ) -> [Vec<InstalledPackage>; 2] {
-    let lists: [(&str, fn(&SoftwareDocument) -> Option<&Vec<Package>>); 2] = [
+    let lists: [(&str, List); 2] = [
         ("masterSoftware", |document| document.spec.as_ref()?.master_software.as_ref()),
         ("workerSoftware", |document| document.spec.as_ref()?.worker_software.as_ref()),
     ];
