@@ -70,13 +70,13 @@ pub fn mark(cluster: &ClusterKey) -> String {
 
 /// Renders the files of an installer; what forbids it is a finding.
 pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
-    let Some(addresses) = addresses(renderer) else { return };
-    // A machine without host is a shortage, of which planning tells.
-    let Ok(inventory) = Inventory::new(installation, &addresses) else { return };
     let taken: Vec<Finding> = taken(renderer.cluster).collect();
     if !taken.is_empty() {
         return renderer.findings.extend(taken);
     }
+    let Some(addresses) = addresses(renderer) else { return };
+    // A machine without host is a shortage, of which planning tells.
+    let Ok(inventory) = Inventory::new(installation, &addresses) else { return };
     files(renderer, installation, &inventory);
 }
 
@@ -136,14 +136,14 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
     let named = cluster.node_sets.iter().filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
     named.filter(|(node, _)| inventory::is_taken(node)).map(|(node, node_set)| {
         let message =
-            format!("a node of {} is called `{node}`, a name that ansible has for something else", cluster.key);
+            format!("a machine of {} is called `{node}`, a name that ansible has for something else", cluster.key);
         Finding::new(Code::NodeNameTaken, message)
             .at(cluster.origin.at(node_set.route.clone()))
             .help(format!("call it otherwise, `node-{node}` for instance"))
     })
 }
 
-/// Renders the files of an installer.
+/// Renders the files, the Job after all that its name is a hash of.
 fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &Inventory<'_>) {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings.provisioning);
     let directory = layout::installer_directory(&cluster.key);
