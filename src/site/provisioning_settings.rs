@@ -16,7 +16,7 @@ pub struct Provisioning {
     pub inventory: InventoryFormat,
     /// The installer's container image. The default is that of Akraino's Binary Provisioning Agent, which nobody
     /// publishes: it is built on the machines themselves.
-    #[schemars(extend("x-editor" = {"pattern": r"^\S+$"}))]
+    #[schemars(extend("x-editor" = {"pattern": IMAGE_PATTERN}))]
     pub image: String,
 }
 
@@ -25,6 +25,15 @@ impl Default for Provisioning {
         let image = "github.com/onap/multicloud-k8s:latest".to_owned();
         Self { devices: Devices::default(), inventory: InventoryFormat::default(), image }
     }
+}
+
+/// What [`is_image`] takes, for schemas.
+const IMAGE_PATTERN: &str = r"^[-A-Za-z0-9._/:@\[\]]+$";
+
+/// Whether a text may be the name of a container image; a registry may be an IPv6 address in brackets.
+pub(super) fn is_image(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-._/:@[]".contains(c);
+    !text.is_empty() && text.chars().all(is_part)
 }
 
 /// The forms of an ansible inventory.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::gitops::{Argocd, Flux, Hosts};
-use super::provisioning_settings::Provisioning;
+use super::provisioning_settings::{Provisioning, is_image};
 use super::sources::{Sops, Source};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName, is_label_key};
@@ -310,10 +310,9 @@ impl Settings {
                 return Err(Finding::new(Code::InvalidSetting, message).at(place("reason")).help(help));
             }
         }
-        if settings.provisioning.image.is_empty() || settings.provisioning.image.contains(char::is_whitespace) {
-            let message =
-                format!("`provisioning.image: {:?}` is not the name of an image", settings.provisioning.image);
-            let help = "name the image of the installer, or remove the setting for its default";
+        if !is_image(&settings.provisioning.image) {
+            let message = format!("`provisioning.image: {:?}` is no name of an image", settings.provisioning.image);
+            let help = "name the installer's image, such as `registry.example.com/platform/installer:1.4`";
             return Err(Finding::new(Code::InvalidSetting, message).at(at("provisioning.image")).help(help));
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {

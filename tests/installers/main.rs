@@ -174,3 +174,27 @@ fn two_machines_with_one_address_are_told() {
 
     assert_says(&said, &["SIP0312", "the Provisioning of lab/depot", "198.51.100.12", "lab/depot-02", "lab/depot-03"]);
 }
+
+#[test]
+fn a_template_that_names_its_job_without_the_hash_is_refused() {
+    let repo = Repo::of_fixture("provisioning");
+    let template = include_str!("../../templates/installer/job.yaml");
+    repo.write("sipgen.yaml", "templates: own\n");
+    repo.write("own/installer/job.yaml", &template.replace("name: {{ job }}", "name: {{ name }}"));
+
+    assert_says(&repo.refused(), &["SIP0703", "own/installer/job.yaml", "name the Job `{{ job }}`"]);
+}
+
+#[test]
+fn an_image_that_cannot_be_one_is_refused_at_the_setting() {
+    for image in ["", "a b", "${IMAGE}", "a\\nb", "ünicode"] {
+        let repo = Repo::of_fixture("provisioning");
+        repo.write("sipgen.yaml", &format!("provisioning: {{image: \"{image}\"}}\n"));
+
+        assert_says(&repo.refused(), &["SIP0002", "provisioning.image", "sipgen.yaml:1:"]);
+    }
+    let repo = Repo::of_fixture("provisioning");
+    let image = "[2001:db8::5]:5000/platform/installer:1.4@sha256:0123456789abcdef";
+    repo.write("sipgen.yaml", &format!("provisioning: {{image: \"{image}\"}}\n"));
+    assert_eq!(container(&object(&built(&repo), "Job"))["image"], image);
+}

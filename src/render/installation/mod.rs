@@ -16,12 +16,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::Templates;
 use super::services::Renderer;
 use crate::api::names::{ClusterKey, NodeName};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
 use crate::plan::Placement;
 use crate::site::{Cluster, Host, Installation, InventoryFormat, NodeSet, Site};
+use crate::source::Place;
 
 pub use inventory::Inventory;
 pub use variables::variables;
@@ -68,13 +70,13 @@ pub fn mark(cluster: &ClusterKey) -> String {
 
 /// Renders the files of an installer; what forbids it is a finding.
 pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
-    let Some(addresses) = addresses(renderer) else { return };
-    // A machine without host is a shortage, of which planning tells.
-    let Ok(inventory) = Inventory::new(installation, &addresses) else { return };
     let taken: Vec<Finding> = taken(renderer.cluster).collect();
     if !taken.is_empty() {
         return renderer.findings.extend(taken);
     }
+    let Some(addresses) = addresses(renderer) else { return };
+    // A machine without host is a shortage, of which planning tells.
+    let Ok(inventory) = Inventory::new(installation, &addresses) else { return };
     files(renderer, installation, &inventory);
 }
 
@@ -134,14 +136,14 @@ fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
     let named = cluster.node_sets.iter().filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
     named.filter(|(node, _)| inventory::is_taken(node)).map(|(node, node_set)| {
         let message =
-            format!("a node of {} is called `{node}`, a name that ansible has for something else", cluster.key);
+            format!("a machine of {} is called `{node}`, a name that ansible has for something else", cluster.key);
         Finding::new(Code::NodeNameTaken, message)
             .at(cluster.origin.at(node_set.route.clone()))
             .help(format!("call it otherwise, `node-{node}` for instance"))
     })
 }
 
-/// Renders the files of an installer.
+/// Renders the files, the Job after all that its name is a hash of.
 fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &Inventory<'_>) {
     let (cluster, settings) = (renderer.cluster, &renderer.site.settings.provisioning);
     let directory = layout::installer_directory(&cluster.key);
@@ -174,12 +176,30 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
     parts.extend(variables.values().cloned());
     values.job = format!("{}-{}", values.name, hash(&parts));
     let context = Value::from(Serde(&values));
+    if let Some(finding) = nameless_job(renderer.templates, &nameless, &context) {
+        return renderer.findings.push(finding);
+    }
     for template in TEMPLATES {
         renderer.file(&format!("{}/{template}", layout::INSTALLER), directory.join(template), &context);
     }
     renderer.tree.insert(directory.join(inventory_file), inventory_text);
     let in_directory = |(file, text)| (directory.join(variables::DIRECTORY).join(file), text);
     renderer.tree.extend(variables.into_iter().map(in_directory));
+}
+
+/// What is wrong with a template of the repo that names its Job without the hash: an agent would have to change a Job
+/// that is there, which the API server refuses. `nameless` has no name for it, `named` has.
+fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Option<Finding> {
+    let template = format!("{}/job.yaml", layout::INSTALLER);
+    let own = templates.own_file(&template)?;
+    let (nameless, named) = (templates.render(&template, nameless.clone()), templates.render(&template, named.clone()));
+    let (nameless, named) = (nameless.ok()?, named.ok()?);
+    if nameless != named || named.trim().is_empty() {
+        return None;
+    }
+    let message =
+        format!("the template {own} gives its Job one name, whatever the Job does, and no Job can be changed");
+    Some(Finding::new(Code::InvalidManifest, message).at(Place::File(own.clone())).help("name the Job `{{ job }}`"))
 }
 
 /// What the container runs. Kubernetes replaces `$(NAME)` in it by variables of the environment, so a dollar is doubled.
