@@ -5,6 +5,7 @@
 mod support;
 
 use insta::assert_snapshot;
+use serde_json::Value;
 use support::{Repo, Run, assert_says, run};
 
 const DEPOT: &str = "clusters/depot.yaml";
@@ -20,19 +21,23 @@ fn validate(repo: &Repo, arguments: &[&str]) -> Run {
     run(&mut repo.sipgen(&all))
 }
 
-/// The machines of a cluster with the hosts that they are, as `sipgen explain` has them.
+/// The machines of a cluster with the hosts that they are.
 #[track_caller]
 fn machines(repo: &Repo, cluster: &str) -> Vec<String> {
-    let explained = run(&mut repo.sipgen(&["explain", cluster])).expect(0).stdout;
-    let mut machines = Vec::new();
-    let mut lines = explained.lines().skip(1).peekable();
-    while let Some(line) = lines.next() {
-        if let (Some((name, _)), Some(host)) = (line.trim().split_once(" ("), lines.peek()) {
-            let host = host.split_whitespace().next().unwrap();
-            machines.push(format!("{name} {host}"));
-        }
-    }
-    machines
+    machines_by(repo, cluster, &[])
+}
+
+/// The same, of what more arguments make the input.
+#[track_caller]
+fn machines_by(repo: &Repo, cluster: &str, arguments: &[&str]) -> Vec<String> {
+    let all: Vec<&str> = ["explain", cluster, "--format", "json"].iter().chain(arguments).copied().collect();
+    let explained: Value = serde_json::from_str(&run(&mut repo.sipgen(&all)).expect(0).stdout).unwrap();
+    let machine = |node_set: &Value| {
+        let host = &node_set["hosts"][0]["host"];
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        format!("{} {}/{}", text(&node_set["node"]), text(&host["namespace"]), text(&host["name"]))
+    };
+    explained["cluster"]["nodeSets"].as_array().unwrap().iter().map(machine).collect()
 }
 
 /// A repo with one host of a MAC address, and a Provisioning `lab/depot` with this spec.
@@ -75,15 +80,10 @@ fn streams_revisions_and_sources_say_the_same_as_the_files() {
     let text = |file: &str| repo.read(file);
 
     repo.write("rendered.txt", &[text(DEPOT), text(PRESS), text(HOSTS)].join("\n---\n"));
-    let explain = |arguments: &[&str]| {
-        let all: Vec<&str> = ["explain", "lab/press"].into_iter().chain(arguments.iter().copied()).collect();
-        run(&mut repo.sipgen(&all)).expect(0).stdout
-    };
-    let on_disk = explain(&[]);
-    assert_eq!(explain(&["--input", "rendered.txt"]), on_disk);
+    assert_eq!(machines_by(&repo, "lab/press", &["--input", "rendered.txt"]), expected);
 
     repo.remove(PRESS);
-    assert_eq!(explain(&["--rev", "HEAD"]), on_disk);
+    assert_eq!(machines_by(&repo, "lab/press", &["--rev", "HEAD"]), expected);
 
     repo.git(&["checkout", "--quiet", PRESS]);
     repo.write("sipgen.yaml", "sources:\n  - paths: [clusters/press.yaml, inventory/**]\n");
