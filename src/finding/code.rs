@@ -256,6 +256,10 @@ codes! {
     "0823" PackageTwice Warning "a package is there twice"
 
     "0840" NodeNameTaken Error "a machine has a name that ansible has for something else"
+
+    "0850" EvenEtcd Warning "an etcd would have an even number of members"
+    "0851" NetworkUnknown Warning "the public installer does not know the network that it is told"
+    "0852" UnfitNodeName Warning "a machine has a name that no node of Kubernetes has"
 }
 
 /// What the hundreds of codes are about.

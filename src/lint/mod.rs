@@ -7,6 +7,7 @@
 //! * `counts`: a node set wants more hosts than there can be for it.
 //! * `contention`: node sets together want more of the same hosts than there are.
 //! * `interfaces`: a service uses a network that no host has, or that some hosts spell in another way.
+//! * `installers`: an installer is told what it cannot do.
 //! * `load_balancers`: a load balancer has no node set behind it.
 //! * `addresses`: a clusterIP is the address of a host.
 //! * `network_data`: Secrets that no host names, and hosts that name a Secret that is not there.
@@ -19,6 +20,7 @@
 mod addresses;
 mod contention;
 mod counts;
+mod installers;
 mod interfaces;
 mod load_balancers;
 mod network_data;
@@ -56,6 +58,7 @@ pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
     findings.extend(contention::contended(&node_sets));
     findings.extend(interfaces::unknown(&node_sets));
     findings.extend(load_balancers::without_node_set(&node_sets.clusters));
+    findings.extend(installers::doubtful(site, &node_sets.clusters));
     findings.extend(addresses::of_hosts(site, &node_sets.clusters));
     findings.extend(network_data::unnamed(site));
     findings.extend(network_data::missing(&node_sets));

@@ -30,10 +30,20 @@ struct Alike<'a> {
     labels: Vec<(usize, Option<&'a str>)>,
     /// Whether it has an address on each interface that somebody uses.
     addressed: Vec<bool>,
-    /// What it has, where somebody asks for machines: CPUs, MiB of memory, SR-IOV, QuickAssist, an address.
-    machine: Option<(Option<u64>, Option<u64>, bool, bool, bool)>,
+    /// What it has, where somebody asks for machines.
+    machine: Option<Capacity>,
     /// Its index, where somebody names it: it is a kind of its own.
     named: Option<usize>,
+}
+
+/// What machines are asked to have.
+#[derive(PartialEq, Eq, Hash)]
+struct Capacity {
+    cpu: Option<u64>,
+    memory_mib: Option<u64>,
+    sriov: bool,
+    qat: bool,
+    is_addressed: bool,
 }
 
 /// What selectors ask for, of one label.
@@ -83,7 +93,7 @@ impl<'h> Kinds<'h> {
             let addressed = interfaces.iter().map(|interface| host.address(interface).is_ok());
             let machine = asks_for_machines.then(|| {
                 let Machine { cpu, memory_mib, sriov, qat, .. } = host.machine;
-                (cpu, memory_mib, sriov, qat, host.machine.address(None).is_some())
+                Capacity { cpu, memory_mib, sriov, qat, is_addressed: host.machine.address(None).is_some() }
             });
             let alike = Alike { labels, addressed: addressed.collect(), machine, named: named.then_some(index) };
             let next = kinds.samples.len();

@@ -151,7 +151,7 @@ pub(crate) fn in_order(parts: BTreeSet<&Part>) -> Vec<&Part> {
 pub(crate) fn by_role_and_name(a: &Part, b: &Part) -> Ordering {
     a.role.cmp(&b.role).then_with(|| match (&a.node, &b.node) {
         (Some(a), Some(b)) => natural(a.as_str(), b.as_str()),
-        (a, b) => a.cmp(&b),
+        (a, b) => a.cmp(b),
     })
 }
 

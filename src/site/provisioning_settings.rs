@@ -6,6 +6,9 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The installer's image, if the settings name none: that of Akraino's Binary Provisioning Agent.
+pub const DEFAULT_IMAGE: &str = "github.com/onap/multicloud-k8s:latest";
+
 /// What the settings say of Provisionings.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -22,7 +25,7 @@ pub struct Provisioning {
 
 impl Default for Provisioning {
     fn default() -> Self {
-        let image = "github.com/onap/multicloud-k8s:latest".to_owned();
+        let image = DEFAULT_IMAGE.to_owned();
         Self { devices: Devices::default(), inventory: InventoryFormat::default(), image }
     }
 }
