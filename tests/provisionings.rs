@@ -106,6 +106,17 @@ fn a_kustomization_gives_the_namespace_and_must_not_rename() {
 }
 
 #[test]
+fn a_label_that_a_kustomization_adds_counts_in_what_it_renders() {
+    let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+    repo.replace(DEPOT, ", labels: {cluster: depot}", "");
+    repo.write("clusters/kustomization.yaml", "resources: [depot.yaml]\nlabels: [{pairs: {cluster: depot}}]\n");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0801]", "by `sources` or `--input`"]);
+
+    repo.write("sipgen.yaml", "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n");
+    assert_eq!(machines(&repo, "lab/depot"), ["head lab/depot-01"]);
+}
+
+#[test]
 fn a_request_that_is_left_out_of_the_input_is_not_gone() {
     let repo = Repo::generated("provisioning");
     let input = [repo.read(DEPOT), repo.read(HOSTS)].join("\n---\n");
@@ -338,6 +349,9 @@ fn a_mac_address_near_to_one_of_a_host_is_pointed_at() {
     repo.write(HOSTS, &support::host("depot-01", ""));
     let said = validate(&repo, &[]).expect(1).stdout;
     assert_says(&said, &["inspect the hosts and take a new snapshot: no network card is known of 1 host"]);
+
+    repo.remove(HOSTS);
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["there is no host at all"]);
 }
 
 #[test]

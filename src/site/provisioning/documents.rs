@@ -22,7 +22,10 @@ pub(in crate::site) fn cluster_of(kind: &str, origin: &Origin, metadata: &Metada
             format!("the {kind} has no label `cluster`, so nobody knows which cluster it {what}"),
         )
         .at(origin.name())
-        .help("write the cluster's name: `metadata: {labels: {cluster: NAME}}`"));
+        .help(
+            "write the cluster's name: `metadata: {labels: {cluster: NAME}}`; a label that a kustomization adds is seen \
+             only in what it renders, by `sources` or `--input`",
+        ));
     };
     let place = origin.at(["metadata", "labels", CLUSTER]);
     let name: ObjectName = label.parse().map_err(|error| {
