@@ -142,14 +142,15 @@ impl<'a> Holdings<'a> {
         let describe = |(host, flaw): (&usize, &Flaw)| {
             let (cluster, part, _) = *self.kept.get(host)?.first()?;
             let host = &site.inventory.hosts[*host];
-            let help = match (flaw, &host.consumer) {
-                (Flaw::Failed | Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, Some(_)) => {
-                    "it stays: a Machine consumes it"
+            let in_use = eligibility::in_use_as(host, part);
+            let help = match (flaw, in_use) {
+                (Flaw::Failed | Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, Some(why)) => {
+                    format!("it stays: {why}")
                 }
                 (Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, None) if !rebalance => {
-                    "it stays; `--rebalance` moves such hosts where that is possible"
+                    "it stays; `--rebalance` moves such hosts where that is possible".to_owned()
                 }
-                _ => "it stays: no other host can take its place",
+                _ => "it stays: no other host can take its place".to_owned(),
             };
             let labels = host.origin.at(["metadata", "labels"]);
             let (code, place, asked_for) = match flaw {
@@ -255,7 +256,9 @@ fn by_worth<'a>(
         } else if host.failed {
             Some(Flaw::Failed)
         } else {
-            let selected = node_set.is_none_or(|node_set| node_set.selector.matches(&host.labels));
+            // Of a host that is named by its MAC address, reading has told already what it lacks.
+            let is_named = |set: &NodeSet| set.machine.as_ref().is_some_and(|machine| machine.named.is_some());
+            let selected = node_set.is_none_or(|set| is_named(set) || set.selector.matches(&host.labels));
             let machine = node_set.and_then(|node_set| node_set.machine.as_ref());
             let suffices = machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none());
             (!selected).then_some(Flaw::NotSelected).or((!suffices).then_some(Flaw::Insufficient))

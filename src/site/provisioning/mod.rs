@@ -10,7 +10,7 @@ mod machines;
 mod quantity;
 mod software;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::alike::alike;
@@ -41,8 +41,9 @@ pub(super) struct Asked<'a> {
     pub(super) software: Vec<&'a SoftwareDocument>,
 }
 
-/// Checks a Provisioning. Every mistake is a finding; a cluster with errors among them is not returned.
-pub(super) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, Vec<Finding>) {
+/// Checks a Provisioning. Every mistake is a finding; a cluster with errors among them is not returned, but the hosts that
+/// it names by MAC addresses are, by their indices.
+pub(super) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, BTreeSet<usize>, Vec<Finding>) {
     let Asked { key, origin, name, priority, cluster_type, spec, software } = asked;
     let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
     let mut check = Check { key: &key, origin: &origin, findings: Vec::new() };
@@ -53,6 +54,7 @@ pub(super) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, Vec<
     let (pod_subnet, plugins) = (check.pod_subnet(spec), check.plugins(spec));
     let (masters, workers) = (machines.masters, machines.workers);
     let node_sets: BTreeMap<Part, NodeSet> = machines.node_sets;
+    let named = node_sets.values().filter_map(|set| Some(set.machine.as_ref()?.named?.1)).collect();
     let findings = &mut check.findings;
     let [master_packages, worker_packages] = check_packages(&key, &software, findings);
     let findings = check.findings;
@@ -67,7 +69,8 @@ pub(super) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, Vec<
         master_packages,
         worker_packages,
     });
-    (valid.then_some(Cluster { key, origin, priority, node_sets, services: Vec::new(), installation }), findings)
+    let cluster = Cluster { key, origin, priority, node_sets, services: Vec::new(), installation };
+    (valid.then_some(cluster), named, findings)
 }
 
 type Route = Vec<Step>;
