@@ -198,7 +198,7 @@ impl Site {
                     cluster
                 }
                 Spec::Provisioning(spec) => {
-                    let software = objects.software.iter().filter(|software| software.key == key).collect();
+                    let software = provisioning::software_of(&key, &objects.software);
                     let (key, origin) = (key.clone(), origin.clone());
                     let (priority, cluster_type) = (priority.as_deref(), cluster_type.as_deref());
                     let asked = Asked { key, origin, name, priority, cluster_type, spec: &spec, software };

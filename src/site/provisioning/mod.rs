@@ -24,7 +24,8 @@ use crate::source::{Origin, Place, Step};
 
 pub(super) use documents::{cluster_of, misshapen};
 pub(super) use machines::Macs;
-pub(super) use software::{check_packages, without_cluster};
+use software::check_packages;
+pub(super) use software::{software_of, without_cluster};
 
 /// A Provisioning with what else says what its cluster is.
 pub(super) struct Asked<'a> {
@@ -37,7 +38,7 @@ pub(super) struct Asked<'a> {
     /// The label that says what the hosts are.
     pub(super) cluster_type: Option<&'a str>,
     pub(super) spec: &'a ProvisioningSpec,
-    /// The Softwares of the cluster.
+    /// The Softwares of the cluster, in order.
     pub(super) software: Vec<&'a SoftwareDocument>,
 }
 
@@ -56,7 +57,8 @@ pub(super) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, BTre
     let node_sets: BTreeMap<Part, NodeSet> = machines.node_sets;
     let named = node_sets.values().filter_map(|set| Some(set.machine.as_ref()?.named?.1)).collect();
     let findings = &mut check.findings;
-    let [master_packages, worker_packages] = check_packages(&key, &software, findings);
+    let has_both_roles = workers.is_empty() || masters.iter().any(|master| workers.contains(master));
+    let [master_packages, worker_packages] = check_packages(&key, &software, has_both_roles, findings);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
     let installation = Some(Installation {
