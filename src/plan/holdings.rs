@@ -290,7 +290,7 @@ fn consumed(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
             "it has no other host to give back; scale the tenant's machines down before, or want more hosts",
         ),
         Some(node) => (
-            format!(", its machine {node}"),
+            format!(", its machine {node},"),
             "see to it that nothing needs the host any more before this is applied, or ask for the machine as before",
         ),
     };
