@@ -122,6 +122,45 @@ fn a_label_that_a_kustomization_adds_counts_in_what_it_renders() {
 }
 
 #[test]
+fn a_label_that_a_kustomization_changes_is_refused_however_it_does() {
+    let json = r#"[{"op": "replace", "path": "/metadata/labels/cluster", "value": "harbour"}]"#;
+    let merge = "{apiVersion: bpa.akraino.org/v1alpha1, kind: Provisioning, metadata: {name: p, namespace: lab, labels: \
+                 {cluster: harbour}}}";
+    for changed in [
+        "labels: [{pairs: {cluster: harbour}}]".to_owned(),
+        "commonLabels: {cluster: harbour}".to_owned(),
+        format!("patches: [{{target: {{kind: Provisioning}}, patch: '{json}'}}]"),
+        format!("patches: [{{patch: '{merge}'}}]"),
+        "patches: [{path: merge.yaml}]".to_owned(),
+        "patches: [{path: json.yaml, target: {kind: Provisioning, name: p}}]".to_owned(),
+        format!("patchesStrategicMerge: ['{merge}']"),
+    ] {
+        let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+        repo.write("clusters/merge.yaml", merge);
+        repo.write("clusters/json.yaml", json);
+        repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{changed}\n"));
+        // The real one gives it the label, too.
+        assert!(support::kustomize_build(repo.path().join("clusters")).contains("cluster: harbour"), "{changed}");
+        let said = validate(&repo, &[]).expect(1).stdout;
+        assert_says(
+            &said,
+            &["error[SIP0825]: a kustomization gives the Provisioning of lab/depot", "kustomization.yaml:2:"],
+        );
+
+        repo.write("sipgen.yaml", "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n");
+        assert_eq!(machines(&repo, "lab/harbour"), ["head lab/depot-01"]);
+    }
+    for harmless in [
+        "labels: [{pairs: {cluster: depot, site: lab}}]",
+        "patches: [{target: {kind: BareMetalHost}, patch: '[{op: add, path: /metadata/labels/cluster, value: x}]'}]",
+    ] {
+        let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+        repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{harmless}\n"));
+        validate(&repo, &["--strict"]).expect(0);
+    }
+}
+
+#[test]
 fn a_request_that_is_left_out_of_the_input_is_not_gone() {
     let repo = Repo::generated("provisioning");
     let input = [repo.read(DEPOT), repo.read(HOSTS)].join("\n---\n");

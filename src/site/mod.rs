@@ -55,6 +55,7 @@ pub mod older;
 mod older_labels;
 mod provisioning;
 pub mod provisioning_settings;
+mod relabelled;
 mod request;
 mod selector;
 pub mod settings;

@@ -15,6 +15,7 @@ use super::near_misses::{self, near_miss};
 use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
 use super::provisioning::cluster_of;
+use super::relabelled;
 use super::settings::{self, Settings};
 use super::specs::{self, Spec};
 use super::standings::{self, Renamed};
@@ -216,6 +217,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             software_documents.push(SoftwareDocument { key, name, origin, spec });
         }
     }
+    names.findings.extend(relabelled::refuse(repo, &builds, &cluster_documents, &software_documents));
     // What is made of a stream names the same inputs as what is made of the repo's files.
     for document in &mut cluster_documents {
         if let Some(origin) = in_repo.get(&document.key) {
