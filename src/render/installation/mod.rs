@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use minijinja::Value;
 use minijinja::value::Serde;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::Templates;
@@ -215,10 +215,15 @@ fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
     command
 }
 
-/// What a manifest says, without its comments: one that a later sipgen words anew must not run every installer again.
+/// What a manifest says in all of its documents, without its comments: one that a later sipgen words anew must not run
+/// every installer again.
 fn meaning(text: &str) -> String {
-    let value: Result<serde_json::Value, _> = yaml_serde::from_str(text);
-    value.map_or_else(|_| text.to_owned(), |value| value.to_string())
+    let documents = yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize);
+    let documents: Result<Vec<serde_json::Value>, _> = documents.collect();
+    let said = |documents: Vec<serde_json::Value>| -> Vec<String> {
+        documents.iter().filter(|document| !document.is_null()).map(ToString::to_string).collect()
+    };
+    documents.map_or_else(|_| text.to_owned(), |documents| said(documents).join("\n"))
 }
 
 /// A hash of some texts, fit for a name.
