@@ -314,3 +314,30 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn other_names_move_no_machine(hosts in hosts(), requests in requests()) {
+        let requests = without_mistakes(&hosts, requests);
+        prop_assume!(!requests.is_empty());
+        let directory = TempDir::new().unwrap();
+        let root = Utf8Path::from_path(directory.path()).unwrap();
+        write_repo(root, &hosts, &requests);
+        let generated = planned(root);
+        sipgen::write(root, generated.changes.as_ref().unwrap()).unwrap();
+        let before = placed(&generated);
+
+        let text = fs::read_to_string(root.join("site.yaml")).unwrap();
+        fs::write(root.join("site.yaml"), text.replace("  - m", "  - renamed-m")).unwrap();
+        let mut after = placed(&planned(root));
+
+        for hosts in after.values_mut() {
+            *hosts = std::mem::take(hosts).into_iter().map(|(name, host)| (name.replace("renamed-", ""), host)).collect();
+        }
+        for (cluster, hosts) in &before {
+            prop_assert_eq!(after.get(cluster), Some(hosts));
+        }
+    }
+}

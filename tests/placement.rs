@@ -463,3 +463,84 @@ fn a_host_that_goes_from_one_cluster_to_a_machine_of_another_takes_two_runs() {
     repo.generate(&["--keep-going"]).expect(1);
     assert!(repo.hosts_of("lab", "vran").is_empty());
 }
+
+/// Gives the Provisioning of `placement-machines` other workers.
+fn with_workers(repo: &Repo, workers: &str) {
+    let (before, _) =
+        repo.read("lab-vran.yaml").split_once("  workers:\n").map(|(a, b)| (a.to_owned(), b.len())).unwrap();
+    repo.write("lab-vran.yaml", &format!("{before}  workers:\n{workers}"));
+}
+
+#[test]
+fn a_machine_that_is_renamed_keeps_its_host() {
+    let repo = placed("machines");
+    let labels = || {
+        let text = repo.read("overlays/hosts/observed/lab.vran/hosts.yaml");
+        let mut hosts: Vec<String> = text.split("---\n").map(str::to_owned).collect();
+        hosts.sort();
+        hosts
+    };
+    let renamed = [("du-1", "z-1"), ("du-2", "a-1"), ("head-2", "head-0")];
+    let mut expected = labels();
+    for (was, is) in renamed {
+        repo.replace("lab-vran.yaml", &format!("- {was}:"), &format!("- {is}:"));
+        expected.iter_mut().for_each(|host| *host = host.replace(&format!("\"{was}\""), &format!("\"{is}\"")));
+    }
+
+    let said = repo.generate(&[]).expect(0).stderr;
+
+    assert_says(&said, &["0 added, 0 given back"]);
+    assert_eq!(labels(), expected);
+}
+
+#[test]
+fn a_host_of_a_name_that_is_gone_goes_to_no_machine_that_asks_for_more_nor_when_it_has_failed() {
+    let repo = Repo::of_fixture("placement-machines");
+    repo.remove("tenant-a-web.yaml");
+    with_workers(&repo, "    - du-1: {cpu: 16, sriov: true}\n");
+    repo.generate(&[]).expect(0);
+    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n1".to_owned()));
+
+    with_workers(&repo, "    - du-9: {cpu: 17, sriov: true}\n");
+    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["1 added, 1 given back"]);
+
+    with_workers(&repo, "    - du-9: {cpu: 16, sriov: true}\n");
+    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["0 added, 0 given back"]);
+    set_state(&repo, "n1", "      operationalStatus: error\n      errorType: provisioning error\n");
+    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["1 added, 1 given back"]);
+}
+
+#[test]
+fn a_host_of_a_name_that_is_gone_goes_to_the_machine_that_can_be_no_other() {
+    let repo = Repo::of_fixture("placement-machines");
+    repo.remove("tenant-a-web.yaml");
+    with_workers(&repo, "    - du-2: {cpu: 32}\n");
+    repo.generate(&[]).expect(0);
+    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n2".to_owned()));
+    for host in ["n4", "n6"] {
+        repo.replace_behind("hosts.yaml", &format!("      name: {host}\n"), "state: available", "state: provisioned");
+    }
+
+    with_workers(&repo, "    - a-1: {cpu: 1}\n    - b-1: {cpu: 32}\n");
+    repo.generate(&[]).expect(0);
+
+    let labels = repo.read("overlays/hosts/observed/lab.vran/hosts.yaml");
+    let host_of_b = labels.split("---\n").find(|document| document.contains("\"b-1\"")).unwrap();
+    assert!(host_of_b.contains("name: \"n2\""), "{labels}");
+}
+
+#[test]
+fn a_host_with_the_labels_of_a_cluster_and_no_machine_is_adopted_by_one_that_lacks_a_host() {
+    let repo = Repo::of_fixture("placement-machines");
+    repo.remove("tenant-a-web.yaml");
+    let labels = "        sip.airshipit.org/cluster-namespace: lab\n        sip.airshipit.org/cluster-name: vran\n        \
+                  sip.airshipit.org/node-type: Worker\n";
+    let rack = "        topology.example.com/rack: c\n";
+    repo.replace_behind("hosts.yaml", "      name: n6\n", rack, &format!("{rack}{labels}"));
+    repo.replace_behind("hosts.yaml", "      name: n6\n", "state: available", "state: provisioned");
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n6".to_owned()), "{}", run.stderr);
+    assert_says(&run.stderr, &["0 given back"]);
+}

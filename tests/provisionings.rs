@@ -585,3 +585,32 @@ fn a_machine_with_both_roles_has_one_version_of_a_package() {
     repo.write("inventory/other.yaml", &other);
     assert_says(&validate(&repo, &[]).expect(0).stderr, &[]);
 }
+
+#[test]
+fn a_label_that_excludes_every_host_is_pointed_at_and_what_was_meant_is_said() {
+    let repo = site();
+    repo.replace(PRESS, "topology.example.com/rack: a", "topology.example.com/rak: a");
+
+    let said = repo.refused();
+
+    assert_says(
+        &said,
+        &[
+            "error[SIP0501]: no host can be found for head-1 (ControlPlane) of lab/press: its labelSelector matches no host \
+             (none has a label topology.example.com/rak)",
+            "clusters/press.yaml:17:13",
+            "hosts have the label `topology.example.com/rack`",
+        ],
+    );
+}
+
+#[test]
+fn where_a_label_leaves_hosts_the_selector_is_not_blamed() {
+    let repo = site();
+    repo.replace(PRESS, "        cpu: 8\n", "        cpu: 800\n");
+
+    let said = repo.refused();
+
+    assert_says(&said, &["none has what is asked of it", "with fewer than 800 CPUs"]);
+    assert!(!said.contains("did you mean"), "{said}");
+}

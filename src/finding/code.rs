@@ -262,6 +262,7 @@ codes! {
     "0850" EvenEtcd Warning "an etcd would have an even number of members"
     "0851" NetworkUnknown Warning "the public installer does not know the network that it is told"
     "0852" UnfitNodeName Warning "a machine has a name that no node of Kubernetes has"
+    "0853" MixedFamilies Warning "machines of one cluster have addresses of different families"
 }
 
 /// What the hundreds of codes are about.

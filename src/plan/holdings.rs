@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::SelectorExt;
 
-use super::{Assigned, How, Placement, eligibility, giving_back, standing};
+use super::{Assigned, How, Placement, eligibility, giving_back, renaming, standing};
 use crate::api::assignment::{self, Claim};
 use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::finding::{Code, Finding};
@@ -34,11 +34,15 @@ pub(super) struct Holdings<'a> {
     pub(super) flaws: BTreeMap<usize, Flaw>,
     /// The hosts that clusters have and are not to keep, with how they had them.
     pub(super) given_back: Vec<(&'a ClusterKey, usize, How)>,
+    /// Whether a machine keeps a host under another name.
+    pub(super) renamed: bool,
 }
 
+/// A host that a cluster has.
 #[derive(Clone, Copy)]
-struct Holding<'a> {
-    host: usize,
+pub(super) struct Holding<'a> {
+    /// Index into the inventory's hosts.
+    pub(super) host: usize,
     part: &'a Part,
     how: How,
     origin: &'a Origin,
@@ -47,8 +51,13 @@ struct Holding<'a> {
 /// Reads who has which host. Clusters that the repo no longer asks for give all back, unless they are frozen.
 pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdings<'a>, Vec<Finding>) {
     let mut findings = Vec::new();
-    let mut holdings =
-        Holdings { by_cluster: BTreeMap::new(), kept: BTreeMap::new(), flaws: BTreeMap::new(), given_back: Vec::new() };
+    let mut holdings = Holdings {
+        by_cluster: BTreeMap::new(),
+        kept: BTreeMap::new(),
+        flaws: BTreeMap::new(),
+        given_back: Vec::new(),
+        renamed: false,
+    };
     for (key, entries) in &site.state.held {
         let Some(host) = site.inventory.index(key) else {
             findings.extend(entries.iter().filter_map(|held| vanished(key, held, site, frozen)));
@@ -96,12 +105,14 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
 impl<'a> Holdings<'a> {
     /// Decides which of its hosts a cluster keeps: as many as it wants. The rest is given back, a host that a
     /// Machine consumes last of all, and of the others those with the worst [`Flaw`] first, then those that only
-    /// labels gave it, then by name from the end.
-    pub(super) fn keep(&mut self, cluster: &'a Cluster, site: &'a Site) -> (Placement, Vec<Finding>) {
+    /// labels gave it, then by name from the end. With `inherit`, machines keep their hosts under other names.
+    pub(super) fn keep(&mut self, cluster: &'a Cluster, site: &'a Site, inherit: bool) -> (Placement, Vec<Finding>) {
         let mut placement = Placement::new();
         let mut findings = Vec::new();
         let holdings = self.by_cluster.remove(&cluster.key).unwrap_or_default();
-        for (part, holdings) in by_part(holdings, cluster) {
+        let mut holdings = by_part(holdings, cluster);
+        self.renamed |= inherit && renaming::inherit(&mut holdings, cluster, site);
+        for (part, holdings) in holdings {
             let node_set = cluster.node_sets.get(part);
             let wanted = node_set.map_or(0, NodeSet::wanted);
             let is_another = |holding: &Holding<'_>| is_another_than_named(node_set, holding.host);
@@ -243,6 +254,22 @@ impl Flaw {
     }
 }
 
+/// What speaks against a host for a node set, whichever others that has.
+pub(super) fn own_flaw(host: &Host, node_set: Option<&NodeSet>) -> Option<Flaw> {
+    if host.deleting {
+        return Some(Flaw::Deleting);
+    }
+    if host.failed {
+        return Some(Flaw::Failed);
+    }
+    // Of a host that is named by its MAC address, reading has told already what it lacks.
+    let is_named = |set: &NodeSet| set.machine.as_ref().is_some_and(|machine| machine.named.is_some());
+    let selected = node_set.is_none_or(|set| is_named(set) || set.selector.matches(&host.labels));
+    let machine = node_set.and_then(|node_set| node_set.machine.as_ref());
+    let suffices = machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none());
+    (!selected).then_some(Flaw::NotSelected).or((!suffices).then_some(Flaw::Insufficient))
+}
+
 /// The hosts of a node set with their flaws, those first that are kept longest.
 fn by_worth<'a>(
     mut holdings: Vec<Holding<'a>>,
@@ -250,20 +277,7 @@ fn by_worth<'a>(
     site: &Site,
 ) -> Vec<(Option<Flaw>, Holding<'a>)> {
     let hosts = &site.inventory.hosts;
-    let own_flaw = |host: &Host| {
-        if host.deleting {
-            Some(Flaw::Deleting)
-        } else if host.failed {
-            Some(Flaw::Failed)
-        } else {
-            // Of a host that is named by its MAC address, reading has told already what it lacks.
-            let is_named = |set: &NodeSet| set.machine.as_ref().is_some_and(|machine| machine.named.is_some());
-            let selected = node_set.is_none_or(|set| is_named(set) || set.selector.matches(&host.labels));
-            let machine = node_set.and_then(|node_set| node_set.machine.as_ref());
-            let suffices = machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none());
-            (!selected).then_some(Flaw::NotSelected).or((!suffices).then_some(Flaw::Insufficient))
-        }
-    };
+    let own_flaw = |host: &Host| own_flaw(host, node_set);
     let worth = |flaw: Option<Flaw>, holding: &Holding<'_>| {
         (hosts[holding.host].consumer.is_none(), flaw, holding.how, holding.host)
     };

@@ -1,6 +1,7 @@
 //! The plan: which host each cluster gets, which it keeps, and which it gives back.
 //!
 //! * `holdings`: who has which host before anything is chosen, by the tree and by labels.
+//! * `renaming`: machines that keep their hosts under other names.
 //! * `standing`: hosts that one object must not be made of after another one, or an agent erases their spec.
 //! * `eligibility`: one rule after the other, why a host may not be taken.
 //! * `encrypted`: hosts whose network data would have to be decrypted.
@@ -28,6 +29,7 @@ mod holdings;
 pub(crate) mod kinds;
 pub mod machines;
 mod matching;
+mod renaming;
 mod shortage;
 mod standing;
 pub mod states;
@@ -98,12 +100,30 @@ pub enum How {
 /// A cluster that cannot be planned has an error among the findings; the rest of the plan is only good for what
 /// to report, and a new one, with that cluster frozen, good for writing.
 pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Plan, Vec<Finding>) {
+    let (plan, findings, renamed) = with_names(site, frozen, rebalance, true);
+    if renamed && !plan.shortages.is_empty() {
+        // Another machine may need the host that one has kept under another name.
+        let (other, findings, _) = with_names(site, frozen, rebalance, false);
+        if other.shortages.len() < plan.shortages.len() {
+            return (other, findings);
+        }
+    }
+    (plan, findings)
+}
+
+/// A plan in which machines keep their hosts under other names with `inherit`, and whether there is such a machine.
+fn with_names(
+    site: &Site,
+    frozen: &BTreeSet<ClusterKey>,
+    rebalance: bool,
+    inherit: bool,
+) -> (Plan, Vec<Finding>, bool) {
     let clusters = in_order(site, frozen);
     let (mut holdings, mut findings) = holdings::read(site, frozen);
     findings.extend(encrypted::needed(site, &clusters));
     let mut placements: BTreeMap<ClusterKey, Placement> = BTreeMap::new();
     for cluster in &clusters {
-        let (placement, found) = holdings.keep(cluster, site);
+        let (placement, found) = holdings.keep(cluster, site, inherit);
         placements.insert(cluster.key.clone(), placement);
         findings.extend(found);
     }
@@ -144,7 +164,7 @@ pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Pla
     let given_back = giving_back::by_cluster(site, &holdings, &assigned);
     placements.values_mut().for_each(|placement| placement.retain(|_, assigned| !assigned.is_empty()));
     let plan = Plan { clusters: placements, shortages, frozen: frozen.clone(), released, unlabelled, given_back };
-    (plan, findings)
+    (plan, findings, holdings.renamed)
 }
 
 /// The clusters to plan, in the order in which they are served: by priority, namespace and name.

@@ -168,6 +168,10 @@ impl Shortage {
             Topology { key: (*key).to_owned(), limits, domains: domains(&mut matching.iter().copied()), used }
         });
         let topology = topology.collect();
+        let may_mismatch = matching.is_empty() && !refusals.is_empty() && demand.needs.named().is_none();
+        let mismatch = if may_mismatch { mismatch(hosts, demand.needs.selector) } else { None };
+        // A machine may lack a host for what it asks for beside labels.
+        let by_labels = matching.is_empty() && (!is_machine || mismatch.is_some());
         Self {
             wanted: demand.wanted,
             kept: demand.kept.len(),
@@ -180,12 +184,8 @@ impl Shortage {
                 .needs
                 .named()
                 .map(|named| (hosts[named].key.clone(), refusals.get(&named).cloned().flatten())),
-            mismatch: if matching.is_empty() && !refusals.is_empty() && !is_machine {
-                mismatch(hosts, demand.needs.selector)
-            } else {
-                None
-            },
-            unknown_label: if matching.is_empty() && !is_machine { unknown_label(hosts, demand) } else { None },
+            mismatch,
+            unknown_label: if by_labels { unknown_label(hosts, demand) } else { None },
             refused: by_rule(site, &refusals),
         }
     }
@@ -272,7 +272,7 @@ impl Shortage {
         if hosts == 0 {
             return "the repo has no BareMetalHost".to_owned();
         }
-        if self.is_machine && self.matching == 0 {
+        if self.is_machine && self.matching == 0 && self.mismatch.is_none() {
             return "none has what is asked of it".to_owned();
         }
         if self.matching == 0 && !self.refused.is_empty() {
@@ -368,37 +368,49 @@ impl Shortage {
 /// of a role of a cluster that lack one for the same reasons.
 pub(super) fn of_machines(site: &Site, short: &[(&Demand<'_>, &Shortage)]) -> Vec<Finding> {
     let hosts = site.inventory.hosts.len();
-    let mut groups: Vec<(String, Vec<String>, Vec<&Demand<'_>>)> = Vec::new();
+    let mut groups: Vec<(String, Vec<String>, Option<&Mismatch>, Vec<&Demand<'_>>)> = Vec::new();
     for (demand, shortage) in short {
-        let (constraint, proof) = (shortage.constraint(hosts), shortage.proof());
-        let alike = |(other, others_proof, of): &&mut (String, Vec<String>, Vec<&Demand<'_>>)| {
+        let (constraint, mismatch) = (shortage.constraint(hosts), shortage.mismatch.as_ref());
+        let hints = mismatch.into_iter().flat_map(Mismatch::hints).map(str::to_owned);
+        let proof: Vec<String> = hints.chain(shortage.proof()).collect();
+        let alike = |(other, others_proof, others_mismatch, of): &&mut (String, Vec<String>, _, Vec<&Demand<'_>>)| {
             let same_role = of[0].cluster.key == demand.cluster.key && of[0].part.role == demand.part.role;
-            same_role && *other == constraint && *others_proof == proof
+            same_role && *other == constraint && *others_proof == proof && *others_mismatch == mismatch
         };
         match groups.iter_mut().find(alike) {
             Some((.., demands)) => demands.push(demand),
-            None => groups.push((constraint, proof, vec![demand])),
+            None => groups.push((constraint, proof, mismatch, vec![demand])),
         }
     }
-    let finding = |(constraint, proof, mut demands): (String, Vec<String>, Vec<&Demand<'_>>)| {
-        demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
-        let (cluster, part) = (demands[0].cluster, demands[0].part);
-        let who = match demands.len() {
-            1 => part.to_string(),
-            count => {
-                let names = demands.iter().flat_map(|demand| &demand.part.node).map(ToString::to_string);
-                let names: Vec<String> = names.collect();
-                format!("{count} {} machines ({})", part.role, some_of(names.iter(), MACHINES_SHOWN))
-            }
+    let finding =
+        |(constraint, proof, mismatch, mut demands): (_, Vec<String>, Option<&Mismatch>, Vec<&Demand<'_>>)| {
+            demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
+            let (cluster, part) = (demands[0].cluster, demands[0].part);
+            let who = match demands.len() {
+                1 => part.to_string(),
+                count => {
+                    let names = demands.iter().flat_map(|demand| &demand.part.node).map(ToString::to_string);
+                    let names: Vec<String> = names.collect();
+                    format!("{count} {} machines ({})", part.role, some_of(names.iter(), MACHINES_SHOWN))
+                }
+            };
+            let message = format!("no host can be found for {who} of {}: {constraint}", cluster.key);
+            let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
+            let finding = Finding::new(Code::Shortage, message).help(proof.join("\n"));
+            let finding = match mismatch {
+                // The machine is no mistake there: the requirement is that excludes every host.
+                Some(mismatch) => {
+                    let route: Vec<Step> =
+                        demands[0].node_set.route.iter().cloned().chain([Step::from("labelSelector")]).collect();
+                    mismatch.point(finding, &cluster.origin, &route)
+                }
+                None => finding.at(place(demands[0])),
+            };
+            demands
+                .iter()
+                .skip(1)
+                .fold(finding.of(&cluster.key), |finding, demand| finding.see(place(demand), "and this one"))
         };
-        let message = format!("no host can be found for {who} of {}: {constraint}", cluster.key);
-        let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
-        let finding = Finding::new(Code::Shortage, message).at(place(demands[0])).help(proof.join("\n"));
-        demands
-            .iter()
-            .skip(1)
-            .fold(finding.of(&cluster.key), |finding, demand| finding.see(place(demand), "and this one"))
-    };
     groups.into_iter().map(finding).collect()
 }
 

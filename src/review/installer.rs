@@ -115,7 +115,9 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
     }
     let state = State::by_witness(&files, layout::KUSTOMIZATION);
     let (before, after) = texts(&files, JOB);
-    let (job_before, job_after) = (before.and_then(Job::read), after.and_then(Job::read));
+    let (before, after) = (before.and_then(documents), after.and_then(documents));
+    let job_before = before.as_deref().and_then(|before| Job::read(before, after.as_deref()));
+    let job_after = after.as_deref().and_then(|after| Job::read(after, before.as_deref()));
     let name = |job: &Option<Job>| job.as_ref().and_then(|job| job.name.clone());
     let (name_before, name_after) = (name(&job_before), name(&job_after));
     let addresses = Addresses::of(&files);
@@ -179,6 +181,18 @@ fn texts<'a>(files: &ChangedFiles<'a>, file: &str) -> Texts<'a> {
     files.get(Utf8Path::new(file)).copied().unwrap_or_default()
 }
 
+/// The documents of a file, but for those that say nothing; nothing where one of them cannot be read.
+fn documents(text: &str) -> Option<Vec<Value>> {
+    let documents: Result<Vec<Value>, _> = yaml_serde::Deserializer::from_str(text).map(Value::deserialize).collect();
+    Some(documents.ok()?.into_iter().filter(|document| !document.is_null()).collect())
+}
+
+/// The name of a document that is a Job; nothing of any other.
+fn name_of_job(document: &Value) -> Option<&Value> {
+    let is_job = document.get("kind").and_then(Value::as_str) == Some("Job");
+    document.get("metadata").filter(|_| is_job)?.get("name")
+}
+
 /// What a Job does.
 struct Job {
     name: Option<String>,
@@ -189,13 +203,20 @@ struct Job {
     command: Vec<String>,
     /// What files its container gets, and where.
     mounts: (Value, Value),
-    /// All else.
-    rest: Value,
+    /// All else, other documents of its file included.
+    rest: Vec<Value>,
 }
 
 impl Job {
-    fn read(text: &str) -> Option<Self> {
-        let mut rest: Value = yaml_serde::from_str(text).ok()?;
+    /// The Job among the documents of its file. Of several, the one that does not stand in the file of the `other` side
+    /// of a change: the one that comes or goes.
+    fn read(documents: &[Value], other: Option<&[Value]>) -> Option<Self> {
+        let is_in_other = |name: &Value| other.unwrap_or_default().iter().any(|other| name_of_job(other) == Some(name));
+        let mut jobs = documents.iter().enumerate().filter_map(|(at, document)| Some((at, name_of_job(document)?)));
+        let first = jobs.clone().next()?;
+        let (at, _) = jobs.find(|(_, name)| !is_in_other(name)).unwrap_or(first);
+        let mut others = documents.to_vec();
+        let mut rest = others.remove(at);
         let name = take(rest.get_mut("metadata")?, "name").as_str().map(str::to_owned);
         let pod = rest.get_mut("spec")?.get_mut("template")?.get_mut("spec")?;
         let volumes = take(pod, "volumes");
@@ -214,7 +235,8 @@ impl Job {
             }
             of.push(argument.to_owned());
         }
-        Some(Self { name, image, network, plugins, command, mounts: (volumes, mounts), rest })
+        others.push(rest);
+        Some(Self { name, image, network, plugins, command, mounts: (volumes, mounts), rest: others })
     }
 
     /// In what two Jobs differ, but for their names.
@@ -355,6 +377,24 @@ mod tests {
         let change = changed(&[(JOB, &was, &was.replace("from x", "from y"))]);
 
         assert!(!change.runs && change.aspects.is_empty());
+    }
+
+    #[test]
+    fn a_job_is_seen_beside_other_documents_of_its_file() {
+        let beside = "# Ours.\n---\nkind: ServiceAccount\nmetadata: {name: kud}\n---\n";
+        let check = job("check", "kud:1", &["./check"]) + "---\n";
+        let was = job("kud-depot-aaaa", "kud:1", &COMMAND);
+        let is = job("kud-depot-bbbb", "kud:2", &COMMAND);
+
+        let change = changed(&[(JOB, &format!("{beside}{check}{was}"), &format!("{beside}{check}{is}"))]);
+
+        assert!(change.runs);
+        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Image]));
+        assert_eq!(change.job_before.as_deref(), Some("kud-depot-aaaa"));
+        assert_eq!(change.job_after.as_deref(), Some("kud-depot-bbbb"));
+
+        let change = changed(&[(JOB, &was, &format!("{beside}{was}"))]);
+        assert_eq!((change.runs, change.aspects), (false, BTreeSet::from([InstallerAspect::Configuration])));
     }
 
     #[test]

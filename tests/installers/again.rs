@@ -90,6 +90,22 @@ fn a_software_whose_file_or_place_changes_runs_no_installer_again() {
 }
 
 #[test]
+fn what_a_template_has_beside_its_job_counts_and_its_comments_do_not() {
+    let template = include_str!("../../templates/installer/job.yaml");
+    let name = |comment: &str, account: &str| {
+        let repo = Repo::generated("provisioning");
+        repo.write("sipgen.yaml", "templates: own\n");
+        let account = format!("apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: {account}}}\n");
+        repo.write("own/installer/job.yaml", &format!("{comment}---\n{account}---\n{template}"));
+        job_name(&repo)
+    };
+    let plain = name("", "kud");
+
+    assert_eq!(name("# Our own.\n", "kud"), plain);
+    assert_ne!(name("", "installer"), plain);
+}
+
+#[test]
 fn the_name_of_the_job_fits_into_a_label_whatever_the_clusters_name() {
     let long = "edge.".repeat(9) + "e";
     let mut names = Vec::new();

@@ -176,6 +176,25 @@ fn two_machines_with_one_address_are_told() {
 }
 
 #[test]
+fn machines_of_two_families_of_addresses_are_told_and_those_of_ipv6_alone_are_none() {
+    let repo = Repo::of_fixture("provisioning");
+    repo.replace(HOSTS, "ip: 198.51.100.13", "ip: \"2001:db8::1:13\"");
+    for inventory in ["ini", "yaml"] {
+        repo.write("sipgen.yaml", &format!("provisioning: {{inventory: {inventory}}}\n"));
+        let said = repo.generate(&[]).expect(0).stderr;
+        assert_says(
+            &said,
+            &["SIP0853", "of lab/depot, worker-1 would be reached by IPv6 and master-1 and 1 more by IPv4"],
+        );
+    }
+
+    repo.replace(HOSTS, "ip: 198.51.100.11", "ip: \"2001:db8::1:11\"");
+    repo.replace(HOSTS, "ip: 198.51.100.12", "ip: \"2001:db8::1:12\"");
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert!(!said.contains("SIP0853"), "{said}");
+}
+
+#[test]
 fn a_template_that_names_its_job_without_the_hash_is_refused() {
     let repo = Repo::of_fixture("provisioning");
     let template = include_str!("../../templates/installer/job.yaml");

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use yaml_serde::Value;
 
 use super::support::programs::{object, sequence, string, succeed};
-use super::support::{self, Repo, documents, run_tool, tool};
+use super::support::{self, Repo, documents, kustomize_build, run_tool, tool};
 use super::{INSTALLER, built, container};
 
 /// What the installer does with its files. ssh takes no key that others may read, and remembers hosts beside it.
@@ -125,4 +125,20 @@ fn the_installer_reads_its_inventory_and_key_and_leaves_what_it_writes_on_the_no
     assert_eq!(read("log/arguments"), "--cluster\ndepot\n--network\n10.244.64.0/18\n--plugins\nonap4k8s\nmultus\n");
     assert_eq!(read("artifacts/key.pub"), read("log/id_rsa.pub"));
     assert!(pod.path("multi-cluster/addons").is_dir());
+}
+
+#[test]
+fn clusters_of_one_name_in_two_namespaces_share_no_directory_of_the_node() {
+    let repo = Repo::of_fixture("provisioning");
+    repo.replace("clusters/press.yaml", "cluster: press", "cluster: depot");
+    repo.replace("clusters/press.yaml", "namespace: lab", "namespace: print");
+    let directories = |cluster: &str| -> Vec<String> {
+        let job = object(&kustomize_build(repo.path().join("overlays/clusters").join(cluster)), "Job");
+        let volumes = sequence(&job["spec"]["template"]["spec"]["volumes"]).iter();
+        volumes.filter_map(|volume| Some(string(&volume.get("hostPath")?["path"]))).collect()
+    };
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(directories("lab/depot"), ["/opt/kud/multi-cluster/lab"]);
+    assert_eq!(directories("print/depot"), ["/opt/kud/multi-cluster/print"]);
 }

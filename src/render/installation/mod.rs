@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use minijinja::Value;
 use minijinja::value::Serde;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::Templates;
@@ -112,6 +112,7 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
     let mut addresses = BTreeMap::new();
     let mut addressed = Vec::new();
     let mut complete = true;
+    renderer.findings.extend(mixed_families(renderer.cluster, renderer.placement, renderer.site));
     for Placed { node, node_set, host, address } in machines(renderer.cluster, renderer.placement, renderer.site) {
         if let Some(address) = address {
             addresses.insert(node.clone(), address);
@@ -129,6 +130,29 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
     }
     renderer.warn_of_shared_addresses(&format!("the Provisioning of {}", renderer.cluster.key), addressed.into_iter());
     complete.then_some(addresses)
+}
+
+/// A machine with an IPv6 address alone does not reach one with an IPv4 address, and no installer makes one cluster of
+/// both.
+fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Option<Finding> {
+    let addressed = machines(cluster, placement, site).filter_map(|machine| Some((machine.address?, machine)));
+    let (of_ipv6, others): (Vec<_>, Vec<_>) = addressed.partition(|(address, _)| address.is_ipv6());
+    let ((_, first), (_, other)) = (of_ipv6.first()?, others.first()?);
+    let more = |count: usize| if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+    let message = format!(
+        "of {}, {}{} would be reached by IPv6 and {}{} by IPv4: they do not reach each other",
+        cluster.key,
+        first.node,
+        more(of_ipv6.len()),
+        other.node,
+        more(others.len())
+    );
+    let finding = Finding::new(Code::MixedFamilies, message)
+        .at(cluster.origin.at(first.node_set.route.clone()))
+        .see(first.host.origin.name(), "its network card has no IPv4 address")
+        .see(cluster.origin.at(other.node_set.route.clone()), "this machine is reached by IPv4");
+    let help = "give all machines of the cluster addresses of one family; `mac-address` says which network card counts";
+    Some(finding.help(help).of(&cluster.key))
 }
 
 /// The nodes whose names are taken.
@@ -226,10 +250,15 @@ fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
     command
 }
 
-/// What a manifest says, without its comments: one that a later sipgen words anew must not run every installer again.
+/// What a manifest says in all of its documents, without its comments: one that a later sipgen words anew must not run
+/// every installer again.
 fn meaning(text: &str) -> String {
-    let value: Result<serde_json::Value, _> = yaml_serde::from_str(text);
-    value.map_or_else(|_| text.to_owned(), |value| value.to_string())
+    let documents = yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize);
+    let documents: Result<Vec<serde_json::Value>, _> = documents.collect();
+    let said = |documents: Vec<serde_json::Value>| -> Vec<String> {
+        documents.iter().filter(|document| !document.is_null()).map(ToString::to_string).collect()
+    };
+    documents.map_or_else(|_| text.to_owned(), |documents| said(documents).join("\n"))
 }
 
 /// A hash of some texts, fit for a name.
