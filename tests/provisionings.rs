@@ -614,3 +614,76 @@ fn where_a_label_leaves_hosts_the_selector_is_not_blamed() {
     assert_says(&said, &["none has what is asked of it", "with fewer than 800 CPUs"]);
     assert!(!said.contains("did you mean"), "{said}");
 }
+
+#[test]
+fn names_without_quotes_that_others_read_otherwise_are_told() {
+    let spec = |name: &str| format!("  masters: [{{{name}: {{mac-address: '00:00:5e:00:53:01'}}}}]\n");
+    for name in ["yes", "on", "no", "008", "2026-01-01"] {
+        let repo = with_spec(&spec(name));
+        let said = validate(&repo, &[]).expect(0).stdout;
+        assert_says(
+            &said,
+            &[&format!("warning[SIP0826]: the machine's name `{name}` has no quotes"), "depot.yaml:5:14"],
+        );
+        validate(&with_spec(&spec(&format!("'{name}'"))), &["--strict"]).expect(0);
+    }
+    for label in ["101", "on", "1e3"] {
+        let repo = with_spec(&spec("head"));
+        repo.replace(DEPOT, "cluster: depot", &format!("cluster: {label}"));
+        let said = validate(&repo, &[]).expect(0).stdout;
+        assert_says(
+            &said,
+            &[&format!("warning[SIP0826]: the label `cluster: {label}` of the Provisioning has no quotes")],
+        );
+        repo.replace(DEPOT, &format!("cluster: {label}"), &format!("cluster: '{label}'"));
+        validate(&repo, &["--strict"]).expect(0);
+    }
+    for null in ["null", "~"] {
+        let repo = with_spec(&spec("head"));
+        repo.replace(DEPOT, "cluster: depot", &format!("cluster: {null}"));
+        assert_says(
+            &validate(&repo, &[]).expect(1).stdout,
+            &["error[SIP0801]: the Provisioning has no label `cluster`"],
+        );
+    }
+}
+
+#[test]
+fn a_label_for_a_device_that_says_neither_yes_nor_no_is_told() {
+    let repo = with_spec("  masters: [{head: {qat: true}}]\n");
+    let label = |value: &str| {
+        let host = support::host("depot-01", &format!("  labels: {{bpa.akraino.org/qat: {value}}}\n"));
+        let status = "status: {provisioning: {state: available}, hardware: {nics: [{mac: '00:00:5e:00:53:01', ip: 198.51.100.11}]}}\n";
+        repo.write(HOSTS, &(host.replace("namespace: metal", "namespace: lab") + status));
+        validate(&repo, &[]).stdout
+    };
+    assert_says(
+        &label("'on'"),
+        &["warning[SIP0827]: the label bpa.akraino.org/qat of host lab/depot-01", "qat: \"true\""],
+    );
+    assert_says(&label("'False'"), &["warning[SIP0827]", "qat: \"false\""]);
+    assert_says(&label("yes"), &["warning[SIP0320]", "write bpa.akraino.org/qat: \"true\"\n"]);
+    assert!(!label("'true'").contains("SIP0827"));
+}
+
+#[test]
+fn numbers_that_are_too_large_are_told_at_their_fields() {
+    for (field, code) in [
+        ("cpu: 9223372036854775808", "SIP0811"),
+        ("cpu: 99999999999999999999", "SIP0811"),
+        ("memory: 99999999999999999999", "SIP0811"),
+    ] {
+        let repo = with_spec(&format!("  masters:\n    - head:\n        {field}\n"));
+        let said = validate(&repo, &[]).expect(1).stdout;
+        assert_says(&said, &[&format!("error[{code}]: `{}", &field[..3]), "depot.yaml:7:"]);
+        assert!(!said.contains("expected"), "{said}");
+    }
+    let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+    repo.write(
+        "clusters/tools.yaml",
+        "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\nmetadata: {name: t, namespace: lab, labels: {cluster: \
+         depot}}\nspec:\n  workerSoftware:\n    - jq: {version: 20240101123456789012345}\n",
+    );
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(&said, &["error[SIP0821]: `version` is a number that is too large for one", "tools.yaml:6:21"]);
+}

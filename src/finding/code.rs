@@ -256,6 +256,8 @@ codes! {
     "0823" PackageTwice Warning "a package is there twice"
     "0824" BracesInRequest Error "a Provisioning or a Software passes for a template"
     "0825" Relabelled Error "a kustomization gives a Provisioning or a Software another cluster"
+    "0826" UnquotedName Warning "a cluster's or a machine's name is no text to other programs"
+    "0827" InvalidDeviceLabel Warning "a label that says whether a host has a device says neither"
 
     "0840" NodeNameTaken Error "a machine has a name that ansible has for something else"
 

@@ -364,54 +364,64 @@ impl Shortage {
     }
 }
 
+/// The machines of a role of a cluster that lack a host for the same reasons.
+struct AlikeShort<'a> {
+    constraint: String,
+    proof: Vec<String>,
+    mismatch: Option<&'a Mismatch>,
+    demands: Vec<&'a Demand<'a>>,
+}
+
 /// The findings about machines that have no host although any would do that has what is asked for: one for all machines
 /// of a role of a cluster that lack one for the same reasons.
-pub(super) fn of_machines(site: &Site, short: &[(&Demand<'_>, &Shortage)]) -> Vec<Finding> {
+pub(super) fn of_machines<'a>(site: &Site, short: &[(&'a Demand<'a>, &'a Shortage)]) -> Vec<Finding> {
     let hosts = site.inventory.hosts.len();
-    let mut groups: Vec<(String, Vec<String>, Option<&Mismatch>, Vec<&Demand<'_>>)> = Vec::new();
+    let mut groups: Vec<AlikeShort<'a>> = Vec::new();
     for (demand, shortage) in short {
         let (constraint, mismatch) = (shortage.constraint(hosts), shortage.mismatch.as_ref());
         let hints = mismatch.into_iter().flat_map(Mismatch::hints).map(str::to_owned);
         let proof: Vec<String> = hints.chain(shortage.proof()).collect();
-        let alike = |(other, others_proof, others_mismatch, of): &&mut (String, Vec<String>, _, Vec<&Demand<'_>>)| {
-            let same_role = of[0].cluster.key == demand.cluster.key && of[0].part.role == demand.part.role;
-            same_role && *other == constraint && *others_proof == proof && *others_mismatch == mismatch
+        let is_alike = |group: &&mut AlikeShort<'_>| {
+            let has_same_role = group
+                .demands
+                .iter()
+                .take(1)
+                .all(|other| other.cluster.key == demand.cluster.key && other.part.role == demand.part.role);
+            has_same_role && group.constraint == constraint && group.proof == proof && group.mismatch == mismatch
         };
-        match groups.iter_mut().find(alike) {
-            Some((.., demands)) => demands.push(demand),
-            None => groups.push((constraint, proof, mismatch, vec![demand])),
+        match groups.iter_mut().find(is_alike) {
+            Some(group) => group.demands.push(demand),
+            None => groups.push(AlikeShort { constraint, proof, mismatch, demands: vec![demand] }),
         }
     }
-    let finding =
-        |(constraint, proof, mismatch, mut demands): (_, Vec<String>, Option<&Mismatch>, Vec<&Demand<'_>>)| {
-            demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
-            let (cluster, part) = (demands[0].cluster, demands[0].part);
-            let who = match demands.len() {
-                1 => part.to_string(),
-                count => {
-                    let names = demands.iter().flat_map(|demand| &demand.part.node).map(ToString::to_string);
-                    let names: Vec<String> = names.collect();
-                    format!("{count} {} machines ({})", part.role, some_of(names.iter(), MACHINES_SHOWN))
-                }
-            };
-            let message = format!("no host can be found for {who} of {}: {constraint}", cluster.key);
-            let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
-            let finding = Finding::new(Code::Shortage, message).help(proof.join("\n"));
-            let finding = match mismatch {
-                // The machine is no mistake there: the requirement is that excludes every host.
-                Some(mismatch) => {
-                    let route: Vec<Step> =
-                        demands[0].node_set.route.iter().cloned().chain([Step::from("labelSelector")]).collect();
-                    mismatch.point(finding, &cluster.origin, &route)
-                }
-                None => finding.at(place(demands[0])),
-            };
-            demands
-                .iter()
-                .skip(1)
-                .fold(finding.of(&cluster.key), |finding, demand| finding.see(place(demand), "and this one"))
+    groups.into_iter().filter_map(AlikeShort::finding).collect()
+}
+
+impl AlikeShort<'_> {
+    fn finding(mut self) -> Option<Finding> {
+        self.demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
+        let (first, others) = self.demands.split_first()?;
+        let Demand { cluster, part, node_set, .. } = first;
+        let who = if others.is_empty() {
+            part.to_string()
+        } else {
+            let names = self.demands.iter().flat_map(|demand| &demand.part.node).map(ToString::to_string);
+            let names: Vec<String> = names.collect();
+            format!("{} {} machines ({})", names.len(), part.role, some_of(names.iter(), MACHINES_SHOWN))
         };
-    groups.into_iter().map(finding).collect()
+        let message = format!("no host can be found for {who} of {}: {}", cluster.key, self.constraint);
+        let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
+        let finding = Finding::new(Code::Shortage, message).help(self.proof.join("\n"));
+        let finding = match self.mismatch {
+            // The machine is no mistake there: the requirement is that excludes every host.
+            Some(mismatch) => {
+                let route: Vec<Step> = node_set.route.iter().cloned().chain([Step::from("labelSelector")]).collect();
+                mismatch.point(finding, &cluster.origin, &route)
+            }
+            None => finding.at(place(first)),
+        };
+        Some(others.iter().fold(finding.of(&cluster.key), |finding, demand| finding.see(place(demand), "and this one")))
+    }
 }
 
 /// The first of some things, and an ellipsis if there are more.

@@ -70,13 +70,32 @@ pub(super) fn unknown_field<'a>(kind: &str, name: &str, known: impl IntoIterator
     }
 }
 
-/// What the parser means when it finds no value that a number of more than 64 bits could be, where that is a count.
+/// What the parser means when it finds no value that a number of more than 64 bits could be, where it is known what that
+/// would count.
 pub(super) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Finding> {
-    let path = error.message.strip_suffix(": invalid type: integer, expected any YAML value")?;
-    if path.ends_with(".cpu") {
-        let finding = Finding::new(Code::InvalidRequirement, "`cpu` is a number that counts no CPUs");
-        let place = error.line.map_or(origin.start(), |line| origin.spot(line, error.column));
-        return Some(finding.at(place).help("write how many the machine needs at least"));
+    let expected = ["any YAML value", "i64"].map(|what| format!(": invalid type: integer, expected {what}"));
+    let path = expected.iter().find_map(|end| error.message.strip_suffix(end.as_str()))?;
+    let place = error.line.map_or(origin.start(), |line| origin.spot(line, error.column));
+    let of_machines = [
+        (
+            "cpu",
+            Code::InvalidRequirement,
+            "`cpu` is a number that counts no CPUs",
+            "write how many the machine needs at least",
+        ),
+        (
+            "memory",
+            Code::InvalidRequirement,
+            "`memory` is a number of bytes that no machine has",
+            "write it with its unit, such as `16Gi`",
+        ),
+        ("version", Code::InvalidPackage, "`version` is a number that is too large for one", "put it in quotes"),
+    ];
+    let is_in = |list: &str| path.starts_with(&format!("spec.{list}["));
+    let is_of_bpa = ["masters", "workers", "masterSoftware", "workerSoftware"].into_iter().any(is_in);
+    let field = path.rsplit('.').next().unwrap_or_default();
+    if let Some((_, code, message, help)) = of_machines.into_iter().find(|(name, ..)| is_of_bpa && *name == field) {
+        return Some(Finding::new(code, message).at(place).help(help));
     }
     let field = ["active", "standby"].into_iter().find(|field| path.ends_with(&format!(".count.{field}")))?;
     let route = path.split('.').map(Step::from);

@@ -10,25 +10,67 @@ use std::net::IpAddr;
 
 use super::cluster::AskedMachine;
 use super::hardware::HostHardware;
+use super::host::Host;
 use super::inventory::Inventory;
 use super::networks::Network;
 use super::provisioning_settings::{Devices, Model};
 use crate::api::mac::MacAddress;
 use crate::api::names::HostKey;
 use crate::api::network_data::is_reachable;
+use crate::finding::{Code, Finding};
 
 /// Label of a host: whether its network cards have SR-IOV, `true` or `false`, whatever inspection found.
 pub const SRIOV: &str = "bpa.akraino.org/sriov";
 /// Label of a host: whether it has QuickAssist, `true` or `false`, whatever inspection found.
 pub const QAT: &str = "bpa.akraino.org/qat";
 
-/// Tells the hosts of an inventory what their machines are.
-pub(super) fn tell(inventory: &mut Inventory, hardware: &BTreeMap<HostKey, HostHardware>, devices: &Devices) {
+/// Tells the hosts of an inventory what their machines are. Labels that say neither yes nor no are findings.
+pub(super) fn tell(
+    inventory: &mut Inventory,
+    hardware: &BTreeMap<HostKey, HostHardware>,
+    devices: &Devices,
+) -> Vec<Finding> {
     let nothing = HostHardware::default();
+    let mut findings = Vec::new();
     for host in &mut inventory.hosts {
         let hardware = hardware.get(&host.key).unwrap_or(&nothing);
         host.machine = Machine::new(hardware, &host.network, &host.labels, devices);
+        findings.extend([SRIOV, QAT].into_iter().filter_map(|label| unclear(host, label)));
     }
+    findings
+}
+
+/// What is wrong with a label of a host that says whether it has a device.
+fn unclear(host: &Host, label: &str) -> Option<Finding> {
+    let value = host.labels.get(label).filter(|value| truth(value).is_none())?;
+    let finding = Finding::new(
+        Code::InvalidDeviceLabel,
+        format!("the label {label} of host {} is `{value}`: neither `true` nor `false`, and ignored", host.key),
+    );
+    Some(
+        finding
+            .at(host.origin.at(["metadata", "labels", label]))
+            .help(format!("write {label}: \"{}\"; without the label, what inspection found counts", meant(value))),
+    )
+}
+
+/// What a label for a device says.
+fn truth(value: &str) -> Option<bool> {
+    match value {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether a label is one for a device.
+pub(super) fn is_for_device(label: &str) -> bool {
+    [SRIOV, QAT].contains(&label)
+}
+
+/// What somebody means who writes something else than `true` or `false`.
+pub(super) fn meant(value: &str) -> bool {
+    !["no", "n", "off", "false", "0", "none", ""].contains(&value.to_ascii_lowercase().as_str())
 }
 
 /// A host as a Provisioning sees it. Nothing is known of any host where the repo has no Provisioning.
@@ -106,11 +148,7 @@ impl Machine {
         // As they stand, but those of IPv4 first.
         nics.iter_mut().for_each(|nic| nic.addresses.sort_by_key(IpAddr::is_ipv6));
         let models: Vec<Model> = cards().filter_map(|card| card.model.as_deref()?.parse().ok()).collect();
-        let said = |label: &str| match labels.get(label).map(String::as_str) {
-            Some("true") => Some(true),
-            Some("false") => Some(false),
-            _ => None,
-        };
+        let said = |label: &str| labels.get(label).and_then(|value| truth(value));
         Self {
             boot_mac: hardware.boot_mac_address.as_deref().and_then(|text| text.parse().ok()),
             nics,

@@ -151,7 +151,7 @@ impl Site {
         if knows_hardware {
             let (hardware, found) = hardware::of_inventory(repo, &settings, &objects.builds, &inventory)?;
             findings.extend(found);
-            machine::tell(&mut inventory, &hardware, &settings.provisioning.devices);
+            findings.extend(machine::tell(&mut inventory, &hardware, &settings.provisioning.devices));
         }
         let (state, found) = State::read(repo, &settings.output)?;
         findings.extend(found);

@@ -14,7 +14,7 @@ use super::left_out::HostLeftOut;
 use super::near_misses::{self, near_miss};
 use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
-use super::provisioning::cluster_of;
+use super::provisioning::{cluster_of, of_label};
 use super::relabelled;
 use super::settings::{self, Settings};
 use super::specs::{self, Spec};
@@ -469,7 +469,7 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
 /// A SIPCluster, a Provisioning or a Software, if it is one by its group.
 fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version: &str) -> Option<Object> {
     let origin = document.origin.clone();
-    let envelope = match document.parse::<Envelope>() {
+    let mut envelope = match document.parse::<Envelope>() {
         Ok(envelope) => envelope,
         // Others have such kinds, too, and may write what they like there.
         Err(_) if KINDS_OF_BPA.contains(&kind) && !document.mentions(&[provisioning::GROUP]) => return None,
@@ -490,15 +490,19 @@ fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version
             .help(format!("write `apiVersion: {own_group}/{version}`")),
         ));
     }
+    let unquoted =
+        if own_group == provisioning::GROUP { of_label(document, kind, &mut envelope.metadata) } else { None };
     if kind == provisioning::SOFTWARE_KIND {
-        let (spec, found) = specs::of_software(document);
+        let (spec, mut found) = specs::of_software(document);
+        found.extend(unquoted);
         if spec.is_none() && document.looks_like_template() {
             return Some(Object::Template(Template::new(document)));
         }
         return Some(Object::Software(origin, envelope.metadata, spec, found));
     }
     let read = if kind == sipcluster::KIND { specs::of_sipcluster } else { specs::of_provisioning };
-    let (spec, found) = read(document);
+    let (spec, mut found) = read(document);
+    found.extend(unquoted);
     if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
         return Some(Object::Template(Template::new(document)));
     }

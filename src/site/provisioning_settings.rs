@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The installer's image, if the settings name none: that of Akraino's Binary Provisioning Agent.
 pub const DEFAULT_IMAGE: &str = "github.com/onap/multicloud-k8s:latest";
@@ -19,6 +20,7 @@ pub struct Provisioning {
     pub inventory: InventoryFormat,
     /// The installer's container image. The default is that of Akraino's Binary Provisioning Agent, which nobody
     /// publishes: it is built on the machines themselves.
+    #[serde(deserialize_with = "text")]
     #[schemars(extend("x-editor" = {"pattern": IMAGE_PATTERN}))]
     pub image: String,
 }
@@ -31,12 +33,79 @@ impl Default for Provisioning {
 }
 
 /// What [`is_image`] takes, for schemas.
-const IMAGE_PATTERN: &str = r"^[-A-Za-z0-9._/:@\[\]]+$";
+const IMAGE_PATTERN: &str = concat!(
+    r"^(([A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/)?",
+    r"[a-z0-9]([-._a-z0-9]*[a-z0-9])?(/[a-z0-9]([-._a-z0-9]*[a-z0-9])?)*",
+    r"(:[A-Za-z0-9_][-.A-Za-z0-9_]{0,127})?(@[A-Za-z][-+._A-Za-z0-9]*:[0-9A-Fa-f]{32,})?$"
+);
 
-/// Whether a text may be the name of a container image; a registry may be an IPv6 address in brackets.
+/// Whether a text may be the name of a container image, as container runtimes read it: a registry, a path, a tag and a
+/// digest, of which the path must be there. No scheme and no login: the nodes have theirs.
 pub(super) fn is_image(text: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "-._/:@[]".contains(c);
-    !text.is_empty() && text.chars().all(is_part)
+    let (name, digest) = text.split_once('@').map_or((text, None), |(name, digest)| (name, Some(digest)));
+    let (before, last) = name.rsplit_once('/').map_or((None, name), |(before, last)| (Some(before), last));
+    let (last, tag) = last.split_once(':').map_or((last, None), |(last, tag)| (last, Some(tag)));
+    let is_part = |part: &str| has_ends(part, is_small) && part.chars().all(|c| is_small(c) || "-._".contains(c));
+    let is_path = before.is_none_or(|before| {
+        let mut parts = before.split('/');
+        parts.next().is_some_and(|first| is_registry(first) || is_part(first)) && parts.all(is_part)
+    });
+    let is_tag = |tag: &str| {
+        (1..=128).contains(&tag.len())
+            && !tag.starts_with(['-', '.'])
+            && tag.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+    };
+    let is_digest = |digest: &str| {
+        digest.split_once(':').is_some_and(|(algorithm, digits)| {
+            algorithm.starts_with(|c: char| c.is_ascii_alphabetic())
+                && algorithm.chars().all(|c| c.is_ascii_alphanumeric() || "-+._".contains(c))
+                && digits.len() >= 32
+                && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+        })
+    };
+    is_path && is_part(last) && tag.is_none_or(is_tag) && digest.is_none_or(is_digest)
+}
+
+/// Whether a text may be a registry: a host, and its port if it has another one than that of HTTPS. An IPv6 address
+/// stands in brackets.
+fn is_registry(text: &str) -> bool {
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+    if let Some((address, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        let is_address = !address.is_empty() && address.chars().all(|c| c.is_ascii_hexdigit() || ":.".contains(c));
+        return is_address && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port));
+    }
+    let (host, port) = text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
+    let is_host = has_ends(host, |c| c.is_ascii_alphanumeric())
+        && host.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c));
+    is_host && port.is_none_or(is_port)
+}
+
+fn is_small(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
+}
+
+/// Whether a text has a first and a last character that both are of a kind.
+fn has_ends(text: &str, is: impl Fn(char) -> bool) -> bool {
+    text.starts_with(&is) && text.ends_with(&is)
+}
+
+/// Reads what is written as a text: YAML's parser would make one of a number and of null, too.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    struct Text;
+
+    impl Visitor<'_> for Text {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text")
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+    }
+
+    deserializer.deserialize_any(Text)
 }
 
 /// The forms of an ansible inventory.
@@ -184,6 +253,43 @@ mod tests {
         assert_eq!(model.to_string(), "0x8086 0x158b");
         for text in ["", "0x8086", "0x8086 0x15", "0x8086 0x1572 0x0001", "Intel X710", "0x+086 0x1572"] {
             assert!(text.parse::<Model>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_image_is_what_a_container_runtime_takes_for_one() {
+        let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
+        for image in [
+            DEFAULT_IMAGE,
+            "busybox",
+            "a/b_c/d--e.f:V1.4_rc-1",
+            "localhost:5000/installer",
+            "Reg.example.com/x",
+            "[2001:db8::5]:5000/platform/installer:1.4",
+            &format!("reg/x:1@{digest}"),
+        ] {
+            assert!(is_image(image), "{image}");
+        }
+        for no_image in [
+            "",
+            "http://reg.example.com/x",
+            "http://user:pass@reg.example.com/x",
+            "user:pass@reg.example.com/x",
+            "user:pass@reg:5000/x",
+            "user:pass@reg:5000",
+            "Installer",
+            "reg:port/x",
+            "a//b",
+            "/a",
+            "a/",
+            "a:",
+            "a:-b",
+            "a:b:c",
+            "a@sha256:1234",
+            "[::1/x",
+            "a b",
+        ] {
+            assert!(!is_image(no_image), "{no_image}");
         }
     }
 

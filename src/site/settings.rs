@@ -252,7 +252,8 @@ impl Settings {
             .help(help)
         })?;
         let origin = Origin::of_file(file.clone(), &text);
-        let at = |key: &str| origin.at(key.split('.'));
+        let route = |key: &str| -> Vec<Step> { key.split('.').map(Step::from).collect() };
+        let at = |key: &str| origin.at(route(key));
         let directories = [("output", Some(&mut settings.output)), ("templates", settings.templates.as_mut())];
         for (name, directory) in directories {
             let Some(directory) = directory else { continue };
@@ -311,9 +312,13 @@ impl Settings {
             }
         }
         if !is_image(&settings.provisioning.image) {
-            let message = format!("`provisioning.image: {:?}` is no name of an image", settings.provisioning.image);
-            let help = "name the installer's image, such as `registry.example.com/platform/installer:1.4`";
-            return Err(Finding::new(Code::InvalidSetting, message).at(at("provisioning.image")).help(help));
+            // Not shown: it may be a URL with a password.
+            let message = "`provisioning.image` is no name of an image";
+            let help = "write a registry, a path and a tag, such as `registry.example.com/platform/installer:1.4`, \
+                        without a scheme and without a login: for that, the nodes have their own";
+            return Err(Finding::new(Code::InvalidSetting, message)
+                .at(origin.key(route("provisioning.image")))
+                .help(help));
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
             return Err(Finding::new(

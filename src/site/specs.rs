@@ -7,7 +7,7 @@ use yaml_serde::Value;
 use super::fields::{self, Fields, Misfit};
 use super::objects::unreadable;
 use super::older;
-use super::provisioning::misshapen;
+use super::provisioning::{misshapen, of_machines};
 use super::unwritable::unwritable;
 use crate::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
 use crate::api::sipcluster::{self, SIPClusterSpec};
@@ -68,7 +68,8 @@ pub(super) fn of_provisioning(document: &Document<'_>) -> (Spec, Vec<Finding>) {
     if !misshapen.is_empty() {
         return (Spec::Unreadable, misshapen);
     }
-    let (spec, found) = read_spec(document, &value, &fields::OF_PROVISIONING, provisioning::KIND);
+    let (spec, mut found) = read_spec(document, &value, &fields::OF_PROVISIONING, provisioning::KIND);
+    found.extend(of_machines(document, &value["spec"]));
     (spec.map_or(Spec::Unreadable, Spec::Provisioning), found)
 }
 
@@ -89,7 +90,10 @@ fn read_spec<T: DeserializeOwned + Default>(
     let misfit = value.get("spec").map(|spec| fields.misfit(spec, &document.origin)).unwrap_or_default();
     fitting(misfit, || {
         let parsed = document.parse::<WithSpec<T>>().map(|with| with.spec.unwrap_or_default());
-        parsed.map_err(|error| unreadable(&document.origin, &error, kind))
+        parsed.map_err(|error| {
+            let finding = fields::too_large_number(&error, &document.origin);
+            finding.unwrap_or_else(|| unreadable(&document.origin, &error, kind))
+        })
     })
 }
 

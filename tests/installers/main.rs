@@ -206,14 +206,19 @@ fn a_template_that_names_its_job_without_the_hash_is_refused() {
 
 #[test]
 fn an_image_that_cannot_be_one_is_refused_at_the_setting() {
-    for image in ["", "a b", "${IMAGE}", "a\\nb", "ünicode"] {
+    let texts = ["", "a b", "${IMAGE}", "a\\nb", "ünicode", "http://admin:hunter2@reg/x", "admin:hunter2@reg/x"];
+    for image in
+        texts.map(|text| format!("\"{text}\"")).into_iter().chain(["null", "~", "5", "true"].map(str::to_owned))
+    {
         let repo = Repo::of_fixture("provisioning");
-        repo.write("sipgen.yaml", &format!("provisioning: {{image: \"{image}\"}}\n"));
+        repo.write("sipgen.yaml", &format!("provisioning: {{image: {image}}}\n"));
 
-        assert_says(&repo.refused(), &["SIP0002", "provisioning.image", "sipgen.yaml:1:"]);
+        let said = repo.refused();
+        assert_says(&said, &["SIP0002", "provisioning.image", "sipgen.yaml:1:"]);
+        assert!(!said.contains("hunter2"), "{said}");
     }
     let repo = Repo::of_fixture("provisioning");
-    let image = "[2001:db8::5]:5000/platform/installer:1.4@sha256:0123456789abcdef";
+    let image = "[2001:db8::5]:5000/platform/installer:1.4@sha256:0123456789abcdef0123456789abcdef";
     repo.write("sipgen.yaml", &format!("provisioning: {{image: \"{image}\"}}\n"));
     assert_eq!(container(&object(&built(&repo), "Job"))["image"], image);
 }

@@ -4,11 +4,13 @@
 //! * `machines`: the machines that are asked for, and which host has a MAC address.
 //! * `quantity`: amounts of memory.
 //! * `software`: packages.
+//! * `unquoted`: names that are others to other programs.
 
 mod documents;
 mod machines;
 mod quantity;
 mod software;
+mod unquoted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -26,6 +28,7 @@ pub(super) use documents::{cluster_of, misshapen};
 pub(super) use machines::Macs;
 use software::check_packages;
 pub(super) use software::{software_of, without_cluster};
+pub(super) use unquoted::{of_label, of_machines};
 
 /// A Provisioning with what else says what its cluster is.
 pub(super) struct Asked<'a> {
