@@ -244,10 +244,11 @@ fn duplicate(key: &ClusterKey, kind: &str, origin: &Origin, other: &Request) -> 
     } else {
         format!("a {} and a {kind} ask for one cluster {key}", other.kind)
     };
+    let name = if kind == api::KIND { "label `cluster`" } else { "name" };
     Finding::new(Code::DuplicateCluster, message)
         .at(place_of_name(kind, origin))
         .see(other.name(), "the other one")
-        .help("remove one of them, or give it another name or namespace")
+        .help(format!("remove one of them, or give it another {name} or namespace"))
         .of(key)
 }
 
