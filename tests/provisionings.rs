@@ -208,6 +208,14 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
         "clusters/depot.yaml:41:7",
     ];
     assert_says(&validate(&repo, &[]).expect(1).stdout, &expected);
+    // One with innocent braces, and the mistake elsewhere.
+    repo.replace(DEPOT, "    - {{ shell }}\n", "    - curl # {{ x }}\n    - [\n");
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(
+        &said,
+        &["Software of the cluster depot cannot be read, and has `{{` in it: ", "clusters/depot.yaml:43:"],
+    );
+    repo.replace(DEPOT, "    - curl # {{ x }}\n    - [\n", "    - {{ shell }}\n");
     // One that can be read as YAML, and in a flow.
     repo.write(PRESS, "");
     repo.replace(DEPOT, "    - {{ shell }}\n", "    - '{{ shell }}': [1]\n");

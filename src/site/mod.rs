@@ -19,6 +19,8 @@
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `specs`: what requests ask for, read in one piece or refused.
 //! * `near_misses`: objects that are nearly ours.
+//! * `templates`: documents that pass for templates of other tools, and are none.
+//! * `relabelled`: kustomizations that give a Provisioning another cluster.
 //! * `doubtful`: values of hosts that other programs read otherwise.
 //! * `fields`: those of a request, held against those that its kind has.
 //! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
