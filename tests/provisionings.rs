@@ -208,6 +208,14 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
         "clusters/depot.yaml:41:7",
     ];
     assert_says(&validate(&repo, &[]).expect(1).stdout, &expected);
+    // One with innocent braces, and the mistake elsewhere.
+    repo.replace(DEPOT, "    - {{ shell }}\n", "    - curl # {{ x }}\n    - [\n");
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(
+        &said,
+        &["Software of the cluster depot cannot be read, and has `{{` in it: ", "clusters/depot.yaml:43:"],
+    );
+    repo.replace(DEPOT, "    - curl # {{ x }}\n    - [\n", "    - {{ shell }}\n");
     // One that can be read as YAML, and in a flow.
     repo.write(PRESS, "");
     repo.replace(DEPOT, "    - {{ shell }}\n", "    - '{{ shell }}': [1]\n");
@@ -280,7 +288,7 @@ fn two_requests_of_one_cluster_are_refused_whatever_their_kinds() {
        |
      9 |     cluster: depot
        |              -----
-      help: remove one of them, or give it another name or namespace
+      help: remove one of them, or give it another label `cluster` or namespace
     ");
 
     let repo = site();
@@ -686,4 +694,45 @@ fn numbers_that_are_too_large_are_told_at_their_fields() {
     );
     let said = validate(&repo, &[]).expect(1).stdout;
     assert_says(&said, &["error[SIP0821]: `version` is a number that is too large for one", "tools.yaml:6:21"]);
+}
+
+#[test]
+fn what_to_do_is_said_in_the_words_of_provisionings() {
+    let said = |spec: &str| validate(&with_spec(spec), &[]).expect(1).stdout;
+    let nothing = said("  masters:\n    - head:\n");
+    assert_says(&nothing, &["error[SIP0120]: `head` has to be a mapping", "write below it which machine it is"]);
+    let variable = said("  masters: [{head: {mac-address: '${MAC}'}}]\n");
+    assert!(variable.contains("write the value itself\n") && !variable.contains("Dex"), "{variable}");
+
+    let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+    repo.write(
+        "clusters/tools.yaml",
+        "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\nmetadata: {name: t, namespace: lab, labels: {cluster: \
+         depot}}\nspec:\n  masterSoftware:\n    - git:\n",
+    );
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(&said, &["`git` has to be a mapping", "or for any version its name alone, without a colon"]);
+}
+
+#[test]
+fn a_network_of_pods_goes_together_with_the_machines() {
+    let with_network = |network: &str, machine: &str| {
+        let repo = with_spec(&format!("  masters: [{{head: {{{machine}}}}}]\n  PodSubnet: {network}\n"));
+        repo.write("sipgen.yaml", "provisioning: {image: registry.example.com/installer:1}\n");
+        validate(&repo, &[]).expect(0).stdout
+    };
+    let named = "mac-address: '00:00:5e:00:53:01'";
+    let said = with_network("198.51.100.0/28", named);
+    assert_says(
+        &said,
+        &["warning[SIP0828]", "has the address 198.51.100.11 of head in it, which is host lab/depot-01"],
+    );
+    assert_says(&with_network("0.0.0.0/0", named), &["warning[SIP0828]"]);
+    assert_says(
+        &with_network("fd00::/56", named),
+        &["warning[SIP0829]", "of IPv6, and all machines have addresses of IPv4"],
+    );
+    for harmless in ["198.51.100.16/28", "10.244.0.0/16"] {
+        assert_eq!(with_network(harmless, named), "");
+    }
 }

@@ -258,6 +258,8 @@ codes! {
     "0825" Relabelled Error "a kustomization gives a Provisioning or a Software another cluster"
     "0826" UnquotedName Warning "a cluster's or a machine's name is no text to other programs"
     "0827" InvalidDeviceLabel Warning "a label that says whether a host has a device says neither"
+    "0828" PodSubnetOverHosts Warning "a PodSubnet has the address of a machine in it"
+    "0829" PodSubnetOfOtherFamily Warning "a PodSubnet is of another IP family than the machines"
 
     "0840" NodeNameTaken Error "a machine has a name that ansible has for something else"
 

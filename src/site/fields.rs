@@ -206,6 +206,21 @@ impl Walk<'_> {
         }
     }
 
+    /// What to do about a mapping that has nothing in it.
+    fn nothing(&self) -> &'static str {
+        let list = match self.route.as_slice() {
+            [_, Step::Key(list), Step::Index(_), Step::Key(_)] => list.as_str(),
+            _ => "",
+        };
+        match list {
+            "masters" | "workers" => "write below it which machine it is: its `mac-address`, or what it must have",
+            "masterSoftware" | "workerSoftware" => {
+                "write its `version` below it, or for any version its name alone, without a colon"
+            }
+            _ => "write its fields below it, or `{}` for none",
+        }
+    }
+
     /// Says what is there and what should be; never the value, which may be a secret at a wrong place.
     fn wrong(&self, found: Kind, expected: &Schema) -> Finding {
         let field = match self.route.as_slice() {
@@ -220,7 +235,7 @@ impl Walk<'_> {
             (Kind::Text, Kind::Flag | Kind::Whole | Kind::Number) => "put it in quotes",
             (Kind::Mapping, Kind::List) => "write `KEY: VALUE` without a dash before it",
             (Kind::List, _) => "write each item on a line of its own behind a dash: `- ITEM`",
-            (Kind::Mapping, Kind::Nothing) => "write its fields below it, or `{}` for none",
+            (Kind::Mapping, Kind::Nothing) => self.nothing(),
             (_, Kind::Nothing) => "write what it is to be, or remove it",
             (Kind::Mapping, _) => "write its fields below it as `KEY: VALUE`",
             _ => "correct it; the API server would refuse it",

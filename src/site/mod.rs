@@ -19,6 +19,8 @@
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `specs`: what requests ask for, read in one piece or refused.
 //! * `near_misses`: objects that are nearly ours.
+//! * `templates`: documents that pass for templates of other tools, and are none.
+//! * `relabelled`: kustomizations that give a Provisioning another cluster.
 //! * `doubtful`: values of hosts that other programs read otherwise.
 //! * `fields`: those of a request, held against those that its kind has.
 //! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
@@ -249,10 +251,11 @@ fn duplicate(key: &ClusterKey, kind: &str, origin: &Origin, other: &Request) -> 
     } else {
         format!("a {} and a {kind} ask for one cluster {key}", other.kind)
     };
+    let name = if kind == api::KIND { "label `cluster`" } else { "name" };
     Finding::new(Code::DuplicateCluster, message)
         .at(place_of_name(kind, origin))
         .see(other.name(), "the other one")
-        .help("remove one of them, or give it another name or namespace")
+        .help(format!("remove one of them, or give it another {name} or namespace"))
         .of(key)
 }
 

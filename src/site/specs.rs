@@ -41,7 +41,7 @@ fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Finding>> {
         vec![finding.unwrap_or_else(|| unreadable(origin, &error, kind))]
     })?;
     // First, and alone: other findings might show what must not be seen.
-    let unwritable = unwritable(&value["spec"], origin);
+    let unwritable = unwritable(&value["spec"], kind, origin);
     if unwritable.is_empty() { Ok(value) } else { Err(unwritable) }
 }
 

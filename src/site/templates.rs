@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
+
 use super::Request;
 use super::state::State;
 use crate::api::names::{ClusterKey, ObjectName};
 use crate::api::provisioning::{self as api, CLUSTER, SOFTWARE_KIND};
 use crate::finding::{Code, Finding};
-use crate::source::{Document, Files, Kind, Origin, Place};
+use crate::source::{Document, Files, Kind, Origin, ParseError, Place};
 
 /// The file by which Helm knows a chart.
 const CHART: &str = "Chart.yaml";
@@ -27,6 +29,8 @@ pub(super) struct Asked {
     kind: &'static str,
     /// The cluster, where no template has to be rendered to know it.
     cluster: Option<ObjectName>,
+    /// Why no parser gets through it, where that is so: its braces may be innocent.
+    broken: Option<ParseError>,
 }
 
 impl Template {
@@ -35,7 +39,7 @@ impl Template {
         let kinds = [api::KIND, SOFTWARE_KIND];
         let kind = kinds.into_iter().find(|kind| document.mentions(&[api::GROUP]) && document.mentions_kind(&[kind]));
         let cluster = || document.scalar_of(CLUSTER)?.parse().ok();
-        let asked = kind.map(|kind| Asked { kind, cluster: cluster() });
+        let asked = kind.map(|kind| Asked { kind, cluster: cluster(), broken: document.parse::<IgnoredAny>().err() });
         Self { origin: document.origin.clone(), asked }
     }
 
@@ -71,16 +75,19 @@ pub(super) fn mistaken(
         );
     }
     for Template { origin, asked } in templates.iter().filter(|template| !told.contains(&&template.origin)) {
-        let Some(Asked { kind, cluster: Some(cluster) }) = asked else { continue };
+        let Some(Asked { kind, cluster: Some(cluster), broken }) = asked else { continue };
         if is_in_chart(repo, origin) {
             continue;
         }
-        let finding = Finding::new(
-            Code::BracesInRequest,
-            format!("the {kind} of the cluster {cluster} cannot be read, and has `{{{{` in it"),
-        );
-        findings.push(finding.at(braces(repo, origin)).help(
-            "write the value; if another program is to put it there, commit what that renders, and leave the template \
+        let message = format!("the {kind} of the cluster {cluster} cannot be read, and has `{{{{` in it");
+        let finding = match broken {
+            Some(ParseError { message: reason, line: Some(line), column }) => {
+                Finding::new(Code::BracesInRequest, format!("{message}: {reason}")).at(origin.spot(*line, *column))
+            }
+            _ => Finding::new(Code::BracesInRequest, message).at(braces(repo, origin)),
+        };
+        findings.push(finding.help(
+            "correct it, or write the value; if another program is to put it there, commit what that renders, and leave the template \
              out by `sources`, or keep it in its Helm chart",
         ));
     }

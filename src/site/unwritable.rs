@@ -2,27 +2,32 @@
 
 use yaml_serde::Value;
 
+use crate::api::sipcluster;
 use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::source::{Origin, Step};
 
-/// What is wrong with the texts of a request's spec.
-pub(super) fn unwritable(spec: &Value, origin: &Origin) -> Vec<Finding> {
+/// What is wrong with the texts of the spec of a kind.
+pub(super) fn unwritable(spec: &Value, kind: &str, origin: &Origin) -> Vec<Finding> {
     let mut found = Vec::new();
     collect(spec, &mut vec!["spec".into()], &mut |text, route| {
         let finding = |(code, message, help)| Finding::new(code, message).at(origin.at(route.to_vec())).help(help);
-        found.extend(reason(text).map(finding));
+        found.extend(reason(text, kind).map(finding));
     });
     found
 }
 
-fn reason(text: &str) -> Option<(Code, &'static str, &'static str)> {
+fn reason(text: &str, kind: &str) -> Option<(Code, &'static str, &'static str)> {
     if text.contains(layout::VARIABLE) {
         Some((
             Code::VariableInText,
             "the text has `${` in it, and Flux would put a variable there",
-            "sipgen knows no variables: write the value itself; or in a connector's settings `$NAME`, for a variable \
-             of Dex's",
+            if kind == sipcluster::KIND {
+                "sipgen knows no variables: write the value itself; or in a connector's settings `$NAME`, for a \
+                 variable of Dex's"
+            } else {
+                "sipgen knows no variables: write the value itself"
+            },
         ))
     } else if text.contains("PRIVATE KEY-----") {
         Some((

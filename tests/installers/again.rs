@@ -4,21 +4,21 @@ use super::support::programs::{object, string};
 use super::support::{Repo, kustomize_build};
 use super::{DEPOT, HOSTS, INSTALLER, built, mounted};
 
+/// A change of a repo with its name.
+type Named<'a> = (&'a str, &'a dyn Fn(&Repo));
+
 /// The Job's name after a run.
 #[track_caller]
 fn job_name(repo: &Repo) -> String {
     string(&object(&built(repo), "Job")["metadata"]["name"])
 }
 
-/// What is changed, in words and in a repo.
-type Change<'a> = (&'a str, &'a dyn Fn(&Repo));
-
 #[test]
 fn every_change_of_what_the_job_does_makes_another_job() {
     let before = job_name(&Repo::of_fixture("provisioning"));
     let own = "templates: own\n";
     let template = include_str!("../../templates/installer/job.yaml");
-    let changes: [Change<'_>; 11] = [
+    let changes: [Named<'_>; 11] = [
         ("an address", &|repo| repo.replace(HOSTS, "ip: 198.51.100.13", "ip: 198.51.100.93")),
         ("a machine", &|repo| repo.replace(DEPOT, "- worker-1:", "- worker-9:")),
         ("a role", &|repo| repo.replace(DEPOT, "  workers:\n", "  workers:\n    - master-2: {}\n")),
@@ -50,7 +50,7 @@ fn every_change_of_what_the_job_does_makes_another_job() {
 fn what_changes_nothing_of_the_job_runs_no_installer_again() {
     let before = job_name(&Repo::of_fixture("provisioning"));
     let template = include_str!("../../templates/installer/job.yaml");
-    let changes: [Change<'_>; 5] = [
+    let changes: [Named<'_>; 5] = [
         ("nothing", &|_| {}),
         ("a comment", &|repo| repo.replace(DEPOT, "  masters:\n", "  # those with much memory\n  masters:\n")),
         ("another cluster", &|repo| repo.remove("clusters/press.yaml")),

@@ -32,6 +32,11 @@ impl<'a> Macs<'a> {
         Self { hosts, by_mac }
     }
 
+    /// The host of an index.
+    pub(super) fn host(&self, index: usize) -> &'a Host {
+        &self.hosts[index]
+    }
+
     fn hosts_with(&self, mac: MacAddress) -> &[usize] {
         self.by_mac.get(&mac).map(Vec::as_slice).unwrap_or_default()
     }

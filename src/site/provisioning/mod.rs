@@ -2,18 +2,19 @@
 //!
 //! * `documents`: which cluster they are for, and how machines are listed.
 //! * `machines`: the machines that are asked for, and which host has a MAC address.
+//! * `pod_subnet`: the pods' network.
 //! * `quantity`: amounts of memory.
 //! * `software`: packages.
 //! * `unquoted`: names that are others to other programs.
 
 mod documents;
 mod machines;
+mod pod_subnet;
 mod quantity;
 mod software;
 mod unquoted;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use super::alike::alike;
 use super::cluster::{Cluster, Installation, NodeSet};
@@ -55,7 +56,7 @@ pub(super) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, BTre
     check.cluster_type(cluster_type);
     check.former_fields(spec);
     let machines = check.machines(spec, macs, is_virtlet_vm);
-    let (pod_subnet, plugins) = (check.pod_subnet(spec), check.plugins(spec));
+    let (pod_subnet, plugins) = (check.pod_subnet(spec, &machines, macs), check.plugins(spec));
     let (masters, workers) = (machines.masters, machines.workers);
     let node_sets: BTreeMap<Part, NodeSet> = machines.node_sets;
     let named = node_sets.values().filter_map(|set| Some(set.machine.as_ref()?.named?.1)).collect();
@@ -138,35 +139,6 @@ impl Check<'_> {
         );
     }
 
-    fn pod_subnet(&mut self, spec: &ProvisioningSpec) -> Option<String> {
-        let text = spec.pod_subnet.as_deref().filter(|text| !text.is_empty())?;
-        let place = self.origin.at(["spec", "PodSubnet"]);
-        let network = text.split_once('/').and_then(|(address, prefix)| {
-            let address: IpAddr = address.parse().ok()?;
-            let longest = if address.is_ipv4() { 32 } else { 128 };
-            let digits = prefix.bytes().all(|byte| byte.is_ascii_digit());
-            Some((address, prefix.parse::<u32>().ok().filter(|prefix| digits && *prefix <= longest)?))
-        });
-        let Some((address, prefix)) = network else {
-            let message = format!("`PodSubnet: {text}` is no network");
-            let help = "write an address and the length of its prefix, such as `10.244.64.0/18`";
-            self.report(Code::InvalidPodSubnet, place, message, help);
-            return None;
-        };
-        let first = first_address(address, prefix);
-        if first != address {
-            self.report(
-                Code::PodSubnetWithHost,
-                place,
-                format!("`PodSubnet: {text}` names an address in the network {first}/{prefix}, and not the network"),
-                format!(
-                    "write `PodSubnet: {first}/{prefix}`, or correct it: programs differ in how they read the other"
-                ),
-            );
-        }
-        Some(text.to_owned())
-    }
-
     /// The plugins, each once.
     fn plugins(&mut self, spec: &ProvisioningSpec) -> Vec<String> {
         let mut plugins: Vec<String> = Vec::new();
@@ -204,20 +176,6 @@ impl Check<'_> {
             }
         }
         plugins
-    }
-}
-
-/// The first address of the network that an address is in.
-fn first_address(address: IpAddr, prefix: u32) -> IpAddr {
-    match address {
-        IpAddr::V4(v4) => {
-            let mask = u32::MAX.checked_shl(32 - prefix).unwrap_or(0);
-            IpAddr::V4((u32::from(v4) & mask).into())
-        }
-        IpAddr::V6(v6) => {
-            let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or(0);
-            IpAddr::V6((u128::from(v6) & mask).into())
-        }
     }
 }
 
