@@ -511,3 +511,31 @@ fn where_a_label_leaves_hosts_the_selector_is_not_blamed() {
     assert_says(&said, &["none has what is asked of it", "with fewer than 800 CPUs"]);
     assert!(!said.contains("did you mean"), "{said}");
 }
+
+#[test]
+fn a_machine_with_both_roles_has_one_version_of_a_package() {
+    let spec = "  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n";
+    let worker = "  workers: [{body: {mac-address: '00:00:5e:00:53:02'}}]\n";
+    let software = "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\n\
+         metadata: {name: tools, namespace: lab, labels: {cluster: depot}}\nspec:\n  masterSoftware: [{jq: {version: 1.5}}]\n  \
+         workerSoftware: [{jq: {version: 1.6}}, curl]\n";
+
+    // One that is both by both lists, and one that runs workloads because there are no workers.
+    for workers in ["  workers: [{head: {}}]\n", ""] {
+        let repo = with_spec(&format!("{spec}{workers}"));
+        repo.write("clusters/tools.yaml", software);
+        let said = validate(&repo, &[]).expect(1).stdout;
+        assert_says(
+            &said,
+            &["error[SIP0822]: the package jq is asked for in version 1.6 and in 1.5", "tools.yaml:6:20"],
+        );
+    }
+
+    let repo = with_spec(&format!("{spec}{worker}"));
+    repo.write("clusters/tools.yaml", software);
+    repo.replace(HOSTS, "{mac: '00:00:5e:00:53:02', ip: 198.51.100.12}", "");
+    let other = support::host("depot-02", "").replace("namespace: metal", "namespace: lab")
+        + "status: {hardware: {nics: [{mac: '00:00:5e:00:53:02', ip: 198.51.100.12}]}}\n";
+    repo.write("inventory/other.yaml", &other);
+    assert_says(&validate(&repo, &[]).expect(0).stderr, &[]);
+}

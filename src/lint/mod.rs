@@ -5,6 +5,7 @@
 //! * `selectors`: a labelSelector matches no host.
 //! * `topology_keys`: no host bears the label that is to keep hosts apart.
 //! * `counts`: a node set wants more hosts than there can be for it.
+//! * `machines`: more is asked of a machine than any host has.
 //! * `contention`: node sets together want more of the same hosts than there are.
 //! * `interfaces`: a service uses a network that no host has, or that some hosts spell in another way.
 //! * `installers`: an installer is told what it cannot do.
@@ -23,6 +24,7 @@ mod counts;
 mod installers;
 mod interfaces;
 mod load_balancers;
+mod machines;
 mod network_data;
 mod node_ports;
 mod node_sets;
@@ -55,6 +57,7 @@ pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
     let mut findings = selectors::unmatched(&node_sets);
     findings.extend(topology_keys::unborne(&node_sets));
     findings.extend(counts::beyond_reach(&node_sets));
+    findings.extend(machines::beyond_reach(site, &node_sets.clusters, except));
     findings.extend(contention::contended(&node_sets));
     findings.extend(interfaces::unknown(&node_sets));
     findings.extend(load_balancers::without_node_set(&node_sets.clusters));

@@ -7,7 +7,7 @@ use kube::core::{Selector, SelectorExt};
 
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::mac::MacAddress;
-use crate::api::names::{ClusterKey, HostKey};
+use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::site::machine::{Insufficient, Machine};
 use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
@@ -15,6 +15,9 @@ use crate::site::{AskedMachine, Host, Site};
 
 /// The provisioning states in which a host can be taken; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];
+
+/// The provisioning states in which a host may be running what was installed on it.
+const PROVISIONED: [&str; 3] = ["provisioning", "provisioned", "externally provisioned"];
 
 /// What a node set needs of a host, whoever else has it.
 #[derive(Debug, Clone)]
@@ -46,6 +49,8 @@ pub(crate) enum Refusal {
     /// With the first requirement of the labelSelector that it does not meet.
     NotSelected(String),
     Assigned(ClusterKey),
+    /// A cluster that is left as it is names it by its MAC address.
+    NamedBy(ClusterKey),
     Claimed(String),
     GivenBack(String),
     InUse(String),
@@ -69,6 +74,7 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::NotSelected(requirement) => write!(f, "does not match `{requirement}` of the labelSelector"),
             Refusal::Assigned(cluster) => write!(f, "is assigned to {cluster}"),
+            Refusal::NamedBy(cluster) => write!(f, "is named by its MAC address in {cluster}"),
             Refusal::Claimed(claim) => write!(f, "bears the labels {claim}"),
             Refusal::GivenBack(by) => write!(f, "is being given back by {by} and not yet seen free"),
             Refusal::InUse(consumer) => write!(f, "is in use by {consumer}"),
@@ -95,6 +101,7 @@ impl Refusal {
         match self {
             Refusal::NotSelected(requirement) => format!("not matching `{requirement}` of the labelSelector"),
             Refusal::Assigned(_) => "assigned to a cluster already".to_owned(),
+            Refusal::NamedBy(_) => "named by another cluster".to_owned(),
             Refusal::Claimed(_) => "with the labels of somebody else".to_owned(),
             Refusal::GivenBack(_) => "being given back, and not yet seen free in the snapshot".to_owned(),
             Refusal::InUse(_) => "in use (consumerRef)".to_owned(),
@@ -139,6 +146,14 @@ pub(crate) fn unusable(host: &Host) -> Option<Refusal> {
         .or_else(|| in_error(host))
         .or_else(|| not_free(host))
         .or_else(|| reserved(host))
+}
+
+/// Why a host must not be taken from whom it is with, if it is in use. The hosts of Provisionings have no consumer, as no
+/// Machine takes them: what runs there was installed on hosts that were provisioned.
+pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
+    let is_provisioned = host.state.as_ref().is_some_and(|state| PROVISIONED.contains(&state.as_str()));
+    let of_machine = (part.node.is_some() && is_provisioned).then_some("it is provisioned, and may be running");
+    host.consumer.as_ref().map(|_| "a Machine consumes it").or(of_machine)
 }
 
 /// Why a host cannot be had although it is asked for by its MAC address. Whoever names a host knows it: it may be
@@ -229,9 +244,20 @@ impl Availability {
         site: &Site,
         assigned: &BTreeMap<usize, &ClusterKey>,
         released: &BTreeMap<HostKey, Release>,
+        frozen: &BTreeSet<ClusterKey>,
     ) -> Vec<Availability> {
         let hosts = site.inventory.hosts.iter().enumerate();
-        hosts.map(|(index, host)| Self::of(host, assigned.get(&index).copied(), released.get(&host.key))).collect()
+        let mut all: Vec<Availability> =
+            hosts.map(|(index, host)| Self::of(host, assigned.get(&index).copied(), released.get(&host.key))).collect();
+        // A cluster that is left out now must find the hosts that it names when its turn comes.
+        for (key, request) in site.clusters.iter().filter(|(key, _)| frozen.contains(key)) {
+            for host in &request.named {
+                if let Some(free @ Availability::Free) = all.get_mut(*host) {
+                    *free = Availability::Only(key.clone(), Refusal::NamedBy(key.clone()));
+                }
+            }
+        }
+        all
     }
 
     /// The availability of a host that may be assigned, or released.

@@ -153,14 +153,15 @@ impl<'a> Holdings<'a> {
         let describe = |(host, flaw): (&usize, &Flaw)| {
             let (cluster, part, _) = *self.kept.get(host)?.first()?;
             let host = &site.inventory.hosts[*host];
-            let help = match (flaw, &host.consumer) {
-                (Flaw::Failed | Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, Some(_)) => {
-                    "it stays: a Machine consumes it"
+            let in_use = eligibility::in_use_as(host, part);
+            let help = match (flaw, in_use) {
+                (Flaw::Failed | Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, Some(why)) => {
+                    format!("it stays: {why}")
                 }
                 (Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, None) if !rebalance => {
-                    "it stays; `--rebalance` moves such hosts where that is possible"
+                    "it stays; `--rebalance` moves such hosts where that is possible".to_owned()
                 }
-                _ => "it stays: no other host can take its place",
+                _ => "it stays: no other host can take its place".to_owned(),
             };
             let labels = host.origin.at(["metadata", "labels"]);
             let (code, place, asked_for) = match flaw {
@@ -261,7 +262,9 @@ pub(super) fn own_flaw(host: &Host, node_set: Option<&NodeSet>) -> Option<Flaw> 
     if host.failed {
         return Some(Flaw::Failed);
     }
-    let selected = node_set.is_none_or(|node_set| node_set.selector.matches(&host.labels));
+    // Of a host that is named by its MAC address, reading has told already what it lacks.
+    let is_named = |set: &NodeSet| set.machine.as_ref().is_some_and(|machine| machine.named.is_some());
+    let selected = node_set.is_none_or(|set| is_named(set) || set.selector.matches(&host.labels));
     let machine = node_set.and_then(|node_set| node_set.machine.as_ref());
     let suffices = machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none());
     (!selected).then_some(Flaw::NotSelected).or((!suffices).then_some(Flaw::Insufficient))
@@ -301,7 +304,7 @@ fn consumed(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
             "it has no other host to give back; scale the tenant's machines down before, or want more hosts",
         ),
         Some(node) => (
-            format!(", its machine {node}"),
+            format!(", its machine {node},"),
             "see to it that nothing needs the host any more before this is applied, or ask for the machine as before",
         ),
     };

@@ -233,7 +233,23 @@ impl Shortage {
     fn of_named(&self, site: &Site, host: &Host, demand: &Demand<'_>) -> Finding {
         let Demand { cluster, part, .. } = demand;
         let refusal = self.named.as_ref().and_then(|(_, refusal)| refusal.as_ref());
-        let why = refusal.map_or_else(|| "goes to another cluster".to_owned(), Refusal::to_string);
+        // What this plan would give back is with its cluster until that is written, applied and seen.
+        let has_it_still = match refusal {
+            Some(Refusal::GivenBack(by)) if !site.state.released.contains_key(&host.key) => Some(by),
+            _ => None,
+        };
+        let why = match (has_it_still, refusal) {
+            (Some(by), _) => format!("{by} has still"),
+            (None, Some(refusal)) => refusal.to_string(),
+            (None, None) => "goes to another cluster".to_owned(),
+        };
+        let help = match has_it_still {
+            Some(by) => format!(
+                "an observed host goes from one cluster to another in two runs: generate without this machine, or with \
+                 `--keep-going`, so that {by} gives it back; apply that, and take a snapshot; then name it here"
+            ),
+            None => "name another host, or see to it that this one is nobody else's and in order".to_owned(),
+        };
         let finding = Finding::new(
             Code::NamedHostRefused,
             format!("{part} of {} is host {} by its MAC address, which {why}", cluster.key, host.key),
@@ -248,7 +264,7 @@ impl Shortage {
             .map(|owner| owner.origin.name())
             .into_iter()
             .fold(finding, |finding, place| finding.see(place, "who has it"));
-        finding.help("name another host, or see to it that this one is nobody else's and in order").of(&cluster.key)
+        finding.help(help).of(&cluster.key)
     }
 
     /// The constraint that decides: what has to change for the node set to be filled.

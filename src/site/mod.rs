@@ -66,7 +66,7 @@ mod unwritable;
 pub mod wiring;
 
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::api::provisioning as api;
@@ -124,6 +124,9 @@ pub struct Request {
     pub origin: Origin,
     /// What it asks for; nothing when that is invalid, which a finding says.
     pub cluster: Option<Cluster>,
+    /// The hosts that a Provisioning names by MAC addresses, by their indices; those of an invalid one, too, as far as it
+    /// can be read.
+    pub named: BTreeSet<usize>,
     /// The name by which hosts that older generations labelled know it, where it is another one.
     pub former_name: Option<String>,
     /// What becomes of it, if it is of an older generation.
@@ -187,6 +190,7 @@ impl Site {
                 }
                 spec => (spec, origin, None),
             };
+            let mut named = BTreeSet::new();
             let cluster = match spec {
                 Spec::Current(spec) => {
                     let (cluster, found) = request::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
@@ -194,18 +198,19 @@ impl Site {
                     cluster
                 }
                 Spec::Provisioning(spec) => {
-                    let software = objects.software.iter().filter(|software| software.key == key).collect();
+                    let software = provisioning::software_of(&key, &objects.software);
                     let (key, origin) = (key.clone(), origin.clone());
                     let (priority, cluster_type) = (priority.as_deref(), cluster_type.as_deref());
                     let asked = Asked { key, origin, name, priority, cluster_type, spec: &spec, software };
-                    let (cluster, found) = provisioning::check(asked, &macs);
+                    let (cluster, hosts, found) = provisioning::check(asked, &macs);
                     findings.extend(found);
+                    named = hosts;
                     cluster
                 }
                 Spec::Older(..) | Spec::Unreadable => None,
             };
             let former_name = former_name.or_else(|| older.as_ref()?.former_name.clone());
-            clusters.insert(key, Request { kind, origin, cluster, former_name, older });
+            clusters.insert(key, Request { kind, origin, cluster, named, former_name, older });
         }
         findings.extend(provisioning::without_cluster(&objects.software, &clusters));
         findings.extend(older_labels::understand(&mut inventory, &clusters));

@@ -88,6 +88,8 @@ pub(super) struct ClusterDocument {
 pub(super) struct SoftwareDocument {
     /// The cluster that it is for.
     pub(super) key: ClusterKey,
+    /// Its own name.
+    pub(super) name: ObjectName,
     pub(super) origin: Origin,
     /// What it asks for; nothing, where that cannot be read, which a finding says.
     pub(super) spec: Option<Box<SoftwareSpec>>,
@@ -207,10 +209,10 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let mut software_documents = Vec::new();
     for (origin, metadata, spec, found) in software {
         if inputs.takes(&origin)
-            && let Some((key, _)) = names.cluster(provisioning::SOFTWARE_KIND, &origin, &metadata)
+            && let Some((key, name)) = names.cluster(provisioning::SOFTWARE_KIND, &origin, &metadata)
         {
             names.findings.extend(found.into_iter().map(|finding| finding.of(&key)));
-            software_documents.push(SoftwareDocument { key, origin, spec });
+            software_documents.push(SoftwareDocument { key, name, origin, spec });
         }
     }
     // What is made of a stream names the same inputs as what is made of the repo's files.

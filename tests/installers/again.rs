@@ -85,6 +85,27 @@ fn what_a_template_has_beside_its_job_counts_and_its_comments_do_not() {
 }
 
 #[test]
+fn a_software_whose_file_or_place_changes_runs_no_installer_again() {
+    let repo = Repo::of_fixture("provisioning");
+    let software = |name: &str, package: &str| {
+        format!(
+            "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\nmetadata: {{name: {name}, namespace: lab, labels: \
+             {{cluster: depot}}}}\nspec: {{masterSoftware: [{package}]}}\n"
+        )
+    };
+    let (a, b) = (software("a-tools", "zip"), software("b-tools", "bzip2"));
+    repo.write("clusters/tools.yaml", &format!("{a}---\n{b}"));
+    let before = job_name(&repo);
+
+    repo.write("clusters/tools.yaml", &format!("{b}---\n{a}"));
+    assert_eq!(job_name(&repo), before, "only their order in the file is changed");
+
+    repo.write("clusters/tools.yaml", &b);
+    repo.write("clusters/zz.yaml", &a);
+    assert_eq!(job_name(&repo), before, "only the file of one is changed");
+}
+
+#[test]
 fn the_name_of_the_job_fits_into_a_label_whatever_the_clusters_name() {
     let long = "edge.".repeat(9) + "e";
     let mut names = Vec::new();

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::Templates;
-use super::services::Renderer;
+use super::services::{self, Renderer};
 use crate::api::names::{ClusterKey, NodeName};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
@@ -196,6 +196,17 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
             Err(finding) => return renderer.findings.push(*finding),
         }
     }
+    // The kustomization above may change the Job, too.
+    match renderer
+        .templates
+        .render(services::CLUSTER_TEMPLATE, services::cluster_context(cluster, vec![layout::INSTALLER.to_owned()]))
+    {
+        Ok(text) => parts.push(meaning(&text)),
+        Err(finding) => return renderer.findings.push(*finding),
+    }
+    // Another host may have the address of the one before, and nothing on it.
+    let hosts = machines(cluster, renderer.placement, renderer.site);
+    parts.extend(hosts.map(|Placed { node, host, .. }| format!("{node} {}", host.key)));
     parts.push(inventory_text.clone());
     parts.extend(variables.values().cloned());
     values.job = format!("{}-{}", values.name, hash(&parts));

@@ -52,6 +52,14 @@ struct ClusterContext<'a> {
     services: Vec<String>,
 }
 
+/// The template of a cluster's kustomization.
+pub(super) const CLUSTER_TEMPLATE: &str = "cluster/kustomization.yaml";
+
+/// What it is given, with the directories that it lists.
+pub(super) fn cluster_context(cluster: &Cluster, services: Vec<String>) -> Value {
+    Value::from(Serde(ClusterContext { cluster: &cluster.key, services }))
+}
+
 /// The schema of what the templates in a directory are given.
 pub(super) fn schema(directory: &str) -> Option<Schema> {
     Some(match directory {
@@ -90,9 +98,9 @@ pub(super) fn render(
         services.extend(renderer.tree.contains_key(&rendered).then(|| layout::INSTALLER.to_owned()));
     }
     if !services.is_empty() {
-        let context = Value::from(Serde(ClusterContext { cluster: &cluster.key, services }));
+        let context = cluster_context(cluster, services);
         let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
-        renderer.file("cluster/kustomization.yaml", file, &context);
+        renderer.file(CLUSTER_TEMPLATE, file, &context);
     }
     // Cluster API has no part in what an installer makes.
     if cluster.installation.is_none() {

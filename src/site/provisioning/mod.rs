@@ -10,7 +10,7 @@ mod machines;
 mod quantity;
 mod software;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::alike::alike;
@@ -24,7 +24,8 @@ use crate::source::{Origin, Place, Step};
 
 pub(super) use documents::{cluster_of, misshapen};
 pub(super) use machines::Macs;
-pub(super) use software::{check_packages, without_cluster};
+use software::check_packages;
+pub(super) use software::{software_of, without_cluster};
 
 /// A Provisioning with what else says what its cluster is.
 pub(super) struct Asked<'a> {
@@ -37,12 +38,13 @@ pub(super) struct Asked<'a> {
     /// The label that says what the hosts are.
     pub(super) cluster_type: Option<&'a str>,
     pub(super) spec: &'a ProvisioningSpec,
-    /// The Softwares of the cluster.
+    /// The Softwares of the cluster, in order.
     pub(super) software: Vec<&'a SoftwareDocument>,
 }
 
-/// Checks a Provisioning. Every mistake is a finding; a cluster with errors among them is not returned.
-pub(super) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, Vec<Finding>) {
+/// Checks a Provisioning. Every mistake is a finding; a cluster with errors among them is not returned, but the hosts that
+/// it names by MAC addresses are, by their indices.
+pub(super) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, BTreeSet<usize>, Vec<Finding>) {
     let Asked { key, origin, name, priority, cluster_type, spec, software } = asked;
     let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
     let mut check = Check { key: &key, origin: &origin, findings: Vec::new() };
@@ -53,8 +55,10 @@ pub(super) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, Vec<
     let (pod_subnet, plugins) = (check.pod_subnet(spec), check.plugins(spec));
     let (masters, workers) = (machines.masters, machines.workers);
     let node_sets: BTreeMap<Part, NodeSet> = machines.node_sets;
+    let named = node_sets.values().filter_map(|set| Some(set.machine.as_ref()?.named?.1)).collect();
     let findings = &mut check.findings;
-    let [master_packages, worker_packages] = check_packages(&key, &software, findings);
+    let has_both_roles = workers.is_empty() || masters.iter().any(|master| workers.contains(master));
+    let [master_packages, worker_packages] = check_packages(&key, &software, has_both_roles, findings);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
     let installation = Some(Installation {
@@ -67,7 +71,8 @@ pub(super) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, Vec<
         master_packages,
         worker_packages,
     });
-    (valid.then_some(Cluster { key, origin, priority, node_sets, services: Vec::new(), installation }), findings)
+    let cluster = Cluster { key, origin, priority, node_sets, services: Vec::new(), installation };
+    (valid.then_some(cluster), named, findings)
 }
 
 type Route = Vec<Step>;

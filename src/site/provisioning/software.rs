@@ -22,18 +22,27 @@ struct Found<'a> {
 /// One of the lists of a Software.
 type List = fn(&SoftwareDocument) -> Option<&Vec<Package>>;
 
+/// The Softwares of a cluster by their names, whatever file they stand in and wherever in a stream: where that decided,
+/// the packages would change places when a file is renamed, and the installer would run again.
+pub(in crate::site) fn software_of<'a>(key: &ClusterKey, all: &'a [SoftwareDocument]) -> Vec<&'a SoftwareDocument> {
+    let mut software: Vec<&SoftwareDocument> = all.iter().filter(|software| software.key == *key).collect();
+    software.sort_by(|one, other| one.name.cmp(&other.name));
+    software
+}
+
 /// The packages of masters and of workers that the Softwares of a cluster ask for, each once: what one asks for in any
-/// version, another may ask for in a certain one.
-pub(in crate::site) fn check_packages(
+/// version, another may ask for in a certain one. A machine with both roles gets those of both.
+pub(super) fn check_packages(
     cluster: &ClusterKey,
     software: &[&SoftwareDocument],
+    has_both_roles: bool,
     findings: &mut Vec<Finding>,
 ) -> [Vec<InstalledPackage>; 2] {
     let lists: [(&str, List); 2] = [
         ("masterSoftware", |document| document.spec.as_ref()?.master_software.as_ref()),
         ("workerSoftware", |document| document.spec.as_ref()?.worker_software.as_ref()),
     ];
-    lists.map(|(field, list)| {
+    let found = lists.map(|(field, list)| {
         let mut found: Vec<Found<'_>> = Vec::new();
         for document in software {
             let own = found.len();
@@ -53,7 +62,31 @@ pub(in crate::site) fn check_packages(
                 }
             }
         }
-        found.into_iter().map(|found| found.package).collect()
+        found
+    });
+    if has_both_roles {
+        let [masters, workers] = &found;
+        findings.extend(workers.iter().filter_map(|worker| unlike(masters, worker)).map(|finding| finding.of(cluster)));
+    }
+    found.map(|found| found.into_iter().map(|found| found.package).collect())
+}
+
+/// Says that a machine with both roles would get a package of the workers in another version than that of the masters.
+fn unlike(masters: &[Found<'_>], worker: &Found<'_>) -> Option<Finding> {
+    let master = masters.iter().find(|master| master.package.name == worker.package.name)?;
+    let finding = two_versions(master, worker)?;
+    Some(finding.help("decide for one: a machine that is master and worker gets the packages of both"))
+}
+
+/// Says that a package is asked for in one version, and in another one.
+fn two_versions(known: &Found<'_>, one: &Found<'_>) -> Option<Finding> {
+    let (version, differs) = (known.package.version.as_ref()?, one.package.version.as_ref()?);
+    let message = format!("the package {} is asked for in version {differs} and in {version}", one.package.name);
+    (version != differs).then(|| {
+        Finding::new(Code::TwoVersions, message)
+            .at(one.origin.at(one.route.clone()))
+            .see(known.origin.at(known.route.clone()), "the other one")
+            .help("decide for one: a machine has one version of it")
     })
 }
 
@@ -63,26 +96,15 @@ fn add<'a>(found: &mut Vec<Found<'a>>, own: usize, one: Found<'a>) -> Option<Fin
         found.push(one);
         return None;
     };
-    let (known, name) = (&mut found[at], one.package.name.clone());
-    let place = one.origin.at(one.route.clone());
-    let other = known.origin.at(known.route.clone());
-    let finding = match (&known.package.version, &one.package.version) {
-        (Some(version), Some(differs)) if version != differs => Some(
-            Finding::new(
-                Code::TwoVersions,
-                format!("the package {name} is asked for in version {differs} and in {version}"),
-            )
-            .at(place)
-            .see(other, "the other one")
-            .help("decide for one: a machine has one version of it"),
-        ),
-        _ => (at >= own).then(|| {
-            Finding::new(Code::PackageTwice, format!("the package {name} is there twice"))
-                .at(place)
-                .see(other, "the other one")
+    let known = &mut found[at];
+    let finding = two_versions(known, &one).or_else(|| {
+        (at >= own).then(|| {
+            Finding::new(Code::PackageTwice, format!("the package {} is there twice", one.package.name))
+                .at(one.origin.at(one.route.clone()))
+                .see(known.origin.at(known.route.clone()), "the other one")
                 .help("remove one: it is installed once")
-        }),
-    };
+        })
+    });
     known.package.version = known.package.version.take().or(one.package.version);
     finding
 }
