@@ -405,6 +405,65 @@ fn a_machine_keeps_its_host_when_its_role_and_its_needs_change_and_loses_it_when
     );
 }
 
+#[test]
+fn a_machine_that_is_provisioned_keeps_its_host_when_that_has_failed_or_is_too_small() {
+    let repo = Repo::of_fixture("placement-machines");
+    repo.remove("tenant-a-web.yaml");
+    repo.generate(&[]).expect(0);
+    let hosts = repo.hosts_of("lab", "vran");
+    assert!(hosts.contains(&"Worker metal3/n1".to_owned()), "{hosts:?}");
+    let ready = "      operationalStatus: OK\n      errorMessage: \"\"\n";
+    let failed =
+        "      operationalStatus: error\n      errorType: registration error\n      errorMessage: bad password\n";
+    repo.replace_behind("hosts.yaml", "      name: n1\n", ready, failed);
+    repo.replace_behind("hosts.yaml", "      name: n1\n", "state: available", "state: externally provisioned");
+    repo.replace("lab-vran.yaml", "        cpu: 16\n", "        cpu: 24\n");
+
+    let run = repo.generate(&["--rebalance"]).expect(0);
+
+    assert_says(&run.stderr, &["metal3/n1", "it stays: it is provisioned, and may be running"]);
+    assert_eq!(repo.hosts_of("lab", "vran"), hosts);
+
+    repo.replace_behind("hosts.yaml", "      name: n1\n", "state: externally provisioned", "state: available");
+    repo.generate(&[]).expect(0);
+    assert!(!repo.hosts_of("lab", "vran").contains(&"Worker metal3/n1".to_owned()), "nothing runs there yet");
+}
+
+#[test]
+fn a_host_that_a_cluster_names_is_kept_for_it_while_it_is_left_out_or_has_errors() {
+    let one = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: NAME, namespace: tenant-a}\nspec:\n  \
+               nodes:\n    Worker: {labelSelector: {}, count: {active: 3, standby: 0}}\n";
+    for (cpu, args) in [("cpu: 16", ["--only", "tenant-a/all"].as_slice()), ("cpu: -16", &["--keep-going"])] {
+        let repo = Repo::of_fixture("placement-machines");
+        repo.remove("tenant-a-web.yaml");
+        repo.replace("lab-vran.yaml", "cpu: 16", cpu);
+        repo.write("all.yaml", &one.replace("NAME", "all"));
+
+        repo.generate(args);
+
+        assert_eq!(
+            repo.hosts_of("tenant-a", "all"),
+            ["Worker metal3/n1", "Worker metal3/n2", "Worker metal3/n4"],
+            "{cpu}: n3 is named, and n5"
+        );
+    }
+}
+
+#[test]
+fn a_host_that_goes_from_one_cluster_to_a_machine_of_another_takes_two_runs() {
+    let repo = placed("machines");
+    repo.remove("tenant-a-web.yaml");
+    repo.generate(&["--keep-going"]).expect(0);
+    let vran = repo.read("lab-vran.yaml");
+    repo.write("lab-vran.yaml", &vran.replace("cluster: vran", "cluster: other"));
+
+    let run = repo.generate(&[]).expect(1);
+
+    assert_says(&run.stderr, &["lab/vran has still", "goes from one cluster to another in two runs"]);
+    repo.generate(&["--keep-going"]).expect(1);
+    assert!(repo.hosts_of("lab", "vran").is_empty());
+}
+
 /// Gives the Provisioning of `placement-machines` other workers.
 fn with_workers(repo: &Repo, workers: &str) {
     let (before, _) =
@@ -471,60 +530,17 @@ fn a_host_of_a_name_that_is_gone_goes_to_the_machine_that_can_be_no_other() {
 }
 
 #[test]
-fn a_machine_that_is_provisioned_keeps_its_host_when_that_has_failed_or_is_too_small() {
+fn a_host_with_the_labels_of_a_cluster_and_no_machine_is_adopted_by_one_that_lacks_a_host() {
     let repo = Repo::of_fixture("placement-machines");
     repo.remove("tenant-a-web.yaml");
-    repo.generate(&[]).expect(0);
-    let hosts = repo.hosts_of("lab", "vran");
-    assert!(hosts.contains(&"Worker metal3/n1".to_owned()), "{hosts:?}");
-    let ready = "      operationalStatus: OK\n      errorMessage: \"\"\n";
-    let failed =
-        "      operationalStatus: error\n      errorType: registration error\n      errorMessage: bad password\n";
-    repo.replace_behind("hosts.yaml", "      name: n1\n", ready, failed);
-    repo.replace_behind("hosts.yaml", "      name: n1\n", "state: available", "state: externally provisioned");
-    repo.replace("lab-vran.yaml", "        cpu: 16\n", "        cpu: 24\n");
+    let labels = "        sip.airshipit.org/cluster-namespace: lab\n        sip.airshipit.org/cluster-name: vran\n        \
+                  sip.airshipit.org/node-type: Worker\n";
+    let rack = "        topology.example.com/rack: c\n";
+    repo.replace_behind("hosts.yaml", "      name: n6\n", rack, &format!("{rack}{labels}"));
+    repo.replace_behind("hosts.yaml", "      name: n6\n", "state: available", "state: provisioned");
 
-    let run = repo.generate(&["--rebalance"]).expect(0);
+    let run = repo.generate(&[]).expect(0);
 
-    assert_says(&run.stderr, &["metal3/n1", "it stays: it is provisioned, and may be running"]);
-    assert_eq!(repo.hosts_of("lab", "vran"), hosts);
-
-    repo.replace_behind("hosts.yaml", "      name: n1\n", "state: externally provisioned", "state: available");
-    repo.generate(&[]).expect(0);
-    assert!(!repo.hosts_of("lab", "vran").contains(&"Worker metal3/n1".to_owned()), "nothing runs there yet");
-}
-
-#[test]
-fn a_host_that_a_cluster_names_is_kept_for_it_while_it_is_left_out_or_has_errors() {
-    let one = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: NAME, namespace: tenant-a}\nspec:\n  \
-               nodes:\n    Worker: {labelSelector: {}, count: {active: 3, standby: 0}}\n";
-    for (cpu, args) in [("cpu: 16", ["--only", "tenant-a/all"].as_slice()), ("cpu: -16", &["--keep-going"])] {
-        let repo = Repo::of_fixture("placement-machines");
-        repo.remove("tenant-a-web.yaml");
-        repo.replace("lab-vran.yaml", "cpu: 16", cpu);
-        repo.write("all.yaml", &one.replace("NAME", "all"));
-
-        repo.generate(args);
-
-        assert_eq!(
-            repo.hosts_of("tenant-a", "all"),
-            ["Worker metal3/n1", "Worker metal3/n2", "Worker metal3/n4"],
-            "{cpu}: n3 is named, and n5"
-        );
-    }
-}
-
-#[test]
-fn a_host_that_goes_from_one_cluster_to_a_machine_of_another_takes_two_runs() {
-    let repo = placed("machines");
-    repo.remove("tenant-a-web.yaml");
-    repo.generate(&["--keep-going"]).expect(0);
-    let vran = repo.read("lab-vran.yaml");
-    repo.write("lab-vran.yaml", &vran.replace("cluster: vran", "cluster: other"));
-
-    let run = repo.generate(&[]).expect(1);
-
-    assert_says(&run.stderr, &["lab/vran has still", "goes from one cluster to another in two runs"]);
-    repo.generate(&["--keep-going"]).expect(1);
-    assert!(repo.hosts_of("lab", "vran").is_empty());
+    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n6".to_owned()), "{}", run.stderr);
+    assert_says(&run.stderr, &["0 given back"]);
 }

@@ -12,8 +12,13 @@ const DEPOT: &str = "clusters/depot.yaml";
 const PRESS: &str = "clusters/press.yaml";
 const HOSTS: &str = "inventory/hosts.yaml";
 
+/// The site of the fixture, whose two masters and whose network for pods are what people have, and are warned of.
 fn site() -> Repo {
-    Repo::of_fixture("provisioning")
+    let repo = Repo::of_fixture("provisioning");
+    let ignored =
+        "findings:\n  ignore:\n    - {code: SIP0850, reason: a lab}\n    - {code: SIP0851, reason: our installer}\n";
+    repo.write("sipgen.yaml", ignored);
+    repo
 }
 
 fn validate(repo: &Repo, arguments: &[&str]) -> Run {
@@ -117,6 +122,45 @@ fn a_label_that_a_kustomization_adds_counts_in_what_it_renders() {
 }
 
 #[test]
+fn a_label_that_a_kustomization_changes_is_refused_however_it_does() {
+    let json = r#"[{"op": "replace", "path": "/metadata/labels/cluster", "value": "harbour"}]"#;
+    let merge = "{apiVersion: bpa.akraino.org/v1alpha1, kind: Provisioning, metadata: {name: p, namespace: lab, labels: \
+                 {cluster: harbour}}}";
+    for changed in [
+        "labels: [{pairs: {cluster: harbour}}]".to_owned(),
+        "commonLabels: {cluster: harbour}".to_owned(),
+        format!("patches: [{{target: {{kind: Provisioning}}, patch: '{json}'}}]"),
+        format!("patches: [{{patch: '{merge}'}}]"),
+        "patches: [{path: merge.yaml}]".to_owned(),
+        "patches: [{path: json.yaml, target: {kind: Provisioning, name: p}}]".to_owned(),
+        format!("patchesStrategicMerge: ['{merge}']"),
+    ] {
+        let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+        repo.write("clusters/merge.yaml", merge);
+        repo.write("clusters/json.yaml", json);
+        repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{changed}\n"));
+        // The real one gives it the label, too.
+        assert!(support::kustomize_build(repo.path().join("clusters")).contains("cluster: harbour"), "{changed}");
+        let said = validate(&repo, &[]).expect(1).stdout;
+        assert_says(
+            &said,
+            &["error[SIP0825]: a kustomization gives the Provisioning of lab/depot", "kustomization.yaml:2:"],
+        );
+
+        repo.write("sipgen.yaml", "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n");
+        assert_eq!(machines(&repo, "lab/harbour"), ["head lab/depot-01"]);
+    }
+    for harmless in [
+        "labels: [{pairs: {cluster: depot, site: lab}}]",
+        "patches: [{target: {kind: BareMetalHost}, patch: '[{op: add, path: /metadata/labels/cluster, value: x}]'}]",
+    ] {
+        let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+        repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{harmless}\n"));
+        validate(&repo, &["--strict"]).expect(0);
+    }
+}
+
+#[test]
 fn a_request_that_is_left_out_of_the_input_is_not_gone() {
     let repo = Repo::generated("provisioning");
     let input = [repo.read(DEPOT), repo.read(HOSTS)].join("\n---\n");
@@ -150,6 +194,37 @@ fn one_that_became_unreadable_keeps_its_hosts() {
     repo.remove(PRESS);
     repo.remove(DEPOT);
     assert_says(&repo.refused(), &["error[SIP0003]", "or Provisioning (bpa.akraino.org/v1alpha1)"]);
+}
+
+#[test]
+fn one_with_braces_that_names_its_cluster_is_no_template() {
+    let repo = site();
+    // A new Provisioning, and the Software of a cluster.
+    repo.replace(PRESS, "        cpu: 64\n", "        cpu: {{ cpus }}\n");
+    repo.replace(DEPOT, "    - curl\n", "    - {{ shell }}\n");
+    let expected = [
+        "error[SIP0824]: the Provisioning of the cluster press cannot be read, and has `{{` in it",
+        "error[SIP0824]: the Software of the cluster depot cannot be read, and has `{{` in it",
+        "clusters/depot.yaml:41:7",
+    ];
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &expected);
+    // One that can be read as YAML, and in a flow.
+    repo.write(PRESS, "");
+    repo.replace(DEPOT, "    - {{ shell }}\n", "    - '{{ shell }}': [1]\n");
+    repo.replace(
+        DEPOT,
+        "  labels:\n    cluster: depot\nspec:\n  masterSoftware",
+        "  labels: {\"cluster\": \"depot\"}\nspec:\n  masterSoftware",
+    );
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0824]: the Software of the cluster depot"]);
+
+    // Those of others: in a chart, or with an open name.
+    let site = site();
+    let template = site.read(PRESS).replace("        cpu: 64\n", "        cpu: {{ .Values.cpu }}\n");
+    site.write("charts/a/templates/p.yaml", &template.replace("cluster: press", "cluster: {{ .Values.name }}"));
+    site.write("charts/b/Chart.yaml", "name: b\n");
+    site.write("charts/b/templates/p.yaml", &template.replace("cluster: press", "cluster: harbour"));
+    assert_says(&validate(&site, &["--strict"]).expect(0).stderr, &["nothing is wrong"]);
 }
 
 #[test]
@@ -484,6 +559,34 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
 }
 
 #[test]
+fn a_machine_with_both_roles_has_one_version_of_a_package() {
+    let spec = "  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n";
+    let worker = "  workers: [{body: {mac-address: '00:00:5e:00:53:02'}}]\n";
+    let software = "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\n\
+         metadata: {name: tools, namespace: lab, labels: {cluster: depot}}\nspec:\n  masterSoftware: [{jq: {version: 1.5}}]\n  \
+         workerSoftware: [{jq: {version: 1.6}}, curl]\n";
+
+    // One that is both by both lists, and one that runs workloads because there are no workers.
+    for workers in ["  workers: [{head: {}}]\n", ""] {
+        let repo = with_spec(&format!("{spec}{workers}"));
+        repo.write("clusters/tools.yaml", software);
+        let said = validate(&repo, &[]).expect(1).stdout;
+        assert_says(
+            &said,
+            &["error[SIP0822]: the package jq is asked for in version 1.6 and in 1.5", "tools.yaml:6:20"],
+        );
+    }
+
+    let repo = with_spec(&format!("{spec}{worker}"));
+    repo.write("clusters/tools.yaml", software);
+    repo.replace(HOSTS, "{mac: '00:00:5e:00:53:02', ip: 198.51.100.12}", "");
+    let other = support::host("depot-02", "").replace("namespace: metal", "namespace: lab")
+        + "status: {hardware: {nics: [{mac: '00:00:5e:00:53:02', ip: 198.51.100.12}]}}\n";
+    repo.write("inventory/other.yaml", &other);
+    assert_says(&validate(&repo, &[]).expect(0).stderr, &[]);
+}
+
+#[test]
 fn a_label_that_excludes_every_host_is_pointed_at_and_what_was_meant_is_said() {
     let repo = site();
     repo.replace(PRESS, "topology.example.com/rack: a", "topology.example.com/rak: a");
@@ -510,32 +613,4 @@ fn where_a_label_leaves_hosts_the_selector_is_not_blamed() {
 
     assert_says(&said, &["none has what is asked of it", "with fewer than 800 CPUs"]);
     assert!(!said.contains("did you mean"), "{said}");
-}
-
-#[test]
-fn a_machine_with_both_roles_has_one_version_of_a_package() {
-    let spec = "  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n";
-    let worker = "  workers: [{body: {mac-address: '00:00:5e:00:53:02'}}]\n";
-    let software = "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\n\
-         metadata: {name: tools, namespace: lab, labels: {cluster: depot}}\nspec:\n  masterSoftware: [{jq: {version: 1.5}}]\n  \
-         workerSoftware: [{jq: {version: 1.6}}, curl]\n";
-
-    // One that is both by both lists, and one that runs workloads because there are no workers.
-    for workers in ["  workers: [{head: {}}]\n", ""] {
-        let repo = with_spec(&format!("{spec}{workers}"));
-        repo.write("clusters/tools.yaml", software);
-        let said = validate(&repo, &[]).expect(1).stdout;
-        assert_says(
-            &said,
-            &["error[SIP0822]: the package jq is asked for in version 1.6 and in 1.5", "tools.yaml:6:20"],
-        );
-    }
-
-    let repo = with_spec(&format!("{spec}{worker}"));
-    repo.write("clusters/tools.yaml", software);
-    repo.replace(HOSTS, "{mac: '00:00:5e:00:53:02', ip: 198.51.100.12}", "");
-    let other = support::host("depot-02", "").replace("namespace: metal", "namespace: lab")
-        + "status: {hardware: {nics: [{mac: '00:00:5e:00:53:02', ip: 198.51.100.12}]}}\n";
-    repo.write("inventory/other.yaml", &other);
-    assert_says(&validate(&repo, &[]).expect(0).stderr, &[]);
 }

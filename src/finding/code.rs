@@ -254,6 +254,8 @@ codes! {
     "0821" InvalidPackage Error "an entry is not one package that apt takes"
     "0822" TwoVersions Error "a package is asked for in two versions"
     "0823" PackageTwice Warning "a package is there twice"
+    "0824" BracesInRequest Error "a Provisioning or a Software passes for a template"
+    "0825" Relabelled Error "a kustomization gives a Provisioning or a Software another cluster"
 
     "0840" NodeNameTaken Error "a machine has a name that ansible has for something else"
 

@@ -11,6 +11,9 @@ use super::machines::by_role_and_name;
 use crate::api::names::Part;
 use crate::site::{Cluster, NodeSet, Site};
 
+/// More machines than anybody renames at once; to pair them takes time and memory that grow with the square of it.
+const MOST: usize = 2_000;
+
 /// Gives the hosts of names that are gone to machines that have none and name none: to as many as can be, in the order of
 /// names, and first to those of the same role. Whether there is such a machine.
 pub(super) fn inherit<'a>(
@@ -26,13 +29,17 @@ pub(super) fn inherit<'a>(
             is_any_host && !holdings.contains_key(part)
         })
         .collect();
-    let is_gone = |part: &Part| part.node.is_some() && !cluster.node_sets.contains_key(part);
+    // Labels may name the cluster and no machine of it; what a Machine consumes was a SIPCluster's, and stays out of this.
+    let is_gone = |part: &Part, holding: &Holding<'_>| {
+        let is_nobodys = part.node.is_some() || site.inventory.hosts[holding.host].consumer.is_none();
+        is_nobodys && !cluster.node_sets.contains_key(part)
+    };
     let mut gone: Vec<(&Part, Holding<'_>)> = holdings
         .iter()
-        .filter(|(part, _)| is_gone(part))
         .flat_map(|(part, of_part)| of_part.iter().map(|holding| (*part, *holding)))
+        .filter(|(part, holding)| is_gone(part, holding))
         .collect();
-    if heirs.is_empty() || gone.is_empty() {
+    if heirs.is_empty() || gone.is_empty() || gone.len() > MOST {
         return false;
     }
     heirs.sort_by(|a, b| by_role_and_name(a.0, b.0));

@@ -55,6 +55,7 @@ pub mod older;
 mod older_labels;
 mod provisioning;
 pub mod provisioning_settings;
+mod relabelled;
 mod request;
 mod selector;
 pub mod settings;
@@ -62,13 +63,14 @@ pub mod sources;
 mod specs;
 mod standings;
 pub mod state;
+mod templates;
 mod unwritable;
 pub mod wiring;
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::api::names::{ClusterKey, HostKey, ObjectName};
+use crate::api::names::{ClusterKey, HostKey};
 use crate::api::provisioning as api;
 use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, Place, ReadError};
@@ -89,6 +91,7 @@ use settings::Mode;
 pub use settings::Settings;
 use specs::Spec;
 pub use state::State;
+use templates::Template;
 pub use wiring::Wiring;
 
 /// What a repo says of its clusters and hosts.
@@ -181,7 +184,7 @@ impl Site {
                 Spec::Older(document, may_be_template) => {
                     let conversion = older::convert(*document, &origin, &labels);
                     if may_be_template && !conversion.errors.is_empty() {
-                        templates.push(origin);
+                        templates.push(Template { origin, asked: None });
                         continue;
                     }
                     let (spec, origin, found) = read_older(&key, &conversion, origin);
@@ -220,7 +223,7 @@ impl Site {
 
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
-        findings.extend(mistaken_for_templates(repo, &state, &clusters, &templates));
+        findings.extend(templates::mistaken(repo, &state, &clusters, &templates));
         findings.extend(left_out::clusters(&state, &clusters, &objects.in_repo));
         let (services, builds) = (objects.services, objects.builds);
         let site = Self { settings, clusters, inventory, wiring, state, left_out, services, knows_hardware, builds };
@@ -276,47 +279,4 @@ fn read_older(key: &ClusterKey, conversion: &Conversion, origin: Origin) -> (Spe
     let (spec, found) = specs::converted(conversion.spec.clone(), &origin);
     findings.extend(found);
     (spec, origin, findings)
-}
-
-/// A cluster that is gone gives its hosts back. It is not gone when its request has merely become unreadable,
-/// and has double braces somewhere, so that it passes for a template of another tool.
-fn mistaken_for_templates(
-    repo: &Files,
-    state: &State,
-    clusters: &BTreeMap<ClusterKey, Request>,
-    templates: &[Origin],
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for cluster in state.clusters().into_iter().filter(|cluster| !clusters.contains_key(cluster)) {
-        let may_be = |origin: &&Origin| repo.text(&origin.file).is_some_and(|text| names(&text, &cluster.name));
-        findings.extend(templates.iter().find(may_be).map(|origin| {
-            Finding::new(
-                Code::TakenForTemplate,
-                format!("{cluster} seems to be gone, but a request that cannot be read may be it"),
-            )
-            .at(braces(repo, origin))
-            .help("it has `{{` in it, so it passes for a template: correct it, or remove it if the cluster is to go")
-        }));
-    }
-    findings
-}
-
-/// Where the double braces of a text stand that cannot be parsed.
-fn braces(repo: &Files, origin: &Origin) -> Place {
-    let text = repo.text(&origin.file).unwrap_or_default();
-    let mut lines = text.lines().enumerate().skip(origin.first_line - 1);
-    let found = lines.find_map(|(index, line)| Some((index, line[..line.find("{{")?].chars().count())));
-    found
-        .map_or_else(|| origin.start(), |(index, before)| Place::Spot(origin.file.clone(), index + 1, Some(before + 1)))
-}
-
-/// Whether a text that cannot be parsed has something of this name.
-fn names(text: &str, name: &ObjectName) -> bool {
-    let is_name = |(at, name): (usize, &str)| {
-        let key = text[..at].trim_end_matches([' ', '"', '\'', ':']);
-        let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
-        // A Provisioning has its cluster's name in a label.
-        ["name", api::CLUSTER].iter().any(|field| key.ends_with(field)) && !text[at + name.len()..].starts_with(longer)
-    };
-    text.match_indices(name.as_str()).any(is_name)
 }

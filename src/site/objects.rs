@@ -15,9 +15,11 @@ use super::near_misses::{self, near_miss};
 use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
 use super::provisioning::cluster_of;
+use super::relabelled;
 use super::settings::{self, Settings};
 use super::specs::{self, Spec};
 use super::standings::{self, Renamed};
+use super::templates::Template;
 use super::wiring::AgentObject;
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND};
@@ -46,8 +48,8 @@ pub(super) struct Objects {
     pub(super) documents: Vec<(HostKey, Origin)>,
     pub(super) networks: Networks,
     pub(super) builds: Builds,
-    /// Requests that are some other tool's templates, as far as one can see.
-    pub(super) templates: Vec<Origin>,
+    /// Requests and Softwares that are some other tool's templates, as far as one can see.
+    pub(super) templates: Vec<Template>,
     /// What tells agents what to apply.
     pub(super) agent_objects: Vec<AgentObject>,
     /// The Services that ask for NodePorts.
@@ -103,7 +105,7 @@ enum Object {
     /// A Secret or ConfigMap that may hold network data.
     Secret(Origin, networks::Kind, NetworkDataSecret),
     Kustomization(Origin, Box<Kustomization>),
-    ClusterTemplate(Origin),
+    Template(Template),
     Agent(AgentObject),
     Service(Origin, Box<Service>),
     /// A file of sipgen's own.
@@ -166,7 +168,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             Object::Host(origin, host, doubts, found) => hosts.push((origin, host, doubts, found)),
             Object::Secret(origin, kind, secret) => secrets.push((origin, kind, secret)),
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
-            Object::ClusterTemplate(origin) => templates.push(origin),
+            Object::Template(template) => templates.push(template),
             Object::Agent(object) => agent_objects.push(object),
             Object::Service(origin, service) => services.push((origin, service)),
             Object::GeneratedHosts(file) => generated_hosts.push(file),
@@ -184,7 +186,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let unreadable_documents =
         unreadable_documents.into_iter().filter(|(origin, finding)| matters(origin) && !is_patch(origin, finding));
     findings.extend(unreadable_documents.map(|(_, finding)| finding));
-    templates.retain(|origin| inputs.takes(origin));
+    templates.retain(|template: &Template| inputs.takes(&template.origin));
 
     let mut names = Names { builds: &builds, inputs: &inputs, findings, renamed: BTreeSet::new() };
     // Of what is no input, mistakes are nobody's business here.
@@ -215,6 +217,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             software_documents.push(SoftwareDocument { key, name, origin, spec });
         }
     }
+    names.findings.extend(relabelled::refuse(repo, &builds, &cluster_documents, &software_documents));
     // What is made of a stream names the same inputs as what is made of the repo's files.
     for document in &mut cluster_documents {
         if let Some(origin) = in_repo.get(&document.key) {
@@ -403,7 +406,7 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             is_ours.then(|| unreadable_object(origin, error, "resource"))
         } else {
             let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
-            is_request.then_some(Object::ClusterTemplate(origin))
+            is_request.then(|| Object::Template(Template::new(document)))
         };
     }
     match document.kind()? {
@@ -448,7 +451,7 @@ fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<O
     if !document.looks_like_template() {
         return Some(Object::Unreadable(origin, finding));
     }
-    (kind != host::KIND).then_some(Object::ClusterTemplate(origin))
+    (kind != host::KIND).then(|| Object::Template(Template::new(document)))
 }
 
 /// Gives a host that has no status the one that Metal3 would take from its annotation.
@@ -470,7 +473,7 @@ fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version
         Ok(envelope) => envelope,
         // Others have such kinds, too, and may write what they like there.
         Err(_) if KINDS_OF_BPA.contains(&kind) && !document.mentions(&[provisioning::GROUP]) => return None,
-        Err(_) if document.looks_like_template() => return Some(Object::ClusterTemplate(origin)),
+        Err(_) if document.looks_like_template() => return Some(Object::Template(Template::new(document))),
         Err(error) => return Some(unreadable_object(origin, &error, kind)),
     };
     if group(&envelope.api_version) != own_group {
@@ -489,12 +492,15 @@ fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version
     }
     if kind == provisioning::SOFTWARE_KIND {
         let (spec, found) = specs::of_software(document);
+        if spec.is_none() && document.looks_like_template() {
+            return Some(Object::Template(Template::new(document)));
+        }
         return Some(Object::Software(origin, envelope.metadata, spec, found));
     }
     let read = if kind == sipcluster::KIND { specs::of_sipcluster } else { specs::of_provisioning };
     let (spec, found) = read(document);
     if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
-        return Some(Object::ClusterTemplate(origin));
+        return Some(Object::Template(Template::new(document)));
     }
     Some(Object::Cluster(origin, kind, envelope.metadata, spec, found))
 }

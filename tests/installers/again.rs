@@ -69,22 +69,6 @@ fn what_changes_nothing_of_the_job_runs_no_installer_again() {
 }
 
 #[test]
-fn what_a_template_has_beside_its_job_counts_and_its_comments_do_not() {
-    let template = include_str!("../../templates/installer/job.yaml");
-    let name = |comment: &str, account: &str| {
-        let repo = Repo::generated("provisioning");
-        repo.write("sipgen.yaml", "templates: own\n");
-        let account = format!("apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: {account}}}\n");
-        repo.write("own/installer/job.yaml", &format!("{comment}---\n{account}---\n{template}"));
-        job_name(&repo)
-    };
-    let plain = name("", "kud");
-
-    assert_eq!(name("# Our own.\n", "kud"), plain);
-    assert_ne!(name("", "installer"), plain);
-}
-
-#[test]
 fn a_software_whose_file_or_place_changes_runs_no_installer_again() {
     let repo = Repo::of_fixture("provisioning");
     let software = |name: &str, package: &str| {
@@ -103,6 +87,22 @@ fn a_software_whose_file_or_place_changes_runs_no_installer_again() {
     repo.write("clusters/tools.yaml", &b);
     repo.write("clusters/zz.yaml", &a);
     assert_eq!(job_name(&repo), before, "only the file of one is changed");
+}
+
+#[test]
+fn what_a_template_has_beside_its_job_counts_and_its_comments_do_not() {
+    let template = include_str!("../../templates/installer/job.yaml");
+    let name = |comment: &str, account: &str| {
+        let repo = Repo::generated("provisioning");
+        repo.write("sipgen.yaml", "templates: own\n");
+        let account = format!("apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: {account}}}\n");
+        repo.write("own/installer/job.yaml", &format!("{comment}---\n{account}---\n{template}"));
+        job_name(&repo)
+    };
+    let plain = name("", "kud");
+
+    assert_eq!(name("# Our own.\n", "kud"), plain);
+    assert_ne!(name("", "installer"), plain);
 }
 
 #[test]
