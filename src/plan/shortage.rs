@@ -364,53 +364,63 @@ impl Shortage {
     }
 }
 
+/// Machines of a role of a cluster that lack a host for the same reasons.
+struct Group<'s, 'd> {
+    constraint: String,
+    proof: Vec<String>,
+    /// Why their labelSelector matches no host at all, if that is so.
+    mismatch: Option<&'s Mismatch>,
+    /// At least one.
+    demands: Vec<&'s Demand<'d>>,
+}
+
 /// The findings about machines that have no host although any would do that has what is asked for: one for all machines
 /// of a role of a cluster that lack one for the same reasons.
 pub(super) fn of_machines(site: &Site, short: &[(&Demand<'_>, &Shortage)]) -> Vec<Finding> {
     let hosts = site.inventory.hosts.len();
-    let mut groups: Vec<(String, Vec<String>, Option<&Mismatch>, Vec<&Demand<'_>>)> = Vec::new();
+    let mut groups: Vec<Group<'_, '_>> = Vec::new();
     for (demand, shortage) in short {
         let (constraint, mismatch) = (shortage.constraint(hosts), shortage.mismatch.as_ref());
         let hints = mismatch.into_iter().flat_map(Mismatch::hints).map(str::to_owned);
         let proof: Vec<String> = hints.chain(shortage.proof()).collect();
-        let alike = |(other, others_proof, others_mismatch, of): &&mut (String, Vec<String>, _, Vec<&Demand<'_>>)| {
-            let same_role = of[0].cluster.key == demand.cluster.key && of[0].part.role == demand.part.role;
-            same_role && *other == constraint && *others_proof == proof && *others_mismatch == mismatch
+        let alike = |other: &&mut Group<'_, '_>| {
+            let first = other.demands[0];
+            let same_role = first.cluster.key == demand.cluster.key && first.part.role == demand.part.role;
+            same_role && other.constraint == constraint && other.proof == proof && other.mismatch == mismatch
         };
         match groups.iter_mut().find(alike) {
-            Some((.., demands)) => demands.push(demand),
-            None => groups.push((constraint, proof, mismatch, vec![demand])),
+            Some(group) => group.demands.push(demand),
+            None => groups.push(Group { constraint, proof, mismatch, demands: vec![demand] }),
         }
     }
-    let finding =
-        |(constraint, proof, mismatch, mut demands): (_, Vec<String>, Option<&Mismatch>, Vec<&Demand<'_>>)| {
-            demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
-            let (cluster, part) = (demands[0].cluster, demands[0].part);
-            let who = match demands.len() {
-                1 => part.to_string(),
-                count => {
-                    let names = demands.iter().flat_map(|demand| &demand.part.node).map(ToString::to_string);
-                    let names: Vec<String> = names.collect();
-                    format!("{count} {} machines ({})", part.role, some_of(names.iter(), MACHINES_SHOWN))
-                }
-            };
-            let message = format!("no host can be found for {who} of {}: {constraint}", cluster.key);
-            let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
-            let finding = Finding::new(Code::Shortage, message).help(proof.join("\n"));
-            let finding = match mismatch {
-                // The machine is no mistake there: the requirement is that excludes every host.
-                Some(mismatch) => {
-                    let route: Vec<Step> =
-                        demands[0].node_set.route.iter().cloned().chain([Step::from("labelSelector")]).collect();
-                    mismatch.point(finding, &cluster.origin, &route)
-                }
-                None => finding.at(place(demands[0])),
-            };
-            demands
-                .iter()
-                .skip(1)
-                .fold(finding.of(&cluster.key), |finding, demand| finding.see(place(demand), "and this one"))
+    let finding = |Group { constraint, proof, mismatch, mut demands }: Group<'_, '_>| {
+        demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
+        let (cluster, part) = (demands[0].cluster, demands[0].part);
+        let who = match demands.len() {
+            1 => part.to_string(),
+            count => {
+                let names = demands.iter().flat_map(|demand| &demand.part.node).map(ToString::to_string);
+                let names: Vec<String> = names.collect();
+                format!("{count} {} machines ({})", part.role, some_of(names.iter(), MACHINES_SHOWN))
+            }
         };
+        let message = format!("no host can be found for {who} of {}: {constraint}", cluster.key);
+        let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
+        let finding = Finding::new(Code::Shortage, message).help(proof.join("\n"));
+        let finding = match mismatch {
+            // The machine is no mistake there: the requirement is that excludes every host.
+            Some(mismatch) => {
+                let route: Vec<Step> =
+                    demands[0].node_set.route.iter().cloned().chain([Step::from("labelSelector")]).collect();
+                mismatch.point(finding, &cluster.origin, &route)
+            }
+            None => finding.at(place(demands[0])),
+        };
+        demands
+            .iter()
+            .skip(1)
+            .fold(finding.of(&cluster.key), |finding, demand| finding.see(place(demand), "and this one"))
+    };
     groups.into_iter().map(finding).collect()
 }
 
