@@ -60,6 +60,30 @@ fn a_cluster_is_explained_machine_by_machine() {
 }
 
 #[test]
+fn a_master_that_runs_workloads_too_is_shown_as_such() {
+    let repo = Repo::of_fixture("provisioning");
+    assert_says(&said(&repo, &["explain", "lab/press"], 0), &["    head-1 (also Worker)  lab/"]);
+    assert_says(
+        &said(&repo, &["status", "--cluster", "lab/press"], 0),
+        &["ControlPlane       1        -     1  also Worker, 1 added"],
+    );
+    let explained = json(&repo, &["explain", "lab/press"]);
+    let of_all = |sets: &Value| -> Vec<bool> {
+        sets.as_array().unwrap().iter().map(|set| set["workerToo"] == Value::Bool(true)).collect()
+    };
+    assert_eq!(of_all(&explained["cluster"]["nodeSets"]), [true, false, false, false]);
+
+    // Without workers, the masters run workloads.
+    let depot = "clusters/depot.yaml";
+    assert!(!said(&repo, &["explain", "lab/depot"], 0).contains("also"));
+    let (head, tail) = repo.read(depot).split_once("  workers:\n").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    repo.write(depot, &(head + &tail[tail.find("  PodSubnet").or(tail.find("  KUDPlugins")).unwrap()..]));
+    let status = json(&repo, &["status"]);
+    let depot = status["clusters"].as_array().unwrap().iter().find(|cluster| cluster["name"] == "depot").unwrap();
+    assert!(!of_all(&depot["nodeSets"]).contains(&false), "{depot}");
+}
+
+#[test]
 fn machines_that_are_there_stay() {
     let said = said(&Repo::generated("provisioning"), &["explain", "lab/press"], 0);
 

@@ -45,6 +45,9 @@ pub struct NodeSetPicture {
     /// What they are for.
     #[serde(flatten)]
     pub part: Part,
+    /// Whether it is a machine of the control plane that runs workloads, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub worker_too: bool,
     /// How many are asked for; nothing where the request is invalid, or gone.
     pub wanted: Option<Wanted>,
     /// How many it has.
@@ -130,7 +133,8 @@ pub(super) fn pictures(site: &Site, plan: &Plan, hosts: &[HostPicture], findings
             let node_set = cluster.and_then(|cluster| cluster.node_sets.get(part));
             let (have, added) = have.and_then(|have| have.get(part)).copied().unwrap_or_default();
             let shortage = plan.shortages.get(&(key.clone(), part.clone()));
-            picture_of(part, node_set, have, added, shortage)
+            let worker_too = cluster.is_some_and(|cluster| cluster.is_worker_too(part));
+            NodeSetPicture { worker_too, ..picture_of(part, node_set, have, added, shortage) }
         };
         ClusterPicture {
             key: key.clone(),
@@ -156,6 +160,7 @@ fn picture_of(
 ) -> NodeSetPicture {
     NodeSetPicture {
         part: part.clone(),
+        worker_too: false,
         wanted: node_set.map(|set| Wanted { active: set.active, standby: set.standby }),
         have,
         added,

@@ -43,6 +43,9 @@ pub struct NodeSetExplanation {
     /// What its hosts are for.
     #[serde(flatten)]
     pub part: Part,
+    /// Whether it is a machine of the control plane that runs workloads, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub worker_too: bool,
     /// How many it wants.
     pub wanted: usize,
     /// What is asked of the one machine that it is.
@@ -153,9 +156,10 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
             }
         };
         let shortage = plan.shortages.get(&(key.clone(), part.clone())).cloned();
+        let worker_too = request.cluster.as_ref().is_some_and(|cluster| cluster.is_worker_too(part));
         let wanted = node_set.map_or(0, |node_set| node_set.wanted());
         let asked = node_set.and_then(Asked::of);
-        node_sets.push(NodeSetExplanation { part: part.clone(), wanted, asked, hosts, shortage });
+        node_sets.push(NodeSetExplanation { part: part.clone(), worker_too, wanted, asked, hosts, shortage });
     }
     Some(ClusterExplanation {
         cluster: key.clone(),

@@ -99,7 +99,8 @@ fn write_machines(out: &mut String, machines: &[&NodeSetExplanation]) -> fmt::Re
 /// A machine with its host, where that is reached, why it is this one, what it has, and what is asked; there are several
 /// hosts only while others are given back.
 fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
-    let node = machine.part.node.as_ref().map(ToString::to_string).unwrap_or_default();
+    let too = if machine.worker_too { " (also Worker)" } else { "" };
+    let node = machine.part.node.as_ref().map(|node| format!("{node}{too}")).unwrap_or_default();
     let asked = match &machine.asked {
         Some(asked) => format!("for {}", one_line(&asked.to_string())),
         None => "no longer asked for".to_owned(),

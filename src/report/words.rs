@@ -166,7 +166,14 @@ fn host_of(part: &Part, host: &HostKey, name: Name<'_>) -> String {
 
 /// What becomes of what installs Kubernetes on machines.
 fn installer(change: &InstallerChange, name: Name<'_>) -> Line {
-    let InstallerChange { state, runs, job_before, job_after, aspects, .. } = change;
+    let InstallerChange { state, runs, job_before, job_after, aspects, begin_workloads, end_workloads, .. } = change;
+    let workloads = |run: &str, nodes: &[String]| match nodes {
+        [] => String::new(),
+        [one] => format!("; workloads {run} on {}", name(one)),
+        [first, others @ ..] => {
+            format!("; workloads {run} on {} and {}", name(first), counted(others.len(), "more master"))
+        }
+    };
     let job = |job: &Option<String>| job.as_ref().map(|job| name(job)).unwrap_or_default();
     let text = match state {
         State::Created => format!("installer: Job {} runs on all machines", job(job_after)),
@@ -175,7 +182,9 @@ fn installer(change: &InstallerChange, name: Name<'_>) -> Line {
             let aspects: Vec<&str> = aspects.iter().map(|aspect| aspect.word()).collect();
             let aspects = if aspects.is_empty() { "only comments".to_owned() } else { aspects.join(", ") };
             let jobs = format!("; Job {} -> {}, which runs on all machines", job(job_before), job(job_after));
-            format!("installer: {aspects}{}", if *runs { &jobs } else { "" })
+            let begin = workloads("now run", begin_workloads);
+            let end = workloads("no longer run", end_workloads);
+            format!("installer: {aspects}{begin}{end}{}", if *runs { &jobs } else { "" })
         }
     };
     Line::new(*state, text)

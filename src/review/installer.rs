@@ -41,6 +41,10 @@ pub struct InstallerChange {
     pub aspects: BTreeSet<InstallerAspect>,
     /// The machines that stay, under another address; in natural order.
     pub readdressed: Vec<Readdressed>,
+    /// The masters that stay, and run workloads, too, which they did not before; in natural order.
+    pub begin_workloads: Vec<String>,
+    /// The masters that stay, and run workloads no more; in natural order.
+    pub end_workloads: Vec<String>,
 }
 
 /// What can change of an installer.
@@ -132,6 +136,8 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
         job_after: name_after,
         aspects,
         readdressed: addresses.changed(),
+        begin_workloads: Addresses::with_both_roles_only(&addresses.after, &addresses.before),
+        end_workloads: Addresses::with_both_roles_only(&addresses.before, &addresses.after),
     })
 }
 
@@ -287,6 +293,19 @@ impl Addresses {
         !self.before.keys().eq(self.after.keys())
     }
 
+    /// The masters on both sides of the change that are workers, too, on `this` one and not on the `other`.
+    fn with_both_roles_only(this: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
+        let [master, worker] = ROLES;
+        let is = |addresses: &BTreeMap<String, String>, role: &str, node: &str| {
+            addresses.contains_key(&format!("{role}{node}"))
+        };
+        let masters = this.keys().filter_map(|key| key.strip_prefix(master));
+        let only = masters.filter(|node| is(other, master, node) && is(this, worker, node) && !is(other, worker, node));
+        let mut only: Vec<String> = only.map(str::to_owned).collect();
+        only.sort_by(|a, b| natural(a, b));
+        only
+    }
+
     /// The machines that stay, under another address. One with both roles counts once.
     fn changed(&self) -> Vec<Readdressed> {
         let nodes = |addresses: &BTreeMap<String, String>| -> BTreeMap<String, String> {
@@ -425,6 +444,20 @@ mod tests {
         assert_eq!((change.aspects, change.readdressed), (BTreeSet::from([InstallerAspect::Machines]), Vec::new()));
 
         assert_eq!(changed(&[inventory]).aspects, BTreeSet::from([InstallerAspect::Inventory]));
+    }
+
+    #[test]
+    fn masters_that_begin_or_end_to_run_workloads_are_named() {
+        let both = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_m-1", "10.0.0.1")]);
+        let apart = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_w-1", "10.0.0.2")]);
+        let none: [&str; 0] = [];
+
+        let change = changed(&[(ADDRESSES, &apart, &both)]);
+        assert_eq!(change.begin_workloads, ["m-1"]);
+        assert_eq!(change.end_workloads, none);
+        let change = changed(&[(ADDRESSES, &both, &apart)]);
+        assert_eq!(change.end_workloads, ["m-1"]);
+        assert_eq!(change.begin_workloads, none);
     }
 
     #[test]

@@ -332,9 +332,23 @@ impl Service {
     }
 }
 
+impl Cluster {
+    /// Whether a part is a machine of the control plane that runs workloads, too.
+    pub fn is_worker_too(&self, part: &Part) -> bool {
+        let machine = self.installation.as_ref().zip(part.node.as_ref());
+        machine.is_some_and(|(installation, node)| installation.has_both_roles(node))
+    }
+}
+
 impl Installation {
     /// How many digits the hash has at the end of the Job's name.
     pub const HASH_LENGTH: usize = 10;
+
+    /// Whether a machine of the control plane runs workloads, too: one that is a worker as well, or any where there are no
+    /// workers.
+    pub fn has_both_roles(&self, node: &NodeName) -> bool {
+        self.masters.contains(node) && (self.workers.is_empty() || self.workers.contains(node))
+    }
 
     /// The name of the installer's objects in the cluster's namespace. With a hash behind it, it is still short enough
     /// for the label that a Job's pods have of its name.

@@ -90,6 +90,22 @@ fn a_machine_in_use_that_is_given_back_is_named() {
 }
 
 #[test]
+fn a_master_that_begins_or_ends_to_run_workloads_is_named() {
+    let both = "    - head-1:\n        memory: 32Gi\n";
+    let repo = Repo::generated("provisioning");
+    repo.replace(PRESS, both, "");
+    assert_says(&plan(&repo), &["installer: machines; workloads no longer run on head-1; Job"]);
+
+    repo.generate(&[]).expect(0);
+    repo.replace(PRESS, "  workers:\n", &format!("  workers:\n{both}"));
+    assert_says(&plan(&repo), &["installer: machines; workloads now run on head-1; Job"]);
+    let json: serde_json::Value = serde_json::from_str(&repo.diff(&["--format", "json"]).stdout).unwrap();
+    let installer = &json["review"]["clusters"][0]["installer"];
+    assert_eq!(installer["beginWorkloads"], serde_json::json!(["head-1"]));
+    assert_eq!(installer["endWorkloads"], serde_json::json!([]));
+}
+
+#[test]
 fn a_provisioning_that_goes_takes_its_installer_with_it() {
     let repo = Repo::generated("provisioning");
     repo.remove(PRESS);

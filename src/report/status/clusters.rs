@@ -97,6 +97,9 @@ fn row_of_machines(role: Role, machines: &[&NodeSetPicture]) -> Row<'static> {
     }
     let waiting = sum(&|set| if set.short_of == 0 { set.missing() } else { 0 });
     notes.extend((waiting > 0).then(|| styled(WARNING, format_args!("{waiting} not placed"))));
+    let both = sum(&|set| usize::from(set.worker_too));
+    let all = if both == machines.len() { String::new() } else { format!("{both} ") };
+    notes.extend((both > 0).then(|| format!("{all}also Worker")));
     let added = sum(&|set| set.added);
     notes.extend((added > 0).then(|| format!("{added} added")));
     let counts = format!("{:12}  {wanted:>6}  {:>7}  {:>4}", role.as_str(), "-", sum(&|set| set.have));
