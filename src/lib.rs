@@ -186,7 +186,7 @@ fn generate_by(
     frozen.extend(site.clusters.iter().filter(|(_, request)| request.cluster.is_none()).map(|(key, _)| key.clone()));
     let (plan, tree) = loop {
         progress(Stage::Planning);
-        let (plan, planned) = plan(&site, &frozen, options.rebalance);
+        let (plan, planned) = plan(&site, &frozen, &except.clusters, options.rebalance);
         except.short.extend(plan.shortages.keys().cloned());
         progress(Stage::Rendering);
         let (tree, rendered) = render(&site, &plan, &templates);

@@ -110,7 +110,7 @@ fn planning(hosts: &str, clusters: &str, errors: usize) -> io::Result<Duration> 
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        let (plan, found) = plan(&site, &BTreeSet::new(), false);
+        let (plan, found) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), false);
         times.push(start.elapsed());
         if found.iter().filter(|finding| finding.is_error()).count() != errors {
             return Err(io::Error::other("the plan is not what it should be"));

@@ -11,7 +11,7 @@ use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::site::machine::{Insufficient, Machine};
 use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
-use crate::site::{AskedMachine, Host, Site};
+use crate::site::{AskedMachine, Host, Request, Site};
 
 /// The provisioning states in which a host can be taken; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];
@@ -244,13 +244,15 @@ impl Availability {
         site: &Site,
         assigned: &BTreeMap<usize, &ClusterKey>,
         released: &BTreeMap<HostKey, Release>,
-        frozen: &BTreeSet<ClusterKey>,
+        left_out: &BTreeSet<ClusterKey>,
     ) -> Vec<Availability> {
         let hosts = site.inventory.hosts.iter().enumerate();
         let mut all: Vec<Availability> =
             hosts.map(|(index, host)| Self::of(host, assigned.get(&index).copied(), released.get(&host.key))).collect();
-        // A cluster that is left out now must find the hosts that it names when its turn comes.
-        for (key, request) in site.clusters.iter().filter(|(key, _)| frozen.contains(key)) {
+        // A cluster that is left out or cannot be read must find the hosts that it names when its turn comes.
+        let has_no_turn =
+            |(key, request): &(&ClusterKey, &Request)| left_out.contains(key) || request.cluster.is_none();
+        for (key, request) in site.clusters.iter().filter(has_no_turn) {
             for host in &request.named {
                 if let Some(free @ Availability::Free) = all.get_mut(*host) {
                     *free = Availability::Only(key.clone(), Refusal::NamedBy(key.clone()));

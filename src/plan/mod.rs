@@ -94,16 +94,22 @@ pub enum How {
 
 /// Plans every cluster of the site that is valid and not `frozen`.
 ///
-/// A frozen cluster keeps the hosts that the last run's output gives it. With `rebalance`, hosts that stay but
+/// A frozen cluster keeps the hosts that the last run's output gives it. Of those, `left_out` are the ones that nobody
+/// asked for in this run: nobody else gets the hosts that they name by MAC addresses. With `rebalance`, hosts that stay but
 /// would not be chosen again are moved where that is possible.
 ///
 /// A cluster that cannot be planned has an error among the findings; the rest of the plan is only good for what
 /// to report, and a new one, with that cluster frozen, good for writing.
-pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Plan, Vec<Finding>) {
-    let (plan, findings, renamed) = with_names(site, frozen, rebalance, true);
+pub fn plan(
+    site: &Site,
+    frozen: &BTreeSet<ClusterKey>,
+    left_out: &BTreeSet<ClusterKey>,
+    rebalance: bool,
+) -> (Plan, Vec<Finding>) {
+    let (plan, findings, renamed) = with_names(site, frozen, left_out, rebalance, true);
     if renamed && !plan.shortages.is_empty() {
         // Another machine may need the host that one has kept under another name.
-        let (other, findings, _) = with_names(site, frozen, rebalance, false);
+        let (other, findings, _) = with_names(site, frozen, left_out, rebalance, false);
         if other.shortages.len() < plan.shortages.len() {
             return (other, findings);
         }
@@ -115,6 +121,7 @@ pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Pla
 fn with_names(
     site: &Site,
     frozen: &BTreeSet<ClusterKey>,
+    left_out: &BTreeSet<ClusterKey>,
     rebalance: bool,
     inherit: bool,
 ) -> (Plan, Vec<Finding>, bool) {
@@ -131,7 +138,7 @@ fn with_names(
 
     let mut released = giving_back::still_released(site);
     released.extend(giving_back::newly_released(site, &holdings));
-    let availability = Availability::of_all(site, &holdings.kept_by(), &released, frozen);
+    let availability = Availability::of_all(site, &holdings.kept_by(), &released, left_out);
     let demands = demands(site, &clusters, &placements, &holdings, rebalance);
     let mut shortages = BTreeMap::new();
     for (demand, chosen) in demands.iter().zip(choose(site, &availability, &demands)) {
