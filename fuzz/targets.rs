@@ -14,9 +14,10 @@ use sipgen::{Options, generate, report};
 pub(crate) type Target = fn(&[u8]);
 
 /// Every target by its name.
-pub(crate) const ALL: [(&str, Target); 11] = [
+pub(crate) const ALL: [(&str, Target); 12] = [
     ("documents", documents),
     ("sip_cluster", sip_cluster),
+    ("provisioning", provisioning),
     ("bare_metal_host", bare_metal_host),
     ("network_data", network_data),
     ("settings", settings),
@@ -50,6 +51,11 @@ pub(crate) fn documents(data: &[u8]) {
 /// A file with SIPClusters.
 pub(crate) fn sip_cluster(data: &[u8]) {
     run(repo([("cluster.yaml", data.to_vec()), ("hosts.yaml", HOSTS.into())]));
+}
+
+/// A file with Provisionings and Softwares, beside hosts that may be their machines.
+pub(crate) fn provisioning(data: &[u8]) {
+    run(repo([("cluster.yaml", data.to_vec()), ("hosts.yaml", MACHINES.into())]));
 }
 
 /// A file with hosts, their network data and their hardware.
@@ -146,6 +152,9 @@ fn cluster(selector: &str) -> String {
          nodes:\n    Worker:\n      count: {{active: 1}}\n      labelSelector: {selector}\n"
     )
 }
+
+/// Hosts with their hardware.
+const MACHINES: &str = include_str!("../fixtures/provisioning/inventory/hosts.yaml");
 
 const HOSTS: &str = "\
 apiVersion: metal3.io/v1alpha1

@@ -21,6 +21,9 @@ const OBSERVED: &str = "observed";
 pub const CRDS: &str = "crds";
 /// The directory of the objects that tell an agent what to apply, below the output directory.
 pub const AGENTS: &str = "agents";
+/// The directory of what installs Kubernetes on the machines of a Provisioning, in its cluster's directory; that of its
+/// templates, too.
+pub const INSTALLER: &str = "installer";
 /// The file that makes a directory a kustomization.
 pub const KUSTOMIZATION: &str = "kustomization.yaml";
 /// The file of the Service in a service's directory.
@@ -130,6 +133,11 @@ fn without_mark(text: &str) -> impl Iterator<Item = &str> {
 /// The directory of a cluster's services.
 pub fn cluster_directory(cluster: &ClusterKey) -> Utf8PathBuf {
     Utf8Path::new(CLUSTERS).join(cluster.namespace.as_str()).join(cluster.name.as_str())
+}
+
+/// The directory of what installs Kubernetes on the machines of a Provisioning.
+pub fn installer_directory(cluster: &ClusterKey) -> Utf8PathBuf {
+    cluster_directory(cluster).join(INSTALLER)
 }
 
 /// The directory of a cluster's services at the end of a path to it, relative to the output directory.

@@ -1,6 +1,6 @@
 //! Turns bare-metal tenant-cluster requests into GitOps manifests.
 //!
-//! A git repo holds SIPClusters and a snapshot of its BareMetalHosts. [`generate`] reads both, decides which host
+//! A git repo holds SIPClusters, Provisionings and a snapshot of its BareMetalHosts. [`generate`] reads both, decides which host
 //! goes to which cluster, and says what has to change in the repo's overlays; [`write()`] changes them. Data goes
 //! one way:
 //!
@@ -68,7 +68,7 @@ pub struct Options {
     pub only: BTreeSet<ClusterKey>,
     /// Move hosts that stay but would not be chosen again, where that is possible.
     pub rebalance: bool,
-    /// Take a repo without any SIPCluster for one that wants none, and not for a mistake, even if there are clusters in
+    /// Take a repo without any SIPCluster or Provisioning for one that wants none, and not for a mistake, even if there are clusters in
     /// its output directory.
     pub allow_empty: bool,
 }
@@ -139,7 +139,7 @@ pub enum Error {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// [`Options::only`] names a cluster that is not there.
-    #[error("there is no SIPCluster {0}; the repo has {1}")]
+    #[error("there is no cluster {0}; the repo has {1}")]
     NoSuchCluster(ClusterKey, String),
 }
 
@@ -186,7 +186,7 @@ fn generate_by(
     frozen.extend(site.clusters.iter().filter(|(_, request)| request.cluster.is_none()).map(|(key, _)| key.clone()));
     let (plan, tree) = loop {
         progress(Stage::Planning);
-        let (plan, planned) = plan(&site, &frozen, options.rebalance);
+        let (plan, planned) = plan(&site, &frozen, &except.clusters, options.rebalance);
         except.short.extend(plan.shortages.keys().cloned());
         progress(Stage::Rendering);
         let (tree, rendered) = render(&site, &plan, &templates);
@@ -263,14 +263,16 @@ fn load_templates(repo: &Files, settings: &Settings) -> Result<(Templates, Vec<F
     Ok((templates, none.into_iter().chain(found).collect()))
 }
 
-/// Without any SIPCluster, all hosts would be given back, which is a mistake more often than not. Where there is nothing
+/// Without any request, all hosts would be given back, which is a mistake more often than not. Where there is nothing
 /// to be given back, it is no more than worth knowing.
 fn no_cluster(repo: &Files, site: &Site) -> Finding {
     let read = match repo.streams() {
         [] => repo.root().to_string(),
         streams => streams.iter().map(|stream| stream.name.as_str()).collect::<Vec<_>>().join(" and "),
     };
-    let message = format!("there is no SIPCluster (airship.airshipit.org/v1) in {read}");
+    let message = format!(
+        "there is no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) in {read}"
+    );
     let check = if repo.streams().is_empty() { "the directory and .gitignore" } else { "what renders it" };
     if site.state.clusters().is_empty() {
         return Finding::new(Code::NoCluster, message).help(format!("if there should be one, check {check}"));

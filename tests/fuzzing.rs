@@ -35,8 +35,9 @@ fn no_target_fails_at_what_fuzzing_has_found() {
 }
 
 /// What a text has that the targets which go the whole way look at. The others get every text.
-const LOOKS_AT: [(&str, &[&str]); 8] = [
+const LOOKS_AT: [(&str, &[&str]); 9] = [
     ("sip_cluster", &["SIPCluster"]),
+    ("provisioning", &["kind: Provisioning", "kind: Software"]),
     ("bare_metal_host", &["BareMetalHost\n", "HardwareData", "Secret\n"]),
     ("kustomization", &["resources:", "components:", "namespace:"]),
     ("ssh_key", &["ssh-"]),

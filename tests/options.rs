@@ -319,7 +319,7 @@ mod only {
 
         let run = repo.generate(&["--only", "tenant/tow"]).expect(2);
 
-        insta::assert_snapshot!(run.stderr, @"error: there is no SIPCluster tenant/tow; the repo has tenant/one, tenant/two");
+        insta::assert_snapshot!(run.stderr, @"error: there is no cluster tenant/tow; the repo has tenant/one, tenant/two");
     }
 
     #[test]
@@ -362,7 +362,12 @@ mod allow_empty {
 
         let run = repo.generate(&["--check"]).expect(0);
 
-        assert_says(&run.stderr, &["warning[SIP0004]: there is no SIPCluster (airship.airshipit.org/v1) in /"]);
+        assert_says(
+            &run.stderr,
+            &[
+                "warning[SIP0004]: there is no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) in /",
+            ],
+        );
         assert!(!repo.generate(&["--check", "--allow-empty"]).expect(0).stderr.contains("there is no SIPCluster"));
     }
 

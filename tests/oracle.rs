@@ -162,7 +162,7 @@ proptest! {
         for (key, placement) in &generated.plan.clusters {
             let index: usize = key.name.as_str()[1..].parse().unwrap();
             for (role, assigned) in placement {
-                let role = ROLES.iter().position(|name| *name == role.as_str()).unwrap();
+                let role = ROLES.iter().position(|name| *name == role.role.as_str()).unwrap();
                 let node_set = clusters[index].node_sets[role].as_ref().unwrap();
                 prop_assert_eq!(assigned.len(), node_set.wanted);
                 let mine: Vec<&Host> = assigned.iter().map(|assigned| {
@@ -192,7 +192,7 @@ fn placed(root: &Utf8Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
     sipgen::write(files.root(), generated.changes.as_ref().unwrap()).unwrap();
     let host = |index: usize| generated.site.inventory.hosts[index].key.to_string();
     let hosts = |placement: &sipgen::plan::Placement| {
-        let of_role = |(role, assigned): (&sipgen::api::names::Role, &Vec<sipgen::plan::Assigned>)| {
+        let of_role = |(role, assigned): (&sipgen::api::names::Part, &Vec<sipgen::plan::Assigned>)| {
             let role = role.to_string();
             assigned.iter().map(|assigned| (role.clone(), host(assigned.host))).collect::<Vec<_>>()
         };

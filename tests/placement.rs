@@ -320,3 +320,227 @@ fn hosts_are_spread_over_racks_where_nobody_asks_for_it() {
         ["Worker metal3/a-r4", "Worker metal3/b-r1", "Worker metal3/c-r2", "Worker metal3/d-r3"]
     );
 }
+
+#[test]
+fn machines_and_node_sets_share_one_inventory() {
+    let repo = placed("machines");
+
+    assert_eq!(repo.hosts_of("tenant-a", "web"), ["ControlPlane metal3/n1", "ControlPlane metal3/n4"]);
+    assert_eq!(
+        repo.hosts_of("lab", "vran"),
+        ["ControlPlane metal3/n3", "ControlPlane metal3/n5", "Worker metal3/n2", "Worker metal3/n6"]
+    );
+}
+
+#[test]
+fn a_machine_takes_the_smallest_host_that_suffices() {
+    let repo = Repo::of_fixture("placement-machines");
+    repo.remove("tenant-a-web.yaml");
+    repo.replace("lab-vran.yaml", "        cpu: 32\n        memory: 100Gi\n", "        cpu: 8\n");
+    repo.generate(&[]).expect(0);
+
+    let labels = repo.read("overlays/hosts/observed/lab.vran/hosts.yaml");
+    let node_of = |host: &str| {
+        let document = labels.split("---\n").find(|document| document.contains(&format!("name: \"{host}\"")));
+        document
+            .map(|document| document.split("bpa.akraino.org/node: ").nth(1).unwrap().lines().next().unwrap().to_owned())
+    };
+    assert_eq!(node_of("n1").as_deref(), Some("\"du-1\""), "the smaller one of those with SR-IOV");
+    assert_eq!(
+        node_of("n2").as_deref(),
+        Some("\"du-2\""),
+        "n3 and n5 are named, and n6 has SR-IOV that nobody asked for"
+    );
+}
+
+#[test]
+fn a_host_that_one_cluster_has_is_not_given_to_a_machine_that_names_it() {
+    let repo = Repo::of_fixture("placement-machines");
+    let vran = repo.read("lab-vran.yaml");
+    repo.remove("lab-vran.yaml");
+    repo.generate(&[]).expect(0);
+    repo.write("lab-vran.yaml", &vran.replace("00:00:5E:00:53:13", "00:00:5E:00:53:11"));
+
+    let run = repo.generate(&[]).expect(1);
+
+    assert_says(
+        &run.stderr,
+        &[
+            "error[SIP0540]: head-1 (ControlPlane) of lab/vran is host metal3/n1 by its MAC address, which is assigned to \
+             tenant-a/web",
+            "--> lab-vran.yaml:14:22",
+        ],
+    );
+    assert_eq!(repo.hosts_of("tenant-a", "web"), ["ControlPlane metal3/n1", "ControlPlane metal3/n3"]);
+}
+
+#[test]
+fn a_machine_keeps_its_host_when_its_role_and_its_needs_change_and_loses_it_when_it_names_another() {
+    let repo = placed("machines");
+    let hosts = || repo.hosts_of("lab", "vran");
+
+    repo.replace("lab-vran.yaml", "        cpu: 16\n        sriov: true\n", "        cpu: 2\n");
+    repo.replace(
+        "lab-vran.yaml",
+        "  workers:\n    - du-1:\n        cpu: 2\n",
+        "    - du-1:\n        cpu: 2\n  workers:\n",
+    );
+    repo.generate(&[]).expect(0);
+    assert_eq!(
+        hosts(),
+        ["ControlPlane metal3/n3", "ControlPlane metal3/n5", "ControlPlane metal3/n6", "Worker metal3/n2"]
+    );
+
+    repo.replace(
+        "lab-vran.yaml",
+        "        cpu: 32\n        memory: 100Gi\n",
+        "        mac-address: 00:00:5e:00:53:16\n",
+    );
+    repo.replace("lab-vran.yaml", "        cpu: 2\n", "        mac-address: 00:00:5e:00:53:12\n");
+    repo.generate(&[]).expect(0);
+    assert_eq!(
+        hosts(),
+        ["ControlPlane metal3/n2", "ControlPlane metal3/n3", "ControlPlane metal3/n5", "Worker metal3/n6"],
+        "du-1 and du-2 have changed their hosts"
+    );
+}
+
+#[test]
+fn a_machine_that_is_provisioned_keeps_its_host_when_that_has_failed_or_is_too_small() {
+    let repo = Repo::of_fixture("placement-machines");
+    repo.remove("tenant-a-web.yaml");
+    repo.generate(&[]).expect(0);
+    let hosts = repo.hosts_of("lab", "vran");
+    assert!(hosts.contains(&"Worker metal3/n1".to_owned()), "{hosts:?}");
+    let ready = "      operationalStatus: OK\n      errorMessage: \"\"\n";
+    let failed =
+        "      operationalStatus: error\n      errorType: registration error\n      errorMessage: bad password\n";
+    repo.replace_behind("hosts.yaml", "      name: n1\n", ready, failed);
+    repo.replace_behind("hosts.yaml", "      name: n1\n", "state: available", "state: externally provisioned");
+    repo.replace("lab-vran.yaml", "        cpu: 16\n", "        cpu: 24\n");
+
+    let run = repo.generate(&["--rebalance"]).expect(0);
+
+    assert_says(&run.stderr, &["metal3/n1", "it stays: it is provisioned, and may be running"]);
+    assert_eq!(repo.hosts_of("lab", "vran"), hosts);
+
+    repo.replace_behind("hosts.yaml", "      name: n1\n", "state: externally provisioned", "state: available");
+    repo.generate(&[]).expect(0);
+    assert!(!repo.hosts_of("lab", "vran").contains(&"Worker metal3/n1".to_owned()), "nothing runs there yet");
+}
+
+#[test]
+fn a_host_that_a_cluster_names_is_kept_for_it_while_it_is_left_out_or_has_errors() {
+    let one = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: NAME, namespace: tenant-a}\nspec:\n  \
+               nodes:\n    Worker: {labelSelector: {}, count: {active: 3, standby: 0}}\n";
+    for (cpu, args) in [("cpu: 16", ["--only", "tenant-a/all"].as_slice()), ("cpu: -16", &["--keep-going"])] {
+        let repo = Repo::of_fixture("placement-machines");
+        repo.remove("tenant-a-web.yaml");
+        repo.replace("lab-vran.yaml", "cpu: 16", cpu);
+        repo.write("all.yaml", &one.replace("NAME", "all"));
+
+        repo.generate(args);
+
+        assert_eq!(
+            repo.hosts_of("tenant-a", "all"),
+            ["Worker metal3/n1", "Worker metal3/n2", "Worker metal3/n4"],
+            "{cpu}: n3 is named, and n5"
+        );
+    }
+}
+
+#[test]
+fn a_host_that_goes_from_one_cluster_to_a_machine_of_another_takes_two_runs() {
+    let repo = placed("machines");
+    repo.remove("tenant-a-web.yaml");
+    repo.generate(&["--keep-going"]).expect(0);
+    let vran = repo.read("lab-vran.yaml");
+    repo.write("lab-vran.yaml", &vran.replace("cluster: vran", "cluster: other"));
+
+    let run = repo.generate(&[]).expect(1);
+
+    assert_says(&run.stderr, &["lab/vran has still", "goes from one cluster to another in two runs"]);
+    repo.generate(&["--keep-going"]).expect(1);
+    assert!(repo.hosts_of("lab", "vran").is_empty());
+}
+
+/// Gives the Provisioning of `placement-machines` other workers.
+fn with_workers(repo: &Repo, workers: &str) {
+    let (before, _) =
+        repo.read("lab-vran.yaml").split_once("  workers:\n").map(|(a, b)| (a.to_owned(), b.len())).unwrap();
+    repo.write("lab-vran.yaml", &format!("{before}  workers:\n{workers}"));
+}
+
+#[test]
+fn a_machine_that_is_renamed_keeps_its_host() {
+    let repo = placed("machines");
+    let labels = || {
+        let text = repo.read("overlays/hosts/observed/lab.vran/hosts.yaml");
+        let mut hosts: Vec<String> = text.split("---\n").map(str::to_owned).collect();
+        hosts.sort();
+        hosts
+    };
+    let renamed = [("du-1", "z-1"), ("du-2", "a-1"), ("head-2", "head-0")];
+    let mut expected = labels();
+    for (was, is) in renamed {
+        repo.replace("lab-vran.yaml", &format!("- {was}:"), &format!("- {is}:"));
+        expected.iter_mut().for_each(|host| *host = host.replace(&format!("\"{was}\""), &format!("\"{is}\"")));
+    }
+
+    let said = repo.generate(&[]).expect(0).stderr;
+
+    assert_says(&said, &["0 added, 0 given back"]);
+    assert_eq!(labels(), expected);
+}
+
+#[test]
+fn a_host_of_a_name_that_is_gone_goes_to_no_machine_that_asks_for_more_nor_when_it_has_failed() {
+    let repo = Repo::of_fixture("placement-machines");
+    repo.remove("tenant-a-web.yaml");
+    with_workers(&repo, "    - du-1: {cpu: 16, sriov: true}\n");
+    repo.generate(&[]).expect(0);
+    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n1".to_owned()));
+
+    with_workers(&repo, "    - du-9: {cpu: 17, sriov: true}\n");
+    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["1 added, 1 given back"]);
+
+    with_workers(&repo, "    - du-9: {cpu: 16, sriov: true}\n");
+    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["0 added, 0 given back"]);
+    set_state(&repo, "n1", "      operationalStatus: error\n      errorType: provisioning error\n");
+    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["1 added, 1 given back"]);
+}
+
+#[test]
+fn a_host_of_a_name_that_is_gone_goes_to_the_machine_that_can_be_no_other() {
+    let repo = Repo::of_fixture("placement-machines");
+    repo.remove("tenant-a-web.yaml");
+    with_workers(&repo, "    - du-2: {cpu: 32}\n");
+    repo.generate(&[]).expect(0);
+    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n2".to_owned()));
+    for host in ["n4", "n6"] {
+        repo.replace_behind("hosts.yaml", &format!("      name: {host}\n"), "state: available", "state: provisioned");
+    }
+
+    with_workers(&repo, "    - a-1: {cpu: 1}\n    - b-1: {cpu: 32}\n");
+    repo.generate(&[]).expect(0);
+
+    let labels = repo.read("overlays/hosts/observed/lab.vran/hosts.yaml");
+    let host_of_b = labels.split("---\n").find(|document| document.contains("\"b-1\"")).unwrap();
+    assert!(host_of_b.contains("name: \"n2\""), "{labels}");
+}
+
+#[test]
+fn a_host_with_the_labels_of_a_cluster_and_no_machine_is_adopted_by_one_that_lacks_a_host() {
+    let repo = Repo::of_fixture("placement-machines");
+    repo.remove("tenant-a-web.yaml");
+    let labels = "        sip.airshipit.org/cluster-namespace: lab\n        sip.airshipit.org/cluster-name: vran\n        \
+                  sip.airshipit.org/node-type: Worker\n";
+    let rack = "        topology.example.com/rack: c\n";
+    repo.replace_behind("hosts.yaml", "      name: n6\n", rack, &format!("{rack}{labels}"));
+    repo.replace_behind("hosts.yaml", "      name: n6\n", "state: available", "state: provisioned");
+
+    let run = repo.generate(&[]).expect(0);
+
+    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n6".to_owned()), "{}", run.stderr);
+    assert_says(&run.stderr, &["0 given back"]);
+}

@@ -38,7 +38,9 @@ fn all_files() -> impl Iterator<Item = (String, &'static str)> {
 
 /// Files of programs, not of Kubernetes.
 fn is_configuration(file: &str) -> bool {
-    file.ends_with("/config.yaml") || file.ends_with("/authentication-configuration.yaml")
+    file.ends_with("/installer/hosts.yaml")
+        || file.ends_with("/config.yaml")
+        || file.ends_with("/authentication-configuration.yaml")
 }
 
 /// All generated manifests of all fixtures.
@@ -91,6 +93,7 @@ fn is_recorded(fixture: &str, path: &str) -> bool {
         "ipv6" | "observed" => !path.starts_with("crds/") && !path.starts_with("tenants/") && !is_script,
         "declared-and-snapshot" => path.starts_with("hosts/"),
         "custom-haproxy" => path.ends_with("/haproxy.cfg"),
+        "provisioning" => path.starts_with("clusters/"),
         "multi-cluster" => {
             let odd = ["tenant-a/core/jumphost/", "tenant-a/edge/loadbalancer-", "tenant-a/edge/jumphost"];
             let is_odd = odd.iter().any(|below| path.starts_with(&format!("clusters/{below}")));
@@ -149,6 +152,11 @@ fn declared_and_snapshot_is_rendered_as_recorded() {
 #[test]
 fn custom_haproxy_is_rendered_as_recorded() {
     assert_as_recorded("custom-haproxy");
+}
+
+#[test]
+fn provisioning_is_rendered_as_recorded() {
+    assert_as_recorded("provisioning");
 }
 
 #[test]

@@ -64,6 +64,19 @@ fn the_table_can_be_sorted() {
 }
 
 #[test]
+fn machines_are_found_by_their_names() {
+    let repo = Repo::of_fixture("provisioning");
+    repo.want("lab/tenant", 1);
+
+    in_the_browser("machines.mjs", &repo);
+}
+
+#[test]
+fn where_all_clusters_are_of_one_kind_there_is_no_choice_of_kinds() {
+    in_the_browser("one_kind.mjs", &Repo::of_fixture("multi-cluster"));
+}
+
+#[test]
 fn light_and_dark_follow_the_system_or_the_reader() {
     in_the_browser("themes.mjs", &Repo::of_fixture("multi-cluster"));
 }
@@ -75,6 +88,11 @@ fn everybody_can_read_it() {
     repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
     repo.replace("tenants/tenant-b/lab.yaml", "        active: 2\n", "        active: 1\n");
 
+    in_the_browser("accessibility.mjs", &repo);
+
+    let repo = Repo::of_fixture("provisioning");
+    repo.replace("clusters/press.yaml", "qat: true", "cpu: 500");
+    repo.want("lab/tenant", 1);
     in_the_browser("accessibility.mjs", &repo);
 }
 

@@ -59,6 +59,15 @@ fn measure() -> io::Result<()> {
         smaller = Some(planning);
     }
     println!("{:<34} {:>10} {:>18} {:>10}", "target", "", "<= 0.25x", "<= 15x");
+    let mut smaller: Option<Duration> = None;
+    for hosts in [10_000, 100_000] {
+        let planning = planning(&machines(hosts), &provisionings(hosts / 50), 0)?;
+        let growth =
+            smaller.map_or("-".to_owned(), |smaller| format!("{:.1}x", planning.as_secs_f64() / smaller.as_secs_f64()));
+        let name = format!("{hosts} hosts, {} machines", hosts / 50 * MACHINES);
+        println!("{name:<34} {:>10} {:>8.3} s {growth:>17}", "", planning.as_secs_f64());
+        smaller = Some(planning);
+    }
     let length = 2_000;
     let planning_of_chain = planning(&chain_hosts(length), &chain_clusters(length), 0)?;
     println!("{:<34} {:>10} {:>8.3} s", format!("a chain of {length} clusters"), "", planning_of_chain.as_secs_f64());
@@ -101,7 +110,7 @@ fn planning(hosts: &str, clusters: &str, errors: usize) -> io::Result<Duration> 
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        let (plan, found) = plan(&site, &BTreeSet::new(), false);
+        let (plan, found) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), false);
         times.push(start.elapsed());
         if found.iter().filter(|finding| finding.is_error()).count() != errors {
             return Err(io::Error::other("the plan is not what it should be"));
@@ -110,6 +119,54 @@ fn planning(hosts: &str, clusters: &str, errors: usize) -> io::Result<Duration> 
     }
     times.sort();
     Ok(times[ROUNDS / 2])
+}
+
+/// How many machines a Provisioning asks for: some by their MAC addresses, the others by what they have.
+const MACHINES: usize = 40;
+
+/// Hosts of five sizes; of fifty in a row, the first ten are named by a Provisioning.
+fn machines(hosts: usize) -> String {
+    let mut text = String::new();
+    for host in 0..hosts {
+        let (cpu, memory) = [(16, 65_536), (32, 131_072), (48, 131_072), (64, 262_144), (96, 524_288)][host % 5];
+        push_host(&mut text, &format!("h{host}"), &format!("bpa.akraino.org/sriov: \"{}\"", host % 3 == 0));
+        let _ = write!(
+            text,
+            "status:\n  provisioning: {{state: available}}\n  hardware:\n    cpu: {{count: {cpu}}}\n    ramMebibytes: \
+             {memory}\n    nics: [{{mac: \"{}\", ip: \"{}\"}}]\n",
+            mac(host),
+            std::net::Ipv4Addr::from_bits(0x0a00_0001 + u32::try_from(host).unwrap_or_default())
+        );
+    }
+    text
+}
+
+fn mac(host: usize) -> String {
+    format!("52:54:00:{:02x}:{:02x}:{:02x}", host >> 16 & 0xff, host >> 8 & 0xff, host & 0xff)
+}
+
+/// Provisionings of ten named machines and thirty of several sizes.
+fn provisionings(count: usize) -> String {
+    let mut text = String::new();
+    for number in 0..count {
+        let _ = write!(
+            text,
+            "---\napiVersion: bpa.akraino.org/v1alpha1\nkind: Provisioning\nmetadata: {{name: p{number}, namespace: \
+             tenants, labels: {{cluster: c{number}}}}}\nspec:\n  masters:\n"
+        );
+        for machine in 0..MACHINES {
+            if machine == 3 {
+                text.push_str("  workers:\n");
+            }
+            let asked = match machine {
+                0..10 => format!("mac-address: \"{}\"", mac(number * 50 + machine)),
+                10..20 => format!("cpu: {}, sriov: true", [8, 32][machine % 2]),
+                _ => format!("cpu: {}, memory: {}Gi", [1, 16, 40][machine % 3], [8, 64][machine % 2]),
+            };
+            let _ = writeln!(text, "  - m{machine}: {{{asked}}}");
+        }
+    }
+    text
 }
 
 fn push_host(text: &mut String, name: &str, labels: &str) {

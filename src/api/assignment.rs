@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::names::{ClusterKey, Role};
+use super::names::{ClusterKey, Part, Role};
 
 /// Label: the namespace of the SIPCluster that has the host.
 pub const CLUSTER_NAMESPACE: &str = "sip.airshipit.org/cluster-namespace";
@@ -12,8 +12,15 @@ pub const CLUSTER_NAME: &str = "sip.airshipit.org/cluster-name";
 /// Label: the host's [`Role`] in that cluster.
 pub const NODE_TYPE: &str = "sip.airshipit.org/node-type";
 
-/// The three labels of an assignment; Cluster API's Metal3 provider selects hosts by exactly these.
-pub const LABELS: [&str; 3] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE];
+/// Label: the [`NodeName`](super::names::NodeName) of a host in the Provisioning that has it. The other three labels
+/// name the cluster and the role, as for a SIPCluster.
+pub const NODE: &str = "bpa.akraino.org/node";
+
+/// The three labels of every assignment; Cluster API's Metal3 provider selects hosts by exactly these.
+pub const OF_EVERY_CLUSTER: [&str; 3] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE];
+
+/// All labels of an assignment.
+pub const LABELS: [&str; 4] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE, NODE];
 
 /// Labels by which the SIP operator's releases of 2020 and early 2021 said whose a host is, [`NODE_TYPE`] aside. One of
 /// them was misspelt for a while.
@@ -67,8 +74,8 @@ pub const PRIORITY: &str = "sip.airshipit.org/priority";
 /// What a set of labels says about whose the host is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// The three labels of a cluster and a role.
-    Cluster(ClusterKey, Role),
+    /// The labels of a cluster and a part of it.
+    Cluster(ClusterKey, Part),
     /// Labels of an older generation: a name without namespace, and a role.
     Older(OlderClaim),
     /// Some assignment label is there, but not three valid ones: somebody has the host, we cannot say who.
@@ -118,7 +125,11 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
     let assignment = (|| {
         let cluster =
             ClusterKey { namespace: value(CLUSTER_NAMESPACE)?.parse().ok()?, name: value(CLUSTER_NAME)?.parse().ok()? };
-        Some(Claim::Cluster(cluster, value(NODE_TYPE)?.parse().ok()?))
+        let node = match value(NODE) {
+            Some(node) => Some(node.parse().ok()?),
+            None => None,
+        };
+        Some(Claim::Cluster(cluster, Part { role: value(NODE_TYPE)?.parse().ok()?, node }))
     })();
     let older = || {
         if of_today {

@@ -116,6 +116,15 @@ fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserial
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// An amount of memory in words: in GiB where it is a whole number of those, and else in MiB.
+pub fn memory(mebibytes: u64) -> String {
+    if mebibytes > 0 && mebibytes.is_multiple_of(1024) {
+        format!("{} GiB", mebibytes / 1024)
+    } else {
+        format!("{mebibytes} MiB")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,5 +134,12 @@ mod tests {
         let text = r#"{"cpu": null, "nics": null, "ramMebibytes": 1024, "firmware": {"bios": {}}}"#;
         let expected = Hardware { ram_mebibytes: Some(1024), ..Hardware::default() };
         assert_eq!(serde_json::from_str::<Hardware>(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn memory_is_in_gib_where_that_is_whole() {
+        assert_eq!(memory(131_072), "128 GiB");
+        assert_eq!(memory(1_000), "1000 MiB");
+        assert_eq!(memory(0), "0 MiB");
     }
 }

@@ -1,8 +1,11 @@
 //! `kustomization.yaml`: the fields that decide which file a build reaches, and under which namespace.
 
+use std::collections::BTreeMap;
+
 use camino::Utf8Path;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use yaml_serde::Value;
 
 /// The file names under which kustomize finds a kustomization.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
@@ -29,6 +32,12 @@ pub struct Kustomization {
     /// What every object's name gets behind.
     #[serde(default)]
     pub name_suffix: Option<String>,
+    /// Labels that every object of the build gets.
+    #[serde(default)]
+    pub labels: Option<Vec<Labels>>,
+    /// The old form of labels, which are selectors, too.
+    #[serde(default)]
+    pub common_labels: Option<BTreeMap<String, Value>>,
     /// Files, directories and remote bases.
     #[serde(default)]
     pub resources: Option<Vec<String>>,
@@ -87,6 +96,44 @@ impl Kustomization {
         ];
         fields.into_iter().find_map(|(name, may_rename)| may_rename.then_some(name))
     }
+
+    /// Each way in which it gives objects of some kinds a label: the field, the object's name where it is for one alone,
+    /// and the value where it is known. The text of a patch's file, by its path, may be asked for.
+    pub fn gives_label(&self, kinds: &[&str], label: &str, text: impl Fn(&str) -> Option<String>) -> Vec<GivenLabel> {
+        let lists = self.labels.iter().flatten().filter_map(|labels| labels.pairs.as_ref());
+        let lists =
+            lists.map(|pairs| ("labels", pairs)).chain(self.common_labels.iter().map(|it| ("commonLabels", it)));
+        let given = lists.filter_map(|(field, pairs)| {
+            let value = pairs.get(label)?.as_str().map(str::to_owned);
+            Some(GivenLabel { field, name: None, value })
+        });
+        let merged = self.patches_strategic_merge.iter().flatten().map(|patch| Patch::Old(patch.clone()));
+        let merged: Vec<Patch> = merged.collect();
+        let patches = [("patches", &self.patches), ("patchesJson6902", &self.patches_json6902)];
+        let patches = patches.into_iter().flat_map(|(field, list)| list.iter().flatten().map(move |it| (field, it)));
+        let patches = patches.chain(merged.iter().map(|patch| ("patchesStrategicMerge", patch)));
+        let patched = patches.flat_map(|(field, patch)| patch.gives_label(field, kinds, label, &text));
+        given.chain(patched).collect()
+    }
+}
+
+/// Labels that every object of a build gets.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Labels {
+    /// The labels.
+    #[serde(default)]
+    pub pairs: Option<BTreeMap<String, Value>>,
+}
+
+/// A label that a kustomization gives to objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenLabel {
+    /// The field of the kustomization that does it.
+    pub field: &'static str,
+    /// The name of the only object that gets it.
+    pub name: Option<String>,
+    /// The label's value, as far as it is known without doing what kustomize does.
+    pub value: Option<String>,
 }
 
 /// What makes a Secret or ConfigMap of files and texts. Variables (`envs`) are one line each, so they hold no network
@@ -162,10 +209,24 @@ pub enum Patch {
         /// The patch, where it is inline.
         #[serde(default)]
         patch: Option<String>,
+        /// Which objects it is for, where it does not say so itself.
+        #[serde(default)]
+        target: Option<PatchTarget>,
         /// What it may do beyond the usual.
         #[serde(default)]
         options: Option<PatchOptions>,
     },
+}
+
+/// Which objects a patch is for: by regular expressions, which mostly are plain names.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct PatchTarget {
+    /// Their kind.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// Their name.
+    #[serde(default)]
+    pub name: Option<String>,
 }
 
 /// What a patch may do beyond the usual.
@@ -187,6 +248,38 @@ impl Patch {
             Patch::Old(path) => Some(path),
             Patch::Entry { path, .. } => path.as_ref(),
         }
+    }
+
+    /// The ways in which it gives a label to objects of some kinds.
+    fn gives_label(
+        &self,
+        field: &'static str,
+        kinds: &[&str],
+        label: &str,
+        text: impl Fn(&str) -> Option<String>,
+    ) -> Vec<GivenLabel> {
+        let (inline, target) = match self {
+            Patch::Old(inline) => (Some(inline.clone()), None),
+            Patch::Entry { patch, target, .. } => (patch.clone(), target.as_ref()),
+        };
+        let Some(text) = self.path().and_then(|path| text(path)).or(inline) else { return Vec::new() };
+        let target_kind = target.and_then(|target| target.kind.as_deref());
+        let target_name = target.and_then(|target| target.name.clone());
+        // A JSON patch. What it does with the value before or after is left open.
+        if text.contains(&format!("/metadata/labels/{label}")) {
+            let is_for_them = target_kind.is_none_or(|kind| kinds.contains(&kind));
+            return is_for_them.then_some(GivenLabel { field, name: target_name, value: None }).into_iter().collect();
+        }
+        let documents = yaml_serde::Deserializer::from_str(&text).map_while(|each| Value::deserialize(each).ok());
+        let given = documents.filter_map(|object| {
+            let metadata = object.get("metadata")?;
+            let value = metadata.get("labels")?.get(label)?.as_str().map(str::to_owned);
+            let string = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+            let kind = target_kind.map(str::to_owned).or_else(|| string(object.get("kind")))?;
+            let name = if target.is_some() { target_name.clone() } else { string(metadata.get("name")) };
+            kinds.contains(&kind.as_str()).then_some(GivenLabel { field, name, value })
+        });
+        given.collect()
     }
 
     /// Whether it may give its object another name or namespace. Without being allowed to, a merge patch cannot.

@@ -7,6 +7,7 @@
 //! * [`provisioning`]: what Akraino's Binary Provisioning Agent was asked for.
 //! * [`host`]: BareMetalHost, the part of it that placement and services need.
 //! * [`hardware`]: what inspection found in a host.
+//! * [`mac`]: MAC addresses.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
 //! * [`kustomization`]: which file a `kustomize build` reaches, and with which namespace.
 //! * [`gitops`]: what tells Flux and Argo CD which directories to apply.
@@ -22,6 +23,7 @@ pub mod hardware;
 pub mod host;
 pub mod issuer;
 pub mod kustomization;
+pub mod mac;
 pub mod names;
 pub mod network_data;
 pub mod provisioning;

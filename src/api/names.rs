@@ -24,6 +24,12 @@ pub const LABEL_KEY_PATTERN: &str = concat!(
 #[error("{0}")]
 pub struct Invalid(String);
 
+impl Invalid {
+    pub(super) fn because(reason: &str) -> Self {
+        Self(reason.to_owned())
+    }
+}
+
 /// A namespace: a DNS label (RFC 1123) of at most 63 characters, so without dots and fit for a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
@@ -177,6 +183,70 @@ impl FromStr for Role {
             .into_iter()
             .find(|role| role.as_str() == text)
             .ok_or_else(|| Invalid("is not a role: the roles are ControlPlane and Worker".to_owned()))
+    }
+}
+
+/// The name that a Provisioning gives to one of its machines: what a label's value may be, and not empty. It becomes the
+/// node's name in the inventory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[schemars(extend("minLength" = 1, "maxLength" = 63, "pattern" = LABEL_VALUE_PATTERN))]
+pub struct NodeName(String);
+
+impl NodeName {
+    /// The name itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for NodeName {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text.is_empty() {
+            return Err(Invalid("is empty".to_owned()));
+        }
+        if !is_label_value(text) {
+            return Err(Invalid(
+                "is not fit for a label: at most 63 letters, digits, `-`, `_` and `.`, beginning and ending with a \
+                 letter or digit"
+                    .to_owned(),
+            ));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// What a host is for in its cluster: one of the hosts of a role, which are alike to a SIPCluster, or the one machine
+/// that a Provisioning calls by a name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+pub struct Part {
+    /// The role; that of the control plane for a machine that has both.
+    pub role: Role,
+    /// The machine's name in its Provisioning; nothing in SIPClusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeName>,
+}
+
+impl From<Role> for Part {
+    fn from(role: Role) -> Self {
+        Self { role, node: None }
+    }
+}
+
+impl fmt::Display for Part {
+    /// The role, or the name with the role: `Worker`, `worker-1 (Worker)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.node {
+            None => self.role.fmt(f),
+            Some(node) => write!(f, "{node} ({})", self.role),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::mac::MacAddress;
 use crate::bounded;
 use crate::finding::counted;
 
@@ -56,6 +57,8 @@ pub struct NetworkData {
 struct Network {
     id: String,
     address: Option<IpAddr>,
+    /// The network cards that it is on: several of a bond.
+    cards: Vec<MacAddress>,
 }
 
 /// Why an interface of a host gives no address.
@@ -95,6 +98,9 @@ pub enum Malformed {
 struct Raw {
     #[serde(default)]
     networks: Vec<RawNetwork>,
+    /// Of no use to services, so that they may be of any shape.
+    #[serde(default)]
+    links: Lenient<Vec<Lenient<RawLink>>>,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +109,63 @@ struct RawNetwork {
     id: Option<String>,
     #[serde(default)]
     ip_address: Option<String>,
+    #[serde(default)]
+    link: Lenient<String>,
+}
+
+#[derive(Deserialize)]
+struct RawLink {
+    id: String,
+    #[serde(default)]
+    ethernet_mac_address: Lenient<String>,
+    /// The links that a bond is made of.
+    #[serde(default)]
+    bond_links: Lenient<Vec<String>>,
+    /// The link that a VLAN is on.
+    #[serde(default)]
+    vlan_link: Lenient<String>,
+}
+
+/// A value, if it is of its type.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Lenient<T> {
+    Right(T),
+    Wrong(IgnoredAny),
+}
+
+impl<T> Default for Lenient<T> {
+    fn default() -> Self {
+        Lenient::Wrong(IgnoredAny)
+    }
+}
+
+impl<T> Lenient<T> {
+    fn get(&self) -> Option<&T> {
+        match self {
+            Lenient::Right(value) => Some(value),
+            Lenient::Wrong(_) => None,
+        }
+    }
+}
+
+/// How many links may lie between a network and its cards: a VLAN on a bond has two.
+const DEEPEST_LINK: usize = 4;
+
+/// The MAC addresses of the cards of a link, its own first. That of a VLAN is its card's.
+fn cards(link: &str, links: &[&RawLink], depth: usize) -> Vec<MacAddress> {
+    let Some(link) = links.iter().find(|known| known.id == link).filter(|_| depth < DEEPEST_LINK) else {
+        return Vec::new();
+    };
+    let own = link.ethernet_mac_address.get().and_then(|mac| mac.parse().ok());
+    let below = link.bond_links.get().into_iter().flatten().chain(link.vlan_link.get());
+    let mut found: Vec<MacAddress> = own.into_iter().collect();
+    for card in below.flat_map(|below| cards(below, links, depth + 1)) {
+        if !found.contains(&card) {
+            found.push(card);
+        }
+    }
+    found
 }
 
 /// What tells network data by itself from a manifest.
@@ -145,16 +208,20 @@ impl NetworkData {
             Ok(raw) => raw,
             Err(_) => bounded::parse(text).ok_or(Malformed::Shape)?,
         };
+        let links: Vec<&RawLink> = raw.links.get().into_iter().flatten().filter_map(Lenient::get).collect();
         let networks = raw
             .networks
-            .into_iter()
-            .filter_map(|network| Some((network.id?, network.ip_address)))
-            .map(|(id, address)| match address.as_deref().map(parse_address) {
-                None | Some(Ok(None)) => Ok(Network { id, address: None }),
+            .iter()
+            .filter_map(|network| Some((network.id.clone()?, network)))
+            .map(|(id, network)| match network.ip_address.as_deref().map(parse_address) {
+                None | Some(Ok(None)) => Ok(Network { id, address: None, cards: Vec::new() }),
                 Some(Ok(Some(address))) if !is_reachable(address) => {
                     Err(Malformed::Unreachable { network: id, address })
                 }
-                Some(Ok(address)) => Ok(Network { id, address }),
+                Some(Ok(address)) => {
+                    let cards = network.link.get().map(|link| cards(link, &links, 0)).unwrap_or_default();
+                    Ok(Network { id, address, cards })
+                }
                 Some(Err(address)) => Err(Malformed::Address { network: id, address }),
             })
             .collect::<Result<_, _>>()?;
@@ -169,6 +236,12 @@ impl NetworkData {
     /// All addresses, in the order of the networks.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.networks.iter().filter_map(|network| network.address)
+    }
+
+    /// The static addresses of network cards, in the order of the networks.
+    pub fn of_cards(&self) -> impl Iterator<Item = (MacAddress, IpAddr)> {
+        let addressed = self.networks.iter().filter_map(|network| Some((&network.cards, network.address?)));
+        addressed.flat_map(|(cards, address)| cards.iter().map(move |card| (*card, address)))
     }
 
     /// The ids of networks that have a second address of the same family. One of each family is dual-stack.
@@ -256,6 +329,29 @@ mod tests {
         let data = networks("- {id: a, ip_address: 192.0.2.7/24}\n- {id: b, ip_address: '2001:db8::7/64'}\n").unwrap();
         assert_eq!(data.address("a"), Ok("192.0.2.7".parse().unwrap()));
         assert_eq!(data.address("b"), Ok("2001:db8::7".parse().unwrap()));
+    }
+
+    #[test]
+    fn an_address_belongs_to_the_cards_of_its_link() {
+        let text = "links:\n- {id: e1, type: phy, ethernet_mac_address: '00:00:5E:00:53:01'}\n\
+            - {id: e2, ethernet_mac_address: 00:00:5e:00:53:02}\n\
+            - {id: bond, type: bond, bond_links: [e1, e2]}\n- {id: vlan, type: vlan, vlan_link: bond}\n\
+            - {id: loop, vlan_link: loop}\n- {id: [odd]}\n- odd\n\
+            networks:\n- {id: a, link: e2, ip_address: 192.0.2.2}\n- {id: b, link: vlan, ip_address: 192.0.2.3}\n\
+            - {id: c, link: loop, ip_address: 192.0.2.4}\n- {id: d, link: e1, type: ipv4_dhcp}\n";
+        let data = NetworkData::parse(text).unwrap();
+        let cards: Vec<String> = data.of_cards().map(|(mac, address)| format!("{mac} {address}")).collect();
+        let expected = ["00:00:5e:00:53:02 192.0.2.2", "00:00:5e:00:53:01 192.0.2.3", "00:00:5e:00:53:02 192.0.2.3"];
+        assert_eq!(cards, expected);
+    }
+
+    #[test]
+    fn links_of_another_shape_are_nobody_elses_business() {
+        for links in ["null", "text", "{}", "[null, 1, {id: 1}]"] {
+            let text = format!("links: {links}\nnetworks: [{{id: a, link: 1, ip_address: 192.0.2.2}}]\n");
+            let data = NetworkData::parse(&text).unwrap();
+            assert_eq!((data.of_cards().count(), data.addresses().count()), (0, 1), "{links}");
+        }
     }
 
     #[test]

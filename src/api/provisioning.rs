@@ -12,7 +12,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 
+use super::names::LABEL_VALUE_PATTERN;
 use super::sipcluster::LabelSelector;
 
 /// The API group of both kinds.
@@ -28,6 +30,10 @@ pub const CLUSTER: &str = "cluster";
 pub const CLUSTER_TYPE: &str = "cluster-type";
 /// The value of [`CLUSTER_TYPE`] for a cluster whose hosts are virtual machines in pods.
 pub const VIRTLET_VM: &str = "virtlet-vm";
+
+/// How many characters the name of a cluster may have. Its Job is called `kud-<cluster>-<hash>`, with a hash of ten
+/// characters, and the pods of a Job bear its name as a label of 63 at most.
+pub const LONGEST_NAME: usize = 48;
 
 /// The plugins of the installer that are known.
 pub const PLUGINS: [&str; 13] = [
@@ -59,12 +65,12 @@ pub struct ProvisioningSpec {
     #[schemars(extend("x-editor" = {
         "type": "array",
         "minItems": 1,
-        "items": {"minProperties": 1, "maxProperties": 1}
+        "items": named_machine()
     }))]
     pub masters: Option<Vec<BTreeMap<String, Machine>>>,
     /// The machines that run workloads, in the same form; without any, those of the control plane do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-editor" = {"items": {"minProperties": 1, "maxProperties": 1}}))]
+    #[schemars(extend("x-editor" = {"items": named_machine()}))]
     pub workers: Option<Vec<BTreeMap<String, Machine>>>,
     /// The plugins that the installer adds to Kubernetes.
     #[serde(rename = "KUDPlugins", default, skip_serializing_if = "Option::is_none")]
@@ -96,6 +102,25 @@ pub struct ProvisioningSpec {
 /// A plugin that is not known here: nothing that a shell would take for more than a word.
 const PLUGIN_PATTERN: &str = "^[A-Za-z0-9][-._A-Za-z0-9]*$";
 
+/// What an editor says of an entry of the lists: one machine with its name.
+fn named_machine() -> serde_json::Value {
+    json!({
+        "minProperties": 1,
+        "maxProperties": 1,
+        "propertyNames": {"minLength": 1, "maxLength": 63, "pattern": LABEL_VALUE_PATTERN}
+    })
+}
+
+/// A MAC address in all the ways in which people write them, or nothing.
+const MAC_PATTERN: &str = "^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{2}){5}\
+                           |[0-9A-Fa-f]{4}(\\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{12})?$";
+
+/// A quantity of Kubernetes that is not negative, or nothing.
+const QUANTITY_PATTERN: &str = "^([+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?)?$";
+
+/// A package that apt takes for one: a dash at the end would remove it.
+const PACKAGE_PATTERN: &str = "^[A-Za-z0-9]([-+.:_A-Za-z0-9]*[+.:_A-Za-z0-9])?$";
+
 /// What is asked of one machine. All of it holds at once.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -103,7 +128,7 @@ pub struct Machine {
     /// The MAC address of one of its network cards.
     #[serde(rename = "mac-address", default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"52:54:00:ab:cd:ef", extend("x-editor" = {
-        "pattern": "^([0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5})?$",
+        "pattern": MAC_PATTERN,
         "patternErrorMessage": "A MAC address is six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef"
     }))]
     pub mac_address: Option<String>,
@@ -113,6 +138,11 @@ pub struct Machine {
     pub cpu: Option<i64>,
     /// How much memory it has at least, as a quantity of Kubernetes such as `16Gi`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-editor" = {
+        "type": ["string", "number", "null"],
+        "pattern": QUANTITY_PATTERN,
+        "patternErrorMessage": "A quantity of Kubernetes is a number with its unit, such as 16Gi"
+    }))]
     pub memory: Option<Text>,
     /// Whether its network cards have SR-IOV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,8 +236,13 @@ impl JsonSchema for Package {
             "x-kubernetes-preserve-unknown-fields": true,
             "x-editor": {
                 "anyOf": [
-                    {"type": "string", "minLength": 1},
-                    {"allOf": [versioned], "minProperties": 1, "maxProperties": 1}
+                    {"type": "string", "pattern": PACKAGE_PATTERN},
+                    {
+                        "allOf": [versioned],
+                        "minProperties": 1,
+                        "maxProperties": 1,
+                        "propertyNames": {"pattern": PACKAGE_PATTERN}
+                    }
                 ]
             }
         })

@@ -59,9 +59,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NS/NAME")]
     only: Vec<ClusterKey>,
 
-    /// Move hosts that no longer match their labelSelector, or share a topology domain
+    /// Move hosts that no longer match what is asked for, or share a topology domain
     ///
-    /// Without it such hosts stay, with a warning. A host that a Machine consumes stays in any case. Use it with
+    /// Without it such hosts stay, with a warning. A host that a Machine consumes stays in any case, and so does a machine of
+    /// a Provisioning that is provisioned. Use it with
     /// --check --diff first: the summary says what would be moved.
     #[arg(long)]
     rebalance: bool,

@@ -6,6 +6,7 @@ mod diff;
 mod explain;
 mod generate;
 mod init;
+mod inventory;
 mod man;
 mod migrate;
 mod progress;
@@ -51,6 +52,7 @@ enum Command {
     Migrate(migrate::Arguments),
     Diff(diff::Arguments),
     Explain(explain::Arguments),
+    Inventory(inventory::Arguments),
     Status(status::Arguments),
     Report(report::Arguments),
     Template(template::Arguments),
@@ -85,6 +87,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Migrate(arguments) => migrate::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Inventory(arguments) => inventory::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),

@@ -14,6 +14,7 @@
 //! | `SIP05..` | placement |
 //! | `SIP06..` | how agents and the repo's kustomizations apply the output |
 //! | `SIP07..` | templates and what is rendered |
+//! | `SIP08..` | what a Provisioning asks for, and what is installed |
 
 use std::fmt;
 use std::str::FromStr;
@@ -63,8 +64,8 @@ macro_rules! codes {
 codes! {
     "0001" SettingsUnreadable Error "the file of the settings cannot be read"
     "0002" InvalidSetting Error "a setting is unknown, or has a value that it cannot have"
-    "0003" NoClusterLeft Error "no SIPCluster is left, so every host would be given back"
-    "0004" NoCluster Warning "the repo has no SIPCluster"
+    "0003" NoClusterLeft Error "no request is left, so every host would be given back"
+    "0004" NoCluster Warning "the repo asks for no cluster"
     "0005" ForeignFile Error "somebody else's file lies where sipgen has to write"
     "0006" ForeignFiles Warning "somebody else's files lie in the output directory"
     "0007" GeneratedUnreadable Error "a generated file, which is the memory of who has which host, cannot be read"
@@ -77,25 +78,25 @@ codes! {
     "0014" HostLeftOut Error "a cluster's host is not among the inputs, and the repo still declares it"
 
     "0101" Unreadable Error "a document cannot be read"
-    "0102" UnknownVersion Error "a SIPCluster has an apiVersion that there is not"
-    "0103" UnknownField Warning "a SIPCluster has a field that there is not"
+    "0102" UnknownVersion Error "a request has an apiVersion that there is not"
+    "0103" UnknownField Warning "a request has a field that there is not"
     "0104" OlderGeneration Warning "a SIPCluster is of an older generation"
     "0105" NoName Error "an object has no name"
     "0106" InvalidName Error "a name or namespace is none that Kubernetes takes"
     "0107" TwoNamespaces Error "two kustomizations give an object two namespaces"
-    "0108" Renamed Error "a kustomization renames hosts or SIPClusters"
+    "0108" Renamed Error "a kustomization renames hosts or requests"
     "0109" TwoKustomizations Error "a directory has two kustomizations"
     "0110" KustomizationCycle Error "a kustomization has itself among its resources"
     "0111" VariableInText Error "a text has a variable in it that Flux would replace"
     "0112" TakenForTemplate Error "a cluster may be hidden in a file that passes for a template"
     "0113" InvisibleCharacter Error "a text has a character that cannot be seen"
-    "0114" NearMiss Error "an object is nearly a SIPCluster or a BareMetalHost"
+    "0114" NearMiss Error "an object is nearly one that sipgen reads"
 
-    "0120" WrongType Error "a field of a SIPCluster has a value of another kind than it takes"
+    "0120" WrongType Error "a field of a request has a value of another kind than it takes"
     "0121" SaidTwice Error "an older and a current field say the same"
     "0122" NotMigrated Error "a SIPCluster of an older generation cannot be rewritten"
 
-    "0201" DuplicateCluster Error "there are two SIPClusters of one name"
+    "0201" DuplicateCluster Error "two requests are of one cluster"
     "0202" ClusterNameTooLong Error "a cluster's name is too long for a label"
     "0203" InvalidPriority Error "a priority is no whole number"
     "0204" NoNodes Error "a SIPCluster does not say which hosts it wants"
@@ -200,6 +201,8 @@ codes! {
     "0530" BeyondReach Warning "a node set wants more hosts than there can be for it"
     "0531" Contended Warning "node sets together want more of the same hosts than there are"
 
+    "0540" NamedHostRefused Error "the host that a machine names by its MAC address cannot be had"
+
     "0601" ComponentWithoutForm Error "an overlay of hosts is listed as a component"
     "0602" OverlayInItsBase Error "an overlay of hosts is listed in its own base"
     "0603" RenderedTwice Error "hosts are rendered twice"
@@ -227,10 +230,47 @@ codes! {
     "0706" TooLarge Error "a rendered file is larger than the API server takes"
     "0707" PatchMisses Error "a patch that is left as it is would not find its host any more"
     "0710" NoTemplates Warning "the directory of templates has none"
+
+    "0801" InvalidClusterLabel Error "it is not clear which cluster a Provisioning or a Software is for"
+    "0802" NoMasters Error "a Provisioning has no machine for the control plane"
+    "0803" InvalidMachine Error "an entry of a list is not one machine with its name"
+    "0804" InvalidNodeName Error "a machine's name is not fit for a label"
+    "0805" MachineTwice Error "two machines of a Provisioning have one name"
+    "0806" InvalidMac Error "a machine's MAC address is none"
+    "0807" UnknownMac Error "no host has the MAC address of a machine"
+    "0808" AmbiguousMac Error "several hosts have the MAC address of a machine"
+    "0809" SharedMac Error "two machines of a Provisioning are one host"
+    "0810" NothingAsked Error "nothing says which machine is meant"
+    "0811" InvalidRequirement Error "what is asked of a machine is no amount"
+    "0812" Unmet Warning "the host with a machine's MAC address has less than is asked of it"
+    "0813" NoMachineAddress Error "a machine has no address"
+    "0814" InvalidPodSubnet Error "a PodSubnet is no network"
+    "0815" PodSubnetWithHost Warning "a PodSubnet is an address in a network, and not the network"
+    "0816" InvalidPlugin Error "a plugin is not one word"
+    "0817" DoubtfulPlugin Warning "a plugin is unknown, or there twice"
+    "0818" FormerField Warning "a Provisioning has fields that do nothing any more"
+    "0819" UnknownClusterType Warning "a cluster-type is none that there is"
+    "0820" SoftwareWithoutCluster Warning "no Provisioning makes the cluster of a Software"
+    "0821" InvalidPackage Error "an entry is not one package that apt takes"
+    "0822" TwoVersions Error "a package is asked for in two versions"
+    "0823" PackageTwice Warning "a package is there twice"
+    "0824" BracesInRequest Error "a Provisioning or a Software passes for a template"
+    "0825" Relabelled Error "a kustomization gives a Provisioning or a Software another cluster"
+    "0826" UnquotedName Warning "a cluster's or a machine's name is no text to other programs"
+    "0827" InvalidDeviceLabel Warning "a label that says whether a host has a device says neither"
+    "0828" PodSubnetOverHosts Warning "a PodSubnet has the address of a machine in it"
+    "0829" PodSubnetOfOtherFamily Warning "a PodSubnet is of another IP family than the machines"
+
+    "0840" NodeNameTaken Error "a machine has a name that ansible has for something else"
+
+    "0850" EvenEtcd Warning "an etcd would have an even number of members"
+    "0851" NetworkUnknown Warning "the public installer does not know the network that it is told"
+    "0852" UnfitNodeName Warning "a machine has a name that no node of Kubernetes has"
+    "0853" MixedFamilies Warning "machines of one cluster have addresses of different families"
 }
 
 /// What the hundreds of codes are about.
-const AREAS: [(&str, &str); 8] = [
+const AREAS: [(&str, &str); 9] = [
     ("00", "the repo, its settings, sipgen's own files"),
     ("01", "documents, their names, the kustomizations around them"),
     ("02", "what a SIPCluster asks for"),
@@ -239,6 +279,7 @@ const AREAS: [(&str, &str); 8] = [
     ("05", "placement"),
     ("06", "how agents and the repo's kustomizations apply the output"),
     ("07", "templates and what is rendered"),
+    ("08", "what a Provisioning asks for, and what is installed"),
 ];
 
 impl Code {

@@ -15,7 +15,7 @@ pub(super) fn without_node_set(clusters: &[&Cluster]) -> Vec<Finding> {
                 ServiceKind::WorkerLoadBalancer => Role::Worker,
                 ServiceKind::JumpHost | ServiceKind::Auth => continue,
             };
-            if !cluster.node_sets.contains_key(&role) {
+            if !cluster.node_sets.contains_key(&role.into()) {
                 findings.push(
                     Finding::new(
                         Code::NothingBehind,

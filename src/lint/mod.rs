@@ -5,8 +5,10 @@
 //! * `selectors`: a labelSelector matches no host.
 //! * `topology_keys`: no host bears the label that is to keep hosts apart.
 //! * `counts`: a node set wants more hosts than there can be for it.
+//! * `machines`: more is asked of a machine than any host has.
 //! * `contention`: node sets together want more of the same hosts than there are.
 //! * `interfaces`: a service uses a network that no host has, or that some hosts spell in another way.
+//! * `installers`: an installer is told what it cannot do.
 //! * `load_balancers`: a load balancer has no node set behind it.
 //! * `addresses`: a clusterIP is the address of a host.
 //! * `network_data`: Secrets that no host names, and hosts that name a Secret that is not there.
@@ -19,8 +21,10 @@
 mod addresses;
 mod contention;
 mod counts;
+mod installers;
 mod interfaces;
 mod load_balancers;
+mod machines;
 mod network_data;
 mod node_ports;
 mod node_sets;
@@ -30,7 +34,7 @@ mod topology_keys;
 
 use std::collections::BTreeSet;
 
-use crate::api::names::{ClusterKey, Role};
+use crate::api::names::{ClusterKey, Part};
 use crate::finding::Finding;
 use crate::site::Site;
 
@@ -44,7 +48,7 @@ pub struct Except {
     /// The clusters that are not looked at.
     pub clusters: BTreeSet<ClusterKey>,
     /// The node sets that an error says cannot be filled.
-    pub short: BTreeSet<(ClusterKey, Role)>,
+    pub short: BTreeSet<(ClusterKey, Part)>,
 }
 
 /// All that is surely not meant, in the order of the rules, and of clusters, roles and services within each.
@@ -53,9 +57,11 @@ pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
     let mut findings = selectors::unmatched(&node_sets);
     findings.extend(topology_keys::unborne(&node_sets));
     findings.extend(counts::beyond_reach(&node_sets));
+    findings.extend(machines::beyond_reach(site, &node_sets.clusters, except));
     findings.extend(contention::contended(&node_sets));
     findings.extend(interfaces::unknown(&node_sets));
     findings.extend(load_balancers::without_node_set(&node_sets.clusters));
+    findings.extend(installers::doubtful(site, &node_sets.clusters));
     findings.extend(addresses::of_hosts(site, &node_sets.clusters));
     findings.extend(network_data::unnamed(site));
     findings.extend(network_data::missing(&node_sets));

@@ -29,6 +29,7 @@ pub(super) struct NodeSets<'a> {
 /// A node set of a cluster.
 pub(super) struct Wanting<'a> {
     pub(super) cluster: &'a Cluster,
+    /// Its role: of the machines of Provisionings, other rules tell.
     pub(super) role: Role,
     pub(super) node_set: &'a NodeSet,
     /// Whether an error says that it cannot be filled.
@@ -45,19 +46,20 @@ impl<'a> NodeSets<'a> {
         let mut needs: Vec<Needs<'a>> = Vec::new();
         let mut all: Vec<Wanting<'a>> = Vec::new();
         let mut known: HashMap<String, usize> = HashMap::new();
-        for (cluster, (role, node_set)) in node_sets {
+        for (cluster, (part, node_set)) in node_sets.filter(|(_, (part, _))| part.node.is_none()) {
             let pool = *known.entry(node_set.selector.to_string()).or_insert_with(|| {
                 let (interfaces, topology_keys) = (BTreeSet::new(), Vec::new());
-                needs.push(Needs { selector: &node_set.selector, interfaces, topology_keys });
+                needs.push(Needs { selector: &node_set.selector, interfaces, topology_keys, machine: None });
                 needs.len() - 1
             });
-            let is_short = except.short.contains(&(cluster.key.clone(), *role));
-            all.push(Wanting { cluster, role: *role, node_set, is_short, pool });
+            let is_short = except.short.contains(&(cluster.key.clone(), part.clone()));
+            all.push(Wanting { cluster, role: part.role, node_set, is_short, pool });
         }
         let networks = all.iter().map(|set| Needs {
             selector: &set.node_set.selector,
             interfaces: set.cluster.interfaces(set.role),
             topology_keys: Vec::new(),
+            machine: None,
         });
         let networks: Vec<Needs<'_>> = networks.collect();
         let hosts = &site.inventory.hosts;

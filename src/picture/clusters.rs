@@ -1,15 +1,16 @@
 //! What each cluster wants and has, and where its services are reached.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::HostPicture;
-use crate::api::names::{ClusterKey, HostKey, NodePort, Role};
+use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::Finding;
+use crate::plan::machines::{Asked, in_order};
 use crate::plan::{Plan, Shortage};
 use crate::site::cluster::bracketed;
-use crate::site::{NodeSet, Service, Site};
+use crate::site::{ClusterKind, NodeSet, Service, Site};
 
 /// One cluster.
 #[derive(Debug, Clone, Serialize)]
@@ -18,13 +19,18 @@ pub struct ClusterPicture {
     /// Namespace and name.
     #[serde(flatten)]
     pub key: ClusterKey,
+    /// What asks for it, or did.
+    pub kind: ClusterKind,
+    /// The name of the Provisioning that does, if it is one; nothing where that is invalid, or gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisioning: Option<String>,
     /// Whether the repo no longer asks for it, so that it gives all its hosts back.
     pub gone: bool,
     /// Whether it has errors, so that its files stay as they are.
     pub left_as_it_is: bool,
     /// What is wrong with it, so that nothing can be written for it.
     pub errors: Vec<String>,
-    /// Its hosts, role by role.
+    /// Its hosts, part by part.
     pub node_sets: Vec<NodeSetPicture>,
     /// Where its services are reached.
     pub endpoints: Vec<Endpoint>,
@@ -32,18 +38,25 @@ pub struct ClusterPicture {
     pub gives_back: Vec<HostKey>,
 }
 
-/// The hosts of a cluster in one role.
+/// The hosts of a cluster for one part of it.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeSetPicture {
     /// What they are for.
-    pub role: Role,
+    #[serde(flatten)]
+    pub part: Part,
+    /// Whether it is a machine of the control plane that runs workloads, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub worker_too: bool,
     /// How many are asked for; nothing where the request is invalid, or gone.
     pub wanted: Option<Wanted>,
     /// How many it has.
     pub have: usize,
     /// How many of them this run gives to it.
     pub added: usize,
+    /// What is asked of the one machine that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// Which hosts it may take.
     pub selector: Option<String>,
     /// The labels by which its hosts are kept apart.
@@ -94,10 +107,10 @@ impl ClusterPicture {
 
 /// A picture of every cluster; those that are gone come last.
 pub(super) fn pictures(site: &Site, plan: &Plan, hosts: &[HostPicture], findings: &[Finding]) -> Vec<ClusterPicture> {
-    let mut have: HashMap<(&ClusterKey, Role), (usize, usize)> = HashMap::new();
+    let mut have: BTreeMap<&ClusterKey, BTreeMap<&Part, (usize, usize)>> = BTreeMap::new();
     for host in hosts {
         if let Some(assigned) = &host.assigned {
-            let (count, added) = have.entry((&assigned.cluster, assigned.role)).or_default();
+            let (count, added) = have.entry(&assigned.cluster).or_default().entry(&assigned.part).or_default();
             *count += 1;
             *added += usize::from(host.is_new());
         }
@@ -113,18 +126,24 @@ pub(super) fn pictures(site: &Site, plan: &Plan, hosts: &[HostPicture], findings
     let picture = |key: &ClusterKey| {
         let request = site.clusters.get(key);
         let cluster = request.and_then(|request| request.cluster.as_ref());
-        let node_set = |role: Role| {
-            let node_set = cluster.and_then(|cluster| cluster.node_sets.get(&role));
-            let (have, added) = have.get(&(key, role)).copied().unwrap_or_default();
-            let shortage = plan.shortages.get(&(key.clone(), role));
-            (node_set.is_some() || have > 0).then(|| picture_of(role, node_set, have, added, shortage))
+        let have = have.get(key);
+        let asked = cluster.into_iter().flat_map(|cluster| cluster.node_sets.keys());
+        let parts: BTreeSet<&Part> = asked.chain(have.into_iter().flat_map(|have| have.keys().copied())).collect();
+        let node_set = |part: &Part| {
+            let node_set = cluster.and_then(|cluster| cluster.node_sets.get(part));
+            let (have, added) = have.and_then(|have| have.get(part)).copied().unwrap_or_default();
+            let shortage = plan.shortages.get(&(key.clone(), part.clone()));
+            let worker_too = cluster.is_some_and(|cluster| cluster.is_worker_too(part));
+            NodeSetPicture { worker_too, ..picture_of(part, node_set, have, added, shortage) }
         };
         ClusterPicture {
             key: key.clone(),
+            kind: ClusterKind::of(site, key),
+            provisioning: cluster.and_then(|cluster| Some(cluster.installation.as_ref()?.provisioning.clone())),
             gone: request.is_none(),
             left_as_it_is: request.is_some() && (plan.frozen.contains(key) || errors.contains_key(key)),
             errors: errors.get(key).cloned().unwrap_or_default(),
-            node_sets: Role::ALL.into_iter().filter_map(node_set).collect(),
+            node_sets: in_order(parts).into_iter().map(node_set).collect(),
             endpoints: cluster.map(|cluster| cluster.services.iter().map(endpoint).collect()).unwrap_or_default(),
             gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
         }
@@ -133,17 +152,19 @@ pub(super) fn pictures(site: &Site, plan: &Plan, hosts: &[HostPicture], findings
 }
 
 fn picture_of(
-    role: Role,
+    part: &Part,
     node_set: Option<&NodeSet>,
     have: usize,
     added: usize,
     shortage: Option<&Shortage>,
 ) -> NodeSetPicture {
     NodeSetPicture {
-        role,
+        part: part.clone(),
+        worker_too: false,
         wanted: node_set.map(|set| Wanted { active: set.active, standby: set.standby }),
         have,
         added,
+        asked: node_set.and_then(Asked::of),
         selector: node_set.map(|set| set.selector.to_string()),
         topology_keys: node_set.map(|set| set.topology_keys.clone()).unwrap_or_default(),
         short_of: shortage.map_or(0, Shortage::short_of),
@@ -170,11 +191,12 @@ fn endpoint(service: &Service) -> Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::names::Role;
 
     #[test]
     fn a_cluster_lacks_what_active_and_standby_ask_for_together() {
         let wanted = Some(Wanted { active: 3, standby: 1 });
-        let set = |have| NodeSetPicture { wanted, have, ..picture_of(Role::Worker, None, 0, 0, None) };
+        let set = |have| NodeSetPicture { wanted, have, ..picture_of(&Role::Worker.into(), None, 0, 0, None) };
 
         assert_eq!([set(2).missing(), set(4).missing(), set(5).missing()], [2, 0, 0]);
     }

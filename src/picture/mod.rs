@@ -35,7 +35,7 @@ pub struct Picture {
     pub rack_by: Option<String>,
     /// Every cluster, those included that are gone and give their hosts back.
     pub clusters: Vec<ClusterPicture>,
-    /// How many hosts each labelSelector of the site matches.
+    /// How many hosts each labelSelector of the site matches, and how many have what is asked of machines.
     pub spare: Vec<Spare>,
     /// The racks in natural order; the hosts without one come last.
     pub racks: Vec<Rack>,
@@ -60,7 +60,7 @@ impl Picture {
         Ok(Self {
             version: VERSION,
             clusters: clusters::pictures(site, plan, &hosts, findings),
-            spare: spare::by_selector(site, &hosts),
+            spare: spare::by_what_is_asked(site, &hosts),
             racks: racks::group(&hosts),
             rack_by,
             hosts,

@@ -7,19 +7,29 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::HostPicture;
-use crate::api::names::{ClusterKey, Role};
+use crate::api::names::{ClusterKey, NodeName, Role};
+use crate::plan::eligibility;
+use crate::plan::machines::Asked;
 use crate::plan::states::HostState;
-use crate::site::Site;
+use crate::site::{AskedMachine, Host, Site};
 
-/// The hosts that one labelSelector matches. A host may match several.
+/// The hosts that one labelSelector matches, or that have what is asked of some machines. A host may be counted for
+/// several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spare {
     /// The labelSelector; empty when it matches every host.
     pub selector: String,
-    /// The node sets that have it.
+    /// What is asked besides, of machines of Provisionings. Those that name a host by its MAC address are not among them:
+    /// no other host is of use to them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+    /// The node sets of SIPClusters that have the labelSelector.
     pub node_sets: Vec<(ClusterKey, Role)>,
-    /// How many hosts it matches.
+    /// The machines of which that is asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<(ClusterKey, Role, NodeName)>,
+    /// How many hosts are of use.
     pub matching: usize,
     /// How many of them clusters have.
     pub assigned: usize,
@@ -27,29 +37,48 @@ pub struct Spare {
     pub free: usize,
 }
 
-/// The spare hosts of every labelSelector, in the order of the clusters.
-pub(super) fn by_selector(site: &Site, hosts: &[HostPicture]) -> Vec<Spare> {
+/// The spare hosts of all that is asked for, in the order of the clusters.
+pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostPicture]) -> Vec<Spare> {
     let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
-    let node_sets = clusters.flat_map(|cluster| cluster.node_sets.iter().map(move |(role, set)| (cluster, *role, set)));
-    let mut found: Vec<(&Selector, Spare)> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
-    for (cluster, role, node_set) in node_sets {
+    let node_sets = clusters.flat_map(|cluster| cluster.node_sets.iter().map(move |(part, set)| (cluster, part, set)));
+    let mut found: Vec<(&Selector, Option<&AskedMachine>, Spare)> = Vec::new();
+    let mut known: HashMap<(String, Option<&AskedMachine>), usize> = HashMap::new();
+    for (cluster, part, node_set) in node_sets {
+        let machine = node_set.machine.as_ref();
+        if machine.is_some_and(|machine| machine.named.is_some()) {
+            continue;
+        }
         let text = node_set.selector.to_string();
-        let at = *known.entry(text.clone()).or_insert_with(|| {
-            let spare = Spare { selector: text, node_sets: Vec::new(), matching: 0, assigned: 0, free: 0 };
-            found.push((&node_set.selector, spare));
+        let at = *known.entry((text.clone(), machine)).or_insert_with(|| {
+            let spare = Spare {
+                selector: text,
+                asked: Asked::of(node_set),
+                node_sets: Vec::new(),
+                machines: Vec::new(),
+                matching: 0,
+                assigned: 0,
+                free: 0,
+            };
+            found.push((&node_set.selector, machine, spare));
             found.len() - 1
         });
-        found[at].1.node_sets.push((cluster.key.clone(), role));
+        let spare = &mut found[at].2;
+        match &part.node {
+            None => spare.node_sets.push((cluster.key.clone(), part.role)),
+            Some(node) => spare.machines.push((cluster.key.clone(), part.role, node.clone())),
+        }
     }
 
-    found.par_iter_mut().for_each(|(selector, spare)| {
-        let matching = site.inventory.hosts.iter().zip(hosts).filter(|(host, _)| selector.matches(&host.labels));
-        for (_, picture) in matching {
+    found.par_iter_mut().for_each(|(selector, machine, spare)| {
+        let is_of_use = |host: &Host| {
+            selector.matches(&host.labels)
+                && machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none())
+        };
+        for (_, picture) in site.inventory.hosts.iter().zip(hosts).filter(|(host, _)| is_of_use(host)) {
             spare.matching += 1;
             spare.assigned += usize::from(picture.state == HostState::Assigned);
             spare.free += usize::from(picture.state == HostState::Free);
         }
     });
-    found.into_iter().map(|(_, spare)| spare).collect()
+    found.into_iter().map(|(.., spare)| spare).collect()
 }

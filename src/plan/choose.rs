@@ -12,6 +12,7 @@ use super::demand::Demand;
 use super::eligibility::{self, Availability, Refusal};
 use super::matching::{Cut, Matching, Pick};
 use super::shortage::{Reason, Shortage};
+use crate::api::mac::MacAddress;
 use crate::site::{Cluster, Host, Site};
 
 /// How many shortages are told host by host. Nobody reads more, and each takes a look at every host.
@@ -123,6 +124,7 @@ fn serve<'i>(
             }
         }
     }
+    matching.settle();
     Served { picks: matching.picks, replaced, unserved }
 }
 
@@ -145,6 +147,9 @@ fn serve_crossing<'i>(instance: &Instance<'_>, clusters: impl Iterator<Item = &'
             Err(Unsatisfied::Undecided) => served.unserved.extend(whole(|| Why::Undecided)),
         }
     }
+    let mut matching = Matching::of_picks(&instance.problem, std::mem::take(&mut served.picks));
+    matching.settle();
+    served.picks = matching.picks;
     served
 }
 
@@ -163,22 +168,31 @@ fn refusals(
     others
         .map(|(index, host)| {
             let taken = takers.get(&index).map(|cluster| Refusal::Assigned(cluster.key.clone()));
-            (index, taken_or_refused(host, demand, &availability[index], taken))
+            (index, taken_or_refused((index, host), demand, &availability[index], taken))
         })
         .collect()
 }
 
-/// Why a host is not for a demand: what the labelSelector says comes first, for it says most.
+/// Why a host is not for a demand: what is asked of it comes first, for it says most.
 pub(super) fn taken_or_refused(
-    host: &Host,
+    (index, host): (usize, &Host),
     demand: &Demand<'_>,
     availability: &Availability,
     taken: Option<Refusal>,
 ) -> Option<Refusal> {
-    eligibility::not_selected(host, demand.needs.selector)
+    let machine = demand.needs.machine;
+    let not_named = |(mac, named): (MacAddress, usize)| (named != index).then_some(Refusal::NotNamed(mac));
+    machine
+        .and_then(|asked| asked.named)
+        .and_then(not_named)
+        .or_else(|| eligibility::not_selected(host, demand.needs.selector))
+        .or_else(|| machine.and_then(|asked| Some(Refusal::Insufficient(eligibility::insufficient(host, asked)?))))
         .or_else(|| availability.refuses(&demand.cluster.key).cloned())
         .or(taken)
-        .or_else(|| eligibility::unusable(host))
+        .or_else(|| match demand.needs.named() {
+            Some(_) => eligibility::unusable_when_named(host),
+            None => eligibility::unusable(host),
+        })
         .or_else(|| eligibility::unaddressed(host, &demand.needs.interfaces))
         .or_else(|| demand.domain_taken(host))
 }

@@ -66,8 +66,9 @@ impl<'a> Instance<'a> {
             .iter()
             .map(|needs| {
                 let kinds = kinds.meeting(hosts, needs);
+                let size = |class: usize| size(hosts, &classes[class], needs);
                 let mut members: Vec<usize> = kinds.into_iter().flat_map(|kind| &of_kind[kind]).copied().collect();
-                members.sort_unstable_by_key(|class| classes[*class].hosts.first());
+                members.sort_unstable_by_key(|class| (size(*class), classes[*class].hosts.first()));
                 members
             })
             .collect();
@@ -82,9 +83,11 @@ impl<'a> Instance<'a> {
             let own: Vec<usize> = needs.topology_keys.iter().filter_map(|key| place(key)).collect();
             let binding = binding(&own, members, &classes);
             let at = binding.or(own.first().copied()).or(spread_by.and_then(place));
-            let (pool, numbers) = pool(members, &classes, at, !own.is_empty(), &contention);
+            let size = |class: usize| size(hosts, &classes[class], needs);
+            let (mut pool, numbers) = pool(members, &classes, at, !own.is_empty(), &contention, size);
             crossing.push(if binding.is_none() { own } else { Vec::new() });
             let key = at.map(|at| topology[at]);
+            pool.by_size = needs.machine.is_some();
             pools.push(pool);
             domains.push(numbers);
             keys.push(key);
@@ -143,6 +146,14 @@ fn binding(keys: &[usize], members: &[usize], classes: &[Class<'_>]) -> Option<u
         })
     };
     keys.iter().copied().find(binds)
+}
+
+/// How large a host is to who asks for a machine; all are alike to others.
+type Size = (usize, u64, u64);
+
+fn size(hosts: &[Host], class: &Class<'_>, needs: &Needs<'_>) -> Size {
+    let sample = class.hosts.first().map(|host| &hosts[*host]);
+    needs.machine.zip(sample).map_or_else(Size::default, |(asked, host)| eligibility::size(host, asked))
 }
 
 /// Numbers things in the order in which they first come.
@@ -210,18 +221,20 @@ fn commonest_key<'a>(demands: &[Demand<'a>]) -> Option<&'a str> {
 }
 
 /// Classes by topology domain and by how good they are. `key` is the place of the topology key in the classes'
-/// values. Best are the hosts that fewest demands can use; hosts without the label come last.
+/// values. Best are the smallest hosts where size matters, and then those that fewest demands can use; hosts without the
+/// label come last.
 fn pool<'a>(
     members: &[usize],
     classes: &[Class<'a>],
     key: Option<usize>,
     limited: bool,
     contention: &[usize],
+    size: impl Fn(usize) -> Size,
 ) -> (Pool, HashMap<Option<&'a str>, usize>) {
     let mut numbers: HashMap<Option<&str>, usize> = HashMap::new();
     let mut domains: Vec<Domain> = Vec::new();
-    let mut tiers: BTreeMap<(bool, usize), Vec<Choice>> = BTreeMap::new();
-    let mut choice_of: HashMap<((bool, usize), usize), usize> = HashMap::new();
+    let mut tiers: BTreeMap<(bool, Size, usize), Vec<Choice>> = BTreeMap::new();
+    let mut choice_of: HashMap<((bool, Size, usize), usize), usize> = HashMap::new();
     for &class in members {
         let name = key.and_then(|key| classes[class].domains[key]);
         let domain = *numbers.entry(name).or_insert_with(|| {
@@ -229,7 +242,7 @@ fn pool<'a>(
             domains.len() - 1
         });
         domains[domain].classes.push(class);
-        let tier = (limited && name.is_none(), contention[class]);
+        let tier = (limited && name.is_none(), size(class), contention[class]);
         let choices = tiers.entry(tier).or_default();
         let choice = *choice_of.entry((tier, domain)).or_insert_with(|| {
             choices.push(Choice { domain, classes: Vec::new() });
@@ -237,5 +250,5 @@ fn pool<'a>(
         });
         choices[choice].classes.push(class);
     }
-    (Pool { domains, tiers: tiers.into_values().collect() }, numbers)
+    (Pool { by_size: false, domains, tiers: tiers.into_values().collect() }, numbers)
 }

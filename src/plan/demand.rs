@@ -6,14 +6,15 @@ use kube::core::SelectorExt;
 
 use super::Assigned;
 use super::eligibility::{self, Needs, Refusal};
-use crate::api::names::Role;
+use crate::api::names::Part;
 use crate::finding::{Code, Finding};
 use crate::site::{Cluster, Host, NodeSet, Site};
 
 /// What a node set still wants.
 pub(super) struct Demand<'a> {
     pub(super) cluster: &'a Cluster,
-    pub(super) role: Role,
+    pub(super) part: &'a Part,
+    pub(super) node_set: &'a NodeSet,
     pub(super) needs: Needs<'a>,
     /// How many hosts are wanted in all.
     pub(super) wanted: usize,
@@ -32,7 +33,7 @@ impl<'a> Demand<'a> {
     pub(super) fn new(
         site: &'a Site,
         cluster: &'a Cluster,
-        role: Role,
+        part: &'a Part,
         node_set: &'a NodeSet,
         kept: &[Assigned],
         is_replaceable: impl Fn(usize) -> bool,
@@ -42,11 +43,26 @@ impl<'a> Demand<'a> {
             .iter()
             .flat_map(|assigned| eligibility::domains(&site.inventory.hosts[assigned.host], &topology_keys))
             .collect();
-        let needs = Needs { selector: &node_set.selector, interfaces: cluster.interfaces(role), topology_keys };
+        let needs = Needs {
+            selector: &node_set.selector,
+            interfaces: cluster.interfaces(part.role),
+            topology_keys,
+            machine: node_set.machine.as_ref(),
+        };
         let wanted = node_set.wanted();
         let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
         let replaceable = kept.iter().copied().filter(|host| is_replaceable(*host)).collect();
-        Self { cluster, role, needs, wanted, missing: wanted.saturating_sub(kept.len()), kept, replaceable, domains }
+        Self {
+            cluster,
+            part,
+            node_set,
+            needs,
+            wanted,
+            missing: wanted.saturating_sub(kept.len()),
+            kept,
+            replaceable,
+            domains,
+        }
     }
 
     /// Whether there is anything to choose for it.
@@ -82,7 +98,7 @@ impl<'a> Demand<'a> {
                 Code::UnknownDomain,
                 format!(
                     "host {} is taken as {} of {}, although it has no label {key}",
-                    host.key, self.role, self.cluster.key
+                    host.key, self.part, self.cluster.key
                 ),
             )
             .at(host.origin.at(["metadata", "labels"]))

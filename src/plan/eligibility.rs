@@ -6,13 +6,18 @@ use std::fmt;
 use kube::core::{Selector, SelectorExt};
 
 use crate::api::assignment::{Claim, OlderClaim};
-use crate::api::names::{ClusterKey, HostKey};
+use crate::api::mac::MacAddress;
+use crate::api::names::{ClusterKey, HostKey, Part};
+use crate::site::machine::{Insufficient, Machine};
 use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
-use crate::site::{Host, Site};
+use crate::site::{AskedMachine, Host, Request, Site};
 
 /// The provisioning states in which a host can be taken; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];
+
+/// The provisioning states in which a host may be running what was installed on it.
+const PROVISIONED: [&str; 3] = ["provisioning", "provisioned", "externally provisioned"];
 
 /// What a node set needs of a host, whoever else has it.
 #[derive(Debug, Clone)]
@@ -22,12 +27,19 @@ pub(crate) struct Needs<'a> {
     pub(crate) interfaces: BTreeSet<&'a str>,
     /// No two hosts of the node set share a value of any of these labels.
     pub(crate) topology_keys: Vec<&'a str>,
+    /// What the one machine has that is wanted, where a Provisioning asks for it.
+    pub(crate) machine: Option<&'a AskedMachine>,
 }
 
 impl<'a> Needs<'a> {
     /// The same for needs that are the same.
-    pub(super) fn key(&self) -> (String, BTreeSet<&'a str>, Vec<&'a str>) {
-        (self.selector.to_string(), self.interfaces.clone(), self.topology_keys.clone())
+    pub(super) fn key(&self) -> (String, BTreeSet<&'a str>, Vec<&'a str>, Option<&'a AskedMachine>) {
+        (self.selector.to_string(), self.interfaces.clone(), self.topology_keys.clone(), self.machine)
+    }
+
+    /// The host that is asked for by its MAC address: its index.
+    pub(crate) fn named(&self) -> Option<usize> {
+        self.machine?.named.map(|(_, host)| host)
     }
 }
 
@@ -37,6 +49,8 @@ pub(crate) enum Refusal {
     /// With the first requirement of the labelSelector that it does not meet.
     NotSelected(String),
     Assigned(ClusterKey),
+    /// A cluster that is left as it is names it by its MAC address.
+    NamedBy(ClusterKey),
     Claimed(String),
     GivenBack(String),
     InUse(String),
@@ -50,6 +64,9 @@ pub(crate) enum Refusal {
         key: String,
         domain: String,
     },
+    /// Another host is named, by this MAC address.
+    NotNamed(MacAddress),
+    Insufficient(Insufficient),
 }
 
 impl fmt::Display for Refusal {
@@ -57,6 +74,7 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::NotSelected(requirement) => write!(f, "does not match `{requirement}` of the labelSelector"),
             Refusal::Assigned(cluster) => write!(f, "is assigned to {cluster}"),
+            Refusal::NamedBy(cluster) => write!(f, "is named by its MAC address in {cluster}"),
             Refusal::Claimed(claim) => write!(f, "bears the labels {claim}"),
             Refusal::GivenBack(by) => write!(f, "is being given back by {by} and not yet seen free"),
             Refusal::InUse(consumer) => write!(f, "is in use by {consumer}"),
@@ -68,6 +86,8 @@ impl fmt::Display for Refusal {
             Refusal::NotFree(state) => write!(f, "is in the state `{state}`, neither `available` nor `ready`"),
             Refusal::Reserved(annotation) => write!(f, "bears the annotation {annotation}"),
             Refusal::Unaddressed(reason) => reason.fmt(f),
+            Refusal::NotNamed(mac) => write!(f, "has no network card {mac}"),
+            Refusal::Insufficient(reason) => reason.fmt(f),
             Refusal::DomainTaken { key, domain } => {
                 write!(f, "is in {key}={domain}, where the cluster has a host of this role already")
             }
@@ -81,6 +101,7 @@ impl Refusal {
         match self {
             Refusal::NotSelected(requirement) => format!("not matching `{requirement}` of the labelSelector"),
             Refusal::Assigned(_) => "assigned to a cluster already".to_owned(),
+            Refusal::NamedBy(_) => "named by another cluster".to_owned(),
             Refusal::Claimed(_) => "with the labels of somebody else".to_owned(),
             Refusal::GivenBack(_) => "being given back, and not yet seen free in the snapshot".to_owned(),
             Refusal::InUse(_) => "in use (consumerRef)".to_owned(),
@@ -102,6 +123,13 @@ impl Refusal {
             Refusal::Unaddressed(Unaddressed::Encrypted(_)) => "with network data that is encrypted".to_owned(),
             Refusal::Unaddressed(Unaddressed::Unreadable(..)) => "with network data that cannot be read".to_owned(),
             Refusal::Unaddressed(Unaddressed::Refused(_)) => "with network data that cannot be decrypted".to_owned(),
+            Refusal::NotNamed(mac) => format!("without the network card {mac}"),
+            Refusal::Insufficient(Insufficient::Unknown) => "without hardware details".to_owned(),
+            Refusal::Insufficient(Insufficient::Cpu(_, asked)) => format!("with fewer than {asked} CPUs"),
+            Refusal::Insufficient(Insufficient::Memory(_, asked)) => format!("with less than {asked} MiB of memory"),
+            Refusal::Insufficient(Insufficient::Sriov) => "without SR-IOV".to_owned(),
+            Refusal::Insufficient(Insufficient::Qat) => "without QuickAssist".to_owned(),
+            Refusal::Insufficient(Insufficient::Address) => "without an address".to_owned(),
             Refusal::DomainTaken { key, .. } => {
                 format!("in a domain of {key} where the cluster has a host of this role already")
             }
@@ -118,6 +146,37 @@ pub(crate) fn unusable(host: &Host) -> Option<Refusal> {
         .or_else(|| in_error(host))
         .or_else(|| not_free(host))
         .or_else(|| reserved(host))
+}
+
+/// Why a host must not be taken from whom it is with, if it is in use. The hosts of Provisionings have no consumer, as no
+/// Machine takes them: what runs there was installed on hosts that were provisioned.
+pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
+    let is_provisioned = host.state.as_ref().is_some_and(|state| PROVISIONED.contains(&state.as_str()));
+    let of_machine = (part.node.is_some() && is_provisioned).then_some("it is provisioned, and may be running");
+    host.consumer.as_ref().map(|_| "a Machine consumes it").or(of_machine)
+}
+
+/// Why a host cannot be had although it is asked for by its MAC address. Whoever names a host knows it: it may be
+/// provisioned already, as the hosts of the Binary Provisioning Agent were, and no annotation keeps it from being named.
+pub(crate) fn unusable_when_named(host: &Host) -> Option<Refusal> {
+    applied_in_full(host).or_else(|| in_use(host)).or_else(|| deleting(host)).or_else(|| in_error(host))
+}
+
+/// What a host has too little of to be a machine that a Provisioning describes. A host that is named by its MAC address
+/// has enough, whatever it has: that counts.
+pub(crate) fn insufficient(host: &Host, asked: &AskedMachine) -> Option<Insufficient> {
+    if asked.named.is_some() {
+        return None;
+    }
+    let no_address = || host.machine.address(None).is_none().then_some(Insufficient::Address);
+    host.machine.lacks(asked).next().or_else(no_address)
+}
+
+/// How large a host is to who asks for a machine: first what it has and nobody asked for, then its CPUs and its memory.
+pub(super) fn size(host: &Host, asked: &AskedMachine) -> (usize, u64, u64) {
+    let Machine { cpu, memory_mib, sriov, qat, .. } = &host.machine;
+    let unasked = usize::from(*sriov && !asked.sriov) + usize::from(*qat && !asked.qat);
+    (unasked, cpu.unwrap_or_default(), memory_mib.unwrap_or_default())
 }
 
 /// The topology domain of a host. ViNO copies a label that its node lacks as `""`: that is none.
@@ -185,9 +244,22 @@ impl Availability {
         site: &Site,
         assigned: &BTreeMap<usize, &ClusterKey>,
         released: &BTreeMap<HostKey, Release>,
+        left_out: &BTreeSet<ClusterKey>,
     ) -> Vec<Availability> {
         let hosts = site.inventory.hosts.iter().enumerate();
-        hosts.map(|(index, host)| Self::of(host, assigned.get(&index).copied(), released.get(&host.key))).collect()
+        let mut all: Vec<Availability> =
+            hosts.map(|(index, host)| Self::of(host, assigned.get(&index).copied(), released.get(&host.key))).collect();
+        // A cluster that is left out or cannot be read must find the hosts that it names when its turn comes.
+        let has_no_turn =
+            |(key, request): &(&ClusterKey, &Request)| left_out.contains(key) || request.cluster.is_none();
+        for (key, request) in site.clusters.iter().filter(has_no_turn) {
+            for host in &request.named {
+                if let Some(free @ Availability::Free) = all.get_mut(*host) {
+                    *free = Availability::Only(key.clone(), Refusal::NamedBy(key.clone()));
+                }
+            }
+        }
+        all
     }
 
     /// The availability of a host that may be assigned, or released.
@@ -213,11 +285,11 @@ impl Availability {
                     return Availability::Refused(Refusal::Claimed(labels.clone()));
                 }
                 (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}
-                (Claim::Cluster(cluster, role), None) => {
-                    only = Some((cluster.clone(), Refusal::Claimed(format!("of {cluster}, {role}"))));
+                (Claim::Cluster(cluster, part), None) => {
+                    only = Some((cluster.clone(), Refusal::Claimed(format!("of {cluster}, {part}"))));
                 }
-                (Claim::Cluster(cluster, role), Some(_)) => {
-                    return Availability::Refused(Refusal::Claimed(format!("of {cluster}, {role}")));
+                (Claim::Cluster(cluster, part), Some(_)) => {
+                    return Availability::Refused(Refusal::Claimed(format!("of {cluster}, {part}")));
                 }
             }
         }

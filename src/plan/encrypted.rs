@@ -22,7 +22,7 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
     for (host, holder, place) in encrypted {
         let may_have = |cluster: &&&Cluster| {
             let mut sets = cluster.node_sets.iter();
-            sets.any(|(role, set)| set.selector.matches(&host.labels) && !cluster.interfaces(*role).is_empty())
+            sets.any(|(part, set)| set.selector.matches(&host.labels) && !cluster.interfaces(part.role).is_empty())
         };
         for cluster in clusters.iter().filter(may_have) {
             needed.insert(&host.key, (holder, place));

@@ -1,16 +1,17 @@
 //! Why each host is where it is, for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::choose::taken_or_refused;
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Refusal};
+use super::machines::{self, Asked, MachineFacts, in_order};
 use super::{How, Plan, Shortage, states};
 use crate::api::assignment::{Claim, OlderClaim};
-use crate::api::names::{ClusterKey, HostKey, Role};
-use crate::site::{Host, Site, Standing};
+use crate::api::names::{ClusterKey, HostKey, Part};
+use crate::site::{ClusterKind, Host, NodeSet, Site, Standing};
 
 /// Why a cluster has the hosts that it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -18,6 +19,13 @@ use crate::site::{Host, Site, Standing};
 pub struct ClusterExplanation {
     /// The cluster.
     pub cluster: ClusterKey,
+    /// What asks for it.
+    pub kind: ClusterKind,
+    /// The name of the Provisioning that does, if it is one; nothing where that is invalid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisioning: Option<String>,
+    /// Where that stands: the file, and the line where it begins.
+    pub place: String,
     /// Clusters with a higher one choose first.
     pub priority: i64,
     /// Whether it has errors, so that its files stay as they are.
@@ -33,9 +41,16 @@ pub struct ClusterExplanation {
 #[serde(rename_all = "camelCase")]
 pub struct NodeSetExplanation {
     /// What its hosts are for.
-    pub role: Role,
+    #[serde(flatten)]
+    pub part: Part,
+    /// Whether it is a machine of the control plane that runs workloads, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub worker_too: bool,
     /// How many it wants.
     pub wanted: usize,
+    /// What is asked of the one machine that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// Its hosts.
     pub hosts: Vec<AssignedHost>,
     /// Why there are not more.
@@ -52,6 +67,12 @@ pub struct AssignedHost {
     pub how: How,
     /// The values of the topology keys on the host.
     pub domains: BTreeMap<String, String>,
+    /// Of a machine of a Provisioning, what it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineFacts>,
+    /// And why it is this host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// Whose a host is, or why it is nobody's.
@@ -77,7 +98,8 @@ pub struct Assignment {
     /// The cluster.
     pub cluster: ClusterKey,
     /// What for.
-    pub role: Role,
+    #[serde(flatten)]
+    pub part: Part,
     /// How the cluster came by it; nothing for a cluster with errors, which keeps what it has.
     pub how: Option<How>,
 }
@@ -88,10 +110,14 @@ pub struct Assignment {
 pub struct RefusedBy {
     /// Of this cluster.
     pub cluster: ClusterKey,
-    /// For this role.
-    pub role: Role,
+    /// For this part of it.
+    #[serde(flatten)]
+    pub part: Part,
     /// Why not, completing the sentence "the host …".
     pub why: Option<String>,
+    /// Whether it is a machine that names another host.
+    #[serde(skip)]
+    pub names_another: bool,
 }
 
 /// Explains a cluster; nothing when the repo does not ask for it.
@@ -99,45 +125,68 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
     let request = site.clusters.get(key)?;
     let held = || site.state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
     let mut node_sets = Vec::new();
-    for role in Role::ALL {
-        let node_set = request.cluster.as_ref().and_then(|cluster| cluster.node_sets.get(&role));
-        let keys: Vec<&str> = node_set.iter().flat_map(|set| &set.topology_keys).map(String::as_str).collect();
-        let domains = |host: &Host| -> BTreeMap<String, String> {
-            let domains = eligibility::domains(host, &keys).into_iter();
-            domains.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
-        };
-        let hosts: Vec<AssignedHost> = match plan.clusters.get(key) {
+    let asked = request.cluster.iter().flat_map(|cluster| cluster.node_sets.keys());
+    let placement = plan.clusters.get(key);
+    let own = held().filter(|(_, held)| held.cluster == *key && placement.is_none()).map(|(_, held)| &held.part);
+    let placed = placement.into_iter().flat_map(|placement| placement.keys());
+    let parts: BTreeSet<&Part> = asked.chain(placed).chain(own).collect();
+    for part in in_order(parts) {
+        let node_set = request.cluster.as_ref().and_then(|cluster| cluster.node_sets.get(part));
+        let hosts: Vec<AssignedHost> = match placement {
             Some(placement) => {
-                let assigned = placement.get(&role).into_iter().flatten();
+                let assigned = placement.get(part).into_iter().flatten();
                 let describe = |assigned: &super::Assigned| {
-                    let host = &site.inventory.hosts[assigned.host];
-                    AssignedHost { host: host.key.clone(), how: assigned.how, domains: domains(host) }
+                    described(&site.inventory.hosts[assigned.host], assigned.how, part, node_set)
                 };
                 assigned.map(describe).collect()
             }
             None => {
-                let own = held().filter(|(_, held)| held.cluster == *key && held.role == role);
-                let describe = |host: &HostKey| AssignedHost {
-                    host: host.clone(),
-                    how: How::Stays,
-                    domains: site.inventory.host(host).map(domains).unwrap_or_default(),
+                let own = held().filter(|(_, held)| held.cluster == *key && held.part == *part);
+                let describe = |host: &HostKey| match site.inventory.host(host) {
+                    Some(host) => described(host, How::Stays, part, node_set),
+                    None => AssignedHost {
+                        host: host.clone(),
+                        how: How::Stays,
+                        domains: BTreeMap::new(),
+                        machine: None,
+                        why: part.node.as_ref().map(|_| "is no longer in the inventory".to_owned()),
+                    },
                 };
                 own.map(|(host, _)| describe(host)).collect()
             }
         };
-        if node_set.is_some() || !hosts.is_empty() {
-            let shortage = plan.shortages.get(&(key.clone(), role)).cloned();
-            let wanted = node_set.map_or(0, |node_set| node_set.wanted());
-            node_sets.push(NodeSetExplanation { role, wanted, hosts, shortage });
-        }
+        let shortage = plan.shortages.get(&(key.clone(), part.clone())).cloned();
+        let worker_too = request.cluster.as_ref().is_some_and(|cluster| cluster.is_worker_too(part));
+        let wanted = node_set.map_or(0, |node_set| node_set.wanted());
+        let asked = node_set.and_then(Asked::of);
+        node_sets.push(NodeSetExplanation { part: part.clone(), worker_too, wanted, asked, hosts, shortage });
     }
     Some(ClusterExplanation {
         cluster: key.clone(),
+        kind: ClusterKind::of(site, key),
+        provisioning: request
+            .cluster
+            .as_ref()
+            .and_then(|cluster| Some(cluster.installation.as_ref()?.provisioning.clone())),
+        place: request.origin.shown(),
         priority: request.cluster.as_ref().map_or(0, |cluster| cluster.priority),
         left_as_it_is: !plan.clusters.contains_key(key),
         node_sets,
         gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
     })
+}
+
+fn described(host: &Host, how: How, part: &Part, node_set: Option<&NodeSet>) -> AssignedHost {
+    let keys: Vec<&str> = node_set.iter().flat_map(|set| &set.topology_keys).map(String::as_str).collect();
+    let domains = eligibility::domains(host, &keys).into_iter();
+    let is_machine = part.node.is_some();
+    AssignedHost {
+        host: host.key.clone(),
+        how,
+        domains: domains.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        machine: is_machine.then(|| MachineFacts::of(host, node_set)),
+        why: is_machine.then(|| machines::why(host, how, node_set)),
+    }
 }
 
 /// Explains a host; nothing when the repo does not have it.
@@ -150,15 +199,21 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     let mut refused = Vec::new();
     let clusters = super::in_order(site, &plan.frozen);
     for cluster in clusters {
-        for (role, node_set) in &cluster.node_sets {
-            let own = |assignment: &Assignment| assignment.cluster == cluster.key && assignment.role == *role;
+        for part in in_order(cluster.node_sets.keys().collect()) {
+            let Some(node_set) = cluster.node_sets.get(part) else { continue };
+            let own = |assignment: &Assignment| assignment.cluster == cluster.key && assignment.part == *part;
             if assigned.as_ref().is_some_and(own) {
                 continue;
             }
-            let kept = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(role));
-            let demand = Demand::new(site, cluster, *role, node_set, kept.map_or(&[], Vec::as_slice), |_| false);
-            let why = taken_or_refused(host, &demand, &availability, None).as_ref().map(Refusal::to_string);
-            refused.push(RefusedBy { cluster: cluster.key.clone(), role: *role, why });
+            let kept = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(part));
+            let demand = Demand::new(site, cluster, part, node_set, kept.map_or(&[], Vec::as_slice), |_| false);
+            let refusal = taken_or_refused((index, host), &demand, &availability, None);
+            refused.push(RefusedBy {
+                cluster: cluster.key.clone(),
+                part: part.clone(),
+                why: refusal.as_ref().map(Refusal::to_string),
+                names_another: matches!(refusal, Some(Refusal::NotNamed(_))),
+            });
         }
     }
     let declared = matches!(host.standing, Standing::Declared { .. });
@@ -180,10 +235,11 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     facts.extend(host.reserved_by.map(|annotation| format!("bears the annotation {annotation}")));
     for (claim, _) in &host.claims {
         facts.push(match claim {
-            Claim::Cluster(cluster, role) => format!("bears the labels of {cluster}, {role}"),
+            Claim::Cluster(cluster, part) => format!("bears the labels of {cluster}, {part}"),
             Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels) => format!("bears the labels {labels}"),
         });
     }
+    facts.extend(machines::fact(host));
     if let Some(release) = plan.released.get(&host.key) {
         let by = release.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
         facts.push(format!("is being given back by {by}, and not yet seen free in the snapshot"));

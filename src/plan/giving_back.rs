@@ -97,8 +97,8 @@ fn is_ours_to_take(host: &Host, how: How) -> bool {
 }
 
 fn take_labels_off(host: &Host) -> String {
-    let older = host.live_labels.iter().filter(|label| assignment::OLDER_LABELS.contains(label));
-    let command = without_labels(host, assignment::LABELS.iter().chain(older));
+    let others = host.live_labels.iter().filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
+    let command = without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others));
     format!("another tool set them; take them off by hand, then refresh the snapshot:\n{command}")
 }
 

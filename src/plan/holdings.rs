@@ -15,31 +15,35 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::SelectorExt;
 
-use super::{Assigned, How, Placement, eligibility, giving_back, standing};
+use super::{Assigned, How, Placement, eligibility, giving_back, renaming, standing};
 use crate::api::assignment::{self, Claim};
-use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::site::state::Held;
 use crate::site::{Cluster, Host, HostLeftOut, NodeSet, Site, Standing};
-use crate::source::{Origin, Place};
+use crate::source::{Origin, Place, Step};
 
 /// Who has which host.
 pub(super) struct Holdings<'a> {
     /// The hosts of each cluster, in the inventory's order.
     by_cluster: BTreeMap<&'a ClusterKey, Vec<Holding<'a>>>,
     /// Who keeps each host that somebody keeps.
-    pub(super) kept: BTreeMap<usize, Vec<(&'a ClusterKey, Role, &'a Origin)>>,
+    pub(super) kept: BTreeMap<usize, Vec<(&'a ClusterKey, &'a Part, &'a Origin)>>,
     /// What speaks against hosts that stay.
     pub(super) flaws: BTreeMap<usize, Flaw>,
     /// The hosts that clusters have and are not to keep, with how they had them.
     pub(super) given_back: Vec<(&'a ClusterKey, usize, How)>,
+    /// Whether a machine keeps a host under another name.
+    pub(super) renamed: bool,
 }
 
+/// A host that a cluster has.
 #[derive(Clone, Copy)]
-struct Holding<'a> {
-    host: usize,
-    role: Role,
+pub(super) struct Holding<'a> {
+    /// Index into the inventory's hosts.
+    pub(super) host: usize,
+    part: &'a Part,
     how: How,
     origin: &'a Origin,
 }
@@ -47,8 +51,13 @@ struct Holding<'a> {
 /// Reads who has which host. Clusters that the repo no longer asks for give all back, unless they are frozen.
 pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdings<'a>, Vec<Finding>) {
     let mut findings = Vec::new();
-    let mut holdings =
-        Holdings { by_cluster: BTreeMap::new(), kept: BTreeMap::new(), flaws: BTreeMap::new(), given_back: Vec::new() };
+    let mut holdings = Holdings {
+        by_cluster: BTreeMap::new(),
+        kept: BTreeMap::new(),
+        flaws: BTreeMap::new(),
+        given_back: Vec::new(),
+        renamed: false,
+    };
     for (key, entries) in &site.state.held {
         let Some(host) = site.inventory.index(key) else {
             findings.extend(entries.iter().filter_map(|held| vanished(key, held, site, frozen)));
@@ -57,11 +66,11 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
         let host_there = &site.inventory.hosts[host];
         findings.extend(entries.iter().filter_map(|held| standing::changed(host_there, held, site, frozen)));
         for held in one_each(entries) {
-            let holding = Holding { host, role: held.role, how: How::Stays, origin: &held.origin };
+            let holding = Holding { host, part: &held.part, how: How::Stays, origin: &held.origin };
             findings.extend(conflict(host_there, held, site, frozen));
             if frozen.contains(&held.cluster) {
                 findings.extend(patch_without_host(key, held, site));
-                holdings.kept.entry(host).or_default().push((&held.cluster, held.role, &held.origin));
+                holdings.kept.entry(host).or_default().push((&held.cluster, &held.part, &held.origin));
             } else if site.clusters.contains_key(&held.cluster) {
                 holdings.by_cluster.entry(&held.cluster).or_default().push(holding);
             } else {
@@ -78,10 +87,10 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
         }
         match adopter(host, site) {
             Adopter::Nobody => {}
-            Adopter::Cluster(cluster, role, origin) if !frozen.contains(cluster) => {
+            Adopter::Cluster(cluster, part, origin) if !frozen.contains(cluster) => {
                 findings.extend(standing::applied_in_full(host, cluster, origin));
-                findings.extend(by_older_labels(host, cluster, role, origin));
-                let holding = Holding { host: index, role, how: How::Adopted, origin };
+                findings.extend(by_older_labels(host, cluster, part, origin));
+                let holding = Holding { host: index, part, how: How::Adopted, origin };
                 holdings.by_cluster.entry(cluster).or_default().push(holding);
             }
             Adopter::Cluster(..) => {}
@@ -96,25 +105,29 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
 impl<'a> Holdings<'a> {
     /// Decides which of its hosts a cluster keeps: as many as it wants. The rest is given back, a host that a
     /// Machine consumes last of all, and of the others those with the worst [`Flaw`] first, then those that only
-    /// labels gave it, then by name from the end.
-    pub(super) fn keep(&mut self, cluster: &'a Cluster, site: &'a Site) -> (Placement, Vec<Finding>) {
+    /// labels gave it, then by name from the end. With `inherit`, machines keep their hosts under other names.
+    pub(super) fn keep(&mut self, cluster: &'a Cluster, site: &'a Site, inherit: bool) -> (Placement, Vec<Finding>) {
         let mut placement = Placement::new();
         let mut findings = Vec::new();
         let holdings = self.by_cluster.remove(&cluster.key).unwrap_or_default();
-        for role in Role::ALL {
-            let of_role = holdings.iter().filter(|holding| holding.role == role).copied();
-            let node_set = cluster.node_sets.get(&role);
+        let mut holdings = by_part(holdings, cluster);
+        self.renamed |= inherit && renaming::inherit(&mut holdings, cluster, site);
+        for (part, holdings) in holdings {
+            let node_set = cluster.node_sets.get(part);
             let wanted = node_set.map_or(0, NodeSet::wanted);
-            for (index, (flaw, holding)) in by_worth(of_role.collect(), node_set, site).into_iter().enumerate() {
-                let host = &site.inventory.hosts[holding.host];
-                if index < wanted {
-                    placement.entry(role).or_default().push(Assigned { host: holding.host, how: holding.how });
-                    self.kept.entry(holding.host).or_default().push((&cluster.key, role, holding.origin));
-                    self.flaws.extend(flaw.map(|flaw| (holding.host, flaw)));
-                } else {
-                    self.given_back.push((&cluster.key, holding.host, holding.how));
-                    findings.extend(consumed(host, role, cluster));
-                }
+            let is_another = |holding: &Holding<'_>| is_another_than_named(node_set, holding.host);
+            let (others, own): (Vec<_>, Vec<_>) = holdings.into_iter().partition(is_another);
+            let mut own = by_worth(own, node_set, site);
+            let surplus: Vec<Holding<'_>> = own.drain(wanted.min(own.len())..).map(|(_, holding)| holding).collect();
+            for (flaw, holding) in own {
+                let assigned = Assigned { host: holding.host, how: holding.how };
+                placement.entry(part.clone()).or_default().push(assigned);
+                self.kept.entry(holding.host).or_default().push((&cluster.key, part, holding.origin));
+                self.flaws.extend(flaw.map(|flaw| (holding.host, flaw)));
+            }
+            for holding in surplus.into_iter().chain(others) {
+                self.given_back.push((&cluster.key, holding.host, holding.how));
+                findings.extend(consumed(&site.inventory.hosts[holding.host], part, cluster));
             }
         }
         placement.values_mut().for_each(|assigned| assigned.sort());
@@ -131,35 +144,42 @@ impl<'a> Holdings<'a> {
     /// Who keeps each host.
     pub(super) fn kept_by(&self) -> BTreeMap<usize, &'a ClusterKey> {
         let first =
-            |(host, keepers): (&usize, &Vec<(&'a ClusterKey, Role, &Origin)>)| Some((*host, keepers.first()?.0));
+            |(host, keepers): (&usize, &Vec<(&'a ClusterKey, &Part, &Origin)>)| Some((*host, keepers.first()?.0));
         self.kept.iter().filter_map(first).collect()
     }
 
     /// The hosts that stay although something speaks against them.
     pub(super) fn flawed(&self, site: &Site, rebalance: bool) -> Vec<Finding> {
         let describe = |(host, flaw): (&usize, &Flaw)| {
-            let (cluster, role, _) = *self.kept.get(host)?.first()?;
+            let (cluster, part, _) = *self.kept.get(host)?.first()?;
             let host = &site.inventory.hosts[*host];
-            let help = match (flaw, &host.consumer) {
-                (Flaw::Failed | Flaw::NotSelected | Flaw::SharesDomain, Some(_)) => "it stays: a Machine consumes it",
-                (Flaw::NotSelected | Flaw::SharesDomain, None) if !rebalance => {
-                    "it stays; `--rebalance` moves such hosts where that is possible"
+            let in_use = eligibility::in_use_as(host, part);
+            let help = match (flaw, in_use) {
+                (Flaw::Failed | Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, Some(why)) => {
+                    format!("it stays: {why}")
                 }
-                _ => "it stays: no other host can take its place",
+                (Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, None) if !rebalance => {
+                    "it stays; `--rebalance` moves such hosts where that is possible".to_owned()
+                }
+                _ => "it stays: no other host can take its place".to_owned(),
             };
             let labels = host.origin.at(["metadata", "labels"]);
             let (code, place, asked_for) = match flaw {
                 Flaw::SharesDomain => (Code::Flawed, labels, Some("topologyKey")),
                 Flaw::NotSelected => (Code::Flawed, labels, Some("labelSelector")),
+                Flaw::Insufficient => (Code::Flawed, host.origin.name(), Some("")),
                 Flaw::Failed => (Code::Failing, host.live_place(["status", "errorMessage"]), None),
                 Flaw::Deleting => (Code::Failing, host.live_place(["metadata", "deletionTimestamp"]), None),
             };
-            let message = format!("host {} ({role} of {cluster}) {}", host.key, flaw.words());
+            let message = format!("host {} ({part} of {cluster}) {}", host.key, flaw.words());
             let mut finding = Finding::new(code, message).at(place);
             let request = site.clusters.get(cluster).and_then(|request| request.cluster.as_ref());
             if let (Some(field), Some(request)) = (asked_for, request) {
-                let place = request.origin.at(["spec", "nodes", role.as_str(), field]);
-                finding = finding.see(place, "what the node set asks for");
+                let asked = request.node_sets.get(part).map(|set| set.route.clone()).unwrap_or_default();
+                let field = Some(field).filter(|field| !field.is_empty()).map(Step::from);
+                let place = request.origin.at(asked.into_iter().chain(field));
+                let asks = if part.node.is_some() { "what is asked of it" } else { "what the node set asks for" };
+                finding = finding.see(place, asks);
             }
             Some(finding.help(help).of(cluster))
         };
@@ -170,16 +190,40 @@ impl<'a> Holdings<'a> {
     /// then all except one of them give the host back.
     pub(super) fn contested(&self, site: &Site) -> Vec<Finding> {
         let contested = self.kept.iter().filter(|(_, keepers)| keepers.len() > 1);
-        let describe = |(host, keepers): (&usize, &Vec<(&ClusterKey, Role, &Origin)>)| {
+        let describe = |(host, keepers): (&usize, &Vec<(&ClusterKey, &Part, &Origin)>)| {
             let key = &site.inventory.hosts[*host].key;
             let finding = Finding::new(Code::AssignedTwice, format!("host {key} is assigned {} times", keepers.len()))
                 .help("a host has one role in one cluster: remove all entries but one from the generated files");
-            keepers.iter().fold(finding, |finding, (cluster, role, origin)| {
-                finding.see(origin.name(), format!("as {role} of {cluster}")).of(cluster)
+            keepers.iter().fold(finding, |finding, (cluster, part, origin)| {
+                finding.see(origin.name(), format!("as {part} of {cluster}")).of(cluster)
             })
         };
         contested.map(describe).collect()
     }
+}
+
+/// A cluster's holdings by the parts that they are for, in the order of the parts. Of a Provisioning, a host that a machine
+/// names is for that machine, whatever it was for; any other is for the machine of its name, whose role may be another
+/// one by now.
+fn by_part<'a>(holdings: Vec<Holding<'a>>, cluster: &'a Cluster) -> BTreeMap<&'a Part, Vec<Holding<'a>>> {
+    let of_machines = || cluster.node_sets.iter().filter(|(part, _)| part.node.is_some());
+    let named: BTreeMap<usize, &Part> =
+        of_machines().filter_map(|(part, set)| Some((set.machine.as_ref()?.named?.1, part))).collect();
+    let by_name: BTreeMap<&NodeName, &Part> =
+        of_machines().filter_map(|(part, _)| Some((part.node.as_ref()?, part))).collect();
+    let mut by_part: BTreeMap<&Part, Vec<Holding<'_>>> = BTreeMap::new();
+    for holding in holdings {
+        let same_name = holding.part.node.as_ref().and_then(|node| by_name.get(node));
+        let part = named.get(&holding.host).or(same_name).copied().unwrap_or(holding.part);
+        by_part.entry(part).or_default().push(holding);
+    }
+    by_part
+}
+
+/// Whether a node set names another host than this one.
+fn is_another_than_named(node_set: Option<&NodeSet>, host: usize) -> bool {
+    let named = node_set.and_then(|node_set| node_set.machine.as_ref()?.named);
+    named.is_some_and(|(_, named)| named != host)
 }
 
 /// What speaks against a host that stays; the worst last.
@@ -189,6 +233,8 @@ pub(super) enum Flaw {
     SharesDomain,
     /// The node set's labelSelector no longer matches it.
     NotSelected,
+    /// It has less than is asked of the machine that it is.
+    Insufficient,
     /// It has an error that does not pass by itself.
     Failed,
     /// Its deletion was asked for.
@@ -201,10 +247,27 @@ impl Flaw {
         match self {
             Flaw::SharesDomain => "shares its topology domain with another one of the node set",
             Flaw::NotSelected => "is no longer what the labelSelector asks for",
+            Flaw::Insufficient => "has less than is asked of it now",
             Flaw::Failed => "has failed",
             Flaw::Deleting => "is being deleted",
         }
     }
+}
+
+/// What speaks against a host for a node set, whichever others that has.
+pub(super) fn own_flaw(host: &Host, node_set: Option<&NodeSet>) -> Option<Flaw> {
+    if host.deleting {
+        return Some(Flaw::Deleting);
+    }
+    if host.failed {
+        return Some(Flaw::Failed);
+    }
+    // Of a host that is named by its MAC address, reading has told already what it lacks.
+    let is_named = |set: &NodeSet| set.machine.as_ref().is_some_and(|machine| machine.named.is_some());
+    let selected = node_set.is_none_or(|set| is_named(set) || set.selector.matches(&host.labels));
+    let machine = node_set.and_then(|node_set| node_set.machine.as_ref());
+    let suffices = machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none());
+    (!selected).then_some(Flaw::NotSelected).or((!suffices).then_some(Flaw::Insufficient))
 }
 
 /// The hosts of a node set with their flaws, those first that are kept longest.
@@ -214,16 +277,7 @@ fn by_worth<'a>(
     site: &Site,
 ) -> Vec<(Option<Flaw>, Holding<'a>)> {
     let hosts = &site.inventory.hosts;
-    let own_flaw = |host: &Host| {
-        if host.deleting {
-            Some(Flaw::Deleting)
-        } else if host.failed {
-            Some(Flaw::Failed)
-        } else {
-            let selected = node_set.is_none_or(|node_set| node_set.selector.matches(&host.labels));
-            (!selected).then_some(Flaw::NotSelected)
-        }
-    };
+    let own_flaw = |host: &Host| own_flaw(host, node_set);
     let worth = |flaw: Option<Flaw>, holding: &Holding<'_>| {
         (hosts[holding.host].consumer.is_none(), flaw, holding.how, holding.host)
     };
@@ -242,24 +296,47 @@ fn by_worth<'a>(
 }
 
 /// A host that is given back although a Machine consumes it.
-fn consumed(host: &Host, role: Role, cluster: &Cluster) -> Option<Finding> {
+fn consumed(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
     let consumer = host.consumer.as_ref()?;
+    let (machine, help) = match &part.node {
+        None => (
+            String::new(),
+            "it has no other host to give back; scale the tenant's machines down before, or want more hosts",
+        ),
+        Some(node) => (
+            format!(", its machine {node},"),
+            "see to it that nothing needs the host any more before this is applied, or ask for the machine as before",
+        ),
+    };
     Some(
         Finding::new(
             Code::InUseGivenBack,
-            format!("{} gives host {} back, which {consumer} consumes", cluster.key, host.key),
+            format!("{} gives host {}{machine} back, which {consumer} consumes", cluster.key, host.key),
         )
-        .at(cluster.origin.at(["spec", "nodes", role.as_str(), "count"]))
+        .at(cluster.origin.at(wanted_at(cluster, part)))
         .see(host.live_place(["spec", "consumerRef"]), "in use here")
-        .help("it has no other host to give back; scale the tenant's machines down before, or want more hosts")
+        .help(help)
         .of(&cluster.key),
     )
 }
 
+/// Where a cluster says how many hosts it wants for a part, or which.
+fn wanted_at(cluster: &Cluster, part: &Part) -> Vec<Step> {
+    match cluster.node_sets.get(part) {
+        Some(set) if set.machine.is_some() => set.route.clone(),
+        // Of a machine that is no longer there, the list that it would be in.
+        _ if cluster.installation.is_some() => match part.role {
+            Role::ControlPlane => vec!["spec".into(), "masters".into()],
+            Role::Worker => vec!["spec".into(), "workers".into()],
+        },
+        _ => vec!["spec".into(), "nodes".into(), part.role.as_str().into(), "count".into()],
+    }
+}
+
 /// A host that is adopted by labels of an older generation, which name no namespace.
-fn by_older_labels(host: &Host, cluster: &ClusterKey, role: Role, origin: &Origin) -> Option<Finding> {
+fn by_older_labels(host: &Host, cluster: &ClusterKey, part: &Part, origin: &Origin) -> Option<Finding> {
     let label = host.by_older_labels?;
-    let message = format!("{cluster} adopts host {} ({role}) by labels of an older generation", host.key);
+    let message = format!("{cluster} adopts host {} ({part}) by labels of an older generation", host.key);
     let help = match giving_back::older_labels_that_stay(host) {
         Some(command) => {
             format!(
@@ -275,7 +352,7 @@ fn by_older_labels(host: &Host, cluster: &ClusterKey, role: Role, origin: &Origi
 /// Without repetitions of one cluster and role, which a host has that moved from one file to another.
 fn one_each(entries: &[Held]) -> impl Iterator<Item = &Held> {
     let mut seen = BTreeSet::new();
-    entries.iter().filter(move |held| seen.insert((&held.cluster, held.role)))
+    entries.iter().filter(move |held| seen.insert((&held.cluster, &held.part)))
 }
 
 /// Whether one of the clusters that a finding is of is to be planned.
@@ -367,7 +444,7 @@ pub(super) fn labelled(origin: &Origin) -> Place {
 
 enum Adopter<'a> {
     Nobody,
-    Cluster(&'a ClusterKey, Role, &'a Origin),
+    Cluster(&'a ClusterKey, &'a Part, &'a Origin),
     Several(Finding),
 }
 
@@ -377,12 +454,12 @@ fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
     let mut named = Vec::new();
     for (claim, origin) in &host.claims {
         match claim {
-            Claim::Cluster(cluster, role) => named.push((cluster, *role, origin)),
+            Claim::Cluster(cluster, part) => named.push((cluster, part, origin)),
             // Somebody has the host, and we cannot say who.
             Claim::Older(_) | Claim::Unclear(_) => return Adopter::Nobody,
         }
     }
-    let Some((cluster, role, origin)) = named.pop() else { return Adopter::Nobody };
+    let Some((cluster, part, origin)) = named.pop() else { return Adopter::Nobody };
     if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
         let finding = Finding::new(
             Code::SeveralClaims,
@@ -398,5 +475,5 @@ fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
     if released_by_it || !site.clusters.contains_key(cluster) {
         return Adopter::Nobody;
     }
-    Adopter::Cluster(cluster, role, origin)
+    Adopter::Cluster(cluster, part, origin)
 }

@@ -1,11 +1,12 @@
 //! Hosts of a kind meet the same needs: selectors are asked once a kind, not once a host.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use kube::core::{Expression, SelectorExt};
 
 use super::eligibility::{self, Needs};
 use crate::site::Host;
+use crate::site::machine::Machine;
 
 /// The kinds of some hosts.
 pub(crate) struct Kinds<'h> {
@@ -16,6 +17,8 @@ pub(crate) struct Kinds<'h> {
     keys: usize,
     /// One host of each kind.
     samples: Vec<usize>,
+    /// The hosts that somebody names by MAC addresses.
+    named: HashSet<usize>,
     /// The kinds with a value of a label that some selector names.
     by_label: HashMap<(String, String), Vec<usize>>,
 }
@@ -27,6 +30,20 @@ struct Alike<'a> {
     labels: Vec<(usize, Option<&'a str>)>,
     /// Whether it has an address on each interface that somebody uses.
     addressed: Vec<bool>,
+    /// What it has, where somebody asks for machines.
+    machine: Option<Capacity>,
+    /// Its index, where somebody names it: it is a kind of its own.
+    named: Option<usize>,
+}
+
+/// What machines are asked to have.
+#[derive(PartialEq, Eq, Hash)]
+struct Capacity {
+    cpu: Option<u64>,
+    memory_mib: Option<u64>,
+    sriov: bool,
+    qat: bool,
+    is_addressed: bool,
 }
 
 /// What selectors ask for, of one label.
@@ -37,8 +54,8 @@ struct Asked {
 }
 
 impl<'h> Kinds<'h> {
-    /// The kinds that the needs tell apart among the hosts that `counts`, and the topology domains of those: both in
-    /// one pass, because the labels lie all over the memory.
+    /// The kinds that the needs tell apart among the hosts that `counts` and those that somebody names, and the topology
+    /// domains of those: both in one pass, because the labels lie all over the memory.
     pub(crate) fn new(
         hosts: &'h [Host],
         needs: &[&Needs<'_>],
@@ -52,11 +69,14 @@ impl<'h> Kinds<'h> {
             domains: vec![None; hosts.len() * topology.len()],
             keys: topology.len(),
             samples: Vec::new(),
+            named: needs.iter().filter_map(|needs| needs.named()).collect(),
             by_label: HashMap::new(),
         };
+        let asks_for_machines = needs.iter().any(|needs| needs.machine.is_some() && needs.named().is_none());
         let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
         for (index, host) in hosts.iter().enumerate() {
-            if !counts(host) {
+            let named = kinds.named.contains(&index);
+            if !(counts(host) || named && eligibility::unusable_when_named(host).is_none()) {
                 kinds.of_host.push(None);
                 continue;
             }
@@ -71,7 +91,11 @@ impl<'h> Kinds<'h> {
                 }
             }
             let addressed = interfaces.iter().map(|interface| host.address(interface).is_ok());
-            let alike = Alike { labels, addressed: addressed.collect() };
+            let machine = asks_for_machines.then(|| {
+                let Machine { cpu, memory_mib, sriov, qat, .. } = host.machine;
+                Capacity { cpu, memory_mib, sriov, qat, is_addressed: host.machine.address(None).is_some() }
+            });
+            let alike = Alike { labels, addressed: addressed.collect(), machine, named: named.then_some(index) };
             let next = kinds.samples.len();
             let kind = *known.entry(alike).or_insert(next);
             if kind == next {
@@ -104,6 +128,9 @@ impl<'h> Kinds<'h> {
 
     /// The kinds that meet needs, in order.
     pub(crate) fn meeting(&self, hosts: &[Host], needs: &Needs<'_>) -> Vec<usize> {
+        if let Some(named) = needs.named() {
+            return self.of_host.get(named).copied().flatten().into_iter().collect();
+        }
         let mut candidates: Option<Vec<usize>> = None;
         for expression in needs.selector.clone() {
             let (key, values) = match expression {
@@ -119,10 +146,15 @@ impl<'h> Kinds<'h> {
         }
         let mut candidates = candidates.unwrap_or_else(|| (0..self.count()).collect());
         candidates.sort_unstable();
-        let meets = |host: &Host| {
-            needs.selector.matches(&host.labels) && eligibility::unaddressed(host, &needs.interfaces).is_none()
+        let meets = |index: usize| {
+            let host = &hosts[index];
+            needs.selector.matches(&host.labels)
+                && eligibility::unaddressed(host, &needs.interfaces).is_none()
+                && needs.machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none())
+                // It may be there for those only who name it.
+                && !(self.named.contains(&index) && eligibility::unusable(host).is_some())
         };
-        candidates.retain(|kind| meets(&hosts[self.samples[*kind]]));
+        candidates.retain(|kind| meets(self.samples[*kind]));
         candidates
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Problem {
 /// The hosts that meet certain needs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pool {
+    /// Whether smaller hosts are better; it is then of demands of one host.
+    pub(super) by_size: bool,
     pub(super) domains: Vec<Domain>,
     /// The domains with their classes, in the order in which they are to be used up: each tier before the next.
     pub(super) tiers: Vec<Vec<Choice>>,
@@ -117,6 +119,18 @@ impl<'a> Matching<'a> {
         }
     }
 
+    /// The flow that these picks are: those of each demand.
+    pub(super) fn of_picks(problem: &'a Problem, picks: Vec<Vec<Pick>>) -> Self {
+        let mut matching = Self::new(problem);
+        for (demand, picks) in picks.into_iter().enumerate() {
+            for pick in picks {
+                matching.free[pick.class] -= 1;
+                matching.put(demand, pick);
+            }
+        }
+        matching
+    }
+
     /// Satisfies all of some demands or none; all those accepted before stay satisfied.
     ///
     /// # Errors
@@ -157,6 +171,43 @@ impl<'a> Matching<'a> {
             self.augment(demand)?;
         }
         Ok(())
+    }
+
+    /// Moves demands of one host to a better one that has become free, until there is none: whoever made room for another
+    /// may have gone to a worse one than need be. Only where the size of hosts matters.
+    pub(super) fn settle(&mut self) {
+        let is_by_size = |demand: &usize| self.problem.pools[self.problem.demands[*demand].pool].by_size;
+        let single: Vec<usize> = (0..self.problem.demands.len()).filter(is_by_size).collect();
+        let mut moved = true;
+        while moved {
+            moved = false;
+            for &demand in &single {
+                moved |= self.improve(demand);
+            }
+        }
+    }
+
+    /// Moves a demand's only pick to a free host of an earlier tier, if there is one.
+    fn improve(&mut self, demand: usize) -> bool {
+        let [pick] = self.picks[demand][..] else { return false };
+        let pool = &self.problem.pools[self.problem.demands[demand].pool];
+        for choices in &pool.tiers {
+            for choice in choices {
+                if choice.classes.contains(&pick.class) {
+                    return false;
+                }
+                let free = |class: &&usize| self.free[**class] > 0 && self.may_use(demand, **class);
+                let Some(&class) = choice.classes.iter().find(free) else { continue };
+                if choice.domain == pick.domain || self.is_open(demand, choice.domain) {
+                    self.lift(demand, pick);
+                    self.free[pick.class] += 1;
+                    self.free[class] -= 1;
+                    self.put(demand, Pick { domain: choice.domain, class });
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     fn may_use(&self, demand: usize, class: usize) -> bool {
@@ -493,7 +544,7 @@ mod tests {
                     domains[*domain].classes.push(class);
                     by_tier[tiers[class]].push(Choice { domain: *domain, classes: vec![class] });
                 }
-                Pool { domains, tiers: by_tier }
+                Pool { by_size: false, domains, tiers: by_tier }
             });
             let demands = groups.into_iter().enumerate().flat_map(|(group, demands)| {
                 let demand = move |(pool, missing, load, barred)| Demand { group, pool, missing, load, barred };

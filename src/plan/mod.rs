@@ -1,6 +1,7 @@
 //! The plan: which host each cluster gets, which it keeps, and which it gives back.
 //!
 //! * `holdings`: who has which host before anything is chosen, by the tree and by labels.
+//! * `renaming`: machines that keep their hosts under other names.
 //! * `standing`: hosts that one object must not be made of after another one, or an agent erases their spec.
 //! * `eligibility`: one rule after the other, why a host may not be taken.
 //! * `encrypted`: hosts whose network data would have to be decrypted.
@@ -11,6 +12,7 @@
 //! * `shortage`: the proof that a node set cannot be filled.
 //! * `giving_back`: what becomes of the hosts that clusters give back.
 //! * `explain`: why each host is where it is, for people.
+//! * `machines`: what is asked of machines and what hosts have, for people.
 //! * `states`: how every host stands when the plan is carried out, in a word.
 //!
 //! A plan is a function of the site alone: no files, no clock, no randomness.
@@ -25,7 +27,9 @@ pub mod explain;
 mod giving_back;
 mod holdings;
 pub(crate) mod kinds;
+pub mod machines;
 mod matching;
+mod renaming;
 mod shortage;
 mod standing;
 pub mod states;
@@ -35,7 +39,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::Finding;
 use crate::site::state::Release;
 use crate::site::{Cluster, Site};
@@ -53,7 +57,7 @@ pub struct Plan {
     /// The hosts of every cluster that is planned.
     pub clusters: BTreeMap<ClusterKey, Placement>,
     /// The node sets that cannot be filled.
-    pub shortages: BTreeMap<(ClusterKey, Role), Shortage>,
+    pub shortages: BTreeMap<(ClusterKey, Part), Shortage>,
     /// The clusters whose files stay as they are.
     pub frozen: BTreeSet<ClusterKey>,
     /// The observed hosts that are being given back, those of earlier runs included.
@@ -65,7 +69,7 @@ pub struct Plan {
 }
 
 /// The hosts of one cluster: indices into the inventory's hosts, in their order.
-pub type Placement = BTreeMap<Role, Vec<Assigned>>;
+pub type Placement = BTreeMap<Part, Vec<Assigned>>;
 
 /// A host of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,18 +94,43 @@ pub enum How {
 
 /// Plans every cluster of the site that is valid and not `frozen`.
 ///
-/// A frozen cluster keeps the hosts that the last run's output gives it. With `rebalance`, hosts that stay but
+/// A frozen cluster keeps the hosts that the last run's output gives it. Of those, `left_out` are the ones that nobody
+/// asked for in this run: nobody else gets the hosts that they name by MAC addresses. With `rebalance`, hosts that stay but
 /// would not be chosen again are moved where that is possible.
 ///
 /// A cluster that cannot be planned has an error among the findings; the rest of the plan is only good for what
 /// to report, and a new one, with that cluster frozen, good for writing.
-pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Plan, Vec<Finding>) {
+pub fn plan(
+    site: &Site,
+    frozen: &BTreeSet<ClusterKey>,
+    left_out: &BTreeSet<ClusterKey>,
+    rebalance: bool,
+) -> (Plan, Vec<Finding>) {
+    let (plan, findings, renamed) = with_names(site, frozen, left_out, rebalance, true);
+    if renamed && !plan.shortages.is_empty() {
+        // Another machine may need the host that one has kept under another name.
+        let (other, findings, _) = with_names(site, frozen, left_out, rebalance, false);
+        if other.shortages.len() < plan.shortages.len() {
+            return (other, findings);
+        }
+    }
+    (plan, findings)
+}
+
+/// A plan in which machines keep their hosts under other names with `inherit`, and whether there is such a machine.
+fn with_names(
+    site: &Site,
+    frozen: &BTreeSet<ClusterKey>,
+    left_out: &BTreeSet<ClusterKey>,
+    rebalance: bool,
+    inherit: bool,
+) -> (Plan, Vec<Finding>, bool) {
     let clusters = in_order(site, frozen);
     let (mut holdings, mut findings) = holdings::read(site, frozen);
     findings.extend(encrypted::needed(site, &clusters));
     let mut placements: BTreeMap<ClusterKey, Placement> = BTreeMap::new();
     for cluster in &clusters {
-        let (placement, found) = holdings.keep(cluster, site);
+        let (placement, found) = holdings.keep(cluster, site, inherit);
         placements.insert(cluster.key.clone(), placement);
         findings.extend(found);
     }
@@ -109,7 +138,7 @@ pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Pla
 
     let mut released = giving_back::still_released(site);
     released.extend(giving_back::newly_released(site, &holdings));
-    let availability = Availability::of_all(site, &holdings.kept_by(), &released);
+    let availability = Availability::of_all(site, &holdings.kept_by(), &released, left_out);
     let demands = demands(site, &clusters, &placements, &holdings, rebalance);
     let mut shortages = BTreeMap::new();
     for (demand, chosen) in demands.iter().zip(choose(site, &availability, &demands)) {
@@ -117,15 +146,20 @@ pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Pla
         match chosen {
             Ok(chosen) => {
                 findings.extend(demand.unlabelled(site, &chosen.added));
-                let placement = placements.entry(key.clone()).or_default().entry(demand.role).or_default();
+                let placement = placements.entry(key.clone()).or_default().entry(demand.part.clone()).or_default();
                 replace(placement, &chosen, key, &mut holdings);
             }
             Err(shortage) => {
-                findings.push(shortage.finding(site, demand));
-                shortages.insert((key.clone(), demand.role), *shortage);
+                findings.extend((!shortage.is_of_any_host(demand)).then(|| shortage.finding(site, demand)));
+                shortages.insert((key.clone(), demand.part.clone()), *shortage);
             }
         }
     }
+    let of_any_host = demands.iter().filter_map(|demand| {
+        let shortage = shortages.get(&(demand.cluster.key.clone(), demand.part.clone()))?;
+        shortage.is_of_any_host(demand).then_some((demand, shortage))
+    });
+    findings.extend(shortage::of_machines(site, &of_any_host.collect::<Vec<_>>()));
     findings.extend(holdings.flawed(site, rebalance));
 
     let assigned = assigned(&placements, &holdings);
@@ -137,7 +171,7 @@ pub fn plan(site: &Site, frozen: &BTreeSet<ClusterKey>, rebalance: bool) -> (Pla
     let given_back = giving_back::by_cluster(site, &holdings, &assigned);
     placements.values_mut().for_each(|placement| placement.retain(|_, assigned| !assigned.is_empty()));
     let plan = Plan { clusters: placements, shortages, frozen: frozen.clone(), released, unlabelled, given_back };
-    (plan, findings)
+    (plan, findings, holdings.renamed)
 }
 
 /// The clusters to plan, in the order in which they are served: by priority, namespace and name.
@@ -157,19 +191,19 @@ fn demands<'a>(
     holdings: &Holdings<'_>,
     rebalance: bool,
 ) -> Vec<Demand<'a>> {
-    let gives_way = |host: usize| {
-        let in_use = site.inventory.hosts[host].consumer.is_some();
+    let gives_way = |part: &Part, host: usize| {
+        let in_use = eligibility::in_use_as(&site.inventory.hosts[host], part).is_some();
         match holdings.flaws.get(&host) {
             Some(Flaw::Deleting) => true,
             Some(Flaw::Failed) => !in_use,
-            Some(Flaw::NotSelected | Flaw::SharesDomain) => rebalance && !in_use,
+            Some(Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain) => rebalance && !in_use,
             None => false,
         }
     };
     let node_sets = clusters.iter().flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
-    let demand = |(cluster, (role, node_set)): (&'a Cluster, (&Role, &'a _))| {
-        let kept = placements.get(&cluster.key).and_then(|placement| placement.get(role));
-        Demand::new(site, cluster, *role, node_set, kept.map_or(&[], Vec::as_slice), gives_way)
+    let demand = |(cluster, (part, node_set)): (&'a Cluster, (&'a Part, &'a _))| {
+        let kept = placements.get(&cluster.key).and_then(|placement| placement.get(part));
+        Demand::new(site, cluster, part, node_set, kept.map_or(&[], Vec::as_slice), |host| gives_way(part, host))
     };
     node_sets.map(demand).collect()
 }

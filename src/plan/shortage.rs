@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::demand::Demand;
 use super::eligibility::{self, Refusal};
-use crate::api::names::{ClusterKey, HostKey, Role};
+use super::machines::by_role_and_name;
+use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::{Code, Finding, counted};
 use crate::site::inventory::natural;
 use crate::site::mismatch::{Mismatch, mismatch};
@@ -19,6 +20,8 @@ const RULES_SHOWN: usize = 8;
 const HOSTS_SHOWN: usize = 3;
 const RIVALS_SHOWN: usize = 4;
 const DOMAINS_SHOWN: usize = 8;
+/// How many machines a message names.
+const MACHINES_SHOWN: usize = 4;
 
 /// A node set that cannot be filled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,6 +46,13 @@ pub struct Shortage {
     /// Why its labelSelector matches no host at all, if that is so.
     #[serde(skip)]
     pub mismatch: Option<Mismatch>,
+    /// Whether it is one machine of a Provisioning.
+    #[serde(skip)]
+    pub is_machine: bool,
+    /// The host that it names by a MAC address, and why that is refused; nothing where another cluster gets it, or where
+    /// hosts are not told one by one.
+    #[serde(skip)]
+    named: Option<(HostKey, Option<Refusal>)>,
 }
 
 /// Why a node set cannot have all the hosts that it wants.
@@ -71,8 +81,11 @@ impl Reason {
         can_be_had: usize,
         limited_by_topology: bool,
     ) -> Self {
-        let rivals =
-            rivals.map(|rival| Rival { cluster: rival.cluster.key.clone(), role: rival.role, missing: rival.missing });
+        let rivals = rivals.map(|rival| Rival {
+            cluster: rival.cluster.key.clone(),
+            part: rival.part.clone(),
+            missing: rival.missing,
+        });
         Reason::Counted { rivals: rivals.collect(), can_be_had, limited_by_topology }
     }
 
@@ -102,8 +115,9 @@ pub struct Topology {
 pub struct Rival {
     /// Of this cluster.
     pub cluster: ClusterKey,
-    /// For this role.
-    pub role: Role,
+    /// For this part of it.
+    #[serde(flatten)]
+    pub part: Part,
     /// So many more than it has.
     pub missing: usize,
 }
@@ -132,10 +146,16 @@ impl Shortage {
         reason: Reason,
     ) -> Self {
         let limited_by_topology = matches!(reason, Reason::Counted { limited_by_topology: true, .. });
+        let is_machine = demand.needs.machine.is_some();
         let hosts = &site.inventory.hosts;
         let matching: Vec<&Host> = refusals
             .iter()
-            .filter(|(_, refusal)| !matches!(refusal, Some(Refusal::NotSelected(_))))
+            .filter(|(_, refusal)| {
+                let is_other = |refusal: &Refusal| {
+                    matches!(refusal, Refusal::NotSelected(_) | Refusal::NotNamed(_) | Refusal::Insufficient(_))
+                };
+                !refusal.as_ref().is_some_and(is_other)
+            })
             .map(|(host, _)| &hosts[*host])
             .collect();
         let topology = demand.needs.topology_keys.iter().map(|key| {
@@ -148,6 +168,10 @@ impl Shortage {
             Topology { key: (*key).to_owned(), limits, domains: domains(&mut matching.iter().copied()), used }
         });
         let topology = topology.collect();
+        let may_mismatch = matching.is_empty() && !refusals.is_empty() && demand.needs.named().is_none();
+        let mismatch = if may_mismatch { mismatch(hosts, demand.needs.selector) } else { None };
+        // A machine may lack a host for what it asks for beside labels.
+        let by_labels = matching.is_empty() && (!is_machine || mismatch.is_some());
         Self {
             wanted: demand.wanted,
             kept: demand.kept.len(),
@@ -155,27 +179,38 @@ impl Shortage {
             matching: matching.len(),
             topology,
             reason,
-            mismatch: if matching.is_empty() && !refusals.is_empty() {
-                mismatch(hosts, demand.needs.selector)
-            } else {
-                None
-            },
-            unknown_label: if matching.is_empty() { unknown_label(hosts, demand) } else { None },
+            is_machine,
+            named: demand
+                .needs
+                .named()
+                .map(|named| (hosts[named].key.clone(), refusals.get(&named).cloned().flatten())),
+            mismatch,
+            unknown_label: if by_labels { unknown_label(hosts, demand) } else { None },
             refused: by_rule(site, &refusals),
         }
     }
 
-    /// The finding about the node set of this role.
+    /// Whether it is of a machine that any host can be that has what is asked for. Those that are alike are told together,
+    /// by [`of_machines`].
+    pub(super) fn is_of_any_host(&self, demand: &Demand<'_>) -> bool {
+        self.is_machine && demand.needs.named().is_none()
+    }
+
+    /// The finding about a node set of a role, or a machine that names its host.
     pub(super) fn finding(&self, site: &Site, demand: &Demand<'_>) -> Finding {
-        let Demand { cluster, role, .. } = demand;
+        let Demand { cluster, part, .. } = demand;
+        if let Some(named) = demand.needs.named() {
+            return self.of_named(site, &site.inventory.hosts[named], demand);
+        }
         let short = self.short_of();
         let route =
-            |field: &str| -> Vec<Step> { vec!["spec".into(), "nodes".into(), role.as_str().into(), field.into()] };
+            |field: &str| -> Vec<Step> { demand.node_set.route.iter().cloned().chain([Step::from(field)]).collect() };
         let finding = Finding::new(
             Code::Shortage,
             format!(
-                "{short} of the {} {role} hosts of {} cannot be found: {}",
+                "{short} of the {} {} hosts of {} cannot be found: {}",
                 self.wanted,
+                part.role,
                 cluster.key,
                 self.constraint(site.inventory.hosts.len())
             ),
@@ -194,10 +229,51 @@ impl Shortage {
         finding.help(lines.join("\n")).of(&cluster.key)
     }
 
+    /// The finding about a machine that names its host.
+    fn of_named(&self, site: &Site, host: &Host, demand: &Demand<'_>) -> Finding {
+        let Demand { cluster, part, .. } = demand;
+        let refusal = self.named.as_ref().and_then(|(_, refusal)| refusal.as_ref());
+        // What this plan would give back is with its cluster until that is written, applied and seen.
+        let has_it_still = match refusal {
+            Some(Refusal::GivenBack(by)) if !site.state.released.contains_key(&host.key) => Some(by),
+            _ => None,
+        };
+        let why = match (has_it_still, refusal) {
+            (Some(by), _) => format!("{by} has still"),
+            (None, Some(refusal)) => refusal.to_string(),
+            (None, None) => "goes to another cluster".to_owned(),
+        };
+        let help = match has_it_still {
+            Some(by) => format!(
+                "an observed host goes from one cluster to another in two runs: generate without this machine, or with \
+                 `--keep-going`, so that {by} gives it back; apply that, and take a snapshot; then name it here"
+            ),
+            None => "name another host, or see to it that this one is nobody else's and in order".to_owned(),
+        };
+        let finding = Finding::new(
+            Code::NamedHostRefused,
+            format!("{part} of {} is host {} by its MAC address, which {why}", cluster.key, host.key),
+        )
+        .at(cluster.origin.at(demand.node_set.route.iter().cloned().chain(["mac-address".into()])))
+        .see(host.origin.name(), "the host");
+        let owner = match refusal {
+            Some(Refusal::Assigned(owner)) => site.clusters.get(owner),
+            _ => None,
+        };
+        let finding = owner
+            .map(|owner| owner.origin.name())
+            .into_iter()
+            .fold(finding, |finding, place| finding.see(place, "who has it"));
+        finding.help(help).of(&cluster.key)
+    }
+
     /// The constraint that decides: what has to change for the node set to be filled.
     pub fn constraint(&self, hosts: usize) -> String {
         if hosts == 0 {
             return "the repo has no BareMetalHost".to_owned();
+        }
+        if self.is_machine && self.matching == 0 && self.mismatch.is_none() {
+            return "none has what is asked of it".to_owned();
         }
         if self.matching == 0 && !self.refused.is_empty() {
             let besides = if self.kept == 0 { "" } else { " besides those that it has" };
@@ -224,6 +300,10 @@ impl Shortage {
                     .to_owned();
             }
         }
+        if self.is_machine {
+            let matching = counted(self.matching, "host");
+            return format!("{matching} would do, and none of them can be taken");
+        }
         let selected = self.matching + self.kept;
         if !self.refused.is_empty() && selected < self.wanted {
             return format!("its labelSelector matches only {selected} of all hosts");
@@ -238,8 +318,15 @@ impl Shortage {
 
     /// What can be checked by counting, line by line.
     pub fn proof(&self) -> Vec<String> {
+        if let Some((host, refusal)) = &self.named {
+            let why = refusal.as_ref().map_or_else(|| "goes to another cluster".to_owned(), Refusal::to_string);
+            return vec![format!("it is host {host} by its MAC address, which {why}")];
+        }
         let free = if self.found == 1 { "1 more is free".to_owned() } else { format!("{} more are free", self.found) };
-        let mut lines = vec![format!("the node set has {} of {}, and {free}", self.kept, self.wanted)];
+        let mut lines = Vec::new();
+        if !self.is_machine {
+            lines.push(format!("the node set has {} of {}, and {free}", self.kept, self.wanted));
+        }
         for Topology { key, domains, used, .. } in self.topology.iter().filter(|_| self.matching > 0) {
             let used = domains.intersection(used).count();
             let mut sorted: Vec<&String> = domains.iter().collect();
@@ -257,13 +344,14 @@ impl Shortage {
                 .reason
                 .rivals()
                 .iter()
-                .map(|Rival { cluster, role, missing }| format!("{cluster} {role} ({missing})"));
+                .map(|Rival { cluster, part, missing }| format!("{cluster} {part} ({missing})"));
             lines
                 .push(format!("competing node sets, with the hosts that they miss: {}", some_of(rivals, RIVALS_SHOWN)));
         }
         let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
         if total > 0 {
-            lines.push(format!("{} cannot serve it:", counted(total, "other host")));
+            let noun = if self.is_machine { "host" } else { "other host" };
+            lines.push(format!("{} cannot serve it:", counted(total, noun)));
         }
         for Refused { rule, hosts } in self.refused.iter().take(RULES_SHOWN) {
             lines.push(format!("{:>5} {rule} ({})", hosts.len(), some_of(hosts.iter(), HOSTS_SHOWN)));
@@ -273,6 +361,66 @@ impl Shortage {
             lines.push(format!("{others:>5} for other reasons"));
         }
         lines
+    }
+}
+
+/// The machines of a role of a cluster that lack a host for the same reasons.
+struct AlikeShort<'a> {
+    constraint: String,
+    proof: Vec<String>,
+    mismatch: Option<&'a Mismatch>,
+    demands: Vec<&'a Demand<'a>>,
+}
+
+/// The findings about machines that have no host although any would do that has what is asked for: one for all machines
+/// of a role of a cluster that lack one for the same reasons.
+pub(super) fn of_machines<'a>(site: &Site, short: &[(&'a Demand<'a>, &'a Shortage)]) -> Vec<Finding> {
+    let hosts = site.inventory.hosts.len();
+    let mut groups: Vec<AlikeShort<'a>> = Vec::new();
+    for (demand, shortage) in short {
+        let (constraint, mismatch) = (shortage.constraint(hosts), shortage.mismatch.as_ref());
+        let hints = mismatch.into_iter().flat_map(Mismatch::hints).map(str::to_owned);
+        let proof: Vec<String> = hints.chain(shortage.proof()).collect();
+        let is_alike = |group: &&mut AlikeShort<'_>| {
+            let has_same_role = group
+                .demands
+                .iter()
+                .take(1)
+                .all(|other| other.cluster.key == demand.cluster.key && other.part.role == demand.part.role);
+            has_same_role && group.constraint == constraint && group.proof == proof && group.mismatch == mismatch
+        };
+        match groups.iter_mut().find(is_alike) {
+            Some(group) => group.demands.push(demand),
+            None => groups.push(AlikeShort { constraint, proof, mismatch, demands: vec![demand] }),
+        }
+    }
+    groups.into_iter().filter_map(AlikeShort::finding).collect()
+}
+
+impl AlikeShort<'_> {
+    fn finding(mut self) -> Option<Finding> {
+        self.demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
+        let (first, others) = self.demands.split_first()?;
+        let Demand { cluster, part, node_set, .. } = first;
+        let who = if others.is_empty() {
+            part.to_string()
+        } else {
+            let names = self.demands.iter().flat_map(|demand| &demand.part.node).map(ToString::to_string);
+            let names: Vec<String> = names.collect();
+            format!("{} {} machines ({})", names.len(), part.role, some_of(names.iter(), MACHINES_SHOWN))
+        };
+        let message = format!("no host can be found for {who} of {}: {}", cluster.key, self.constraint);
+        let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
+        let finding = Finding::new(Code::Shortage, message).help(self.proof.join("\n"));
+        let finding = match self.mismatch {
+            // The machine is no mistake there: the requirement is that excludes every host.
+            Some(mismatch) => {
+                let route: Vec<Step> = node_set.route.iter().cloned().chain([Step::from("labelSelector")]).collect();
+                mismatch.point(finding, &cluster.origin, &route)
+            }
+            None => finding.at(place(first)),
+        };
+        Some(others.iter().fold(finding.of(&cluster.key), |finding, demand| finding.see(place(demand), "and this one")))
     }
 }
 

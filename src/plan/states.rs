@@ -99,12 +99,15 @@ pub fn of_all(site: &Site, plan: &Plan) -> Vec<HostStanding> {
 pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, Assignment> {
     let held = site.state.held.iter().filter_map(|(host, held)| {
         let held = held.iter().find(|held| plan.frozen.contains(&held.cluster))?;
-        Some((site.inventory.index(host)?, Assignment { cluster: held.cluster.clone(), role: held.role, how: None }))
+        Some((
+            site.inventory.index(host)?,
+            Assignment { cluster: held.cluster.clone(), part: held.part.clone(), how: None },
+        ))
     });
     let planned = plan.clusters.iter().flat_map(|(cluster, placement)| {
-        let hosts = placement.iter().flat_map(|(role, hosts)| hosts.iter().map(move |host| (*role, host)));
-        hosts.map(move |(role, Assigned { host, how })| {
-            (*host, Assignment { cluster: cluster.clone(), role, how: Some(*how) })
+        let hosts = placement.iter().flat_map(|(part, hosts)| hosts.iter().map(move |host| (part, host)));
+        hosts.map(move |(part, Assigned { host, how })| {
+            (*host, Assignment { cluster: cluster.clone(), part: part.clone(), how: Some(*how) })
         })
     });
     held.chain(planned).collect()

@@ -19,7 +19,7 @@ use crate::api::assignment;
 use crate::api::gitops::Agent;
 use crate::api::host;
 use crate::api::kustomization::listed;
-use crate::api::names::{ClusterKey, Role};
+use crate::api::names::{ClusterKey, Part};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
 use crate::plan::{Placement, Plan};
@@ -51,27 +51,29 @@ pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
     tree
 }
 
-/// The hosts of a placement, role by role.
-fn assigned<'a>(site: &'a Site, placement: &'a Placement) -> impl Iterator<Item = (&'a Host, Role)> {
+/// The hosts of a placement, part by part.
+fn assigned<'a>(site: &'a Site, placement: &'a Placement) -> impl Iterator<Item = (&'a Host, &'a Part)> {
     let host = |index: usize| &site.inventory.hosts[index];
-    placement.iter().flat_map(move |(role, assigned)| assigned.iter().map(move |assigned| (host(assigned.host), *role)))
+    placement.iter().flat_map(move |(part, assigned)| assigned.iter().map(move |assigned| (host(assigned.host), part)))
 }
 
-fn labels(cluster: &ClusterKey, role: Role) -> BTreeMap<&'static str, Option<&str>> {
-    BTreeMap::from([
+fn labels<'a>(cluster: &'a ClusterKey, part: &'a Part) -> BTreeMap<&'static str, Option<&'a str>> {
+    let mut labels = BTreeMap::from([
         (assignment::CLUSTER_NAMESPACE, Some(cluster.namespace.as_str())),
         (assignment::CLUSTER_NAME, Some(cluster.name.as_str())),
-        (assignment::NODE_TYPE, Some(role.as_str())),
-    ])
+        (assignment::NODE_TYPE, Some(part.role.as_str())),
+    ]);
+    labels.extend(part.node.as_ref().map(|node| (assignment::NODE, Some(node.as_str()))));
+    labels
 }
 
 /// A cluster's patches, in a file beside each root's kustomization.
 fn render_declared(site: &Site, cluster: &ClusterKey, placement: &Placement, made_from: &str, tree: &mut Tree) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
-    for (host, role) in assigned(site, placement) {
+    for (host, part) in assigned(site, placement) {
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
-            let mut labels = labels(cluster, role);
+            let mut labels = labels(cluster, part);
             // Those of an older generation, which a patch can take off and a partial object cannot.
             let older = host.manifest_labels.iter().filter(|label| assignment::OLDER_LABELS.contains(label));
             labels.extend(older.map(|label| (*label, None)));
@@ -88,8 +90,8 @@ fn render_declared(site: &Site, cluster: &ClusterKey, placement: &Placement, mad
 fn render_observed(site: &Site, cluster: &ClusterKey, placement: &Placement, made_from: &str, tree: &mut Tree) {
     let mut text = made_from.to_owned();
     let mut any = false;
-    for (host, role) in assigned(site, placement).filter(|(host, _)| host.standing == Standing::Observed) {
-        write_host(&mut text, site, host, &labels(cluster, role), &observed_annotations(site));
+    for (host, part) in assigned(site, placement).filter(|(host, _)| host.standing == Standing::Observed) {
+        write_host(&mut text, site, host, &labels(cluster, part), &observed_annotations(site));
         any = true;
     }
     if any {

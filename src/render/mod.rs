@@ -2,6 +2,7 @@
 //!
 //! * `hosts`: the labels, as patches over manifests or as guarded partial objects.
 //! * `services`: each cluster's load balancers, jump hosts and Dex, from templates.
+//! * `installation`: what a Provisioning has installed on its machines, from templates and as ansible reads it.
 //! * `agents`: what tells Flux or Argo CD to apply all that.
 //! * `templates`: the templates themselves, ours and those by which a repo replaces them.
 //! * `block`: values as YAML, for templates.
@@ -14,6 +15,7 @@
 mod agents;
 mod block;
 mod hosts;
+pub mod installation;
 mod listed;
 mod services;
 pub mod templates;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
@@ -147,6 +148,7 @@ fn object(value: Value) -> Result<(), Unreadable> {
         }
         (host::API_VERSION, host::KIND) => read_as::<LabelledHost>(value, "a host's labels"),
         ("apps/v1", "Deployment") => read_as::<Deployment>(value, "a Deployment"),
+        ("batch/v1", "Job") => read_as::<Job>(value, "a Job"),
         ("v1", "Service") => read_as::<Service>(value, "a Service"),
         ("v1", "ServiceAccount") => read_as::<ServiceAccount>(value, "a ServiceAccount"),
         ("v1", "PersistentVolumeClaim") => read_as::<PersistentVolumeClaim>(value, "a PersistentVolumeClaim"),

@@ -62,7 +62,7 @@ fn write_body(out: &mut String, review: &Review) -> fmt::Result {
         writeln!(out)?;
     }
     for cluster in review.clusters.iter().take(CLUSTERS_TOLD) {
-        writeln!(out, "{} is {}", cluster.cluster, words::state(cluster.state))?;
+        writeln!(out, "{}{} is {}", cluster.cluster, words::kind(cluster.kind), words::state(cluster.state))?;
         write_lines(out, &words::lines(cluster, &plain))?;
         writeln!(out)?;
     }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{STRONG, one_line, styled};
-use crate::api::hardware::{Hardware, Nic, Storage};
+use crate::api::hardware::{Hardware, Nic, Storage, memory};
 use crate::site::hardware::{Found, HostHardware};
 
 /// What is known of a host's hardware, to stand below what else is said of the host; nothing where nothing is known.
@@ -55,29 +55,8 @@ fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// Whole GiB where it is that.
-fn memory(mebibytes: u64) -> String {
-    if mebibytes > 0 && mebibytes.is_multiple_of(1024) {
-        format!("{} GiB", mebibytes / 1024)
-    } else {
-        format!("{mebibytes} MiB")
-    }
-}
-
 /// As disks are sold: in powers of ten.
 fn size(bytes: u64) -> String {
     const GIGA: u64 = 1_000_000_000;
     if bytes >= 10_000 * GIGA { format!("{} TB", bytes / (1000 * GIGA)) } else { format!("{} GB", bytes / GIGA) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_is_in_gib_where_that_is_whole() {
-        assert_eq!(memory(131_072), "128 GiB");
-        assert_eq!(memory(1_000), "1000 MiB");
-        assert_eq!(memory(0), "0 MiB");
-    }
 }

@@ -109,12 +109,14 @@ fn worst_first(review: &Review) -> Vec<&ClusterReview> {
 fn endangered(harm: &Harm) -> Option<&ClusterKey> {
     match harm {
         Harm::ClusterDeleted { cluster, .. }
+        | Harm::InstallerRuns { cluster, .. }
         | Harm::ConsumedHostGivenBack { cluster, .. }
         | Harm::AssignedHostVanished { cluster, .. }
         | Harm::ConsumedHostMoves { cluster, .. }
         | Harm::ConsumedHostChangesRole { cluster, .. }
         | Harm::HostMoves { cluster, .. }
         | Harm::ControlPlaneEndpointChanges { cluster, .. }
+        | Harm::MachineAddressChanges { cluster, .. }
         | Harm::IssuerChanges { cluster, .. }
         | Harm::NodePortChanges { cluster, .. } => Some(cluster),
         Harm::AgentObjectsDeleted { .. }
@@ -204,7 +206,8 @@ impl Page {
     fn clusters(&mut self, clusters: &[&ClusterReview]) {
         let open = if clusters.len() <= CLUSTERS_OPEN { " open" } else { "" };
         let details = clusters.iter().map(|cluster| {
-            let summary = format!("<code>{}</code> {}", cluster.cluster, words::state(cluster.state));
+            let kind = words::kind(cluster.kind);
+            let summary = format!("<code>{}</code>{kind} {}", cluster.cluster, words::state(cluster.state));
             let block = block(&words::lines(cluster, &name));
             format!("<details{open}><summary>{summary}</summary>\n\n{block}</details>\n\n")
         });

@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::words::{self, Line};
 use super::{ADDED, ERROR, REMOVED, STRONG, one_line, styled};
+use crate::api::names::{HostKey, Part};
 use crate::difference::Difference;
 use crate::review::{ClusterReview, Review, State};
 
@@ -39,7 +40,8 @@ fn write_changes(out: &mut String, review: &Review) -> fmt::Result {
         let sign = words::sign(cluster.state);
         let style = style_of(sign);
         let gone_or_new = if cluster.state == State::Changed { "" } else { words::state(cluster.state) };
-        let head = format!("{} {gone_or_new}", styled(STRONG, &cluster.cluster));
+        let kind = words::kind(cluster.kind);
+        let head = format!("{}{kind} {gone_or_new}", styled(STRONG, &cluster.cluster));
         writeln!(out, "{} {}", styled(style, sign), head.trim_end())?;
         write_lines(out, &words::lines(cluster, &plain))?;
     }
@@ -124,8 +126,14 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
             parts.push(format!("{verb} {}{more}", named[..named.len().min(most)].join(", ")));
         }
     };
-    let added =
-        |adopted| hosts.added.iter().filter(move |added| added.adopted == adopted).map(|added| plain(&added.host));
+    let of = |part: &Part, host: &HostKey| match &part.node {
+        None => plain(host),
+        Some(node) => format!("{} as {}", plain(host), plain(node)),
+    };
+    let added = |adopted| {
+        let added = hosts.added.iter().filter(move |added| added.adopted == adopted);
+        added.map(|added| of(&added.part, &added.host))
+    };
     list("adds", added(false).collect());
     list("adopts", added(true).collect());
     let replaced = hosts.replaced.iter().map(|of| format!("{} by {}", plain(&of.given_back.host), plain(&of.by)));
@@ -133,6 +141,7 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
     list("gives back", hosts.given_back.iter().map(|given_back| plain(&given_back.host)).collect());
     list("takes over", hosts.from_others.iter().map(|moved| plain(&moved.host)).collect());
     list("hands over", hosts.to_others.iter().map(|moved| plain(&moved.host)).collect());
-    list("gives another role to", hosts.with_another_role.iter().map(|changed| plain(&changed.host)).collect());
+    list("gives another role to", hosts.with_another_role().map(|changed| plain(&changed.host)).collect());
+    list("gives another name to", hosts.with_another_name().map(|changed| plain(&changed.host)).collect());
     (!parts.is_empty()).then(|| format!("{} {}", styled(STRONG, &cluster.cluster), parts.join("; ")))
 }

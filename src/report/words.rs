@@ -1,12 +1,17 @@
 //! What becomes of clusters, in the words that every report uses.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use crate::api::names::Role;
+use crate::api::names::{HostKey, NodeName, Part, Role};
 use crate::finding::counted;
 use crate::review::hosts::{GivenBack, Reason, Replaced};
-use crate::review::{Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, Shared, State, Totals};
+use crate::review::{
+    Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, InstallerChange, Shared, State, Totals,
+};
+use crate::site::ClusterKind;
 use crate::site::gitops::Form;
+use crate::site::inventory::natural;
 
 /// The head of what the base had not generated.
 pub(super) const BROUGHT: &str = "Also brought: the overlays of the base are stale, and this comes with the change";
@@ -35,6 +40,14 @@ pub(super) fn sign(state: State) -> char {
     }
 }
 
+/// What is said of a cluster's kind behind its name: that of most needs no word.
+pub(super) fn kind(kind: ClusterKind) -> &'static str {
+    match kind {
+        ClusterKind::SipCluster => "",
+        ClusterKind::Provisioning => " (Provisioning)",
+    }
+}
+
 /// What becomes of something, in one word.
 pub(super) fn state(state: State) -> &'static str {
     match state {
@@ -56,6 +69,7 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
         };
         lines.push(Line::new(service.state, format!("service {}{aspects}", name(&service.service))));
     }
+    lines.extend(cluster.installer.iter().map(|change| installer(change, name)));
     let endpoints = cluster.endpoints.iter().filter(|change| !told_by_another(change, &cluster.endpoints));
     lines.extend(endpoints.map(|change| endpoint(change, name)));
     if lines.is_empty() {
@@ -68,54 +82,112 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
 fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     let hosts = &cluster.hosts;
     let mut lines = Vec::new();
-    for role in Role::ALL {
-        for (adopted, what) in [(false, ""), (true, ", by the labels that it has")] {
-            let added = hosts.added.iter().filter(|added| added.role == role && added.adopted == adopted);
-            let added: Vec<String> = added.map(|added| name(&added.host)).collect();
-            if !added.is_empty() {
-                let what = if added.len() == 1 { what } else { &what.replace("it has", "they have") };
-                let text = format!("{}{what}: {}", of_role(added.len(), role), added.join(", "));
-                lines.push(Line::new(State::Created, text));
-            }
+    let ways = [(false, ""), (true, ", by the labels that it has")];
+    for (of, (adopted, what)) in Role::ALL.into_iter().flat_map(|role| ways.map(|way| (role, way))) {
+        let added = hosts.added.iter().filter(|added| added.part.role == of && added.adopted == adopted);
+        for (role, added) in by_role(added.map(|added| (&added.part, &added.host))) {
+            let what = if added.len() == 1 { what } else { &what.replace("it has", "they have") };
+            lines.push(Line::new(State::Created, listed(role, &added, what, name)));
         }
     }
     for moved in &hosts.from_others {
-        let text = format!("{} host {} comes from {}", moved.role, name(&moved.host), name(&moved.other));
+        let text = format!("{} comes from {}", host_of(&moved.part, &moved.host, name), name(&moved.other));
         lines.push(Line::new(State::Created, text));
     }
     for Replaced { given_back, by } in &hosts.replaced {
-        let GivenBack { host, role, .. } = given_back;
-        let text = format!("{role} host {} is replaced by {}{}", name(host), name(by), remarks(given_back, name));
+        let host = host_of(&given_back.part, &given_back.host, name);
+        let text = format!("{host} is replaced by {}{}", name(by), remarks(given_back, name));
         lines.push(Line::new(State::Changed, text));
     }
     for changed in &hosts.with_another_role {
-        let host = name(&changed.host);
-        lines.push(Line::new(State::Changed, format!("{} host {host} becomes {}", changed.before, changed.after)));
+        let before = Part { role: changed.before, node: changed.node_before.clone() };
+        let after = match &changed.node_after {
+            Some(node) if changed.is_renamed() => name(node),
+            Some(node) => format!("{} machine {}", changed.after, name(node)),
+            None if before.node.is_some() => format!("{} host", changed.after),
+            None => changed.after.to_string(),
+        };
+        let text = format!("{} becomes {after}", host_of(&before, &changed.host, name));
+        lines.push(Line::new(State::Changed, text));
     }
     // Those that nothing is to be said of are told together.
+    let (plain, remarkable): (Vec<&GivenBack>, Vec<&GivenBack>) =
+        hosts.given_back.iter().partition(|host| host.reason.is_none() && host.consumer.is_none());
     for role in Role::ALL {
-        let of_role: Vec<&GivenBack> = hosts.given_back.iter().filter(|host| host.role == role).collect();
-        let (plain, remarkable): (Vec<_>, Vec<_>) =
-            of_role.into_iter().partition(|host| host.reason.is_none() && host.consumer.is_none());
-        for given_back in remarkable {
-            let text = format!("{role} host {}{}", name(&given_back.host), remarks(given_back, name));
-            lines.push(Line::new(State::Deleted, text));
+        for given_back in remarkable.iter().filter(|host| host.part.role == role) {
+            let host = host_of(&given_back.part, &given_back.host, name);
+            lines.push(Line::new(State::Deleted, format!("{host}{}", remarks(given_back, name))));
         }
-        if !plain.is_empty() {
-            let plain: Vec<String> = plain.into_iter().map(|given_back| name(&given_back.host)).collect();
-            let text = format!("{}: {}", self::of_role(plain.len(), role), plain.join(", "));
-            lines.push(Line::new(State::Deleted, text));
-        }
+        let plain = plain.iter().filter(|host| host.part.role == role).map(|host| (&host.part, &host.host));
+        let plain = by_role(plain).into_iter();
+        lines.extend(plain.map(|(role, hosts)| Line::new(State::Deleted, listed(role, &hosts, "", name))));
     }
     for moved in &hosts.to_others {
-        let text = format!("{} host {} goes to {}", moved.role, name(&moved.host), name(&moved.other));
+        let text = format!("{} goes to {}", host_of(&moved.part, &moved.host, name), name(&moved.other));
         lines.push(Line::new(State::Deleted, text));
     }
     lines
 }
 
-fn of_role(count: usize, role: Role) -> String {
-    counted(count, &format!("{role} host"))
+/// A host, or a machine with its name, and which host it is.
+type Named<'a> = (Option<&'a NodeName>, &'a HostKey);
+
+/// Hosts by their role, and those of a Provisioning behind those of a SIPCluster: one of a name may have become the
+/// other. Machines are in natural order of their names.
+fn by_role<'a>(hosts: impl Iterator<Item = (&'a Part, &'a HostKey)>) -> Vec<(Role, Vec<Named<'a>>)> {
+    let mut by_role: BTreeMap<(Role, bool), Vec<Named<'a>>> = BTreeMap::new();
+    for (part, host) in hosts {
+        by_role.entry((part.role, part.node.is_some())).or_default().push((part.node.as_ref(), host));
+    }
+    let text = |node: &Option<&'a NodeName>| node.map_or("", NodeName::as_str);
+    by_role.values_mut().for_each(|hosts| hosts.sort_by(|(a, _), (b, _)| natural(text(a), text(b))));
+    by_role.into_iter().map(|((role, _), hosts)| (role, hosts)).collect()
+}
+
+/// Hosts of a role in words: `2 Worker hosts: a/b, a/c`; machines with their names: `2 Worker machines: worker-1 on a/b,
+/// worker-2 on a/c`.
+fn listed(role: Role, hosts: &[Named<'_>], what: &str, name: Name<'_>) -> String {
+    let noun = if hosts.iter().any(|(node, _)| node.is_some()) { "machine" } else { "host" };
+    let named = hosts.iter().map(|(node, host)| match node {
+        None => name(host),
+        Some(node) => format!("{} on {}", name(node), name(host)),
+    });
+    let named: Vec<String> = named.collect();
+    format!("{}{what}: {}", counted(hosts.len(), &format!("{role} {noun}")), named.join(", "))
+}
+
+/// A host, by what it is for: `Worker host a/b`, `Worker machine worker-1 on a/b`.
+fn host_of(part: &Part, host: &HostKey, name: Name<'_>) -> String {
+    match &part.node {
+        None => format!("{} host {}", part.role, name(host)),
+        Some(node) => format!("{} machine {} on {}", part.role, name(node), name(host)),
+    }
+}
+
+/// What becomes of what installs Kubernetes on machines.
+fn installer(change: &InstallerChange, name: Name<'_>) -> Line {
+    let InstallerChange { state, runs, job_before, job_after, aspects, begin_workloads, end_workloads, .. } = change;
+    let workloads = |run: &str, nodes: &[String]| match nodes {
+        [] => String::new(),
+        [one] => format!("; workloads {run} on {}", name(one)),
+        [first, others @ ..] => {
+            format!("; workloads {run} on {} and {}", name(first), counted(others.len(), "more master"))
+        }
+    };
+    let job = |job: &Option<String>| job.as_ref().map(|job| name(job)).unwrap_or_default();
+    let text = match state {
+        State::Created => format!("installer: Job {} runs on all machines", job(job_after)),
+        State::Deleted => format!("installer: Job {}", job(job_before)),
+        State::Changed => {
+            let aspects: Vec<&str> = aspects.iter().map(|aspect| aspect.word()).collect();
+            let aspects = if aspects.is_empty() { "only comments".to_owned() } else { aspects.join(", ") };
+            let jobs = format!("; Job {} -> {}, which runs on all machines", job(job_before), job(job_after));
+            let begin = workloads("now run", begin_workloads);
+            let end = workloads("no longer run", end_workloads);
+            format!("installer: {aspects}{begin}{end}{}", if *runs { &jobs } else { "" })
+        }
+    };
+    Line::new(*state, text)
 }
 
 /// What is the matter with a host that is given back.
@@ -234,6 +306,7 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
         State::Changed => cluster.endpoints.len(),
     };
     let deeds = [
+        deed("runs", "run", sum(&|cluster| usize::from(runs_installer(cluster))), "installer"),
         deed("adds", "add", sum(&|cluster| cluster.hosts.added.len()) - adopted, "host"),
         deed("adopts", "adopt", adopted, "host"),
         deed("replaces", "replace", sum(&|cluster| cluster.hosts.replaced.len()), "host"),
@@ -243,15 +316,20 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
         deed(
             "gives another role to",
             "give another role to",
-            sum(&|cluster| cluster.hosts.with_another_role.len()),
+            sum(&|cluster| cluster.hosts.with_another_role().count()),
             "host",
         ),
+        deed("renames", "rename", sum(&|cluster| cluster.hosts.with_another_name().count()), "machine"),
         deed("creates", "create", services(State::Created), "service"),
         deed("changes", "change", services(State::Changed), "service"),
         deed("deletes", "delete", services(State::Deleted), "service"),
         deed("changes", "change", sum(&endpoints), "endpoint"),
     ];
     deeds.into_iter().flatten().collect()
+}
+
+fn runs_installer(cluster: &ClusterReview) -> bool {
+    cluster.installer.as_ref().is_some_and(|installer| installer.runs)
 }
 
 /// All of it, counted: a line for clusters, hosts and services, one for files, and one for what nobody knows of hosts.
@@ -263,7 +341,13 @@ pub(super) fn totals(totals: &Totals) -> [String; 3] {
         (totals.hosts_moved, "moved"),
         (totals.hosts_with_another_role, "with another role"),
     ];
-    let parts = [counts("cluster", &totals.clusters), told("host", &hosts), counts("service", &totals.services)];
+    let parts = [
+        counts("cluster", &totals.clusters),
+        told("host", &hosts),
+        told("machine", &[(totals.machines_with_another_name, "renamed")]),
+        counts("service", &totals.services),
+        told("installer", &[(totals.installers_run, if totals.installers_run == 1 { "runs" } else { "run" })]),
+    ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let unknown = match totals.hosts_of_unknown_use {
         0 => String::new(),

@@ -1,6 +1,6 @@
 //! What of a set of changes can hurt somebody.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::hosts::{Moved, Reason, in_order};
-use super::{ClusterReview, EndpointChange, EndpointKind, Released, Shared, State};
-use crate::api::names::{ClusterKey, HostKey};
+use super::{ClusterReview, EndpointChange, EndpointKind, InstallerAspect, Readdressed, Released, Shared, State};
+use crate::api::names::{ClusterKey, HostKey, NodeName};
 use crate::finding::counted;
+use crate::site::Site;
 use crate::site::gitops::Form;
 
 /// A change that can hurt somebody.
@@ -45,6 +46,19 @@ pub enum Harm {
         /// The hosts that it had.
         hosts: Vec<HostKey>,
     },
+    /// Kubernetes is installed on the machines of a Provisioning, for the first time or again.
+    InstallerRuns {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// How many machines it has; nothing where that is not known.
+        machines: Option<usize>,
+        /// The Job that an agent deletes, even while it runs; nothing where there was none.
+        before: Option<String>,
+        /// The Job that runs.
+        after: String,
+        /// What is other than in the Job before.
+        because: BTreeSet<InstallerAspect>,
+    },
     /// A cluster gives hosts back that are in use.
     ConsumedHostGivenBack {
         /// The cluster.
@@ -68,7 +82,7 @@ pub enum Harm {
         /// The hosts, and who uses them.
         hosts: Vec<Consumed>,
     },
-    /// Hosts that are in use get another role.
+    /// Hosts that are in use get another role, or as machines another name.
     ConsumedHostChangesRole {
         /// The cluster.
         cluster: ClusterKey,
@@ -92,6 +106,13 @@ pub enum Harm {
         before: String,
         /// Where it will be reached.
         after: Option<String>,
+    },
+    /// Machines of a Provisioning are no longer reached where they were.
+    MachineAddressChanges {
+        /// The cluster.
+        cluster: ClusterKey,
+        /// The machines, with their addresses.
+        machines: Vec<Readdressed>,
     },
     /// Tokens of the old issuer are no longer accepted.
     IssuerChanges {
@@ -146,21 +167,26 @@ pub struct Consumed {
     pub host: HostKey,
     /// Who uses it, as `Kind namespace/name`.
     pub consumer: String,
+    /// Which machine of its Provisioning it is, or was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeName>,
 }
 
 /// How many hosts the words of a danger name.
 const HOSTS_NAMED: usize = 5;
 
-/// The dangers of a review, the worst first. `output` is the output directory, and `moved_from` where it was before
-/// if that was elsewhere; `outlived` are the hosts that are released although no file gave them to a cluster.
+/// The dangers of a review, the worst first. `site` is what the later state was generated from, and `moved_from` where
+/// the output directory was before if that was elsewhere; `outlived` are the hosts that are released although no file gave them to a cluster.
 pub(super) fn of<'a>(
     clusters: &[ClusterReview],
     shared: &Shared,
     outlived: impl Iterator<Item = &'a Released>,
-    output: &Utf8Path,
+    site: &Site,
     moved_from: Option<&Utf8Path>,
 ) -> Vec<Danger> {
+    let output = &site.settings.output;
     let mut harms: Vec<Harm> = clusters.iter().flat_map(of_cluster).collect();
+    harms.extend(clusters.iter().filter_map(|cluster| of_installer(cluster, site)));
     harms.extend(of_outlived(outlived));
     let gone = shared.roots.iter().filter(|root| root.state == State::Deleted);
     harms.extend(gone.map(|root| Harm::RootDeleted { directory: output.join(&root.directory) }));
@@ -203,7 +229,7 @@ fn of_outlived<'a>(outlived: impl Iterator<Item = &'a Released>) -> Vec<Harm> {
     let mut by_cluster: BTreeMap<&ClusterKey, Vec<Consumed>> = BTreeMap::new();
     for Released { host, by, consumer } in outlived {
         if let (Some(cluster), Some(consumer)) = (by, consumer) {
-            let consumed = Consumed { host: host.clone(), consumer: consumer.clone() };
+            let consumed = Consumed { host: host.clone(), consumer: consumer.clone(), node: None };
             by_cluster.entry(cluster).or_default().push(consumed);
         }
     }
@@ -220,10 +246,12 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
         all.sort_by(in_order);
         harms.push(Harm::ClusterDeleted { cluster: cluster.clone(), hosts: all });
     }
-    let consumed = |host: &HostKey, consumer: &Option<String>| {
-        consumer.as_ref().map(|consumer| Consumed { host: host.clone(), consumer: consumer.clone() })
+    let consumed = |host: &HostKey, consumer: &Option<String>, node: &Option<NodeName>| {
+        let consumer = consumer.clone()?;
+        Some(Consumed { host: host.clone(), consumer, node: node.clone() })
     };
-    let in_use: Vec<Consumed> = hosts.going().filter_map(|host| consumed(&host.host, &host.consumer)).collect();
+    let in_use = hosts.going().filter_map(|host| consumed(&host.host, &host.consumer, &host.part.node));
+    let in_use: Vec<Consumed> = in_use.collect();
     if !in_use.is_empty() {
         harms.push(Harm::ConsumedHostGivenBack { cluster: cluster.clone(), hosts: in_use });
     }
@@ -232,16 +260,35 @@ fn of_cluster(review: &ClusterReview) -> Vec<Harm> {
     if !vanished.is_empty() {
         harms.push(Harm::AssignedHostVanished { cluster: cluster.clone(), hosts: vanished });
     }
-    let other_role: Vec<Consumed> =
-        hosts.with_another_role.iter().filter_map(|host| consumed(&host.host, &host.consumer)).collect();
+    let other_role = hosts.with_another_role.iter();
+    let other_role = other_role.filter_map(|host| consumed(&host.host, &host.consumer, &host.node_before));
+    let other_role: Vec<Consumed> = other_role.collect();
     if !other_role.is_empty() {
         harms.push(Harm::ConsumedHostChangesRole { cluster: cluster.clone(), hosts: other_role });
     }
     harms.extend(of_moves(cluster, &hosts.to_others));
+    let machines = review.installer.iter().flat_map(|installer| installer.readdressed.clone());
+    let machines: Vec<Readdressed> = machines.collect();
+    if !machines.is_empty() {
+        harms.push(Harm::MachineAddressChanges { cluster: cluster.clone(), machines });
+    }
     if *state == State::Changed {
         harms.extend(review.endpoints.iter().filter_map(|change| of_endpoint(review, change)));
     }
     harms
+}
+
+/// An installer that runs, whatever for: on machines that are in use it may end what they do.
+fn of_installer(review: &ClusterReview, site: &Site) -> Option<Harm> {
+    let installer = review.installer.as_ref().filter(|installer| installer.runs)?;
+    let asked = site.clusters.get(&review.cluster).and_then(|request| request.cluster.as_ref());
+    Some(Harm::InstallerRuns {
+        cluster: review.cluster.clone(),
+        machines: asked.map(|cluster| cluster.node_sets.len()),
+        before: installer.job_before.clone(),
+        after: installer.job_after.clone()?,
+        because: installer.aspects.clone(),
+    })
 }
 
 /// Hosts that leave a cluster for others, told where they leave.
@@ -252,9 +299,9 @@ fn of_moves(cluster: &ClusterKey, moved: &[Moved]) -> Vec<Harm> {
     let mut harms = Vec::new();
     for other in others {
         let (mut in_use, mut free) = (Vec::new(), Vec::new());
-        for Moved { host, consumer, .. } in moved.iter().filter(|moved| moved.other == *other) {
-            match consumer {
-                Some(consumer) => in_use.push(Consumed { host: host.clone(), consumer: consumer.clone() }),
+        for Moved { host, part, consumer, .. } in moved.iter().filter(|moved| moved.other == *other) {
+            match consumer.clone() {
+                Some(consumer) => in_use.push(Consumed { host: host.clone(), consumer, node: part.node.clone() }),
                 None => free.push(host.clone()),
             }
         }
@@ -318,7 +365,38 @@ impl Harm {
                 format!("{} from {cluster} to {other}: {}", goes(&in_use(hosts), hosts.len()), consumers(hosts, &name))
             }
             Harm::ConsumedHostChangesRole { cluster, hosts } => {
-                format!("{} gives {} another role: {}", name(cluster), in_use(hosts), consumers(hosts, &name))
+                let part = if hosts.iter().any(|host| host.node.is_some()) { "role or name" } else { "role" };
+                format!("{} gives {} another {part}: {}", name(cluster), in_use(hosts), consumers(hosts, &name))
+            }
+            Harm::InstallerRuns { cluster, machines, before, after, because } => {
+                let machines = machines.map_or_else(|| "all machines".to_owned(), all_machines);
+                let (again, why, goes) = match before {
+                    None => ("", String::new(), String::new()),
+                    Some(before) => {
+                        let because: Vec<&str> = because.iter().map(|aspect| aspect.cause()).collect();
+                        let why = match because.as_slice() {
+                            [] => "other work".to_owned(),
+                            [one] => (*one).to_owned(),
+                            [first @ .., last] => format!("{} and {last}", first.join(", ")),
+                        };
+                        let goes = format!("; Job {} is deleted, even while it runs", name(before));
+                        (" again", format!(", because of {why}"), goes)
+                    }
+                };
+                format!(
+                    "the installer runs{again} on {machines} of {} once this is applied{why}: Job {}{goes}",
+                    name(cluster),
+                    name(after)
+                )
+            }
+            Harm::MachineAddressChanges { cluster, machines } => {
+                let changes = machines.iter().map(|Readdressed { node, before, after }| {
+                    format!("{} from {} to {}", name(node), name(before), name(after))
+                });
+                let changes = first_few(changes.collect(), HOSTS_NAMED);
+                let is = if machines.len() == 1 { "is" } else { "are" };
+                let of = name(cluster);
+                format!("{} of {of} {is} reached elsewhere: {changes}", counted(machines.len(), "machine"))
             }
             Harm::HostMoves { cluster, other, hosts } => {
                 let (cluster, other) = (name(cluster), name(other));
@@ -366,6 +444,10 @@ impl Harm {
     }
 }
 
+fn all_machines(count: usize) -> String {
+    if count == 1 { "the one machine".to_owned() } else { format!("all {count} machines") }
+}
+
 fn in_use(hosts: &[Consumed]) -> String {
     let noun = if hosts.len() == 1 { "host that is" } else { "hosts that are" };
     format!("{} {noun} in use", hosts.len())
@@ -376,7 +458,10 @@ fn goes(hosts: &str, count: usize) -> String {
 }
 
 fn consumers(hosts: &[Consumed], name: impl Fn(&dyn Display) -> String) -> String {
-    let named = hosts.iter().map(|Consumed { host, consumer }| format!("{} by {}", name(host), name(consumer)));
+    let named = hosts.iter().map(|Consumed { host, consumer, node }| {
+        let node = node.as_ref().map(|node| format!(" ({})", name(node))).unwrap_or_default();
+        format!("{}{node} by {}", name(host), name(consumer))
+    });
     first_few(named.collect(), HOSTS_NAMED)
 }
 

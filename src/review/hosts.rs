@@ -11,11 +11,12 @@ use serde::Serialize;
 
 use super::{Before, ChangedFiles};
 use crate::api::assignment::Claim;
-use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::layout;
+use crate::plan::machines::by_role_and_name;
 use crate::site::generated_host::{GeneratedHost, Says};
 use crate::site::inventory::natural;
-use crate::site::{Host, Site};
+use crate::site::{ClusterKind, Host, Site};
 use crate::source::document;
 
 /// What changes of a cluster's hosts. Each list is in natural order of the hosts' names.
@@ -26,9 +27,9 @@ pub struct HostChanges {
     pub added: Vec<Added>,
     /// Hosts that are nobody's afterwards.
     pub given_back: Vec<GivenBack>,
-    /// Hosts that give way to others of their role.
+    /// Hosts that give way to others for the same part.
     pub replaced: Vec<Replaced>,
-    /// Hosts that stay, in another role.
+    /// Hosts that stay, in another role, or as machines of another name.
     pub with_another_role: Vec<AnotherRole>,
     /// Hosts that were another cluster's.
     pub from_others: Vec<Moved>,
@@ -43,7 +44,8 @@ pub struct Added {
     /// The host.
     pub host: HostKey,
     /// What for.
-    pub role: Role,
+    #[serde(flatten)]
+    pub part: Part,
     /// Whether it bears the cluster's labels already.
     pub adopted: bool,
 }
@@ -55,7 +57,8 @@ pub struct GivenBack {
     /// The host.
     pub host: HostKey,
     /// What it was for.
-    pub role: Role,
+    #[serde(flatten)]
+    pub part: Part,
     /// What is the matter with it.
     pub reason: Option<Reason>,
     /// Who uses it, as `Kind namespace/name`.
@@ -76,7 +79,7 @@ pub enum Reason {
     Gone,
 }
 
-/// A host that gives way to another one of its role.
+/// A host that gives way to another one for the same part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Replaced {
@@ -87,7 +90,7 @@ pub struct Replaced {
     pub by: HostKey,
 }
 
-/// A host that gets another role in its cluster.
+/// A host that gets another role in its cluster, or another name in its Provisioning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnotherRole {
@@ -95,10 +98,23 @@ pub struct AnotherRole {
     pub host: HostKey,
     /// What it was for.
     pub before: Role,
+    /// Its name in the Provisioning then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_before: Option<NodeName>,
     /// What it is for.
     pub after: Role,
+    /// Its name in the Provisioning now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_after: Option<NodeName>,
     /// Who uses it, as `Kind namespace/name`.
     pub consumer: Option<String>,
+}
+
+impl AnotherRole {
+    /// Whether it is a machine that gets another name and no other role.
+    pub(crate) fn is_renamed(&self) -> bool {
+        self.before == self.after && self.node_before.is_some() && self.node_after.is_some()
+    }
 }
 
 /// A host that goes from one cluster to another.
@@ -108,7 +124,8 @@ pub struct Moved {
     /// The host.
     pub host: HostKey,
     /// What it is, or was, for in this cluster.
-    pub role: Role,
+    #[serde(flatten)]
+    pub part: Part,
     /// The other cluster.
     pub other: ClusterKey,
     /// Who uses it, as `Kind namespace/name`.
@@ -123,7 +140,7 @@ pub(super) fn entries(path: &Utf8Path, text: &str) -> Vec<GeneratedHost> {
 
 /// Who has which host, and what for, in some changed files. One cluster has it, but for what a run leaves that was
 /// killed between two files.
-type Assignments = BTreeMap<HostKey, BTreeSet<(ClusterKey, Role)>>;
+type Assignments = BTreeMap<HostKey, BTreeSet<(ClusterKey, Part)>>;
 
 /// What changes of every cluster's hosts.
 pub(super) fn changes(
@@ -138,26 +155,28 @@ pub(super) fn changes(
     let none = BTreeSet::new();
     for host in was.keys().chain(is.keys()).collect::<BTreeSet<_>>() {
         let (was, is) = (was.get(host).unwrap_or(&none), is.get(host).unwrap_or(&none));
-        for (cluster, role) in was.difference(is) {
+        for (cluster, part) in was.difference(is) {
             let changes = changes.entry(cluster.clone()).or_default();
             match is.iter().find(|(other, _)| other == cluster).or(is.first()) {
                 // Told below, where it is looked at from the other side.
                 Some((other, _)) if other == cluster => {}
-                Some((other, _)) => changes.to_others.push(facts.moved(host, *role, other)),
-                None => changes.given_back.push(facts.given_back(host, *role)),
+                Some((other, _)) => changes.to_others.push(facts.moved(host, part, other)),
+                None => changes.given_back.push(facts.given_back(host, part)),
             }
         }
-        for (cluster, role) in is.difference(was) {
+        for (cluster, part) in is.difference(was) {
             let changes = changes.entry(cluster.clone()).or_default();
             match was.iter().find(|(other, _)| other == cluster).or(was.first()) {
                 Some((other, before)) if other == cluster => changes.with_another_role.push(AnotherRole {
                     host: host.clone(),
-                    before: *before,
-                    after: *role,
+                    before: before.role,
+                    node_before: before.node.clone(),
+                    after: part.role,
+                    node_after: part.node.clone(),
                     consumer: facts.consumer(host),
                 }),
-                Some((other, _)) => changes.from_others.push(facts.moved(host, *role, other)),
-                None => changes.added.push(facts.added(host, cluster, *role)),
+                Some((other, _)) => changes.from_others.push(facts.moved(host, part, other)),
+                None => changes.added.push(facts.added(host, cluster, part)),
             }
         }
     }
@@ -175,7 +194,7 @@ fn assignments(texts: Vec<(&Utf8Path, Option<&str>)>) -> Assignments {
     let mut assignments = Assignments::new();
     for GeneratedHost { key, says, .. } in hosts {
         let assigned = match says {
-            Says::Held(cluster, role) => Some((cluster, role)),
+            Says::Held(cluster, part) => Some((cluster, part)),
             Says::Released(_) | Says::Unlabelled => None,
         };
         assignments.entry(key).or_default().extend(assigned);
@@ -195,6 +214,17 @@ pub(super) struct Facts<'a> {
 }
 
 impl Facts<'_> {
+    /// What asks for a cluster, or did: of one that is gone, its files tell.
+    pub(super) fn kind(&self, cluster: &ClusterKey, files: &ChangedFiles<'_>) -> ClusterKind {
+        if files.keys().any(|file| file.starts_with(layout::installer_directory(cluster))) {
+            return match self.site.clusters.get(cluster) {
+                Some(_) => ClusterKind::of(self.site, cluster),
+                None => ClusterKind::Provisioning,
+            };
+        }
+        ClusterKind::of(self.site, cluster)
+    }
+
     fn host(&self, key: &HostKey) -> Option<&Host> {
         self.site.inventory.host(key).or_else(|| self.before.inventory?.host(key))
     }
@@ -204,16 +234,16 @@ impl Facts<'_> {
         self.host(key)?.consumer.clone()
     }
 
-    fn added(&self, key: &HostKey, cluster: &ClusterKey, role: Role) -> Added {
+    fn added(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> Added {
         let claims = self.host(key).into_iter().flat_map(|host| &host.claims);
         let mut owners = claims.filter_map(|(claim, _)| match claim {
             Claim::Cluster(owner, _) => Some(owner),
             Claim::Older(_) | Claim::Unclear(_) => None,
         });
-        Added { host: key.clone(), role, adopted: owners.any(|owner| owner == cluster) }
+        Added { host: key.clone(), part: part.clone(), adopted: owners.any(|owner| owner == cluster) }
     }
 
-    fn given_back(&self, key: &HostKey, role: Role) -> GivenBack {
+    fn given_back(&self, key: &HostKey, part: &Part) -> GivenBack {
         let reason = match self.site.inventory.host(key) {
             None => Some(Reason::Gone),
             Some(host) if host.deleting => Some(Reason::BeingDeleted),
@@ -222,15 +252,15 @@ impl Facts<'_> {
         };
         GivenBack {
             host: key.clone(),
-            role,
+            part: part.clone(),
             reason,
             consumer: self.consumer(key),
             use_known: self.host(key).is_some_and(Host::is_use_known),
         }
     }
 
-    fn moved(&self, key: &HostKey, role: Role, other: &ClusterKey) -> Moved {
-        Moved { host: key.clone(), role, other: other.clone(), consumer: self.consumer(key) }
+    fn moved(&self, key: &HostKey, part: &Part, other: &ClusterKey) -> Moved {
+        Moved { host: key.clone(), part: part.clone(), other: other.clone(), consumer: self.consumer(key) }
     }
 }
 
@@ -245,22 +275,33 @@ impl HostChanges {
         self.given_back.iter().chain(self.replaced.iter().map(|replaced| &replaced.given_back))
     }
 
+    /// The hosts that get another role, or become machines, or are machines no longer.
+    pub(crate) fn with_another_role(&self) -> impl Iterator<Item = &AnotherRole> {
+        self.with_another_role.iter().filter(|changed| !changed.is_renamed())
+    }
+
+    /// The machines of Provisionings that get another name only.
+    pub(crate) fn with_another_name(&self) -> impl Iterator<Item = &AnotherRole> {
+        self.with_another_role.iter().filter(|changed| changed.is_renamed())
+    }
+
     fn sort(&mut self) {
-        self.added.sort_by(|a, b| a.role.cmp(&b.role).then_with(|| in_order(&a.host, &b.host)));
-        self.given_back.sort_by(|a, b| a.role.cmp(&b.role).then_with(|| in_order(&a.host, &b.host)));
+        self.added.sort_by(|a, b| by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host)));
+        self.given_back.sort_by(|a, b| by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host)));
         self.with_another_role.sort_by(|a, b| in_order(&a.host, &b.host));
         self.from_others.sort_by(|a, b| in_order(&a.host, &b.host));
         self.to_others.sort_by(|a, b| in_order(&a.host, &b.host));
     }
 
-    /// Pairs hosts that go with hosts of their role that come, those first that something is the matter with.
+    /// Pairs hosts that go with hosts of their part that come, those first that something is the matter with.
     fn pair(&mut self) {
-        for role in Role::ALL {
+        let parts: BTreeSet<Part> = self.added.iter().map(|added| added.part.clone()).collect();
+        for part in parts {
             let (mut coming, others): (Vec<Added>, Vec<Added>) =
-                std::mem::take(&mut self.added).into_iter().partition(|added| added.role == role && !added.adopted);
+                std::mem::take(&mut self.added).into_iter().partition(|added| added.part == part && !added.adopted);
             self.added = others;
             let (mut going, others): (Vec<GivenBack>, Vec<GivenBack>) =
-                std::mem::take(&mut self.given_back).into_iter().partition(|given_back| given_back.role == role);
+                std::mem::take(&mut self.given_back).into_iter().partition(|given_back| given_back.part == part);
             self.given_back = others;
             going.sort_by_key(|given_back| given_back.reason.is_none());
             let pairs = coming.len().min(going.len());

@@ -3,6 +3,7 @@
 //! * `hosts`: which hosts clusters get, give back, replace and hand to each other.
 //! * `services`: which services are created, changed and deleted, and what of them changes.
 //! * `endpoints`: where clusters are reached.
+//! * `installer`: whether Kubernetes is installed (again) on the machines of a Provisioning, and why.
 //! * `shared`: what no single cluster has; `agents` is what of that tells an agent what to apply.
 //! * `dangers`: what of all that can hurt somebody.
 //!
@@ -13,6 +14,7 @@ pub mod agents;
 pub mod dangers;
 pub mod endpoints;
 pub mod hosts;
+pub mod installer;
 pub mod services;
 pub mod shared;
 
@@ -25,13 +27,14 @@ use serde::Serialize;
 use crate::api::names::ClusterKey;
 use crate::compare::{Change, Changes};
 use crate::layout;
-use crate::site::{Inventory, Site};
+use crate::site::{ClusterKind, Inventory, Site};
 
 pub use agents::AgentObjects;
 pub use dangers::{Danger, Harm};
 pub use endpoints::{EndpointChange, EndpointKind};
 use hosts::Facts;
 pub use hosts::HostChanges;
+pub use installer::{InstallerAspect, InstallerChange, Readdressed};
 pub use services::{Aspect, ServiceChange};
 pub use shared::{Released, Root, Shared};
 
@@ -55,12 +58,17 @@ pub struct Review {
 pub struct ClusterReview {
     /// The cluster.
     pub cluster: ClusterKey,
+    /// What asks for it, or did.
+    pub kind: ClusterKind,
     /// Whether it comes, changes or goes.
     pub state: State,
     /// Its hosts.
     pub hosts: HostChanges,
     /// The services of which anything changes, by directory.
     pub services: Vec<ServiceChange>,
+    /// What installs Kubernetes on the machines of a Provisioning, if anything of it changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub installer: Option<InstallerChange>,
     /// The endpoints that change.
     pub endpoints: Vec<EndpointChange>,
     /// Its files.
@@ -111,6 +119,10 @@ pub struct Totals {
     pub hosts_moved: usize,
     /// Hosts that get another role in their cluster.
     pub hosts_with_another_role: usize,
+    /// Machines of Provisionings that get another name, and no other role.
+    pub machines_with_another_name: usize,
+    /// Installers that run on the machines of their clusters.
+    pub installers_run: usize,
     /// Services.
     pub services: Counts,
     /// Files.
@@ -157,6 +169,7 @@ impl Review {
         let facts = Facts { before, site };
         let mut hosts = hosts::changes(&by_cluster, &facts);
         let clusters = by_cluster.iter().map(|(cluster, files)| ClusterReview {
+            kind: facts.kind(cluster, files),
             state: match before.clusters.contains(cluster) {
                 false => State::Created,
                 true if site.clusters.contains_key(cluster) => State::Changed,
@@ -164,6 +177,7 @@ impl Review {
             },
             hosts: hosts.remove(cluster).unwrap_or_default(),
             services: services::changes(cluster, files),
+            installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
             files: files.values().map(|texts| State::of(*texts)).collect(),
             cluster: cluster.clone(),
@@ -172,7 +186,7 @@ impl Review {
         let is_gone = |file: &Utf8Path| matches!(changes.files.get(&output.join(file)), Some(Change::Delete { .. }));
         let shared = shared::changes(&of_none, &facts, &is_gone);
         Self {
-            dangers: dangers::of(&clusters, &shared, outlived(&clusters, &shared), output, before.output),
+            dangers: dangers::of(&clusters, &shared, outlived(&clusters, &shared), site, before.output),
             totals: Totals::of(&clusters, changes),
             clusters,
             shared,
@@ -253,7 +267,9 @@ impl Totals {
             hosts_of_unknown_use: sum(|hosts| hosts.going().filter(|host| !host.use_known).count()),
             hosts_replaced: sum(|hosts| hosts.replaced.len()),
             hosts_moved: sum(|hosts| hosts.from_others.len()),
-            hosts_with_another_role: sum(|hosts| hosts.with_another_role.len()),
+            hosts_with_another_role: sum(|hosts| hosts.with_another_role().count()),
+            machines_with_another_name: sum(|hosts| hosts.with_another_name().count()),
+            installers_run: clusters.iter().flat_map(|cluster| &cluster.installer).filter(|of| of.runs).count(),
             services: clusters.iter().flat_map(|cluster| &cluster.services).map(|service| service.state).collect(),
             files: Counts::of_files(changes),
         }

@@ -46,9 +46,10 @@ pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<Ser
     let mut by_service: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
     for (path, texts) in below(files, &layout::cluster_directory(cluster)) {
         let mut parts = path.iter();
-        // What lies beside the services is the cluster's own kustomization.
+        // What lies beside the services is the cluster's own kustomization; what installs Kubernetes is no service.
         if let (Some(service), file) = (parts.next(), parts.as_path())
             && !file.as_str().is_empty()
+            && service != layout::INSTALLER
         {
             by_service.entry(service).or_default().insert(file, texts);
         }

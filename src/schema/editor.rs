@@ -38,6 +38,25 @@ pub fn sipcluster() -> Value {
 /// The schema of Provisioning.
 pub fn provisioning() -> Value {
     let (version, kind) = (format!("{}/v1alpha1", provisioning::GROUP), provisioning::KIND);
+    let cluster_type = json!({(provisioning::CLUSTER_TYPE): {
+        "description": "What the cluster's hosts are, where they are no machines.",
+        "type": "string",
+        "examples": [provisioning::VIRTLET_VM]
+    }});
+    let mut metadata = of_cluster("The cluster's name.");
+    merge(&mut metadata, json!({"properties": {"labels": {"properties": cluster_type}}}));
+    object::<Provisioning>(&format!("{kind} ({version})"), "provisioning", &version, kind, metadata)
+}
+
+/// The schema of Software.
+pub fn software() -> Value {
+    let (version, kind) = (format!("{}/v1alpha1", provisioning::GROUP), provisioning::SOFTWARE_KIND);
+    let metadata = of_cluster("The name of the cluster whose machines get the packages.");
+    object::<Software>(&format!("{kind} ({version})"), "software", &version, kind, metadata)
+}
+
+/// Metadata whose label says which cluster an object is about.
+fn of_cluster(description: &str) -> Value {
     let mut metadata = metadata();
     merge(
         &mut metadata,
@@ -46,28 +65,16 @@ pub fn provisioning() -> Value {
             "properties": {"labels": {
                 "type": "object",
                 "required": [provisioning::CLUSTER],
-                "properties": {
-                    (provisioning::CLUSTER): {
-                        "description": "The cluster's name.",
-                        "type": "string",
-                        "minLength": 1
-                    },
-                    (provisioning::CLUSTER_TYPE): {
-                        "description": "What the cluster's hosts are, where they are no machines.",
-                        "type": "string",
-                        "examples": [provisioning::VIRTLET_VM]
-                    }
-                }
+                "properties": {(provisioning::CLUSTER): {
+                    "description": description,
+                    "type": "string",
+                    "maxLength": provisioning::LONGEST_NAME,
+                    "pattern": OBJECT_NAME_PATTERN
+                }}
             }}
         }),
     );
-    object::<Provisioning>(&format!("{kind} ({version})"), "provisioning", &version, kind, metadata)
-}
-
-/// The schema of Software.
-pub fn software() -> Value {
-    let (version, kind) = (format!("{}/v1alpha1", provisioning::GROUP), provisioning::SOFTWARE_KIND);
-    object::<Software>(&format!("{kind} ({version})"), "software", &version, kind, metadata())
+    metadata
 }
 
 /// The schema of `sipgen.yaml`.

@@ -1,17 +1,52 @@
-//! A cluster's request, checked: what a SIPCluster asks for, in types that cannot be wrong.
+//! A cluster's request, checked: what a SIPCluster or a Provisioning asks for, in types that cannot be wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use camino::Utf8PathBuf;
 use kube::core::Selector;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::Site;
 use super::auth::Auth;
-use crate::api::names::{ClusterKey, NodePort, ObjectName, Role, SecretKey};
+use crate::api::mac::MacAddress;
+use crate::api::names::{ClusterKey, NodeName, NodePort, ObjectName, Part, Role, SecretKey};
+use crate::api::{provisioning, sipcluster};
 use crate::layout;
 use crate::source::{Origin, Step};
+
+/// The kinds of objects that ask for clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub enum ClusterKind {
+    /// One that wants hosts by roles, and services.
+    #[serde(rename = "SIPCluster")]
+    SipCluster,
+    /// One that wants machines by names, and has Kubernetes installed on them.
+    Provisioning,
+}
+
+impl ClusterKind {
+    /// What asks for a cluster of a site, or did: of one that is gone, what the last run wrote tells.
+    pub(crate) fn of(site: &Site, cluster: &ClusterKey) -> Self {
+        let installer = layout::installer_directory(cluster);
+        let installed = || site.state.files.get(cluster)?.iter().find(|file| file.starts_with(&installer));
+        let is_provisioning = match site.clusters.get(cluster) {
+            Some(request) => request.kind == provisioning::KIND,
+            None => installed().is_some(),
+        };
+        if is_provisioning { ClusterKind::Provisioning } else { ClusterKind::SipCluster }
+    }
+
+    /// The kind as it stands in objects.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ClusterKind::SipCluster => sipcluster::KIND,
+            ClusterKind::Provisioning => provisioning::KIND,
+        }
+    }
+}
 
 /// A valid request.
 #[derive(Debug, Clone)]
@@ -22,13 +57,60 @@ pub struct Cluster {
     pub origin: Origin,
     /// Clusters with a higher one choose their hosts first.
     pub priority: i64,
-    /// What it asks for each role; a role that is not there gets no hosts.
-    pub node_sets: BTreeMap<Role, NodeSet>,
+    /// What it asks for each role, or of each machine; a part that is not there gets no hosts.
+    pub node_sets: BTreeMap<Part, NodeSet>,
     /// Its services, in the order in which they are applied and named.
     pub services: Vec<Service>,
+    /// What is installed on its hosts, if it was asked for by a Provisioning.
+    pub installation: Option<Installation>,
 }
 
-/// The hosts wanted for one role.
+/// What a Provisioning has installed on the machines of its cluster.
+#[derive(Debug, Clone, Default)]
+pub struct Installation {
+    /// The name of the Provisioning itself; the cluster's is another thing.
+    pub provisioning: String,
+    /// Whether the hosts are virtual machines in pods (`cluster-type: virtlet-vm`).
+    pub is_virtlet_vm: bool,
+    /// The machines of the control plane, in the order in which they are written; at least one.
+    pub masters: Vec<NodeName>,
+    /// The machines that run workloads, in the order in which they are written; some may be masters, too.
+    pub workers: Vec<NodeName>,
+    /// The network that pods get their addresses from.
+    pub pod_subnet: Option<String>,
+    /// The plugins of the installer, in the order in which they are written.
+    pub plugins: Vec<String>,
+    /// The packages of the control plane's machines.
+    pub master_packages: Vec<InstalledPackage>,
+    /// The packages of the machines that run workloads.
+    pub worker_packages: Vec<InstalledPackage>,
+}
+
+/// A package that is installed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InstalledPackage {
+    /// Its name.
+    pub name: String,
+    /// Its version; any where absent.
+    pub version: Option<String>,
+}
+
+/// What a Provisioning asks of one machine, beside labels.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AskedMachine {
+    /// The MAC address that the machine has, and the host that has it: an index into the inventory's hosts.
+    pub named: Option<(MacAddress, usize)>,
+    /// How many CPUs it has at least.
+    pub cpu: u64,
+    /// How much memory it has at least, in MiB.
+    pub memory_mib: u64,
+    /// Whether its network cards have SR-IOV.
+    pub sriov: bool,
+    /// Whether it has QuickAssist.
+    pub qat: bool,
+}
+
+/// The hosts wanted for one part.
 #[derive(Debug, Clone)]
 pub struct NodeSet {
     /// Which hosts may be taken.
@@ -41,6 +123,10 @@ pub struct NodeSet {
     pub active: usize,
     /// Hosts wanted as slack for upgrades.
     pub standby: usize,
+    /// What the one machine has that is wanted, if a Provisioning asks for it.
+    pub machine: Option<AskedMachine>,
+    /// The route to it in its SIPCluster or Provisioning.
+    pub route: Vec<Step>,
 }
 
 impl NodeSet {
@@ -191,13 +277,7 @@ impl Service {
     /// shortened and gets a hash of the whole, so that two long names never become one.
     pub fn object_name(&self, cluster: &ClusterKey) -> String {
         const LONGEST: usize = 63;
-        let prefix = self.directory();
-        let name = cluster.name.as_str();
-        let plain = format!("{prefix}-{name}");
-        if plain.len() <= LONGEST && !name.contains('.') {
-            return plain;
-        }
-        shortened(&format!("{prefix}-{}", name.replace('.', "-")), name, LONGEST)
+        object_name(&self.directory(), cluster, LONGEST)
     }
 
     /// The name of the copy that a jump host gets of a Secret in another namespace. With dots between its parts,
@@ -252,6 +332,43 @@ impl Service {
     }
 }
 
+impl Cluster {
+    /// Whether a part is a machine of the control plane that runs workloads, too.
+    pub fn is_worker_too(&self, part: &Part) -> bool {
+        let machine = self.installation.as_ref().zip(part.node.as_ref());
+        machine.is_some_and(|(installation, node)| installation.has_both_roles(node))
+    }
+}
+
+impl Installation {
+    /// How many digits the hash has at the end of the Job's name.
+    pub const HASH_LENGTH: usize = 10;
+
+    /// Whether a machine of the control plane runs workloads, too: one that is a worker as well, or any where there are no
+    /// workers.
+    pub fn has_both_roles(&self, node: &NodeName) -> bool {
+        self.masters.contains(node) && (self.workers.is_empty() || self.workers.contains(node))
+    }
+
+    /// The name of the installer's objects in the cluster's namespace. With a hash behind it, it is still short enough
+    /// for the label that a Job's pods have of its name.
+    pub fn object_name(&self, cluster: &ClusterKey) -> String {
+        const LONGEST: usize = 63 - 1 - Installation::HASH_LENGTH;
+        object_name("kud", cluster, LONGEST)
+    }
+}
+
+/// A name without dots for the objects of a cluster. The cluster's name is shortened where it does not fit, and gets a
+/// hash of the whole, so that two long names never become one.
+fn object_name(prefix: &str, cluster: &ClusterKey, longest: usize) -> String {
+    let name = cluster.name.as_str();
+    let plain = format!("{prefix}-{name}");
+    if plain.len() <= longest && !name.contains('.') {
+        return plain;
+    }
+    shortened(&format!("{prefix}-{}", name.replace('.', "-")), name, longest)
+}
+
 /// A text cut so that it fits together with a hash of a whole, by which it stays the only one of its name.
 fn shortened(text: &str, whole: &str, longest: usize) -> String {
     let digest = Sha256::digest(whole.as_bytes());
@@ -261,6 +378,11 @@ fn shortened(text: &str, whole: &str, longest: usize) -> String {
 }
 
 impl Cluster {
+    /// The kind of the object that asks for it.
+    pub fn kind(&self) -> ClusterKind {
+        if self.installation.is_some() { ClusterKind::Provisioning } else { ClusterKind::SipCluster }
+    }
+
     /// The interfaces on which a host needs an address to serve in a role.
     pub fn interfaces(&self, role: Role) -> BTreeSet<&str> {
         self.services
@@ -285,6 +407,20 @@ mod tests {
         });
         let (image, node_labels) = (String::new(), BTreeMap::new());
         Service { ordinal: 1, image, node_labels, interface: None, cluster_ip: None, detail }
+    }
+
+    #[test]
+    fn a_jobs_name_with_its_hash_fits_into_a_label_and_no_two_clusters_have_one() {
+        let name = |cluster: &str| Installation::default().object_name(&format!("lab/{cluster}").parse().unwrap());
+        let long = "e".repeat(62);
+        let names =
+            [name("edge"), name("edge.lab"), name("edge-lab"), name(&format!("{long}a")), name(&format!("{long}b"))];
+
+        assert_eq!(names[0], "kud-edge");
+        for name in &names {
+            assert!(name.len() + 1 + Installation::HASH_LENGTH <= 63 && !name.contains('.'), "{name}");
+        }
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
     }
 
     #[test]

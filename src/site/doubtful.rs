@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use super::machine;
 use crate::api::host::BareMetalHost;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, counted};
@@ -104,6 +105,8 @@ fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> F
         ),
     };
     let help = match value {
+        // What others make of `yes` is what such a label has to say.
+        Some(value) if machine::is_for_device(key) => format!("write {key}: \"{}\"", machine::meant(value)),
         Some(value) => format!("write it in quotes: {key}: \"{value}\""),
         None => "write the value in quotes".to_owned(),
     };

@@ -1,4 +1,5 @@
-//! The fields of a SIPCluster, held against those that its current generation has.
+//! The fields of a request, held against those that its kind has: of a SIPCluster, against those of the current
+//! generation.
 //!
 //! The API server drops fields that it does not know, silently, and so would parsing. But a field that is dropped is a
 //! wish that is not met, such as one for different racks: so each is named. A value of another kind than its field
@@ -7,16 +8,17 @@
 use std::sync::LazyLock;
 
 use schemars::schema_for;
-use serde_json::Value as Schema;
+use serde_json::{Value as Schema, json};
 use yaml_serde::Value;
 
 use super::alike::alike;
 use super::request::MOST_HOSTS;
-use crate::api::sipcluster::SIPClusterSpec;
+use crate::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
+use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::{Code, Finding};
-use crate::source::{Origin, Step};
+use crate::source::{Origin, ParseError, Step};
 
-/// What is wrong with the fields of a SIPCluster's spec.
+/// What is wrong with the fields of a spec.
 #[derive(Default)]
 pub(super) struct Misfit {
     /// Fields that there are not.
@@ -28,40 +30,99 @@ pub(super) struct Misfit {
     pub(super) unquoted: Vec<Finding>,
 }
 
-/// Made once: a site may have hundreds of SIPClusters.
-static SCHEMA: LazyLock<Schema> = LazyLock::new(|| schema_for!(SIPClusterSpec).to_value());
-
-/// Compares the fields of a spec with those that the current generation has.
-pub(super) fn misfit(spec: &Value, origin: &Origin) -> Misfit {
-    // That nothing is wanted is said elsewhere, and how to say it.
-    if spec.is_null() {
-        return Misfit::default();
-    }
-    let mut walk = Walk { origin, route: vec!["spec".into()], misfit: Misfit::default() };
-    walk.value(spec, &SCHEMA);
-    walk.misfit
+/// The fields that the specs of a kind have.
+pub(super) struct Fields {
+    kind: &'static str,
+    schema: Schema,
 }
 
-/// A field that there is not, whose place is still to be said; `known` are the names that there are.
-pub(super) fn unknown_field<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Finding {
-    let finding = Finding::new(Code::UnknownField, format!("a SIPCluster has no field `{name}` here: it is ignored"));
+/// Those of a SIPCluster. Made once, as the others: a site may have hundreds of requests.
+pub(super) static OF_SIPCLUSTER: LazyLock<Fields> =
+    LazyLock::new(|| Fields { kind: sipcluster::KIND, schema: schema_for!(SIPClusterSpec).to_value() });
+
+/// Those of a Provisioning.
+pub(super) static OF_PROVISIONING: LazyLock<Fields> =
+    LazyLock::new(|| Fields { kind: provisioning::KIND, schema: schema_for!(ProvisioningSpec).to_value() });
+
+/// Those of a Software.
+pub(super) static OF_SOFTWARE: LazyLock<Fields> =
+    LazyLock::new(|| Fields { kind: provisioning::SOFTWARE_KIND, schema: schema_for!(SoftwareSpec).to_value() });
+
+impl Fields {
+    /// Compares the fields of a spec with those that there are.
+    pub(super) fn misfit(&self, spec: &Value, origin: &Origin) -> Misfit {
+        // That nothing is wanted is said elsewhere, and how to say it.
+        if spec.is_null() {
+            return Misfit::default();
+        }
+        let mut walk = Walk { fields: self, origin, route: vec!["spec".into()], misfit: Misfit::default() };
+        walk.value(spec, &self.schema);
+        walk.misfit
+    }
+}
+
+/// A field that a kind does not have, whose place is still to be said; `known` are the names that there are.
+pub(super) fn unknown_field<'a>(kind: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Finding {
+    let finding = Finding::new(Code::UnknownField, format!("a {kind} has no field `{name}` here: it is ignored"));
     match alike(name, known) {
         Some(meant) => finding.help(format!("did you mean `{meant}`? The API server would drop `{name}`")),
         None => finding.help("correct its name, or remove it: the API server would drop it"),
     }
 }
 
-/// What the parser means when it finds no value that a number of more than 64 bits could be, where that is a count.
-pub(super) fn too_large_number(message: &str, origin: &Origin) -> Option<Finding> {
-    let path = message.strip_suffix(": invalid type: integer, expected any YAML value")?;
+/// What the parser means when it finds no value that a number of more than 64 bits could be, where it is known what that
+/// would count.
+pub(super) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Finding> {
+    let expected = ["any YAML value", "i64"].map(|what| format!(": invalid type: integer, expected {what}"));
+    let path = expected.iter().find_map(|end| error.message.strip_suffix(end.as_str()))?;
+    let place = error.line.map_or(origin.start(), |line| origin.spot(line, error.column));
+    let of_machines = [
+        (
+            "cpu",
+            Code::InvalidRequirement,
+            "`cpu` is a number that counts no CPUs",
+            "write how many the machine needs at least",
+        ),
+        (
+            "memory",
+            Code::InvalidRequirement,
+            "`memory` is a number of bytes that no machine has",
+            "write it with its unit, such as `16Gi`",
+        ),
+        ("version", Code::InvalidPackage, "`version` is a number that is too large for one", "put it in quotes"),
+    ];
+    let is_in = |list: &str| path.starts_with(&format!("spec.{list}["));
+    let is_of_bpa = ["masters", "workers", "masterSoftware", "workerSoftware"].into_iter().any(is_in);
+    let field = path.rsplit('.').next().unwrap_or_default();
+    if let Some((_, code, message, help)) = of_machines.into_iter().find(|(name, ..)| is_of_bpa && *name == field) {
+        return Some(Finding::new(code, message).at(place).help(help));
+    }
     let field = ["active", "standby"].into_iter().find(|field| path.ends_with(&format!(".count.{field}")))?;
     let route = path.split('.').map(Step::from);
     let finding = Finding::new(Code::InvalidCount, format!("`{field}` is a number that counts no hosts"));
     Some(finding.at(origin.at(route)).help(format!("write 0 to {MOST_HOSTS}")))
 }
 
+impl Fields {
+    /// The schema behind a reference, and of what may also be null, the one that is not; and whether it may be null.
+    fn resolved<'a>(&'a self, schema: &'a Schema) -> (&'a Schema, bool) {
+        if let Some(name) = schema.get("$ref").and_then(Schema::as_str).and_then(|path| path.strip_prefix("#/$defs/")) {
+            let definition = self.schema.get("$defs").and_then(|definitions| definitions.get(name));
+            return definition.map_or((schema, true), |definition| self.resolved(definition));
+        }
+        let is_null = |schema: &&Schema| schema.get("type").is_some_and(|name| name == "null");
+        let Some(alternatives) = schema.get("anyOf").and_then(Schema::as_array) else {
+            return (schema, schema.get("type").is_none_or(|expected| takes(expected, "null")));
+        };
+        let may_be_null = alternatives.iter().any(|schema| is_null(&schema));
+        let real = alternatives.iter().find(|schema| !is_null(schema));
+        real.map_or((schema, true), |real| (self.resolved(real).0, may_be_null))
+    }
+}
+
 /// The way down a spec and its schema at once.
 struct Walk<'a> {
+    fields: &'a Fields,
     origin: &'a Origin,
     route: Vec<Step>,
     misfit: Misfit,
@@ -69,7 +130,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn value(&mut self, value: &Value, schema: &Schema) {
-        let (schema, may_be_null) = resolved(schema);
+        let (schema, may_be_null) = self.fields.resolved(schema);
         // What may not be there at all, whatever it is, is refused in words of its own.
         if schema.get("x-editor").and_then(|editor| editor.get("type")).is_some_and(|name| name == "null") {
             return;
@@ -77,12 +138,24 @@ impl Walk<'_> {
         if value.is_null() && may_be_null {
             return;
         }
-        if let Some(expected) = schema.get("type")
+        let (text, number_or_text) = (json!("string"), json!(["string", "number"]));
+        let is_of_two_types = |name: &str| schema.get(name).is_some_and(|yes| yes == true);
+        let expected = match schema.get("type") {
+            None if is_of_two_types("x-kubernetes-int-or-string") => Some(&number_or_text),
+            expected => expected,
+        };
+        if is_of_two_types("x-kubernetes-preserve-unknown-fields")
+            && let Some(schema) = schema.pointer("/x-editor/anyOf")
+        {
+            self.text_or_mapping(value, schema);
+            return;
+        }
+        if let Some(expected) = expected
             && let Some(found) = Kind::of(value)
             && !found.is_taken_by(expected)
         {
             let is_unquoted = takes(expected, "string") && matches!(found, Kind::Flag | Kind::Whole | Kind::Number);
-            let finding = self.wrong(found, expected);
+            let finding = self.wrong(found, if *expected == number_or_text { &text } else { expected });
             if is_unquoted { &mut self.misfit.unquoted } else { &mut self.misfit.wrong }.push(finding);
             return;
         }
@@ -99,7 +172,8 @@ impl Walk<'_> {
                         (Some(schema), _) => self.value(value, schema),
                         (None, Some(properties)) if !is_selector => {
                             let known = properties.keys().map(String::as_str).filter(|known| !map.contains_key(*known));
-                            let finding = unknown_field(key, known).at(self.origin.key(self.route.clone()));
+                            let finding =
+                                unknown_field(self.fields.kind, key, known).at(self.origin.key(self.route.clone()));
                             self.misfit.unknown.push(finding);
                         }
                         _ => {}
@@ -119,6 +193,34 @@ impl Walk<'_> {
         }
     }
 
+    /// Judges what may be a text as well as a mapping, by the one of two schemas that is of its type.
+    fn text_or_mapping(&mut self, value: &Value, schemas: &Schema) {
+        let schemas = schemas.as_array().map(Vec::as_slice).unwrap_or_default();
+        match (value, schemas) {
+            (Value::String(_), _) => {}
+            (Value::Mapping(_), [_, mapping]) => self.value(value, mapping.pointer("/allOf/0").unwrap_or(mapping)),
+            _ => {
+                let finding = Kind::of(value).map(|found| self.wrong(found, &json!("string")));
+                self.misfit.wrong.extend(finding);
+            }
+        }
+    }
+
+    /// What to do about a mapping that has nothing in it.
+    fn nothing(&self) -> &'static str {
+        let list = match self.route.as_slice() {
+            [_, Step::Key(list), Step::Index(_), Step::Key(_)] => list.as_str(),
+            _ => "",
+        };
+        match list {
+            "masters" | "workers" => "write below it which machine it is: its `mac-address`, or what it must have",
+            "masterSoftware" | "workerSoftware" => {
+                "write its `version` below it, or for any version its name alone, without a colon"
+            }
+            _ => "write its fields below it, or `{}` for none",
+        }
+    }
+
     /// Says what is there and what should be; never the value, which may be a secret at a wrong place.
     fn wrong(&self, found: Kind, expected: &Schema) -> Finding {
         let field = match self.route.as_slice() {
@@ -133,6 +235,7 @@ impl Walk<'_> {
             (Kind::Text, Kind::Flag | Kind::Whole | Kind::Number) => "put it in quotes",
             (Kind::Mapping, Kind::List) => "write `KEY: VALUE` without a dash before it",
             (Kind::List, _) => "write each item on a line of its own behind a dash: `- ITEM`",
+            (Kind::Mapping, Kind::Nothing) => self.nothing(),
             (_, Kind::Nothing) => "write what it is to be, or remove it",
             (Kind::Mapping, _) => "write its fields below it as `KEY: VALUE`",
             _ => "correct it; the API server would refuse it",
@@ -209,21 +312,6 @@ fn takes(expected: &Schema, name: &str) -> bool {
     }
 }
 
-/// The schema behind a reference, and of what may also be null, the one that is not; and whether it may be null.
-fn resolved(schema: &Schema) -> (&Schema, bool) {
-    if let Some(name) = schema.get("$ref").and_then(Schema::as_str).and_then(|path| path.strip_prefix("#/$defs/")) {
-        let definition = SCHEMA.get("$defs").and_then(|definitions| definitions.get(name));
-        return definition.map_or((schema, true), resolved);
-    }
-    let is_null = |schema: &&Schema| schema.get("type").is_some_and(|name| name == "null");
-    let Some(alternatives) = schema.get("anyOf").and_then(Schema::as_array) else {
-        return (schema, schema.get("type").is_none_or(|expected| takes(expected, "null")));
-    };
-    let may_be_null = alternatives.iter().any(|schema| is_null(&schema));
-    let real = alternatives.iter().find(|schema| !is_null(schema));
-    real.map_or((schema, true), |real| (resolved(real).0, may_be_null))
-}
-
 #[cfg(test)]
 mod tests {
 
@@ -240,7 +328,7 @@ mod tests {
             |_, _| true,
             |document| {
                 let value: Value = document.parse().ok()?;
-                Some(misfit(&value["spec"], &document.origin))
+                Some(OF_SIPCLUSTER.misfit(&value["spec"], &document.origin))
             },
         );
         read.unwrap().remove(0)

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::state::Release;
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host;
-use crate::api::names::{ClusterKey, HostKey, Role};
+use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::layout;
 use crate::source::{Document, Place};
 
@@ -22,7 +22,7 @@ pub(crate) struct GeneratedHost {
 /// What becomes of a host.
 pub(crate) enum Says {
     /// A cluster has it.
-    Held(ClusterKey, Role),
+    Held(ClusterKey, Part),
     /// It is observed, and is being given back.
     Released(Release),
     /// The labels in its manifest are patched away.
@@ -78,7 +78,7 @@ impl GeneratedHost {
         } else {
             let labels = metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
             match assignment::claim(&labels) {
-                Some(Claim::Cluster(cluster, role)) => Says::Held(cluster, role),
+                Some(Claim::Cluster(cluster, part)) => Says::Held(cluster, part),
                 Some(Claim::Older(_) | Claim::Unclear(_)) => {
                     return Err(unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"])));
                 }

@@ -1,7 +1,8 @@
 //! The hardware of hosts, read on demand.
 //!
-//! What inspection found is most of a snapshot's bytes and decides nothing when hosts are assigned, so reading a site
-//! passes it by. Whoever wants it has the files that matter read once more.
+//! What inspection found is most of a snapshot's bytes, and decides nothing when hosts are assigned to SIPClusters, so
+//! reading a site passes it by. Whoever wants it has the files that matter read once more: a site with Provisionings, for
+//! which it decides.
 //!
 //! A host's hardware stands in one of several places. The first of these that has it counts: the HardwareData of its
 //! name, where Metal3 keeps it today; `status.hardware`; the copy of the status in an annotation, for hosts that are
@@ -14,9 +15,11 @@ use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 use yaml_serde::Value;
 
-use super::Site;
+use super::builds::Builds;
 use super::inputs::{self, Inputs};
-use super::objects;
+use super::inventory::Inventory;
+use super::settings::Settings;
+use super::{Site, objects};
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{self, Metadata, STATUS};
 use crate::api::names::HostKey;
@@ -82,7 +85,17 @@ impl fmt::Display for Source {
 ///
 /// When a file cannot be read.
 pub fn of_all(repo: &Files, site: &Site) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
-    read(repo, site, None)
+    of_inventory(repo, &site.settings, &site.builds, &site.inventory)
+}
+
+/// The hardware of all hosts of a site that is still being read.
+pub(super) fn of_inventory(
+    repo: &Files,
+    settings: &Settings,
+    builds: &Builds,
+    inventory: &Inventory,
+) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
+    read(repo, settings, builds, inventory, None)
 }
 
 /// The hardware of one host, and what is wrong with it.
@@ -91,7 +104,7 @@ pub fn of_all(repo: &Files, site: &Site) -> Result<(BTreeMap<HostKey, HostHardwa
 ///
 /// When a file cannot be read.
 pub fn of(repo: &Files, site: &Site, host: &HostKey) -> Result<(HostHardware, Vec<Finding>), ReadError> {
-    let (mut all, findings) = read(repo, site, Some(host))?;
+    let (mut all, findings) = read(repo, &site.settings, &site.builds, &site.inventory, Some(host))?;
     Ok((all.remove(host).unwrap_or_default(), findings))
 }
 
@@ -146,30 +159,32 @@ struct Status {
 
 fn read(
     repo: &Files,
-    site: &Site,
+    settings: &Settings,
+    builds: &Builds,
+    inventory: &Inventory,
     only: Option<&HostKey>,
 ) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
     let name = only.map(|host| host.name.as_str());
     let (kinds, named) = (mentions(&[hardware::KIND, host::KIND]), mentions(&[name.unwrap_or_default()]));
     // Those that are too large were reported when the site was read.
-    let (files, _) = objects::files(repo, &site.settings.output)?;
-    let (inputs, _) = Inputs::new(repo, &site.settings, &files, &site.builds);
+    let (files, _) = objects::files(repo, &settings.output)?;
+    let (inputs, _) = Inputs::new(repo, settings, &files, builds);
     let interpret =
         |document: Document<'_>| name.is_none_or(|name| document.mentions(&[name])).then(|| say(&document)).flatten();
     let look = |_: &Utf8Path, content: &[u8]| kinds(content) && named(content) && !layout::is_ours(content);
     let mut said = repo.scan(&files, look, interpret)?;
     said.retain(|said| inputs.takes(&said.origin));
-    said.extend(inputs::rendered(repo, &site.settings, interpret).0);
+    said.extend(inputs::rendered(repo, settings, interpret).0);
 
     let mut findings = Vec::new();
     let mut by_host: BTreeMap<HostKey, HostHardware> = BTreeMap::new();
     for Said { origin, metadata, kind, boot_mac_address, hardware, findings: found } in said {
-        let Some(key) = objects::key(&site.builds, &inputs, kind, &origin, &metadata) else { continue };
+        let Some(key) = objects::key(builds, &inputs, kind, &origin, &metadata) else { continue };
         if only.is_some_and(|only| *only != key) {
             continue;
         }
         findings.extend(found);
-        if site.inventory.host(&key).is_none() {
+        if inventory.host(&key).is_none() {
             if kind == hardware::KIND {
                 findings.push(without_host(&key, &origin));
             }

@@ -8,6 +8,7 @@ use camino::Utf8Path;
 
 use super::appliers;
 use super::builds::Builds;
+use super::machine::Machine;
 use super::networks::{self, Network, Networks, Referring, Unaddressed};
 use super::settings::{self, Mode, Settings};
 use crate::api::assignment::{self, Claim, GivenBack};
@@ -69,6 +70,8 @@ pub struct Host {
     pub state: Option<String>,
     /// The annotation that keeps it from being taken.
     pub reserved_by: Option<&'static str>,
+    /// What Provisionings look at.
+    pub machine: Machine,
 }
 
 /// Who makes a host's object: this decides how its labels may be written.
@@ -316,6 +319,7 @@ impl Descriptions {
             error,
             state,
             reserved_by,
+            machine: Machine::default(),
         })
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn clusters(
     )
     .help(
         "hand over what the whole repo renders, by several --input if need be, or list its directory in `sources`; if a \
-         cluster is to go, remove its SIPCluster from the repo",
+         cluster is to go, remove its SIPCluster or Provisioning from the repo",
     );
     Some(left_out.into_iter().fold(finding, |finding, (_, origin)| finding.at(origin.name())))
 }

@@ -1,23 +1,28 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
-//! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents.
+//! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents, `provisioning_settings` of Provisionings.
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
 //!   who renders hosts that came by another way than their manifests;
 //!   `left_out`: what inputs leave out that the repo still has.
 //! * `builds`: which kustomization reaches which file, and with which namespace.
-//! * `cluster`: what a SIPCluster asks for; `request` and `selector` check it.
+//! * `cluster`: what a SIPCluster or a Provisioning asks for; `request` and `provisioning` check it, `selector` its
+//!   label selectors.
 //! * `auth`: what of that concerns Dex.
 //! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses, `network_files` those in
 //!   files that are no manifests; `decryption` opens what is encrypted.
 //! * `hardware`: what inspection found in the hosts, read on demand.
+//! * `machine`: what of a host's hardware decides whether it can be a node of a Provisioning.
 //! * `appliers`: which agent applies a host in full, as its snapshot says.
 //! * `inventory`: every host once.
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
+//! * `specs`: what requests ask for, read in one piece or refused.
 //! * `near_misses`: objects that are nearly ours.
+//! * `templates`: documents that pass for templates of other tools, and are none.
+//! * `relabelled`: kustomizations that give a Provisioning another cluster.
 //! * `doubtful`: values of hosts that other programs read otherwise.
-//! * `fields`: those of a SIPCluster, held against those that its current generation has.
+//! * `fields`: those of a request, held against those that its kind has.
 //! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
 //! * `mismatch`: why a labelSelector matches no host.
 //! * `alike`: names that may be meant by others.
@@ -42,6 +47,7 @@ pub mod host;
 mod inputs;
 pub mod inventory;
 mod left_out;
+pub mod machine;
 pub mod mismatch;
 mod near_misses;
 mod network_files;
@@ -49,36 +55,45 @@ pub mod networks;
 mod objects;
 pub mod older;
 mod older_labels;
+mod provisioning;
+pub mod provisioning_settings;
+mod relabelled;
 mod request;
 mod selector;
 pub mod settings;
 pub mod sources;
+mod specs;
 mod standings;
 pub mod state;
+mod templates;
 mod unwritable;
 pub mod wiring;
 
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::api::names::{ClusterKey, HostKey, ObjectName};
+use crate::api::names::{ClusterKey, HostKey};
+use crate::api::provisioning as api;
 use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, Place, ReadError};
 
 use builds::Builds;
 
 pub use auth::Auth;
-pub use cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
+pub use cluster::{AskedMachine, Cluster, ClusterKind, Detail, Installation, NodeSet, Service, ServiceKind};
 pub use host::{Host, Standing};
 pub use inventory::Inventory;
 pub use left_out::HostLeftOut;
 pub use objects::ServiceWithPorts;
-use objects::Spec;
 pub use older::Conversion;
 use older::TopologyLabels;
+use provisioning::{Asked, Macs};
+pub use provisioning_settings::InventoryFormat;
 use settings::Mode;
 pub use settings::Settings;
+use specs::Spec;
 pub use state::State;
+use templates::Template;
 pub use wiring::Wiring;
 
 /// What a repo says of its clusters and hosts.
@@ -99,17 +114,24 @@ pub struct Site {
     pub left_out: HashMap<HostKey, HostLeftOut>,
     /// The Services of the repo, other than those in the output directory, that ask for NodePorts.
     pub services: Vec<ServiceWithPorts>,
+    /// Whether the hardware of hosts has been read, and what is wrong with it told: it decides for Provisionings only.
+    pub knows_hardware: bool,
     /// Which kustomization reaches which file.
     builds: Builds,
 }
 
-/// A SIPCluster of the repo.
+/// A SIPCluster or a Provisioning of the repo.
 #[derive(Debug)]
 pub struct Request {
+    /// Which of the two.
+    pub kind: &'static str,
     /// Where it stands.
     pub origin: Origin,
     /// What it asks for; nothing when that is invalid, which a finding says.
     pub cluster: Option<Cluster>,
+    /// The hosts that a Provisioning names by MAC addresses, by their indices; those of an invalid one, too, as far as it
+    /// can be read.
+    pub named: BTreeSet<usize>,
     /// The name by which hosts that older generations labelled know it, where it is another one.
     pub former_name: Option<String>,
     /// What becomes of it, if it is of an older generation.
@@ -126,6 +148,13 @@ impl Site {
         let (objects, mut findings) = objects::read(repo, &settings)?;
         let (mut inventory, found) = inventory::assemble(objects.hosts, &objects.networks, &objects.builds, &settings);
         findings.extend(found);
+        // The only ones for whom it decides: reading it takes as long as all the rest.
+        let knows_hardware = objects.clusters.iter().any(|document| matches!(document.spec, Spec::Provisioning(_)));
+        if knows_hardware {
+            let (hardware, found) = hardware::of_inventory(repo, &settings, &objects.builds, &inventory)?;
+            findings.extend(found);
+            findings.extend(machine::tell(&mut inventory, &hardware, &settings.provisioning.devices));
+        }
         let (state, found) = State::read(repo, &settings.output)?;
         findings.extend(found);
         let mut left_out = objects.left_out;
@@ -143,25 +172,21 @@ impl Site {
         // Few sites have older SIPClusters, and many have thousands of hosts.
         let labels =
             LazyCell::new(|| TopologyLabels::new(&settings.topology, inventory.hosts.iter().map(|host| &host.labels)));
+        let macs = LazyCell::new(|| Macs::new(&inventory.hosts));
         let mut templates = objects.templates;
         let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
         for document in objects.clusters {
-            let objects::ClusterDocument { key, origin, priority, former_name, spec } = document;
+            let objects::ClusterDocument { kind, key, name, origin, cluster_type, priority, former_name, spec } =
+                document;
             if let Some(other) = clusters.get(&key) {
-                findings.push(
-                    Finding::new(Code::DuplicateCluster, format!("there are two SIPClusters {key}"))
-                        .at(origin.at(["metadata", "name"]))
-                        .see(other.origin.at(["metadata", "name"]), "the other one")
-                        .help("remove one of them, or give it another name or namespace")
-                        .of(&key),
-                );
+                findings.push(duplicate(&key, kind, &origin, other));
                 continue;
             }
             let (spec, origin, older) = match spec {
                 Spec::Older(document, may_be_template) => {
                     let conversion = older::convert(*document, &origin, &labels);
                     if may_be_template && !conversion.errors.is_empty() {
-                        templates.push(origin);
+                        templates.push(Template { origin, asked: None });
                         continue;
                     }
                     let (spec, origin, found) = read_older(&key, &conversion, origin);
@@ -170,17 +195,29 @@ impl Site {
                 }
                 spec => (spec, origin, None),
             };
+            let mut named = BTreeSet::new();
             let cluster = match spec {
                 Spec::Current(spec) => {
                     let (cluster, found) = request::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
                     findings.extend(found);
                     cluster
                 }
+                Spec::Provisioning(spec) => {
+                    let software = provisioning::software_of(&key, &objects.software);
+                    let (key, origin) = (key.clone(), origin.clone());
+                    let (priority, cluster_type) = (priority.as_deref(), cluster_type.as_deref());
+                    let asked = Asked { key, origin, name, priority, cluster_type, spec: &spec, software };
+                    let (cluster, hosts, found) = provisioning::check(asked, &macs);
+                    findings.extend(found);
+                    named = hosts;
+                    cluster
+                }
                 Spec::Older(..) | Spec::Unreadable => None,
             };
             let former_name = former_name.or_else(|| older.as_ref()?.former_name.clone());
-            clusters.insert(key, Request { origin, cluster, former_name, older });
+            clusters.insert(key, Request { kind, origin, cluster, named, former_name, older });
         }
+        findings.extend(provisioning::without_cluster(&objects.software, &clusters));
         findings.extend(older_labels::understand(&mut inventory, &clusters));
         let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
         let contested = clashes::node_ports(valid.clone());
@@ -188,11 +225,38 @@ impl Site {
 
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
-        findings.extend(mistaken_for_templates(repo, &state, &clusters, &templates));
+        findings.extend(templates::mistaken(repo, &state, &clusters, &templates));
         findings.extend(left_out::clusters(&state, &clusters, &objects.in_repo));
         let (services, builds) = (objects.services, objects.builds);
-        Ok((Self { settings, clusters, inventory, wiring, state, left_out, services, builds }, findings))
+        let site = Self { settings, clusters, inventory, wiring, state, left_out, services, knows_hardware, builds };
+        Ok((site, findings))
     }
+}
+
+impl Request {
+    /// Where it says which cluster it asks for.
+    pub fn name(&self) -> Place {
+        place_of_name(self.kind, &self.origin)
+    }
+}
+
+fn place_of_name(kind: &str, origin: &Origin) -> Place {
+    if kind == api::KIND { origin.at(["metadata", "labels", api::CLUSTER]) } else { origin.name() }
+}
+
+/// One more request of a cluster than there may be.
+fn duplicate(key: &ClusterKey, kind: &str, origin: &Origin, other: &Request) -> Finding {
+    let message = if kind == other.kind {
+        format!("there are two {kind}s {key}")
+    } else {
+        format!("a {} and a {kind} ask for one cluster {key}", other.kind)
+    };
+    let name = if kind == api::KIND { "label `cluster`" } else { "name" };
+    Finding::new(Code::DuplicateCluster, message)
+        .at(place_of_name(kind, origin))
+        .see(other.name(), "the other one")
+        .help(format!("remove one of them, or give it another {name} or namespace"))
+        .of(key)
 }
 
 /// Reads an older SIPCluster in the form that it was given, and says that it is older.
@@ -215,49 +279,7 @@ fn read_older(key: &ClusterKey, conversion: &Conversion, origin: Origin) -> (Spe
     if !conversion.errors.is_empty() {
         return (Spec::Unreadable, origin, findings);
     }
-    let (spec, found) = objects::converted_spec(conversion.spec.clone(), &origin);
+    let (spec, found) = specs::converted(conversion.spec.clone(), &origin);
     findings.extend(found);
     (spec, origin, findings)
-}
-
-/// A cluster that is gone gives its hosts back. It is not gone when its SIPCluster has merely become unreadable,
-/// and has double braces somewhere, so that it passes for a template of another tool.
-fn mistaken_for_templates(
-    repo: &Files,
-    state: &State,
-    clusters: &BTreeMap<ClusterKey, Request>,
-    templates: &[Origin],
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for cluster in state.clusters().into_iter().filter(|cluster| !clusters.contains_key(cluster)) {
-        let may_be = |origin: &&Origin| repo.text(&origin.file).is_some_and(|text| names(&text, &cluster.name));
-        findings.extend(templates.iter().find(may_be).map(|origin| {
-            Finding::new(
-                Code::TakenForTemplate,
-                format!("{cluster} seems to be gone, but a SIPCluster that cannot be read may be it"),
-            )
-            .at(braces(repo, origin))
-            .help("it has `{{` in it, so it passes for a template: correct it, or remove it if the cluster is to go")
-        }));
-    }
-    findings
-}
-
-/// Where the double braces of a text stand that cannot be parsed.
-fn braces(repo: &Files, origin: &Origin) -> Place {
-    let text = repo.text(&origin.file).unwrap_or_default();
-    let mut lines = text.lines().enumerate().skip(origin.first_line - 1);
-    let found = lines.find_map(|(index, line)| Some((index, line[..line.find("{{")?].chars().count())));
-    found
-        .map_or_else(|| origin.start(), |(index, before)| Place::Spot(origin.file.clone(), index + 1, Some(before + 1)))
-}
-
-/// Whether a text that cannot be parsed has something of this name.
-fn names(text: &str, name: &ObjectName) -> bool {
-    let is_name = |(at, name): (usize, &str)| {
-        let key = text[..at].trim_end_matches([' ', '"', '\'', ':']);
-        let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
-        key.ends_with("name") && !text[at + name.len()..].starts_with(longer)
-    };
-    text.match_indices(name.as_str()).any(is_name)
 }

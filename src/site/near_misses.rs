@@ -7,20 +7,51 @@ use serde::Deserialize;
 
 use super::alike::{is_spelled_like, letters};
 use super::objects::group;
-use crate::api::{host, sipcluster};
+use crate::api::{host, provisioning, sipcluster};
 use crate::finding::{Code, Finding};
 use crate::source::Document;
 
 /// Words of which every file has one that may have such an object, however its kind is written.
-pub(super) const WORDS: [&str; 2] = ["airship", "metal3"];
+pub(super) const WORDS: [&str; 5] = ["airship", "metal3", "akraino", "masterSoftware", "workerSoftware"];
 
-/// Our kinds, each with its API group, the domain below which nobody else has such a kind, and the apiVersion to write.
-const OURS: [(&str, &str, &str, &str); 2] = [
-    (sipcluster::KIND, sipcluster::GROUP, "airshipit.org", "airship.airshipit.org/v1"),
-    (host::KIND, host::GROUP, "metal3.io", host::API_VERSION),
+/// A kind of ours.
+struct Ours {
+    kind: &'static str,
+    group: &'static str,
+    /// The domain below which nobody else has such a kind.
+    domain: &'static str,
+    /// What to write.
+    api_version: &'static str,
+    /// The fields of one of which an object without a group is ours, where the kind's name is one that others use, too.
+    telling: &'static [&'static str],
+}
+
+const OURS: [Ours; 4] = [
+    Ours {
+        kind: sipcluster::KIND,
+        group: sipcluster::GROUP,
+        domain: "airshipit.org",
+        api_version: "airship.airshipit.org/v1",
+        telling: &[],
+    },
+    Ours { kind: host::KIND, group: host::GROUP, domain: "metal3.io", api_version: host::API_VERSION, telling: &[] },
+    Ours {
+        kind: provisioning::KIND,
+        group: provisioning::GROUP,
+        domain: "akraino.org",
+        api_version: "bpa.akraino.org/v1alpha1",
+        telling: &["mac-address", "KUDPlugins", "PodSubnet"],
+    },
+    Ours {
+        kind: provisioning::SOFTWARE_KIND,
+        group: provisioning::GROUP,
+        domain: "akraino.org",
+        api_version: "bpa.akraino.org/v1alpha1",
+        telling: &["masterSoftware", "workerSoftware"],
+    },
 ];
 
-/// How many letters of a kind may be wrong. No other kind of metal3.io or airshipit.org is as near to one of ours.
+/// How many letters of a kind may be wrong. No other kind of metal3.io, airshipit.org or akraino.org is as near to one of ours.
 const SLIPS_IN_KIND: usize = 2;
 /// How many letters of an API group may be wrong. `metalkube.org`, the former group of hosts, is further away.
 const SLIPS_IN_GROUP: usize = 3;
@@ -33,12 +64,12 @@ struct Head {
 }
 
 /// The kind of ours that a kind may be meant for, in whatever case and with a slip or two.
-fn meant(kind: &str) -> Option<&'static (&'static str, &'static str, &'static str, &'static str)> {
+fn meant(kind: &str) -> Option<&'static Ours> {
     let is_meant = |ours: &str| {
         // Most kinds are told from ours without counting letters.
         kind == ours || kind.len().abs_diff(ours.len()) <= SLIPS_IN_KIND + 1 && slips(kind, ours) <= SLIPS_IN_KIND
     };
-    OURS.iter().find(|(ours, ..)| is_meant(ours))
+    OURS.iter().find(|ours| is_meant(ours.kind))
 }
 
 fn slips(one: &str, other: &str) -> usize {
@@ -50,14 +81,14 @@ fn slips(one: &str, other: &str) -> usize {
 /// that cannot be parsed, is none. `said` is its apiVersion, where somebody has read it.
 pub(super) fn near_miss(document: &Document<'_>, said: Option<String>) -> Option<(&'static str, Finding)> {
     let kind = document.kind()?;
-    let (ours, own_group, domain, api_version) = *meant(kind)?;
+    let Ours { kind: ours, group: own_group, domain, api_version, telling } = *meant(kind)?;
     let read = || document.parse::<Head>().map(|head| head.api_version.unwrap_or_default()).ok();
     let written = said.or_else(read)?;
     let group = group(&written);
     let is_below = group.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'));
     // Nothing of Kubernetes' own group is called like ours. A slip in the kind as well makes another word of it.
     let is_near = if group.is_empty() {
-        is_spelled_like(kind, ours)
+        is_spelled_like(kind, ours) && (telling.is_empty() || document.mentions(telling))
     } else {
         is_below || slips(group, own_group) <= SLIPS_IN_GROUP
     };
@@ -66,10 +97,10 @@ pub(super) fn near_miss(document: &Document<'_>, said: Option<String>) -> Option
     }
     let of = if written.is_empty() { "without apiVersion".to_owned() } else { format!("of {written}") };
     let message = format!("there is no kind `{kind}` {of}: the object is no {ours}");
-    let lost = if ours == sipcluster::KIND {
-        "it would not be seen, and the hosts of its cluster would be given back"
-    } else {
-        "it would not be seen, and a cluster that has the host would lose it"
+    let lost = match ours {
+        host::KIND => "it would not be seen, and a cluster that has the host would lose it",
+        provisioning::SOFTWARE_KIND => "it would not be seen, and the machines of its cluster would lack its packages",
+        _ => "it would not be seen, and the hosts of its cluster would be given back",
     };
     let (field, right) = if kind == ours { ("apiVersion", api_version) } else { ("kind", ours) };
     let also =
@@ -107,6 +138,9 @@ mod tests {
             "Vino",
             "Cluster",
             "BareMetalHostStatus",
+            "Provisioner",
+            "ProvisioningRequest",
+            "Hardware",
         ] {
             assert!(meant(kind).is_none(), "{kind}");
         }
@@ -123,8 +157,12 @@ mod tests {
             ("BaremetalHost", "BareMetalHost"),
             ("BareMetalHosts", "BareMetalHost"),
             ("BareMatelHost", "BareMetalHost"),
+            ("Provisionings", "Provisioning"),
+            ("provisioning", "Provisioning"),
+            ("Provisoning", "Provisioning"),
+            ("SoftWare", "Software"),
         ] {
-            assert_eq!(meant(kind).map(|(kind, ..)| *kind), Some(ours), "{kind}");
+            assert_eq!(meant(kind).map(|ours| ours.kind), Some(ours), "{kind}");
         }
     }
 }

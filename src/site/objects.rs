@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
-use yaml_serde::Value;
 
 use super::builds::Builds;
 use super::doubtful::{self, Doubt};
-use super::fields::{self, Misfit};
 use super::host::HostDocument;
 use super::inputs::{self, Inputs};
 use super::left_out::HostLeftOut;
 use super::near_misses::{self, near_miss};
 use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
-use super::older;
+use super::provisioning::{cluster_of, of_label};
+use super::relabelled;
 use super::settings::{self, Settings};
+use super::specs::{self, Spec};
 use super::standings::{self, Renamed};
-use super::unwritable::unwritable;
+use super::templates::Template;
 use super::wiring::AgentObject;
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND};
@@ -27,18 +27,20 @@ use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
+use crate::api::provisioning::{self, SoftwareSpec};
 use crate::api::service::{self, Service};
-use crate::api::sipcluster::{self, SIPClusterSpec};
+use crate::api::sipcluster;
 use crate::finding::{Code, Finding};
 use crate::git::in_shell;
 use crate::layout;
-use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, in_plain_words, mentions};
+use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, mentions};
 
 /// What concerns us in a repo.
 pub(super) struct Objects {
     pub(super) clusters: Vec<ClusterDocument>,
-    /// The SIPClusters in files of the repo that are no inputs.
+    /// The requests in files of the repo that are no inputs.
     pub(super) in_repo: HashMap<ClusterKey, Origin>,
+    pub(super) software: Vec<SoftwareDocument>,
     pub(super) hosts: Vec<HostDocument>,
     /// The hosts that kustomizations of the repo render, and that are not among the inputs.
     pub(super) left_out: HashMap<HostKey, HostLeftOut>,
@@ -46,8 +48,8 @@ pub(super) struct Objects {
     pub(super) documents: Vec<(HostKey, Origin)>,
     pub(super) networks: Networks,
     pub(super) builds: Builds,
-    /// SIPClusters that are some other tool's templates, as far as one can see.
-    pub(super) templates: Vec<Origin>,
+    /// Requests and Softwares that are some other tool's templates, as far as one can see.
+    pub(super) templates: Vec<Template>,
     /// What tells agents what to apply.
     pub(super) agent_objects: Vec<AgentObject>,
     /// The Services that ask for NodePorts.
@@ -67,10 +69,15 @@ pub struct ServiceWithPorts {
     pub node_ports: Vec<(usize, NodePort)>,
 }
 
-/// A SIPCluster as it stands in a file.
+/// A SIPCluster or a Provisioning as it stands in a file.
 pub(super) struct ClusterDocument {
+    pub(super) kind: &'static str,
     pub(super) key: ClusterKey,
+    /// The object's own name, which that of a Provisioning's cluster is not.
+    pub(super) name: ObjectName,
     pub(super) origin: Origin,
+    /// The label of a Provisioning that says what its hosts are.
+    pub(super) cluster_type: Option<String>,
     /// The annotation that says how it comes before others.
     pub(super) priority: Option<String>,
     /// The annotation that says by which name hosts of older generations know it.
@@ -79,24 +86,26 @@ pub(super) struct ClusterDocument {
     pub(super) spec: Spec,
 }
 
-/// What a SIPCluster asks for.
-pub(super) enum Spec {
-    /// In its current form.
-    Current(Box<SIPClusterSpec>),
-    /// In an older form: the document, and whether it may be another tool's template.
-    Older(Box<Value>, bool),
-    /// It cannot be read, which a finding says.
-    Unreadable,
+/// A Software as it stands in a file.
+pub(super) struct SoftwareDocument {
+    /// The cluster that it is for.
+    pub(super) key: ClusterKey,
+    /// Its own name.
+    pub(super) name: ObjectName,
+    pub(super) origin: Origin,
+    /// What it asks for; nothing, where that cannot be read, which a finding says.
+    pub(super) spec: Option<Box<SoftwareSpec>>,
 }
 
 /// One document that concerns us, before the builds that name it are known.
 enum Object {
-    Cluster(Origin, Metadata, Spec, Vec<Finding>),
+    Cluster(Origin, &'static str, Metadata, Spec, Vec<Finding>),
+    Software(Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>),
     Host(Origin, Box<BareMetalHost>, Vec<Doubt>, Option<Finding>),
     /// A Secret or ConfigMap that may hold network data.
     Secret(Origin, networks::Kind, NetworkDataSecret),
     Kustomization(Origin, Box<Kustomization>),
-    ClusterTemplate(Origin),
+    Template(Template),
     Agent(AgentObject),
     Service(Origin, Box<Service>),
     /// A file of sipgen's own.
@@ -114,20 +123,25 @@ struct Envelope {
     metadata: Metadata,
 }
 
-#[derive(Deserialize)]
-struct WithSpec {
-    #[serde(default)]
-    spec: Option<Box<SIPClusterSpec>>,
-}
-
 /// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
 const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
+/// More of them, whose names others use, too: such text has to name the group as well.
+const KINDS_OF_BPA: [&str; 2] = [provisioning::KIND, provisioning::SOFTWARE_KIND];
 
 /// Finds by kind what concerns us in the files of a repo, except below its output directory, and in what is rendered.
 pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Finding>), ReadError> {
     let output = &settings.output;
     let (files, too_large) = files(repo, output)?;
-    let ours = [sipcluster::KIND, host::KIND, "Secret", "ConfigMap", service::NODE_PORT, FLUX_GROUP, ARGOCD_GROUP];
+    let ours = [
+        sipcluster::KIND,
+        host::KIND,
+        provisioning::KIND,
+        "Secret",
+        "ConfigMap",
+        service::NODE_PORT,
+        FLUX_GROUP,
+        ARGOCD_GROUP,
+    ];
     let ours = mentions(&[&ours[..], &near_misses::WORDS].concat());
     let hosts = mentions(&[host::KIND]);
     let look = |file: &Utf8Path, content: &[u8]| {
@@ -141,16 +155,20 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     read.extend(rendered);
 
     let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut software = Vec::new();
     let (mut templates, mut agent_objects, mut services) = (Vec::new(), Vec::new(), Vec::new());
     let (mut generated_hosts, mut unreadable_documents) = (Vec::new(), Vec::new());
     findings.extend(too_large);
     for object in read {
         match object {
-            Object::Cluster(origin, metadata, spec, found) => clusters.push((origin, metadata, spec, found)),
+            Object::Cluster(origin, kind, metadata, spec, found) => {
+                clusters.push((origin, kind, metadata, spec, found))
+            }
+            Object::Software(origin, metadata, spec, found) => software.push((origin, metadata, spec, found)),
             Object::Host(origin, host, doubts, found) => hosts.push((origin, host, doubts, found)),
             Object::Secret(origin, kind, secret) => secrets.push((origin, kind, secret)),
             Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
-            Object::ClusterTemplate(origin) => templates.push(origin),
+            Object::Template(template) => templates.push(template),
             Object::Agent(object) => agent_objects.push(object),
             Object::Service(origin, service) => services.push((origin, service)),
             Object::GeneratedHosts(file) => generated_hosts.push(file),
@@ -168,18 +186,17 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let unreadable_documents =
         unreadable_documents.into_iter().filter(|(origin, finding)| matters(origin) && !is_patch(origin, finding));
     findings.extend(unreadable_documents.map(|(_, finding)| finding));
-    templates.retain(|origin| inputs.takes(origin));
+    templates.retain(|template: &Template| inputs.takes(&template.origin));
 
     let mut names = Names { builds: &builds, inputs: &inputs, findings, renamed: BTreeSet::new() };
     // Of what is no input, mistakes are nobody's business here.
     let mut quiet = Names { builds: &builds, inputs: &inputs, findings: Vec::new(), renamed: BTreeSet::new() };
     let mut in_repo: HashMap<ClusterKey, Origin> = HashMap::new();
     let mut cluster_documents = Vec::new();
-    for (origin, metadata, spec, found) in clusters {
+    for (origin, kind, metadata, spec, found) in clusters {
         let is_input = inputs.takes(&origin);
         let names = if is_input { &mut names } else { &mut quiet };
-        let Some((namespace, name)) = names.of(sipcluster::KIND, &origin, &metadata) else { continue };
-        let key = ClusterKey { namespace, name };
+        let Some((key, name)) = names.cluster(kind, &origin, &metadata) else { continue };
         if !is_input {
             in_repo.entry(key).or_insert(origin);
             continue;
@@ -188,8 +205,19 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         let annotations = metadata.annotations.unwrap_or_default();
         let annotation = |name: &str| annotations.get(name).cloned();
         let (priority, former_name) = (annotation(PRIORITY), annotation(FORMER_NAME));
-        cluster_documents.push(ClusterDocument { key, origin, priority, former_name, spec });
+        let cluster_type = metadata.labels.and_then(|mut labels| labels.remove(provisioning::CLUSTER_TYPE));
+        cluster_documents.push(ClusterDocument { kind, key, name, origin, cluster_type, priority, former_name, spec });
     }
+    let mut software_documents = Vec::new();
+    for (origin, metadata, spec, found) in software {
+        if inputs.takes(&origin)
+            && let Some((key, name)) = names.cluster(provisioning::SOFTWARE_KIND, &origin, &metadata)
+        {
+            names.findings.extend(found.into_iter().map(|finding| finding.of(&key)));
+            software_documents.push(SoftwareDocument { key, name, origin, spec });
+        }
+    }
+    names.findings.extend(relabelled::refuse(repo, &builds, &cluster_documents, &software_documents));
     // What is made of a stream names the same inputs as what is made of the repo's files.
     for document in &mut cluster_documents {
         if let Some(origin) = in_repo.get(&document.key) {
@@ -236,13 +264,26 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let clusters = cluster_documents;
     let reach_hosts = |cluster: &ClusterDocument| match &cluster.spec {
         Spec::Current(spec) => spec.services.reach_hosts(),
-        Spec::Older(..) => true,
+        Spec::Older(..) | Spec::Provisioning(_) => true,
         Spec::Unreadable => false,
     };
     let decrypt = settings.sops.decrypt && clusters.iter().any(reach_hosts);
     let networks = Networks::new(repo, &files, held, &referring, decrypt, &mut findings);
+    let software = software_documents;
     Ok((
-        Objects { clusters, in_repo, hosts, left_out, documents, networks, builds, templates, agent_objects, services },
+        Objects {
+            clusters,
+            in_repo,
+            software,
+            hosts,
+            left_out,
+            documents,
+            networks,
+            builds,
+            templates,
+            agent_objects,
+            services,
+        },
         findings,
     ))
 }
@@ -252,11 +293,14 @@ pub(super) fn files(repo: &Files, output: &Utf8Path) -> Result<(Vec<Utf8PathBuf>
     let mut findings = Vec::new();
     let mut files = repo.files(output)?;
     files.retain(|file| {
-        let reason = repo.refused_for_size(file, &OUR_KINDS);
+        let reason = repo.refused_for_size(file, &[sipcluster::KIND, host::KIND, provisioning::GROUP]);
         findings.extend(reason.as_ref().map(|reason| {
-            Finding::new(Code::Unreadable, format!("{file} may have hosts or SIPClusters and is not read: {reason}"))
-                .at(Place::File(Arc::from(file.as_path())))
-                .help("split it, into one file a rack for instance; name it in .gitignore if it is no input")
+            Finding::new(
+                Code::Unreadable,
+                format!("{file} may have hosts or requests for some and is not read: {reason}"),
+            )
+            .at(Place::File(Arc::from(file.as_path())))
+            .help("split it, into one file a rack for instance; name it in .gitignore if it is no input")
         }));
         reason.is_none()
     });
@@ -356,14 +400,19 @@ fn not_rendered(document: &Document<'_>) -> Option<Object> {
 fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if let Some(error) = document.broken() {
+        let is_of_bpa = document.mentions(&[provisioning::GROUP]) && document.mentions_kind(&KINDS_OF_BPA);
         return if !document.looks_like_template() {
-            document.mentions_kind(&OUR_KINDS).then(|| unreadable_object(origin, error, "resource"))
+            let is_ours = is_of_bpa || document.mentions_kind(&OUR_KINDS);
+            is_ours.then(|| unreadable_object(origin, error, "resource"))
         } else {
-            document.mentions_kind(&[sipcluster::KIND]).then_some(Object::ClusterTemplate(origin))
+            let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
+            is_request.then(|| Object::Template(Template::new(document)))
         };
     }
     match document.kind()? {
-        sipcluster::KIND => cluster(document),
+        sipcluster::KIND => request(document, sipcluster::KIND, sipcluster::GROUP, "v1"),
+        provisioning::KIND => request(document, provisioning::KIND, provisioning::GROUP, "v1alpha1"),
+        provisioning::SOFTWARE_KIND => request(document, provisioning::SOFTWARE_KIND, provisioning::GROUP, "v1alpha1"),
         // What inspection found is most of a live host, and nothing of it matters here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
@@ -402,7 +451,7 @@ fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<O
     if !document.looks_like_template() {
         return Some(Object::Unreadable(origin, finding));
     }
-    (kind == sipcluster::KIND).then_some(Object::ClusterTemplate(origin))
+    (kind != host::KIND).then(|| Object::Template(Template::new(document)))
 }
 
 /// Gives a host that has no status the one that Metal3 would take from its annotation.
@@ -417,86 +466,47 @@ fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Fin
     }
 }
 
-fn cluster(document: &Document<'_>) -> Option<Object> {
+/// A SIPCluster, a Provisioning or a Software, if it is one by its group.
+fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version: &str) -> Option<Object> {
     let origin = document.origin.clone();
-    let envelope = match document.parse::<Envelope>() {
+    let mut envelope = match document.parse::<Envelope>() {
         Ok(envelope) => envelope,
-        Err(_) if document.looks_like_template() => return Some(Object::ClusterTemplate(origin)),
-        Err(error) => return Some(unreadable_object(origin, &error, sipcluster::KIND)),
+        // Others have such kinds, too, and may write what they like there.
+        Err(_) if KINDS_OF_BPA.contains(&kind) && !document.mentions(&[provisioning::GROUP]) => return None,
+        Err(_) if document.looks_like_template() => return Some(Object::Template(Template::new(document))),
+        Err(error) => return Some(unreadable_object(origin, &error, kind)),
     };
-    if group(&envelope.api_version) != sipcluster::GROUP {
+    if group(&envelope.api_version) != own_group {
         return nearly_ours(document, Some(envelope.api_version));
     }
-    if envelope.api_version != format!("{}/v1", sipcluster::GROUP) {
+    if envelope.api_version != format!("{own_group}/{version}") {
         return Some(Object::Unreadable(
             origin.clone(),
             Finding::new(
                 Code::UnknownVersion,
-                format!("the SIPCluster has the unknown apiVersion {}", envelope.api_version),
+                format!("the {kind} has the unknown apiVersion {}", envelope.api_version),
             )
             .at(origin.at(["apiVersion"]))
-            .help(format!("write `apiVersion: {}/v1`", sipcluster::GROUP)),
+            .help(format!("write `apiVersion: {own_group}/{version}`")),
         ));
     }
-    let (spec, found) = spec(document);
+    let unquoted =
+        if own_group == provisioning::GROUP { of_label(document, kind, &mut envelope.metadata) } else { None };
+    if kind == provisioning::SOFTWARE_KIND {
+        let (spec, mut found) = specs::of_software(document);
+        found.extend(unquoted);
+        if spec.is_none() && document.looks_like_template() {
+            return Some(Object::Template(Template::new(document)));
+        }
+        return Some(Object::Software(origin, envelope.metadata, spec, found));
+    }
+    let read = if kind == sipcluster::KIND { specs::of_sipcluster } else { specs::of_provisioning };
+    let (spec, mut found) = read(document);
+    found.extend(unquoted);
     if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
-        return Some(Object::ClusterTemplate(origin));
+        return Some(Object::Template(Template::new(document)));
     }
-    Some(Object::Cluster(origin, envelope.metadata, spec, found))
-}
-
-/// What a SIPCluster asks for, and what is wrong with how it says so.
-fn spec(document: &Document<'_>) -> (Spec, Vec<Finding>) {
-    let origin = &document.origin;
-    let value = match document.parse::<Value>() {
-        Ok(value) => value,
-        // Such as a key that stands twice where any key may stand, of which one would be ignored.
-        Err(error) => {
-            let finding = fields::too_large_number(&error.message, origin);
-            return (Spec::Unreadable, vec![finding.unwrap_or_else(|| unreadable(origin, &error, sipcluster::KIND))]);
-        }
-    };
-    // First, and alone: other findings might show what must not be seen.
-    let unwritable = unwritable(&value["spec"], origin);
-    if !unwritable.is_empty() {
-        return (Spec::Unreadable, unwritable);
-    }
-    if older::is_older(&value["spec"]) {
-        return (Spec::Older(Box::new(value), document.looks_like_template()), Vec::new());
-    }
-    let misfit = value.get("spec").map(|spec| fields::misfit(spec, origin)).unwrap_or_default();
-    read_spec(misfit, || {
-        document
-            .parse::<WithSpec>()
-            .map(|with| with.spec.unwrap_or_default())
-            .map_err(|error| unreadable(origin, &error, sipcluster::KIND))
-    })
-}
-
-/// Reads an older SIPCluster's spec in the current form that it was given.
-pub(super) fn converted_spec(spec: Value, origin: &Origin) -> (Spec, Vec<Finding>) {
-    read_spec(fields::misfit(&spec, origin), || {
-        yaml_serde::from_value(spec).map_err(|error| {
-            let error = ParseError { message: in_plain_words(&error.to_string()), line: None, column: None };
-            unreadable(&origin.as_written(), &error, sipcluster::KIND)
-        })
-    })
-}
-
-fn read_spec(misfit: Misfit, parse: impl FnOnce() -> Result<Box<SIPClusterSpec>, Finding>) -> (Spec, Vec<Finding>) {
-    let Misfit { mut unknown, wrong, unquoted } = misfit;
-    if !wrong.is_empty() {
-        unknown.extend(wrong);
-        return (Spec::Unreadable, unknown);
-    }
-    match parse() {
-        Ok(spec) => (Spec::Current(spec), unknown),
-        Err(error) => {
-            // What the parser says of them, it says without their place.
-            unknown.extend(if unquoted.is_empty() { vec![error] } else { unquoted });
-            (Spec::Unreadable, unknown)
-        }
-    }
+    Some(Object::Cluster(origin, kind, envelope.metadata, spec, found))
 }
 
 pub(super) fn group(api_version: &str) -> &str {
@@ -508,7 +518,7 @@ fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
     Object::Unreadable(origin, finding)
 }
 
-fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
+pub(super) fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
     let place = match error.line {
         Some(line) => origin.spot(line, error.column),
         None => origin.start(),
@@ -539,7 +549,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Namespace and name of a host or SIPCluster; nothing, and a finding, when it has none.
+    /// Namespace and name of a host or a request; nothing, and a finding, when it has none.
     fn of(&mut self, kind: &str, origin: &Origin, metadata: &Metadata) -> Option<(Namespace, ObjectName)> {
         if !origin.is_rendered() && self.builds.is_patch(&origin.file) {
             return None;
@@ -582,6 +592,16 @@ impl Names<'_> {
             given_by.map_or_else(|| origin.at(["metadata", "namespace"]), |file| self.builds.place_of_namespace(&file));
         let namespace: Option<Namespace> = self.valid(&namespace, place, "namespace");
         Some((namespace?, name?))
+    }
+
+    /// The cluster that a document is about, and the document's own name; nothing, and a finding, where it has none.
+    fn cluster(&mut self, kind: &str, origin: &Origin, metadata: &Metadata) -> Option<(ClusterKey, ObjectName)> {
+        let (namespace, own_name) = self.of(kind, origin, metadata)?;
+        if kind == sipcluster::KIND {
+            return Some((ClusterKey { namespace, name: own_name.clone() }, own_name));
+        }
+        let name = cluster_of(kind, origin, metadata).map_err(|finding| self.findings.push(finding)).ok()?;
+        Some((ClusterKey { namespace, name }, own_name))
     }
 
     /// A host with its key, and what builds do with its document.

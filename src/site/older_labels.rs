@@ -20,7 +20,7 @@ pub(super) fn understand(inventory: &mut Inventory, clusters: &BTreeMap<ClusterK
                 Ok(cluster) => match older.role {
                     Some(role) => {
                         host.by_older_labels = (!is_plain).then_some(older.label);
-                        Claim::Cluster(cluster.clone(), role)
+                        Claim::Cluster(cluster.clone(), role.into())
                     }
                     None => {
                         let why = "but no label says in which role";

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::gitops::{Argocd, Flux, Hosts};
+use super::provisioning_settings::{Provisioning, is_image};
 use super::sources::{Sops, Source};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName, is_label_key};
@@ -75,6 +76,9 @@ pub struct Settings {
     /// Which labels say where hosts stand, for SIPClusters of older generations.
     #[serde(default)]
     pub topology: Topology,
+    /// How Provisionings are understood, and how their clusters are installed.
+    #[serde(default)]
+    pub provisioning: Provisioning,
 }
 
 /// The labels behind the words `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older generations. Without
@@ -195,6 +199,7 @@ impl Default for Settings {
             hosts: Hosts::default(),
             findings: Told::default(),
             topology: Topology::default(),
+            provisioning: Provisioning::default(),
         }
     }
 }
@@ -247,7 +252,8 @@ impl Settings {
             .help(help)
         })?;
         let origin = Origin::of_file(file.clone(), &text);
-        let at = |key: &str| origin.at(key.split('.'));
+        let route = |key: &str| -> Vec<Step> { key.split('.').map(Step::from).collect() };
+        let at = |key: &str| origin.at(route(key));
         let directories = [("output", Some(&mut settings.output)), ("templates", settings.templates.as_mut())];
         for (name, directory) in directories {
             let Some(directory) = directory else { continue };
@@ -304,6 +310,15 @@ impl Settings {
                 let help = "write the reason, for those who come after you";
                 return Err(Finding::new(Code::InvalidSetting, message).at(place("reason")).help(help));
             }
+        }
+        if !is_image(&settings.provisioning.image) {
+            // Not shown: it may be a URL with a password.
+            let message = "`provisioning.image` is no name of an image";
+            let help = "write a registry, a path and a tag, such as `registry.example.com/platform/installer:1.4`, \
+                        without a scheme and without a login: for that, the nodes have their own";
+            return Err(Finding::new(Code::InvalidSetting, message)
+                .at(origin.key(route("provisioning.image")))
+                .help(help));
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
             return Err(Finding::new(

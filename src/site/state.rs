@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::generated_host::{GeneratedHost, Says, Unreadable};
 use crate::api::assignment::GivenBack;
-use crate::api::names::{ClusterKey, HostKey, NodePort, Role};
+use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::{Code, Finding};
 use crate::git::in_shell;
 use crate::layout;
@@ -46,7 +46,7 @@ pub struct Held {
     /// The cluster that has the host.
     pub cluster: ClusterKey,
     /// What for.
-    pub role: Role,
+    pub part: Part,
     /// The namespace by which its patch finds the host, or that of its object.
     pub namespace: Option<String>,
     /// Where the tree says so.
@@ -159,8 +159,8 @@ fn fingerprint(content: &[u8]) -> u64 {
 fn read_entry(document: &Document<'_>) -> Entry {
     let origin = &document.origin;
     match GeneratedHost::read(document) {
-        Ok(GeneratedHost { key, says: Says::Held(cluster, role), namespace }) => {
-            Entry::Held(key, Held { cluster, role, namespace, origin: origin.clone() })
+        Ok(GeneratedHost { key, says: Says::Held(cluster, part), namespace }) => {
+            Entry::Held(key, Held { cluster, part, namespace, origin: origin.clone() })
         }
         Ok(GeneratedHost { key, says: Says::Released(release), .. }) => Entry::Released(key, release),
         Ok(GeneratedHost { key, says: Says::Unlabelled, .. }) => Entry::Unlabelled(key),

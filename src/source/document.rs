@@ -96,6 +96,22 @@ impl Document<'_> {
         kinds.iter().any(names)
     }
 
+    /// What stands behind a key on its line, wherever in a text that cannot be parsed; without quotes.
+    pub fn scalar_of(&self, key: &str) -> Option<&str> {
+        let is_quote = |c: char| matches!(c, '"' | '\'');
+        let lines = self.text().lines().filter(|line| !line.trim_start().starts_with('#'));
+        let values = lines.flat_map(|line| line.match_indices(key).map(move |(at, _)| line.split_at(at)));
+        let mut values = values.filter_map(|(before, found)| {
+            let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+            let value = found[key.len()..].trim_start_matches(is_quote).trim_start().strip_prefix(':')?;
+            let value = value.trim_start().trim_start_matches(is_quote);
+            let end = value.find(|c: char| c.is_whitespace() || is_quote(c) || matches!(c, ',' | '}'));
+            let value = &value[..end.unwrap_or(value.len())];
+            (!before.ends_with(longer) && !value.is_empty()).then_some(value)
+        });
+        values.next()
+    }
+
     /// Whether one of some words stands anywhere in the text.
     pub fn mentions(&self, words: &[&str]) -> bool {
         words.iter().any(|word| memchr::memmem::find(self.text().as_bytes(), word.as_bytes()).is_some())

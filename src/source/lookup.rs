@@ -30,6 +30,11 @@ pub(super) fn node<'a>(text: &'a str, shape: Shape, route: &[Step]) -> Option<&'
     text.get(exactly(&tree(text)?, shape, route)?.value?)
 }
 
+/// The text of the key at the end of a route, with its quotes, if it is there.
+pub(super) fn key<'a>(text: &'a str, shape: Shape, route: &[Step]) -> Option<&'a str> {
+    text.get(exactly(&tree(text)?, shape, route)?.key?)
+}
+
 /// Looks a route up, or the longest part of it that exists: a missing field is reported at its parent. `None` when not
 /// even the first step exists.
 pub(super) fn find(document: &Document, shape: Shape, route: &[Step]) -> Option<Found> {

@@ -103,6 +103,12 @@ impl Document<'_> {
         let is_json = matches!(self.content, Content::Json(_));
         !is_json && lookup::node(self.text(), self.shape(), &steps).is_some_and(|node| node.trim_end() == text)
     }
+
+    /// Whether the key at the end of a route has no quotes.
+    pub(crate) fn is_plain_key(&self, route: &[Step]) -> bool {
+        let is_json = matches!(self.content, Content::Json(_));
+        !is_json && lookup::key(self.text(), self.shape(), route).is_some_and(|key| !key.starts_with(['"', '\'']))
+    }
 }
 
 /// Whether a line of a block mapping gives a key this text without quotes.

@@ -111,9 +111,16 @@ fn is_secret(document: &str) -> bool {
     kinds.any(|rest| rest.starts_with(':') && rest.chars().take(80).collect::<String>().contains("Secret"))
 }
 
-/// Whether a value tells nothing by itself: no key's, no token's and no URL with a password in it.
+/// Whether a value tells nothing by itself: no key's, no token's and nothing with a login in it.
 pub(super) fn is_harmless(value: &str) -> bool {
     let has_user = value.split("://").skip(1).any(|rest| rest.contains('@'));
+    // A login without a scheme, `user:password@registry`; but `image:tag@sha256:…` has none.
+    let has_login = value.match_indices('@').any(|(at, _)| {
+        let before =
+            value[..at].rsplit(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '{' | '[' | ',')).next();
+        before.is_some_and(|before| before.contains(':')) && !value[at + 1..].starts_with("sha")
+    });
+    let has_user = has_user || has_login;
     let is_random = |run: &str| {
         let has = |of: fn(&char) -> bool| run.chars().any(|c| of(&c));
         run.len() >= 20 && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase) && has(char::is_ascii_digit)
@@ -210,6 +217,16 @@ mod tests {
     fn shows(text: &str, line: &str) -> bool {
         let start = text.find(line).unwrap();
         may_show_line(text, start..start + line.len(), true)
+    }
+
+    #[test]
+    fn a_login_is_not_harmless_with_a_scheme_or_without() {
+        for login in ["http://reg.example.com/x?a=b@c", "http://a:b@reg/x", "\"a:b@reg/x\"", "image: a:b@reg:5000/x"] {
+            assert!(!is_harmless(login), "{login}");
+        }
+        for other in ["reg:5000/x:1@sha256:0123456789abcdef", "mail: a@b.example", "git@example.com:a/b"] {
+            assert!(is_harmless(other), "{other}");
+        }
     }
 
     #[test]

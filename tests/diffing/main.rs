@@ -6,6 +6,7 @@
 mod support;
 
 mod dangers;
+mod installers;
 mod json;
 mod lines;
 mod markdown;

@@ -80,8 +80,25 @@ fn a_provisioning_is_read_leniently_and_written_strictly() {
             ("+-+", "/spec/masters/1/head-2/cpu", json!(-1)),
             ("+-+", "/spec/PodSubnet", json!("10.244.64.0")),
             ("+-+", "/spec/KUDPlugins", json!(["ovn; reboot"])),
-            // A quantity that no machine has is a text like any other.
-            ("+++", "/spec/masters/1/head-2/memory", json!("not-a-quantity")),
+            ("+++", "/spec/masters/1/head-2/memory", json!("128974848000m")),
+            ("+++", "/spec/masters/1/head-2/memory", json!("1.5Gi")),
+            ("+++", "/spec/masters/1/head-2/memory", json!("")),
+            ("+-+", "/spec/masters/1/head-2/memory", json!("not-a-quantity")),
+            ("+-+", "/spec/masters/1/head-2/memory", json!("16 Gi")),
+            ("+-+", "/spec/masters/1/head-2/memory", json!("-1Gi")),
+            // Every way in which people write MAC addresses.
+            ("+++", "/spec/masters/0/head-1/mac-address", json!("52-54-00-00-00-0A")),
+            ("+++", "/spec/masters/0/head-1/mac-address", json!("5254.0000.000a")),
+            ("+++", "/spec/masters/0/head-1/mac-address", json!("52540000000a")),
+            ("+++", "/spec/masters/0/head-1/mac-address", json!("")),
+            ("+-+", "/spec/masters/0/head-1/mac-address", json!("52:54:00-00:00:0a")),
+            ("+-+", "/spec/masters/0/head-1/mac-address", json!("52:54:00:00:00")),
+            // The names of nodes and of the cluster.
+            ("+++", "/spec/masters/0", json!({"Head_1.a": {}})),
+            ("+-+", "/spec/masters/0", json!({"head 1": {}})),
+            ("+-+", "/spec/workers", json!([{"": {}}])),
+            ("+-+", "/metadata/labels/cluster", json!("Depot")),
+            ("+-+", "/metadata/labels/cluster", json!("d".repeat(49))),
             // A field that there is not.
             ("+-~", "/spec/masters/0/head-1/macaddress", json!("52:54:00:00:00:01")),
             ("+-~", "/spec/plugins", json!([])),
@@ -106,6 +123,10 @@ fn a_package_of_software_is_a_name_or_has_a_version() {
             ("+++", "/spec/workerSoftware", json!([{"git": {"version": 2}}])),
             ("+-+", "/spec/workerSoftware", json!([{"git": {}, "curl": {}}])),
             ("+-+", "/spec/workerSoftware", json!([""])),
+            ("+++", "/spec/workerSoftware", json!(["g++", "libc6:i386", "python3.11"])),
+            ("+-+", "/spec/workerSoftware", json!(["--allow-downgrades"])),
+            ("+-+", "/spec/workerSoftware", json!([{"curl-": {}}])),
+            ("+-+", "/metadata/labels", Value::Null),
             // A definition cannot tell two types of one field apart.
             ("--+", "/spec/workerSoftware", json!([["curl"]])),
             ("--+", "/spec/workerSoftware", json!([{"curl": "7.68"}])),

@@ -25,7 +25,8 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
         "namespace": argocd.namespace,
         "annotations": { "argocd.argoproj.io/sync-wave": wave(delivery.holds).to_string() },
     });
-    if delivery.holds == Holds::Services {
+    let is_deletable = matches!(delivery.holds, Holds::Services | Holds::Installer);
+    if is_deletable {
         metadata["finalizers"] = json!([CASCADE]);
     }
     let mut spec = json!({
@@ -37,7 +38,7 @@ pub(super) fn application(delivery: &Delivery, settings: &Settings) -> String {
         },
         "destination": argocd.destination,
         "syncPolicy": {
-            "automated": { "prune": delivery.holds == Holds::Services, "selfHeal": true },
+            "automated": { "prune": is_deletable, "selfHeal": true },
             "syncOptions": sync_options(delivery.holds),
         },
     });
@@ -54,7 +55,7 @@ fn wave(holds: Holds) -> i32 {
         Holds::Definitions => 0,
         Holds::Services | Holds::AfterServices => 1,
         Holds::Declared | Holds::Observed => 2,
-        Holds::Released => 3,
+        Holds::Released | Holds::Installer => 3,
     }
 }
 
@@ -63,6 +64,8 @@ fn sync_options(holds: Holds) -> Vec<&'static str> {
         Holds::Definitions => KEEP.to_vec(),
         // A pod of the old ReplicaSet may start once more, and needs the old ConfigMap.
         Holds::Services | Holds::AfterServices => vec!["PruneLast=true"],
+        // The old Job goes before the new one comes: two installers must not work on the same hosts.
+        Holds::Installer => Vec::new(),
         Holds::Declared => [&["RespectIgnoreDifferences=true"], KEEP.as_slice()].concat(),
         Holds::Observed | Holds::Released => [MERGE.as_slice(), &KEEP].concat(),
     }

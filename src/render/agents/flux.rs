@@ -23,7 +23,8 @@ struct Spec<'a> {
     /// Flux deletes what leaves the build, and all of it when the Kustomization is deleted. For hosts that would be
     /// machines switched off, for definitions everything that they define.
     prune: bool,
-    /// Of hosts nobody waits until they are ready: one in error would hold up all that comes after it.
+    /// Of hosts nobody waits until they are ready: one in error would hold up all that comes after it. Nor until an
+    /// installer has finished, which takes longer than Flux waits.
     wait: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     decryption: Option<&'a Decryption>,
@@ -41,11 +42,11 @@ pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String 
         timeout: flux.timeout.as_ref(),
         source_ref: &flux.source_ref,
         path: format!("./{}", in_source(&flux.path, &settings.output, delivery)),
-        prune: matches!(delivery.holds, Holds::Services | Holds::AfterServices),
+        prune: matches!(delivery.holds, Holds::Services | Holds::AfterServices | Holds::Installer),
         wait: match delivery.holds {
             Holds::Definitions => true,
             Holds::Services => flux.wait,
-            Holds::AfterServices | Holds::Declared | Holds::Observed | Holds::Released => false,
+            Holds::AfterServices | Holds::Declared | Holds::Observed | Holds::Installer | Holds::Released => false,
         },
         decryption: flux.decryption.as_ref(),
         service_account_name: flux.service_account_name.as_ref().map(ToString::to_string),

@@ -4,14 +4,14 @@
 //!
 //! What can go wrong here switches machines off, so for both agents:
 //!
-//! * Only services are ever deleted with the object that applied them; hosts and definitions never.
+//! * Only services and installers are ever deleted with the object that applied them; hosts and definitions never.
 //! * What an object of the repo's own applies gets none of ours: two would fight over it.
 
 mod argocd;
 mod flux;
 mod names;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
@@ -53,6 +53,8 @@ enum Holds {
     Declared,
     /// Labels of hosts that somebody else makes.
     Observed,
+    /// What installs a cluster on its hosts. It runs for long, and nothing waits for it.
+    Installer,
     /// Hosts given back, without labels.
     Released,
 }
@@ -143,13 +145,18 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
         });
     }
     let clusters: BTreeSet<&ClusterKey> = plan.clusters.keys().chain(&plan.frozen).collect();
+    let is_installed = |cluster: &ClusterKey| {
+        present.contains(layout::installer_directory(cluster).join(layout::KUSTOMIZATION).as_path())
+    };
+    // A host is marked as its cluster's before anything is installed on it.
+    let mut marked: BTreeMap<&ClusterKey, Vec<String>> = BTreeMap::new();
     for cluster in &clusters {
         let file = layout::patch_file(cluster);
         let services = layout::cluster_directory(cluster);
         let observed = layout::observed_directory(cluster);
         let mut before = Vec::new();
         let services_name = names.services(cluster);
-        if is_ours(&services) {
+        if is_ours(&services) && !is_installed(cluster) {
             let auth = services.join(ServiceKind::Auth.component());
             let has_auth = present.range(auth.as_path()..).next();
             let has_auth = has_auth.is_some_and(|file| file.as_str().starts_with(auth.as_str()));
@@ -164,6 +171,7 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
             });
         }
         if is_ours(&observed) {
+            marked.entry(cluster).or_default().push(names.observed(cluster));
             all.push(Delivery {
                 name: names.observed(cluster),
                 directory: observed,
@@ -180,8 +188,12 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
         let directory = layout::declared_directory(&root.directory);
         let has_hosts_there =
             |cluster: &&&ClusterKey| present.contains(directory.join(layout::patch_file(cluster)).as_path());
-        let with_services = clusters.iter().filter(has_hosts_there);
-        let with_services = with_services.filter(|cluster| is_ours(&layout::cluster_directory(cluster)));
+        let with_hosts = clusters.iter().filter(has_hosts_there);
+        for cluster in with_hosts.clone() {
+            marked.entry(cluster).or_default().push(names.declared(&root.directory));
+        }
+        let with_services =
+            with_hosts.filter(|cluster| is_ours(&layout::cluster_directory(cluster)) && !is_installed(cluster));
         all.push(Delivery {
             name: names.declared(&root.directory),
             after: with_services.map(|cluster| names.services(cluster)).collect(),
@@ -189,6 +201,18 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
             holds: Holds::Declared,
             file: "hosts.yaml".to_owned(),
         });
+    }
+    for cluster in clusters.iter().filter(|cluster| is_installed(cluster)) {
+        let directory = layout::cluster_directory(cluster);
+        if is_ours(&directory) {
+            all.push(Delivery {
+                name: names.services(cluster),
+                directory,
+                holds: Holds::Installer,
+                after: marked.remove(cluster).unwrap_or_default(),
+                file: layout::patch_file(cluster),
+            });
+        }
     }
     if agent == Agent::Flux {
         let services = all.iter().filter(|delivery| delivery.holds == Holds::Services);

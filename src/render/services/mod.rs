@@ -16,13 +16,14 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use super::values::schema_of;
-use super::{Templates, Tree, verify};
+use super::{Templates, Tree, installation, verify};
 use crate::api::names::{ClusterKey, Role};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
 use crate::plan::Placement;
 use crate::site::networks::Unaddressed;
 use crate::site::{Cluster, Detail, Host, Service, Site};
+use crate::source::Place;
 
 /// What every template of a service is given.
 #[derive(Serialize, JsonSchema)]
@@ -47,8 +48,16 @@ struct Context<'a, T> {
 struct ClusterContext<'a> {
     /// The cluster.
     cluster: &'a ClusterKey,
-    /// The directories of its services.
+    /// The directories of its services, and that of its installer.
     services: Vec<String>,
+}
+
+/// The template of a cluster's kustomization.
+pub(super) const CLUSTER_TEMPLATE: &str = "cluster/kustomization.yaml";
+
+/// What it is given, with the directories that it lists.
+pub(super) fn cluster_context(cluster: &Cluster, services: Vec<String>) -> Value {
+    Value::from(Serde(ClusterContext { cluster: &cluster.key, services }))
 }
 
 /// The schema of what the templates in a directory are given.
@@ -57,6 +66,7 @@ pub(super) fn schema(directory: &str) -> Option<Schema> {
         "auth" => schema_of::<Context<'_, auth::Values<'_>>>(),
         "cluster" => schema_of::<ClusterContext<'_>>(),
         "crds" => schema_of::<Nothing>(),
+        "installer" => schema_of::<installation::Values<'_>>(),
         "jumphost" => schema_of::<Context<'_, jump_host::Values<'_>>>(),
         "loadbalancer" => schema_of::<Context<'_, load_balancer::Values>>(),
         "partials" => schema_of::<Context<'_, Nothing>>(),
@@ -80,13 +90,22 @@ pub(super) fn render(
     for service in &cluster.services {
         renderer.service(service);
     }
-    if !cluster.services.is_empty() {
-        let services: Vec<String> = cluster.services.iter().map(Service::directory).collect();
-        let context = Value::from(Serde(ClusterContext { cluster: &cluster.key, services }));
-        let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
-        renderer.file("cluster/kustomization.yaml", file, &context);
+    let mut services: Vec<String> = cluster.services.iter().map(Service::directory).collect();
+    if let Some(installation) = &cluster.installation {
+        installation::render(&mut renderer, installation);
+        // Without a host for each machine there is nothing to install.
+        let rendered = layout::installer_directory(&cluster.key).join(layout::KUSTOMIZATION);
+        services.extend(renderer.tree.contains_key(&rendered).then(|| layout::INSTALLER.to_owned()));
     }
-    renderer.endpoints();
+    if !services.is_empty() {
+        let context = cluster_context(cluster, services);
+        let file = layout::cluster_directory(&cluster.key).join(layout::KUSTOMIZATION);
+        renderer.file(CLUSTER_TEMPLATE, file, &context);
+    }
+    // Cluster API has no part in what an installer makes.
+    if cluster.installation.is_none() {
+        renderer.endpoints();
+    }
     let findings = renderer.findings.into_iter().map(|finding| finding.of(&cluster.key)).collect();
     (renderer.tree, findings)
 }
@@ -144,23 +163,24 @@ fn with_header(text: &str, made_from: &str) -> String {
     format!("{first}{}{rest}", header(made_from))
 }
 
-struct Renderer<'a> {
-    cluster: &'a Cluster,
-    placement: &'a Placement,
-    site: &'a Site,
-    templates: &'a Templates,
-    tree: Tree,
-    findings: Vec<Finding>,
+/// What makes the files of one cluster, with what it has made and found so far.
+pub(super) struct Renderer<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) placement: &'a Placement,
+    pub(super) site: &'a Site,
+    pub(super) templates: &'a Templates,
+    pub(super) tree: Tree,
+    pub(super) findings: Vec<Finding>,
 }
 
 impl<'a> Renderer<'a> {
     /// The hosts of the cluster that serve in one of some roles.
     fn hosts(&self, serves: impl Fn(Role) -> bool) -> Vec<(&'a Host, Role)> {
         let site = self.site;
-        let serving = self.placement.iter().filter(|(role, _)| serves(**role));
+        let serving = self.placement.iter().filter(|(part, _)| serves(part.role));
         serving
-            .flat_map(|(role, assigned)| {
-                assigned.iter().map(move |assigned| (&site.inventory.hosts[assigned.host], *role))
+            .flat_map(|(part, assigned)| {
+                assigned.iter().map(move |assigned| (&site.inventory.hosts[assigned.host], part.role))
             })
             .collect()
     }
@@ -215,7 +235,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn file(&mut self, template: &str, file: Utf8PathBuf, context: &Value) {
+    pub(super) fn file(&mut self, template: &str, file: Utf8PathBuf, context: &Value) {
         match rendered(self.site, self.templates, template, &file, &self.cluster.origin.made_from(), context.clone()) {
             Ok(text) => self.tree.extend(text.map(|text| (file, text))),
             Err(finding) => self.findings.push(*finding),
@@ -254,26 +274,30 @@ impl<'a> Renderer<'a> {
                 }
             }
         }
-        self.warn_of_shared_addresses(service, &addressed);
+        let shared =
+            addressed.iter().map(|(host, _, address)| (*host, host.origin.at(["spec", "networkData"]), *address));
+        self.warn_of_shared_addresses(&service.object_name(&self.cluster.key), shared);
         complete.then_some(addressed)
     }
 
-    /// Two hosts with one address happen (the SIP operator's own sample has them), and are a mistake.
-    fn warn_of_shared_addresses(&mut self, service: &Service, addressed: &[(&Host, Role, IpAddr)]) {
-        let mut by_address: BTreeMap<IpAddr, Vec<&Host>> = BTreeMap::new();
-        for (host, _, address) in addressed {
-            by_address.entry(*address).or_default().push(host);
+    /// Two hosts with one address happen (the SIP operator's own sample has them), and are a mistake. Each host comes
+    /// with the place that its address is from.
+    pub(super) fn warn_of_shared_addresses<'h>(
+        &mut self,
+        name: &str,
+        addressed: impl Iterator<Item = (&'h Host, Place, IpAddr)>,
+    ) {
+        let mut by_address: BTreeMap<IpAddr, Vec<(&Host, Place)>> = BTreeMap::new();
+        for (host, place, address) in addressed {
+            by_address.entry(address).or_default().push((host, place));
         }
         for (address, hosts) in by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1) {
-            let name = service.object_name(&self.cluster.key);
             let finding = Finding::new(
                 Code::SharedAddress,
                 format!("{} hosts of {name} have the address {address}", hosts.len()),
             )
             .help("whoever connects to one of them may reach another; correct their network data");
-            let add = |finding: Finding, host: &Host| {
-                finding.see(host.origin.at(["spec", "networkData"]), host.key.to_string())
-            };
+            let add = |finding: Finding, (host, place): (&Host, Place)| finding.see(place, host.key.to_string());
             self.findings.push(hosts.into_iter().fold(finding, add));
         }
     }

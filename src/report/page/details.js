@@ -25,6 +25,8 @@ export function showDetails(host, close) {
   };
   add("Namespace", data.namespace);
   add("Cluster", data.assigned && keyOf(data.assigned.cluster));
+  add("Asked for by a", host.kind);
+  add("Machine", host.node);
   add("Role", data.assigned && roleWords(data.assigned.role));
   add("Given back by", data.givenBackBy && keyOf(data.givenBackBy));
   if (picture.rackBy && !(picture.rackBy in (data.topology ?? {}))) add(picture.rackBy, data.rack);

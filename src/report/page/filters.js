@@ -5,9 +5,9 @@ import { STATES, clusters, counted, element, hosts, keyOf, make, picture, rackWo
 /** @typedef {import("./site.js").Host} Host */
 
 /** The filters that have a field in the form; the value "" lets everything pass. */
-const FIELDS = /** @type {const} */ (["text", "cluster", "role", "rack"]);
+const FIELDS = /** @type {const} */ (["text", "cluster", "kind", "role", "rack"]);
 /** What the fields say, with the state and with whether only changes are shown. */
-const filter = { text: "", cluster: "", role: "", rack: "", state: "", changes: "" };
+const filter = { text: "", cluster: "", kind: "", role: "", rack: "", state: "", changes: "" };
 /** A rack's name may be anything, so the hosts without one have a value that is no name's: it has a line break. */
 const NO_RACK = "\n";
 
@@ -38,9 +38,10 @@ function givenBackBy({ data }) {
 
 /** @param {string[]} words @returns {(host: Host) => boolean} */
 function passes(words) {
-  const { cluster, role, rack, state, changes } = filter;
+  const { cluster, kind, role, rack, state, changes } = filter;
   return (host) =>
     (!cluster || host.cluster === cluster || givenBackBy(host) === cluster) &&
+    (!kind || host.kind === kind) &&
     (!role || host.role === role) &&
     (!rack || (rack === NO_RACK ? !host.rack : host.rack === rack)) &&
     (!state || host.state === state || (state === "failed" && Boolean(host.data.failed))) &&
@@ -102,6 +103,10 @@ function stateButton(state, glyph, count, words) {
 export function startFilters() {
   fill("cluster", clusters.map((cluster) => [keyOf(cluster), keyOf(cluster)]));
   fill("rack", picture.racks.map((/** @type {{name: string | null}} */ rack) => [rack.name ?? NO_RACK, rackWords(rack.name)]));
+  const kinds = [...new Set(clusters.map((cluster) => cluster.kind))].sort();
+  fill("kind", kinds.map((kind) => [kind, kind]));
+  // Where all are of one kind, there is nothing to choose.
+  element("kinds").hidden = kinds.length < 2;
   stateButtons();
   const form = /** @type {HTMLFormElement} */ (element("filters"));
   let asked = 0;
@@ -112,7 +117,7 @@ export function startFilters() {
     asked = requestAnimationFrame(apply);
   });
   form.addEventListener("submit", (event) => event.preventDefault());
-  const clear = () => setFilter({ text: "", cluster: "", role: "", rack: "", state: "", changes: "" });
+  const clear = () => setFilter({ text: "", cluster: "", kind: "", role: "", rack: "", state: "", changes: "" });
   form.addEventListener("reset", (event) => {
     event.preventDefault();
     clear();

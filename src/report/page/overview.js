@@ -6,6 +6,10 @@ import { HUES, clusters, counted, element, findings, hosts, hueOf, keyOf, make, 
 /** @typedef {import("./site.js").Cluster} Cluster */
 /** @typedef {import("./site.js").NodeSet} NodeSet */
 
+/** @typedef {{cpu: number, memoryMib: number, sriov: boolean, qat: boolean}} Asked */
+
+/** Up to this many names stand in a list. */
+const NAMED = 4;
 /** Up to this many clusters are shown with their services. */
 const FEW = 6;
 
@@ -67,15 +71,32 @@ function clusterRow(cluster) {
     element("hosts").scrollIntoView();
   });
   head.append(sample, button);
+  if (cluster.kind === "Provisioning") {
+    const name = cluster.provisioning ? ` ${cluster.provisioning}` : "";
+    head.append(make("div", `Provisioning${name}`, "quiet"));
+  }
   row.append(head);
   for (const role of ["ControlPlane", "Worker"]) {
     const cell = make("td");
-    const set = cluster.nodeSets.find((set) => set.role === role);
-    if (set) cell.append(...meter(set));
+    const sets = cluster.nodeSets.filter((set) => set.role === role);
+    if (sets.length > 0) cell.append(...meter(together(sets)));
     row.append(cell);
   }
   row.append(notes(cluster), services(cluster));
   return row;
+}
+
+/**
+ * A role's node sets as one: that of a SIPCluster, or all machines of a Provisioning.
+ * @param {NodeSet[]} sets @returns {NodeSet}
+ */
+function together(sets) {
+  const sum = (/** @type {(set: NodeSet) => number} */ of) => sets.reduce((sum, set) => sum + of(set), 0);
+  const wanted = sets.some((set) => set.wanted)
+    ? { active: sum((set) => set.wanted?.active ?? 0), standby: sum((set) => set.wanted?.standby ?? 0) }
+    : null;
+  const [have, added, shortOf] = [sum((set) => set.have), sum((set) => set.added), sum((set) => set.shortOf)];
+  return { role: sets[0].role, wanted, have, added, shortOf, shortage: sets.flatMap((set) => set.shortage) };
 }
 
 /** How many hosts a node set has of those that it wants. @param {NodeSet} set */
@@ -105,8 +126,11 @@ function notes(cluster) {
   if (cluster.leftAsItIs) cell.append(make("span", "left as it is", "badge bad"));
   if (added > 0) cell.append(make("span", `+ ${added} added`, "badge good"));
   if (cluster.givesBack.length > 0) cell.append(make("span", `↩ ${cluster.givesBack.length} given back`, "badge warn"));
-  const reasons = [...cluster.errors, ...cluster.nodeSets.flatMap((set) => set.shortage)];
-  if (reasons.length > 0) {
+  const without = cluster.nodeSets.filter((set) => set.node && set.shortOf > 0).map((set) => set.node ?? "");
+  if (without.length > 0) cell.append(make("span", `no host for ${listed(without)}`, "badge bad"));
+  // Machines that are alike lack a host for the same reasons.
+  const reasons = new Set([...cluster.errors, ...cluster.nodeSets.flatMap((set) => set.shortage)]);
+  if (reasons.size > 0) {
     const why = make("details");
     why.append(make("summary", "why"));
     for (const reason of reasons) why.append(make("div", reason, "proof"));
@@ -134,20 +158,37 @@ function services(cluster) {
   return cell;
 }
 
+/** The first of some names. @param {string[]} names */
+function listed(names) {
+  const shown = names.length > NAMED ? [...names.slice(0, NAMED - 1), `${names.length - NAMED + 1} more`] : names;
+  return shown.join(", ");
+}
+
+/** @param {{selector: string, asked?: Asked}} spare */
+function askedWords({ selector, asked }) {
+  if (!asked) return selector;
+  const { cpu, memoryMib, sriov, qat } = asked;
+  const memory = memoryMib % 1024 === 0 ? `${memoryMib / 1024} GiB` : `${memoryMib} MiB`;
+  const parts = [cpu && counted(cpu, "CPU"), memoryMib && memory, sriov && "SR-IOV", qat && "QuickAssist", selector];
+  return parts.filter(Boolean).join(", ");
+}
+
 function showSpare() {
   const body = element("spare-table").querySelector("tbody");
   element("spare").hidden = picture.spare.length === 0;
-  for (const { selector, matching, assigned, free, nodeSets } of picture.spare) {
+  for (const spare of picture.spare) {
+    const { matching, assigned, free, nodeSets, machines = [] } = spare;
+    const words = askedWords(spare);
     const row = make("tr");
     const head = make("th");
     head.setAttribute("scope", "row");
-    head.append(selector ? make("code", selector) : "every host");
+    head.append(words ? make("code", words) : "every host");
     const names = nodeSets.map((/** @type {[import("./site.js").Key, string]} */ [cluster, role]) => `${keyOf(cluster)} ${role}`);
-    const shown = names.length > 4 ? [...names.slice(0, 3), `${names.length - 3} more`] : names;
+    for (const [cluster, , node] of machines) names.push(`${keyOf(cluster)} ${node}`);
     row.append(head);
     for (const number of [matching, assigned, free]) row.append(make("td", String(number), "number"));
     if (free === 0) row.lastElementChild?.classList.add("none");
-    row.append(make("td", shown.join(", ")));
+    row.append(make("td", listed(names)));
     body?.append(row);
   }
 }

@@ -4,17 +4,18 @@
 /**
  * @typedef {{namespace: string, name: string}} Key
  * @typedef {{
- *   namespace: string, name: string, state: string, assigned?: {cluster: Key, role: string, how: string | null},
+ *   namespace: string, name: string, state: string,
+ *   assigned?: {cluster: Key, role: string, node?: string, how: string | null},
  *   givenBackBy?: Key, changes?: boolean, failed?: boolean, deleting?: boolean, whyNotFree?: string,
  *   consumer?: string, rack?: string, topology?: Record<string, string>, facts: string[], place: string,
  * }} HostData
  * @typedef {{
- *   index: number, data: HostData, key: string, cluster: string, role: string, rack: string, state: string,
+ *   index: number, data: HostData, key: string, cluster: string, kind: string, role: string, node: string, rack: string, state: string,
  *   hue: number, glyph: string, mark: string, label: string, searched: string,
  * }} Host
- * @typedef {{role: string, wanted: {active: number, standby: number} | null, have: number, added: number, shortOf: number, shortage: string[]}} NodeSet
+ * @typedef {{role: string, node?: string, wanted: {active: number, standby: number} | null, have: number, added: number, shortOf: number, shortage: string[]}} NodeSet
  * @typedef {{
- *   namespace: string, name: string, gone: boolean, leftAsItIs: boolean, errors: string[], nodeSets: NodeSet[],
+ *   namespace: string, name: string, kind: string, provisioning?: string, gone: boolean, leftAsItIs: boolean, errors: string[], nodeSets: NodeSet[],
  *   endpoints: {service: string, address: string | null, ports: string[]}[], givesBack: Key[],
  * }} Cluster
  */
@@ -78,6 +79,13 @@ export function roleWords(role) {
   return role === "ControlPlane" ? "control plane" : "worker";
 }
 
+/** What a host is in its cluster: its role, and with it the name that a Provisioning gives it. @param {{role: string, node?: string}} part */
+export function partWords({ role, node }) {
+  return node ? `${node} (${roleWords(role)})` : roleWords(role);
+}
+
+const kinds = new Map(clusters.map((cluster) => [keyOf(cluster), cluster.kind]));
+
 const hues = new Map(clusters.map((cluster, index) => [keyOf(cluster), index % HUES]));
 
 /** The number of a cluster's colour. @param {string} cluster */
@@ -89,7 +97,7 @@ export function hueOf(cluster) {
 export function standing(host) {
   const words = [];
   if (host.assigned) {
-    words.push(`${roleWords(host.assigned.role)} of ${keyOf(host.assigned.cluster)}`);
+    words.push(`${partWords(host.assigned)} of ${keyOf(host.assigned.cluster)}`);
     if (host.assigned.how === "added") words.push("added");
     if (host.assigned.how === "adopted") words.push("adopted by its labels");
     if (host.failed) words.push("has failed");
@@ -113,14 +121,16 @@ function markOf(host) {
 function derive(host, index) {
   const cluster = host.assigned ? keyOf(host.assigned.cluster) : "";
   const role = host.assigned?.role ?? "";
+  const kind = kinds.get(cluster) ?? "";
+  const node = host.assigned?.node ?? "";
   const rack = host.rack ?? "";
   const key = keyOf(host);
   const words = standing(host);
-  const searched = [key, words, rack, host.place, ...Object.values(host.topology ?? {}), ...host.facts];
+  const searched = [key, words, kind, rack, host.place, ...Object.values(host.topology ?? {}), ...host.facts];
   const glyph = role ? role[0] : (STATES.find((state) => state.id === host.state)?.glyph ?? "?");
   const label = `${host.name}, ${words}`;
   const all = searched.join("\n").toLowerCase();
-  return { index, data: host, key, cluster, role, rack, state: host.state, hue: hueOf(cluster), glyph, mark: markOf(host), label, searched: all };
+  return { index, data: host, key, cluster, kind, role, node, rack, state: host.state, hue: hueOf(cluster), glyph, mark: markOf(host), label, searched: all };
 }
 
 /** @type {Host[]} */

@@ -8,10 +8,14 @@ import { element, hosts, make, natural, roleWords, standing } from "./site.js";
 
 const ROWS = 200;
 
+/** Whether some hosts are machines of Provisionings, which have names of their own. */
+const hasMachines = hosts.some((host) => host.node);
+
 /** @type {{title: string, of: (host: Host) => string}[]} */
 const COLUMNS = [
   { title: "Host", of: (host) => host.key },
   { title: "Cluster", of: (host) => host.cluster },
+  ...(hasMachines ? [{ title: "Machine", of: (/** @type {Host} */ host) => host.node }] : []),
   { title: "Role", of: (host) => (host.role ? roleWords(host.role) : "") },
   { title: "Rack", of: (host) => host.rack },
   { title: "State", of: (host) => (host.cluster ? "assigned" : standing(host.data)) },

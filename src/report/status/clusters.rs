@@ -4,15 +4,18 @@ use std::fmt::{self, Write};
 
 use super::rack_map::Letters;
 use super::write_heading;
-use crate::api::names::ClusterKey;
+use crate::api::names::{ClusterKey, Role};
 use crate::finding::counted;
 use crate::picture::{ClusterPicture, NodeSetPicture, Picture, Spare};
 use crate::report::{ERROR, STRONG, WARNING, one_line, styled};
+use crate::site::ClusterKind;
 
 /// How many clusters, selectors and node sets of a selector are named, if not all are asked for.
 const CLUSTERS_SHOWN: usize = 20;
 const SELECTORS_SHOWN: usize = 12;
 const NODE_SETS_SHOWN: usize = 3;
+/// How many machines are named that lack a host.
+const MACHINES_SHOWN: usize = 4;
 
 /// All clusters as a table; where they are many, those first that change or lack something.
 pub(super) fn write_all(out: &mut String, picture: &Picture, letters: &Letters<'_>, all: bool) -> fmt::Result {
@@ -30,7 +33,7 @@ pub(super) fn write_all(out: &mut String, picture: &Picture, letters: &Letters<'
     let width =
         shown.iter().map(|cluster| cluster.key.to_string().len()).max().unwrap_or_default().max("cluster".len());
     let gutter = if matches!(letters, Letters::ByRole) { "" } else { "   " };
-    writeln!(out, "  {gutter}{:width$}  role          active  standby  have", "cluster")?;
+    writeln!(out, "  {gutter}{:width$}  {COLUMNS}", "cluster")?;
     for cluster in &shown {
         let letter = letters.of(&cluster.key);
         let letter = if letter.is_empty() { letter } else { format!("{letter}  ") };
@@ -39,12 +42,12 @@ pub(super) fn write_all(out: &mut String, picture: &Picture, letters: &Letters<'
             let notes = notes(cluster).join(", ");
             writeln!(out, "  {letter}{key:width$}  {}", if notes.is_empty() { "no hosts wanted" } else { &notes })?;
         }
-        for (number, set) in cluster.node_sets.iter().enumerate() {
+        for (number, Row { counts, notes: of_row, .. }) in rows(cluster).into_iter().enumerate() {
             let first = number == 0;
             let mut notes = if first { notes(cluster) } else { Vec::new() };
-            notes.extend(notes_of(set));
+            notes.extend(of_row);
             let (letter, key) = if first { (letter.as_str(), key.as_str()) } else { (gutter, "") };
-            let line = format!("  {letter}{key:width$}  {}  {}", counts(set), notes.join(", "));
+            let line = format!("  {letter}{key:width$}  {counts}  {}", notes.join(", "));
             writeln!(out, "{}", line.trim_end())?;
         }
     }
@@ -57,18 +60,75 @@ pub(super) fn write_all(out: &mut String, picture: &Picture, letters: &Letters<'
     Ok(())
 }
 
+/// The heads of the columns of a row.
+const COLUMNS: &str = "role          active  standby  have";
+
+/// A row of the table of clusters.
+struct Row<'a> {
+    /// The role, and how many hosts are wanted and there.
+    counts: String,
+    notes: Vec<String>,
+    /// Why a node set lacks hosts; of machines, that is told apart.
+    shortage: &'a [String],
+}
+
+/// The rows of a cluster: one a node set, but one for all machines of a role.
+fn rows(cluster: &ClusterPicture) -> Vec<Row<'_>> {
+    let (machines, node_sets): (Vec<_>, Vec<_>) = cluster.node_sets.iter().partition(|set| set.part.node.is_some());
+    let of_node_sets =
+        node_sets.into_iter().map(|set| Row { counts: counts(set), notes: notes_of(set), shortage: &set.shortage });
+    let of_machines = Role::ALL.into_iter().filter_map(|role| {
+        let of_role: Vec<&NodeSetPicture> = machines.iter().copied().filter(|set| set.part.role == role).collect();
+        (!of_role.is_empty()).then(|| row_of_machines(role, &of_role))
+    });
+    of_node_sets.chain(of_machines).collect()
+}
+
+/// The machines of one role; those that lack a host are named.
+fn row_of_machines(role: Role, machines: &[&NodeSetPicture]) -> Row<'static> {
+    let sum = |of: &dyn Fn(&NodeSetPicture) -> usize| machines.iter().map(|set| of(set)).sum::<usize>();
+    let wanted = sum(&|set| set.wanted.map_or(0, |wanted| wanted.active));
+    let known = machines.iter().any(|set| set.wanted.is_some());
+    let wanted = if known { wanted.to_string() } else { "?".to_owned() };
+    let mut notes = Vec::new();
+    let short: Vec<&NodeSetPicture> = machines.iter().copied().filter(|set| set.short_of > 0).collect();
+    if !short.is_empty() {
+        notes.push(styled(ERROR, format_args!("no host for {}", named(&short))));
+    }
+    let waiting = sum(&|set| if set.short_of == 0 { set.missing() } else { 0 });
+    notes.extend((waiting > 0).then(|| styled(WARNING, format_args!("{waiting} not placed"))));
+    let both = sum(&|set| usize::from(set.worker_too));
+    let all = if both == machines.len() { String::new() } else { format!("{both} ") };
+    notes.extend((both > 0).then(|| format!("{all}also Worker")));
+    let added = sum(&|set| set.added);
+    notes.extend((added > 0).then(|| format!("{added} added")));
+    let counts = format!("{:12}  {wanted:>6}  {:>7}  {:>4}", role.as_str(), "-", sum(&|set| set.have));
+    Row { counts, notes, shortage: &[] }
+}
+
+/// Machines by their names, the first of them.
+fn named(machines: &[&NodeSetPicture]) -> String {
+    let names = machines.iter().take(MACHINES_SHOWN).flat_map(|set| &set.part.node).map(ToString::to_string);
+    let more = machines.len().saturating_sub(MACHINES_SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.collect::<Vec<_>>().join(", "))
+}
+
 /// The numbers of a node set.
 fn counts(set: &NodeSetPicture) -> String {
     let (active, standby) = match set.wanted {
         Some(wanted) => (wanted.active.to_string(), wanted.standby.to_string()),
         None => ("?".to_owned(), "?".to_owned()),
     };
-    format!("{:12}  {active:>6}  {standby:>7}  {:>4}", set.role.as_str(), set.have)
+    format!("{:12}  {active:>6}  {standby:>7}  {:>4}", set.part.role.as_str(), set.have)
 }
 
 /// What is worth saying of a cluster.
 fn notes(cluster: &ClusterPicture) -> Vec<String> {
     let mut notes = Vec::new();
+    if cluster.kind == ClusterKind::Provisioning {
+        notes.push(ClusterKind::Provisioning.as_str().to_owned());
+    }
     if cluster.gone {
         notes.push(styled(WARNING, "gone"));
     }
@@ -104,16 +164,17 @@ pub(super) fn write_one(out: &mut String, picture: &Picture, key: &ClusterKey) -
     for error in &cluster.errors {
         writeln!(out, "  {}: {}", styled(ERROR, "error"), one_line(error))?;
     }
+    if let Some(name) = &cluster.provisioning {
+        writeln!(out, "  by the Provisioning {}", one_line(name))?;
+    }
     if !cluster.node_sets.is_empty() {
-        writeln!(out, "  role          active  standby  have")?;
+        writeln!(out, "  {COLUMNS}")?;
     }
-    for set in &cluster.node_sets {
-        let line = format!("  {}  {}", counts(set), notes_of(set).join(", "));
-        writeln!(out, "{}", line.trim_end())?;
-        for line in &set.shortage {
-            writeln!(out, "    {}", one_line(line))?;
-        }
+    for Row { counts, notes, shortage } in rows(cluster) {
+        writeln!(out, "{}", format!("  {counts}  {}", notes.join(", ")).trim_end())?;
+        shortage.iter().try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
     }
+    write_shortages(out, cluster)?;
     if !cluster.endpoints.is_empty() {
         write_heading(out, "services")?;
     }
@@ -129,39 +190,73 @@ pub(super) fn write_one(out: &mut String, picture: &Picture, key: &ClusterKey) -
     Ok(())
 }
 
+/// Why machines lack hosts, those together that lack one for the same reasons.
+fn write_shortages(out: &mut String, cluster: &ClusterPicture) -> fmt::Result {
+    let mut told: Vec<Vec<&NodeSetPicture>> = Vec::new();
+    let short = |set: &&NodeSetPicture| set.part.node.is_some() && !set.shortage.is_empty();
+    for set in cluster.node_sets.iter().filter(short) {
+        match told.iter_mut().find(|sets| sets[0].shortage == set.shortage) {
+            Some(sets) => sets.push(set),
+            None => told.push(vec![set]),
+        }
+    }
+    for sets in told {
+        writeln!(out, "  why there is no host for {}", named(&sets))?;
+        sets[0].shortage.iter().try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
+    }
+    Ok(())
+}
+
 /// How many hosts there are for each selector; where they are many, those first that have the fewest free.
 pub(super) fn write_spare(out: &mut String, picture: &Picture, all: bool) -> fmt::Result {
     if picture.spare.is_empty() {
         return Ok(());
     }
-    write_heading(out, "spare hosts by selector")?;
+    let has_machines = picture.spare.iter().any(|spare| spare.asked.is_some());
+    let what = if has_machines { "what is asked" } else { "selector" };
+    write_heading(out, format_args!("spare hosts by {what}"))?;
     let mut shown: Vec<usize> = (0..picture.spare.len()).collect();
     if !all {
         shown.sort_by_key(|at| picture.spare[*at].free);
         shown.truncate(SELECTORS_SHOWN);
         shown.sort_unstable();
     }
-    writeln!(out, "  matching  assigned  free  selector")?;
+    writeln!(out, "  matching  assigned  free  {what}")?;
     for spare in shown.iter().map(|at| &picture.spare[*at]) {
         let Spare { matching, assigned, free, .. } = spare;
         let free = format!("{free:>4}");
         let free = if spare.free == 0 { styled(WARNING, free) } else { free };
-        writeln!(out, "  {matching:>8}  {assigned:>8}  {free}  {}  ({})", selector(spare), node_sets(spare))?;
+        writeln!(out, "  {matching:>8}  {assigned:>8}  {free}  {}  ({})", selector(spare), askers(spare))?;
     }
     let left_out = picture.spare.len() - shown.len();
     if left_out > 0 {
-        writeln!(out, "  … and {} with more free hosts; --all shows them all", counted(left_out, "more selector"))?;
+        let more = if has_machines { "line" } else { "selector" };
+        let more = counted(left_out, &format!("more {more}"));
+        writeln!(out, "  … and {more} with more free hosts; --all shows them all")?;
     }
     Ok(())
 }
 
 fn selector(spare: &Spare) -> String {
-    if spare.selector.is_empty() { "every host".to_owned() } else { one_line(&spare.selector) }
+    match &spare.asked {
+        Some(asked) => one_line(&asked.to_string()),
+        None if spare.selector.is_empty() => "every host".to_owned(),
+        None => one_line(&spare.selector),
+    }
 }
 
-fn node_sets(spare: &Spare) -> String {
-    let named = spare.node_sets.iter().take(NODE_SETS_SHOWN).map(|(cluster, role)| format!("{cluster} {role}"));
-    let more = spare.node_sets.len().saturating_sub(NODE_SETS_SHOWN);
-    let more = (more > 0).then(|| format!("{more} more"));
-    named.chain(more).collect::<Vec<_>>().join(", ")
+/// Who asks: the node sets one by one, the machines of a cluster together.
+fn askers(spare: &Spare) -> String {
+    let mut names: Vec<String> = spare.node_sets.iter().map(|(cluster, role)| format!("{cluster} {role}")).collect();
+    for machines in spare.machines.chunk_by(|(a, ..), (b, ..)| a == b) {
+        names.extend(match machines {
+            [(cluster, role, node)] => Some(format!("{cluster} {node} ({role})")),
+            [(cluster, ..), ..] => Some(format!("{} of {cluster}", counted(machines.len(), "machine"))),
+            [] => None,
+        });
+    }
+    let more = names.len().saturating_sub(NODE_SETS_SHOWN);
+    names.truncate(NODE_SETS_SHOWN);
+    names.extend((more > 0).then(|| format!("{more} more")));
+    names.join(", ")
 }

@@ -37,7 +37,7 @@ fn words(host: &HostPicture) -> String {
             (None, None) => host.state.words().to_owned(),
         };
     };
-    let mut words = vec![format!("{} of {}", assigned.role, assigned.cluster)];
+    let mut words = vec![format!("{} of {}", assigned.part, assigned.cluster)];
     match assigned.how {
         Some(How::Added) => words.push("added".to_owned()),
         Some(How::Adopted) => words.push("adopted by its labels".to_owned()),

@@ -11,9 +11,10 @@ mod rack_map;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use crate::api::names::ClusterKey;
+use crate::api::names::{ClusterKey, Part};
 use crate::finding::counted;
 use crate::picture::{HostPicture, Picture};
+use crate::plan::machines::by_role_and_name;
 use crate::plan::states::HostState;
 
 use super::{STRONG, one_line, styled};
@@ -68,10 +69,20 @@ fn write_status(out: &mut String, picture: &Picture, view: &View<'_>) -> fmt::Re
         Focus::Cluster(key) => {
             clusters::write_one(out, picture, key)?;
             rack_map::write(out, picture, &letters, view)?;
-            let hosts: Vec<&HostPicture> = picture.hosts.iter().filter(|host| concerns(host, key)).collect();
+            let mut hosts: Vec<&HostPicture> = picture.hosts.iter().filter(|host| concerns(host, key)).collect();
+            // Of machines people know the names, and of other hosts where they stand.
+            hosts.sort_by(|a, b| match (machine(a), machine(b)) {
+                (Some(a), Some(b)) => by_role_and_name(a, b),
+                (a, b) => a.is_none().cmp(&b.is_none()),
+            });
             listing::write(out, &hosts, &letters, view.all)
         }
     }
+}
+
+/// Which machine of a Provisioning a host is.
+fn machine(host: &HostPicture) -> Option<&Part> {
+    host.assigned.as_ref().map(|assigned| &assigned.part).filter(|part| part.node.is_some())
 }
 
 /// Whether a cluster has a host, or gives it back.

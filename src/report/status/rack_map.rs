@@ -129,7 +129,7 @@ impl<'a> Letters<'a> {
     /// A host as a symbol and a mark.
     pub(super) fn cell(&self, host: &HostPicture) -> String {
         let (symbol, style) = match &host.assigned {
-            Some(assigned) => self.assigned(&assigned.cluster, assigned.role),
+            Some(assigned) => self.assigned(&assigned.cluster, assigned.part.role),
             None => unassigned(host.state),
         };
         let mark = match Mark::of(host).filter(|_| symbol != OF_ANOTHER) {

@@ -23,6 +23,7 @@ mod topology;
 use yaml_serde::{Mapping, Value};
 
 use crate::api::assignment::FORMER_NAME;
+use crate::api::sipcluster;
 use crate::finding::{Code, Finding};
 use crate::source::{Moved, Origin, Step};
 
@@ -253,7 +254,7 @@ impl Converter<'_> {
     }
 
     fn unknown_field(&mut self, key: &str, route: Route) {
-        let finding = super::fields::unknown_field(key, None);
+        let finding = super::fields::unknown_field(sipcluster::KIND, key, None);
         self.unknown.push(finding.at(self.origin.key(route)));
     }
 }

@@ -13,7 +13,7 @@ use kube::core::Selector;
 use super::cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
 use super::selector;
 use crate::api::assignment::PRIORITY;
-use crate::api::names::{ClusterKey, Invalid, NodePort, ObjectName, Role, is_label_key, is_label_value};
+use crate::api::names::{ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value};
 use crate::api::network_data::is_reachable;
 use crate::api::sipcluster::{self, SIPClusterSpec};
 use crate::finding::{Code, Finding};
@@ -35,12 +35,31 @@ pub(super) fn check(
             "choose a shorter name",
         );
     }
-    let priority = check.priority(priority);
+    let priority = self::priority(priority, &origin, &key, &mut check.findings);
     let node_sets = check.node_sets(spec);
     let services = check.services(&spec.services);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
-    (valid.then_some(Cluster { key, origin, priority, node_sets, services }), findings)
+    (valid.then_some(Cluster { key, origin, priority, node_sets, services, installation: None }), findings)
+}
+
+/// How a cluster comes before others, as its annotation says.
+pub(super) fn priority(
+    annotation: Option<&str>,
+    origin: &Origin,
+    key: &ClusterKey,
+    findings: &mut Vec<Finding>,
+) -> i64 {
+    let Some(text) = annotation else { return 0 };
+    text.trim().parse().unwrap_or_else(|_| {
+        findings.push(
+            Finding::new(Code::InvalidPriority, format!("the priority `{text}` is no whole number"))
+                .at(origin.at(["metadata", "annotations", PRIORITY]))
+                .help("write a number in quotes, such as \"10\"; clusters with a higher one choose first")
+                .of(key),
+        );
+        0
+    })
 }
 
 /// More hosts than any site has; what goes beyond is a slip of the finger.
@@ -75,20 +94,7 @@ impl Check<'_> {
         self.findings.push(Finding::new(code, message).at(self.origin.key(route)).help(help).of(self.key));
     }
 
-    fn priority(&mut self, annotation: Option<&str>) -> i64 {
-        let Some(text) = annotation else { return 0 };
-        text.trim().parse().unwrap_or_else(|_| {
-            self.report(
-                Code::InvalidPriority,
-                vec!["metadata".into(), "annotations".into(), PRIORITY.into()],
-                format!("the priority `{text}` is no whole number"),
-                "write a number in quotes, such as \"10\"; clusters with a higher one choose first",
-            );
-            0
-        })
-    }
-
-    fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Role, NodeSet> {
+    fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, NodeSet> {
         let mut node_sets = BTreeMap::new();
         if spec.nodes.is_none() {
             // None by default would give every host of the cluster back after a typing mistake.
@@ -104,7 +110,7 @@ impl Check<'_> {
             match name.parse::<Role>() {
                 Ok(role) => {
                     let node_set = self.node_set(role, node_set, &route);
-                    node_sets.insert(role, node_set);
+                    node_sets.insert(role.into(), node_set);
                 }
                 Err(error) => self.report(
                     Code::UnknownRole,
@@ -166,7 +172,8 @@ impl Check<'_> {
         };
         let active = number("active", count.active);
         let standby = number("standby", count.standby);
-        NodeSet { selector, topology_keys, topology_routes, active, standby }
+        let route = route.clone();
+        NodeSet { selector, topology_keys, topology_routes, active, standby, machine: None, route }
     }
 
     /// The topology keys, each once, with the way to it from the node set.

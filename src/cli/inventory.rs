@@ -1,0 +1,80 @@
+//! `sipgen inventory`: the machines of a Provisioning, as ansible reads them.
+
+use clap::ValueEnum;
+use sipgen::api::names::ClusterKey;
+use sipgen::finding::Finding;
+use sipgen::render::installation;
+use sipgen::site::InventoryFormat;
+use sipgen::{Options, report};
+
+use super::{Failure, Outcome, print, repo, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  sipgen inventory tenant-a/edge                     as the settings have it
+  sipgen inventory tenant-a/edge --format yaml       for the kubespray of today
+  sipgen inventory tenant-a/edge --format yaml > hosts.yaml && ansible -i hosts.yaml all -m ping";
+
+/// Print the ansible inventory of a Provisioning's machines
+///
+/// The machines have the hosts that the plan gives them, whether they are written already or not. Nothing is written.
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The cluster of a Provisioning: its namespace, and the value of its label `cluster`
+    #[arg(value_name = "NAMESPACE/NAME")]
+    cluster: ClusterKey,
+
+    #[command(flatten)]
+    from: repo::From,
+
+    /// The form of the inventory; that of `provisioning.inventory` in sipgen.yaml where nothing is said
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// hosts.ini, as Akraino's Binary Provisioning Agent wrote it
+    Ini,
+    /// hosts.yaml, as kubespray has it today
+    Yaml,
+}
+
+impl From<Format> for InventoryFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Ini => Self::Ini,
+            Format::Yaml => Self::Yaml,
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let key = &arguments.cluster;
+    let repo = arguments.from.files()?;
+    let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
+    let (site, plan) = (&generated.site, &generated.plan);
+    let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(key);
+    let errors = generated.findings.iter().filter(|finding| finding.is_error() && concerns(&finding.clusters));
+    let errors: Vec<Finding> = errors.cloned().collect();
+    say(report::findings(&errors, &repo));
+    let Some(request) = site.clusters.get(key) else {
+        return Err(Failure(format!("the repo has no Provisioning whose cluster is {key}")));
+    };
+    // One that is not valid has an error.
+    let Some(cluster) = &request.cluster else { return Ok(Outcome::No) };
+    if cluster.installation.is_none() {
+        return Err(Failure(format!("{key} is a SIPCluster: only a Provisioning has an inventory")));
+    }
+    let placement = plan.clusters.get(key);
+    let Some(inventory) = placement.and_then(|placement| installation::inventory(cluster, placement, site)) else {
+        return Ok(Outcome::No);
+    };
+    if !errors.is_empty() {
+        return Ok(Outcome::No);
+    }
+    let format = arguments.format.map_or(site.settings.provisioning.inventory, InventoryFormat::from);
+    print(inventory.text(format));
+    Ok(Outcome::Yes)
+}

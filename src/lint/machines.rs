@@ -1,0 +1,62 @@
+//! Machines of Provisionings of which more is asked than any host of the site has. When they are planned, that is an
+//! error; this rule says it also where another mistake keeps their cluster from being planned, so that both can be mended
+//! at once.
+
+use std::collections::BTreeMap;
+
+use kube::core::SelectorExt;
+
+use super::Except;
+use crate::api::names::Part;
+use crate::finding::{Code, Finding, counted};
+use crate::plan::machines::{Asked, by_role_and_name};
+use crate::site::{AskedMachine, Cluster, Host, NodeSet, Site};
+
+/// The machines that no host can be, whoever has it and whatever its state: one finding for those of a cluster of which
+/// the same is asked.
+pub(super) fn beyond_reach(site: &Site, clusters: &[&Cluster], except: &Except) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    // As long as the site has no host at all, other findings say so.
+    if site.inventory.hosts.is_empty() {
+        return findings;
+    }
+    let mut answers: BTreeMap<Asked, bool> = BTreeMap::new();
+    for cluster in clusters {
+        let mut beyond: BTreeMap<Asked, Vec<(&Part, &NodeSet)>> = BTreeMap::new();
+        for (part, set) in &cluster.node_sets {
+            let any = set.machine.as_ref().filter(|machine| machine.named.is_none());
+            let Some((machine, asked)) = any.zip(Asked::of(set)) else { continue };
+            let suffices = *answers.entry(asked.clone()).or_insert_with(|| {
+                site.inventory.hosts.iter().any(|host| set.selector.matches(&host.labels) && has(host, machine))
+            });
+            if !suffices && !except.short.contains(&(cluster.key.clone(), part.clone())) {
+                beyond.entry(asked).or_default().push((part, set));
+            }
+        }
+        findings.extend(beyond.into_iter().map(|(asked, machines)| describe(site, cluster, &asked, machines)));
+    }
+    findings
+}
+
+fn has(host: &Host, asked: &AskedMachine) -> bool {
+    host.machine.lacks(asked).next().is_none()
+}
+
+fn describe(site: &Site, cluster: &Cluster, asked: &Asked, mut machines: Vec<(&Part, &NodeSet)>) -> Finding {
+    machines.sort_by(|(a, _), (b, _)| by_role_and_name(a, b));
+    let names: Vec<String> = machines.iter().map(|(part, _)| part.to_string()).collect();
+    let who = match names.as_slice() {
+        [first, others @ ..] if !others.is_empty() => {
+            format!("{first} and {} of {}", counted(others.len(), "more machine"), cluster.key)
+        }
+        only => format!("{} of {}", only.concat(), cluster.key),
+    };
+    let hosts = counted(site.inventory.hosts.len(), "host");
+    let finding =
+        Finding::new(Code::BeyondReach, format!("none of the site's {hosts} has what is asked of {who}: {asked}"))
+            .help("ask for less, or add and inspect hosts; otherwise there can be no host when the turn comes")
+            .of(&cluster.key);
+    let mut places = machines.iter().map(|(_, set)| cluster.origin.at(set.route.clone()));
+    let finding = places.next().into_iter().fold(finding, Finding::at);
+    places.fold(finding, |finding, place| finding.see(place, "and this one"))
+}

@@ -1,0 +1,178 @@
+//! The machines of Provisionings in words and for programs: what is asked of each, what its host has, and why it is that
+//! host.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use super::How;
+use super::eligibility;
+use crate::api::hardware::memory;
+use crate::api::names::Part;
+use crate::site::inventory::natural;
+use crate::site::machine::Machine;
+use crate::site::{Host, NodeSet};
+
+/// What a Provisioning asks of one machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    /// The MAC address that it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mac_address: Option<String>,
+    /// How many CPUs it has at least; 0 for any number.
+    pub cpu: u64,
+    /// How much memory it has at least, in MiB; 0 for any amount.
+    pub memory_mib: u64,
+    /// Whether it has SR-IOV.
+    pub sriov: bool,
+    /// Whether it has QuickAssist.
+    pub qat: bool,
+    /// Which labels it has; empty for any.
+    pub selector: String,
+}
+
+impl Asked {
+    /// What a node set asks for, if it is for a machine.
+    pub fn of(node_set: &NodeSet) -> Option<Self> {
+        let machine = node_set.machine.as_ref()?;
+        Some(Self {
+            mac_address: machine.named.map(|(mac, _)| mac.to_string()),
+            cpu: machine.cpu,
+            memory_mib: machine.memory_mib,
+            sriov: machine.sriov,
+            qat: machine.qat,
+            selector: node_set.selector.to_string(),
+        })
+    }
+}
+
+impl fmt::Display for Asked {
+    /// `8 CPUs, 16 GiB, SR-IOV, example.com/rack=a`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts: Vec<String> = self.mac_address.iter().map(|mac| format!("MAC {mac}")).collect();
+        parts.extend((self.cpu > 0).then(|| cpus(self.cpu)));
+        parts.extend((self.memory_mib > 0).then(|| memory(self.memory_mib)));
+        parts.extend(devices(self.sriov, self.qat).map(str::to_owned));
+        parts.extend(Some(self.selector.clone()).filter(|selector| !selector.is_empty()));
+        f.write_str(&if parts.is_empty() { "any host".to_owned() } else { parts.join(", ") })
+    }
+}
+
+/// What a host has, to a Provisioning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineFacts {
+    /// Its CPUs; nothing where nobody knows.
+    pub cpu: Option<u64>,
+    /// Its memory in MiB; nothing where nobody knows.
+    pub memory_mib: Option<u64>,
+    /// Whether it has SR-IOV.
+    pub sriov: bool,
+    /// Whether it has QuickAssist.
+    pub qat: bool,
+    /// Where it is reached.
+    pub address: Option<IpAddr>,
+}
+
+impl MachineFacts {
+    /// What a host has as the machine that a node set asks for; as any machine, without one.
+    pub(super) fn of(host: &Host, node_set: Option<&NodeSet>) -> Self {
+        let Machine { cpu, memory_mib, sriov, qat, .. } = host.machine;
+        let mac = node_set.and_then(|set| set.machine.as_ref()?.named).map(|(mac, _)| mac);
+        Self { cpu, memory_mib, sriov, qat, address: host.machine.address(mac) }
+    }
+}
+
+impl fmt::Display for MachineFacts {
+    /// What is known of it, but for its address: `40 CPUs, 188 GiB, SR-IOV`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes = [self.cpu.map(cpus), self.memory_mib.map(memory)];
+        let mut parts: Vec<String> = sizes.into_iter().flatten().collect();
+        if parts.is_empty() {
+            parts.push("size unknown".to_owned());
+        }
+        parts.extend(devices(self.sriov, self.qat).map(str::to_owned));
+        f.write_str(&parts.join(", "))
+    }
+}
+
+fn cpus(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "CPU" } else { "CPUs" })
+}
+
+fn devices(sriov: bool, qat: bool) -> impl Iterator<Item = &'static str> {
+    [(sriov, "SR-IOV"), (qat, "QuickAssist")].into_iter().filter_map(|(has, name)| has.then_some(name))
+}
+
+/// Why a machine is this host.
+pub(super) fn why(host: &Host, how: How, node_set: Option<&NodeSet>) -> String {
+    let asked = node_set.and_then(|set| set.machine.as_ref());
+    let came = match how {
+        How::Stays => "stays",
+        How::Adopted => "adopted by its labels",
+        How::Added => "picked",
+    };
+    let Some(asked) = asked else { return came.to_owned() };
+    if asked.named.is_some() {
+        return format!("{came}, by its MAC address");
+    }
+    match (how, eligibility::insufficient(host, asked)) {
+        (_, Some(lacks)) => format!("{came}, although it {lacks}"),
+        (How::Added, None) => "picked, fits best".to_owned(),
+        (How::Stays | How::Adopted, None) => came.to_owned(),
+    }
+}
+
+/// What a host is to Provisionings, completing the sentence "the host …"; nothing where nobody looked.
+pub(super) fn fact(host: &Host) -> Option<String> {
+    if host.machine == Machine::default() {
+        return None;
+    }
+    let facts = MachineFacts::of(host, None);
+    let reached = facts.address.map_or_else(
+        || "no address by which an installer could reach it".to_owned(),
+        |address| format!("the address {address}"),
+    );
+    Some(format!("has, as a machine of Provisionings, {facts} and {reached}"))
+}
+
+/// Parts by role, and machines as people count: `worker-9` before `worker-10`.
+pub(crate) fn in_order(parts: BTreeSet<&Part>) -> Vec<&Part> {
+    let mut parts: Vec<&Part> = parts.into_iter().collect();
+    parts.sort_by(|a, b| by_role_and_name(a, b));
+    parts
+}
+
+/// The order of two parts by role, and of machines as people count.
+pub(crate) fn by_role_and_name(a: &Part, b: &Part) -> Ordering {
+    a.role.cmp(&b.role).then_with(|| match (&a.node, &b.node) {
+        (Some(a), Some(b)) => natural(a.as_str(), b.as_str()),
+        (a, b) => a.cmp(b),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_reads_as_a_list() {
+        let asked = Asked { cpu: 8, memory_mib: 16_384, qat: true, selector: "rack=a".to_owned(), ..Asked::default() };
+
+        assert_eq!(asked.to_string(), "8 CPUs, 16 GiB, QuickAssist, rack=a");
+        assert_eq!(Asked::default().to_string(), "any host");
+        assert_eq!(Asked { cpu: 1, ..Asked::default() }.to_string(), "1 CPU");
+    }
+
+    #[test]
+    fn a_host_that_nobody_inspected_has_no_size() {
+        let facts = MachineFacts { cpu: None, memory_mib: None, sriov: true, qat: false, address: None };
+
+        assert_eq!(facts.to_string(), "size unknown, SR-IOV");
+        assert_eq!(MachineFacts { memory_mib: Some(1000), ..facts }.to_string(), "1000 MiB, SR-IOV");
+    }
+}

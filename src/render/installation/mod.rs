@@ -1,0 +1,272 @@
+//! What a Provisioning has installed on its machines: the directory `installer/` of its cluster, with the inventory, the
+//! Job that installs, and the addresses for others.
+//!
+//! * `inventory`: the machines as ansible reads them.
+//! * `variables`: their packages.
+
+mod inventory;
+mod variables;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use minijinja::Value;
+use minijinja::value::Serde;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::Templates;
+use super::services::{self, Renderer};
+use crate::api::names::{ClusterKey, NodeName};
+use crate::finding::{Code, Finding};
+use crate::layout::{self, header};
+use crate::plan::Placement;
+use crate::site::{Cluster, Host, Installation, InventoryFormat, NodeSet, Site};
+use crate::source::Place;
+
+pub use inventory::Inventory;
+pub use variables::variables;
+
+/// The templates, by the names of their files.
+const TEMPLATES: [&str; 3] = ["addresses.yaml", "job.yaml", "kustomization.yaml"];
+
+/// What every template of an installer is given.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Values<'a> {
+    /// The cluster.
+    cluster: &'a ClusterKey,
+    /// The name of the installer's objects, and the first part of its Job's.
+    name: String,
+    /// The Job's name, which ends in a hash of all that the Job does.
+    job: String,
+    /// The container image.
+    image: &'a str,
+    /// What the container runs: a program and its arguments, for no shell.
+    command: Vec<String>,
+    /// The directory in which the installer looks for its inventory.
+    directory: String,
+    /// The inventory's file.
+    inventory: &'static str,
+    /// The files in `group_vars`.
+    variables: Vec<&'static str>,
+    /// The addresses of the machines: by `MASTER_` and by `WORKER_` with the machine's name.
+    addresses: BTreeMap<String, IpAddr>,
+}
+
+/// The file of an inventory.
+pub fn file_name(format: InventoryFormat) -> &'static str {
+    match format {
+        InventoryFormat::Ini => "hosts.ini",
+        InventoryFormat::Yaml => "hosts.yaml",
+    }
+}
+
+/// The mark of ownership of what the installer reads. It does not name the Provisioning's file: to move that must not
+/// run the installer again.
+pub fn mark(cluster: &ClusterKey) -> String {
+    header(&format!("the Provisioning of {cluster}"))
+}
+
+/// Renders the files of an installer; what forbids it is a finding.
+pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
+    let taken: Vec<Finding> = taken(renderer.cluster).collect();
+    if !taken.is_empty() {
+        return renderer.findings.extend(taken);
+    }
+    let Some(addresses) = addresses(renderer) else { return };
+    // A machine without host is a shortage, of which planning tells.
+    let Ok(inventory) = Inventory::new(installation, &addresses) else { return };
+    files(renderer, installation, &inventory);
+}
+
+/// The inventory of a cluster as it is planned; none for a SIPCluster, and none where a machine has no host or no
+/// address.
+pub fn inventory<'a>(cluster: &'a Cluster, placement: &Placement, site: &Site) -> Option<Inventory<'a>> {
+    let addresses: BTreeMap<NodeName, IpAddr> = machines(cluster, placement, site)
+        .filter_map(|machine| Some((machine.node.clone(), machine.address?)))
+        .collect();
+    Inventory::new(cluster.installation.as_ref()?, &addresses).ok()
+}
+
+/// A machine of a Provisioning with its host.
+struct Placed<'a> {
+    node: &'a NodeName,
+    node_set: &'a NodeSet,
+    host: &'a Host,
+    address: Option<IpAddr>,
+}
+
+/// The machines of a cluster that have a host.
+fn machines<'a>(cluster: &'a Cluster, placement: &'a Placement, site: &'a Site) -> impl Iterator<Item = Placed<'a>> {
+    cluster.node_sets.iter().filter_map(|(part, node_set)| {
+        let node = part.node.as_ref()?;
+        let host = &site.inventory.hosts[placement.get(part)?.first()?.host];
+        let mac = node_set.machine.as_ref().and_then(|machine| machine.named).map(|(mac, _)| mac);
+        Some(Placed { node, node_set, host, address: host.machine.address(mac) })
+    })
+}
+
+/// The addresses of the machines that have a host; `None` when such a host has none, which a finding says.
+fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> {
+    let mut addresses = BTreeMap::new();
+    let mut addressed = Vec::new();
+    let mut complete = true;
+    renderer.findings.extend(mixed_families(renderer.cluster, renderer.placement, renderer.site));
+    for Placed { node, node_set, host, address } in machines(renderer.cluster, renderer.placement, renderer.site) {
+        if let Some(address) = address {
+            addresses.insert(node.clone(), address);
+            addressed.push((host, host.origin.name(), address));
+            continue;
+        }
+        complete = false;
+        let message = format!("host {} of {} has no address, so nothing can be installed on it", host.key, node);
+        renderer.findings.push(
+            Finding::new(Code::NoMachineAddress, message)
+                .at(renderer.cluster.origin.at(node_set.route.clone()))
+                .see(host.origin.name(), host.key.to_string())
+                .help("take a snapshot that has the host's network cards with their addresses, `status.hardware.nics`"),
+        );
+    }
+    renderer.warn_of_shared_addresses(&format!("the Provisioning of {}", renderer.cluster.key), addressed.into_iter());
+    complete.then_some(addresses)
+}
+
+/// A machine with an IPv6 address alone does not reach one with an IPv4 address, and no installer makes one cluster of
+/// both.
+fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Option<Finding> {
+    let addressed = machines(cluster, placement, site).filter_map(|machine| Some((machine.address?, machine)));
+    let (of_ipv6, others): (Vec<_>, Vec<_>) = addressed.partition(|(address, _)| address.is_ipv6());
+    let ((_, first), (_, other)) = (of_ipv6.first()?, others.first()?);
+    let more = |count: usize| if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+    let message = format!(
+        "of {}, {}{} would be reached by IPv6 and {}{} by IPv4: they do not reach each other",
+        cluster.key,
+        first.node,
+        more(of_ipv6.len()),
+        other.node,
+        more(others.len())
+    );
+    let finding = Finding::new(Code::MixedFamilies, message)
+        .at(cluster.origin.at(first.node_set.route.clone()))
+        .see(first.host.origin.name(), "its network card has no IPv4 address")
+        .see(cluster.origin.at(other.node_set.route.clone()), "this machine is reached by IPv4");
+    let help = "give all machines of the cluster addresses of one family; `mac-address` says which network card counts";
+    Some(finding.help(help).of(&cluster.key))
+}
+
+/// The nodes whose names are taken.
+fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
+    let named = cluster.node_sets.iter().filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
+    named.filter(|(node, _)| inventory::is_taken(node)).map(|(node, node_set)| {
+        let message =
+            format!("a machine of {} is called `{node}`, a name that ansible has for something else", cluster.key);
+        Finding::new(Code::NodeNameTaken, message)
+            .at(cluster.origin.at(node_set.route.clone()))
+            .help(format!("call it otherwise, `node-{node}` for instance"))
+    })
+}
+
+/// Renders the files, the Job after all that its name is a hash of.
+fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &Inventory<'_>) {
+    let (cluster, settings) = (renderer.cluster, &renderer.site.settings.provisioning);
+    let directory = layout::installer_directory(&cluster.key);
+    let inventory_file = file_name(settings.inventory);
+    let inventory_text = mark(&cluster.key) + &inventory.text(settings.inventory);
+    let variables: BTreeMap<&str, String> = variables(installation, settings.inventory)
+        .into_iter()
+        .map(|(file, text)| (file, mark(&cluster.key) + &text))
+        .collect();
+    let mut values = Values {
+        cluster: &cluster.key,
+        name: installation.object_name(&cluster.key),
+        job: String::new(),
+        image: &settings.image,
+        command: command(cluster, installation),
+        directory: format!("/opt/kud/multi-cluster/{}", cluster.key.name),
+        inventory: inventory_file,
+        variables: variables.keys().copied().collect(),
+        addresses: inventory.addresses_by_role(),
+    };
+    let nameless = Value::from(Serde(&values));
+    let mut parts: Vec<String> = Vec::new();
+    for template in ["job.yaml", "kustomization.yaml"] {
+        match renderer.templates.render(&format!("{}/{template}", layout::INSTALLER), nameless.clone()) {
+            Ok(text) => parts.push(meaning(&text)),
+            Err(finding) => return renderer.findings.push(*finding),
+        }
+    }
+    // The kustomization above may change the Job, too.
+    match renderer
+        .templates
+        .render(services::CLUSTER_TEMPLATE, services::cluster_context(cluster, vec![layout::INSTALLER.to_owned()]))
+    {
+        Ok(text) => parts.push(meaning(&text)),
+        Err(finding) => return renderer.findings.push(*finding),
+    }
+    // Another host may have the address of the one before, and nothing on it.
+    let hosts = machines(cluster, renderer.placement, renderer.site);
+    parts.extend(hosts.map(|Placed { node, host, .. }| format!("{node} {}", host.key)));
+    parts.push(inventory_text.clone());
+    parts.extend(variables.values().cloned());
+    values.job = format!("{}-{}", values.name, hash(&parts));
+    let context = Value::from(Serde(&values));
+    if let Some(finding) = nameless_job(renderer.templates, &nameless, &context) {
+        return renderer.findings.push(finding);
+    }
+    for template in TEMPLATES {
+        renderer.file(&format!("{}/{template}", layout::INSTALLER), directory.join(template), &context);
+    }
+    renderer.tree.insert(directory.join(inventory_file), inventory_text);
+    let in_directory = |(file, text)| (directory.join(variables::DIRECTORY).join(file), text);
+    renderer.tree.extend(variables.into_iter().map(in_directory));
+}
+
+/// What is wrong with a template of the repo that names its Job without the hash: an agent would have to change a Job
+/// that is there, which the API server refuses. `nameless` has no name for it, `named` has.
+fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Option<Finding> {
+    let template = format!("{}/job.yaml", layout::INSTALLER);
+    let own = templates.own_file(&template)?;
+    let (nameless, named) = (templates.render(&template, nameless.clone()), templates.render(&template, named.clone()));
+    let (nameless, named) = (nameless.ok()?, named.ok()?);
+    if nameless != named || named.trim().is_empty() {
+        return None;
+    }
+    let message =
+        format!("the template {own} gives its Job one name, whatever the Job does, and no Job can be changed");
+    Some(Finding::new(Code::InvalidManifest, message).at(Place::File(own.clone())).help("name the Job `{{ job }}`"))
+}
+
+/// What the container runs. Kubernetes replaces `$(NAME)` in it by variables of the environment, so a dollar is doubled.
+fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
+    let mut command = vec!["./installer".to_owned(), "--cluster".to_owned(), cluster.key.name.to_string()];
+    if let Some(network) = &installation.pod_subnet {
+        command.extend(["--network".to_owned(), network.replace('$', "$$")]);
+    }
+    if !installation.plugins.is_empty() {
+        command.push("--plugins".to_owned());
+        command.extend(installation.plugins.iter().map(|plugin| plugin.replace('$', "$$")));
+    }
+    command
+}
+
+/// What a manifest says in all of its documents, without its comments: one that a later sipgen words anew must not run
+/// every installer again.
+fn meaning(text: &str) -> String {
+    let documents = yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize);
+    let documents: Result<Vec<serde_json::Value>, _> = documents.collect();
+    let said = |documents: Vec<serde_json::Value>| -> Vec<String> {
+        documents.iter().filter(|document| !document.is_null()).map(ToString::to_string).collect()
+    };
+    documents.map_or_else(|_| text.to_owned(), |documents| said(documents).join("\n"))
+}
+
+/// A hash of some texts, fit for a name.
+fn hash(parts: &[String]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().iter().take(Installation::HASH_LENGTH / 2).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,481 @@
+//! What becomes of the installer of a Provisioning's cluster, and whether it runs.
+//!
+//! A Job runs once. Its name ends in a hash of all that it does, so another name is another Job, and the installer runs
+//! on the machines of the cluster as soon as an agent applies it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8Path;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use yaml_serde::Value;
+
+use super::{ChangedFiles, State, Texts, below};
+use crate::api::names::ClusterKey;
+use crate::layout;
+use crate::site::inventory::natural;
+
+/// The files that a review looks into, by the names that they have in the installer's directory.
+const JOB: &str = "job.yaml";
+const ADDRESSES: &str = "addresses.yaml";
+const INVENTORIES: [&str; 2] = ["hosts.ini", "hosts.yaml"];
+const VARIABLES: &str = "group_vars";
+
+/// How the keys of addresses begin, by role.
+const ROLES: [&str; 2] = ["MASTER_", "WORKER_"];
+
+/// What becomes of the installer of a cluster's machines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstallerChange {
+    /// Whether it comes, changes or goes.
+    pub state: State,
+    /// Whether it runs on all machines of the cluster once the change is applied.
+    pub runs: bool,
+    /// The Job that there was. An agent that prunes deletes it when there is another one, even while it runs. Nothing
+    /// where its file does not change.
+    pub job_before: Option<String>,
+    /// The Job that there will be; nothing where its file does not change.
+    pub job_after: Option<String>,
+    /// What changes of one that stays; nothing where only comments do.
+    pub aspects: BTreeSet<InstallerAspect>,
+    /// The machines that stay, under another address; in natural order.
+    pub readdressed: Vec<Readdressed>,
+    /// The masters that stay, and run workloads, too, which they did not before; in natural order.
+    pub begin_workloads: Vec<String>,
+    /// The masters that stay, and run workloads no more; in natural order.
+    pub end_workloads: Vec<String>,
+}
+
+/// What can change of an installer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum InstallerAspect {
+    /// Which machines there are, or what they are for.
+    Machines,
+    /// Where machines are reached.
+    Addresses,
+    /// The inventory: the order of its machines, or its form.
+    Inventory,
+    /// The packages that are installed.
+    Packages,
+    /// The plugins of the installer.
+    Plugins,
+    /// The network of the pods.
+    Network,
+    /// The installer's container image.
+    Image,
+    /// Anything else.
+    Configuration,
+}
+
+impl InstallerAspect {
+    /// What changes, in a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            InstallerAspect::Machines => "machines",
+            InstallerAspect::Addresses => "addresses",
+            InstallerAspect::Inventory => "inventory",
+            InstallerAspect::Packages => "packages",
+            InstallerAspect::Plugins => "plugins",
+            InstallerAspect::Network => "network",
+            InstallerAspect::Image => "image",
+            InstallerAspect::Configuration => "configuration",
+        }
+    }
+
+    /// Why it runs again, as in "because of …".
+    pub(super) fn cause(self) -> &'static str {
+        match self {
+            InstallerAspect::Machines => "other machines",
+            InstallerAspect::Addresses => "other addresses",
+            InstallerAspect::Inventory => "another inventory",
+            InstallerAspect::Packages => "other packages",
+            InstallerAspect::Plugins => "other plugins",
+            InstallerAspect::Network => "another network",
+            InstallerAspect::Image => "another image",
+            InstallerAspect::Configuration => "another configuration",
+        }
+    }
+}
+
+/// A machine that is reached under another address.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Readdressed {
+    /// The machine, by its name in the Provisioning.
+    pub node: String,
+    /// Its address.
+    pub before: String,
+    /// Its new address.
+    pub after: String,
+}
+
+/// What becomes of a cluster's installer; nothing where none of its files changes.
+pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<InstallerChange> {
+    let files = below(files, &layout::installer_directory(cluster));
+    if files.is_empty() {
+        return None;
+    }
+    let state = State::by_witness(&files, layout::KUSTOMIZATION);
+    let (before, after) = texts(&files, JOB);
+    let (before, after) = (before.and_then(documents), after.and_then(documents));
+    let job_before = before.as_deref().and_then(|before| Job::read(before, after.as_deref()));
+    let job_after = after.as_deref().and_then(|after| Job::read(after, before.as_deref()));
+    let name = |job: &Option<Job>| job.as_ref().and_then(|job| job.name.clone());
+    let (name_before, name_after) = (name(&job_before), name(&job_after));
+    let addresses = Addresses::of(&files);
+    let aspects = match state {
+        State::Changed => aspects(&files, &addresses, job_before, job_after),
+        State::Created | State::Deleted => BTreeSet::new(),
+    };
+    Some(InstallerChange {
+        state,
+        runs: name_after.is_some() && name_after != name_before,
+        job_before: name_before,
+        job_after: name_after,
+        aspects,
+        readdressed: addresses.changed(),
+        begin_workloads: Addresses::with_both_roles_only(&addresses.after, &addresses.before),
+        end_workloads: Addresses::with_both_roles_only(&addresses.before, &addresses.after),
+    })
+}
+
+fn aspects(
+    files: &ChangedFiles<'_>,
+    addresses: &Addresses,
+    before: Option<Job>,
+    after: Option<Job>,
+) -> BTreeSet<InstallerAspect> {
+    let mut aspects = BTreeSet::new();
+    aspects.extend(addresses.have_others().then_some(InstallerAspect::Machines));
+    aspects.extend((!addresses.changed().is_empty()).then_some(InstallerAspect::Addresses));
+    let says_another = |file: &&str| {
+        let (before, after) = texts(files, file);
+        before.map(layout::body) != after.map(layout::body)
+    };
+    // What the addresses say is not said again.
+    if INVENTORIES.iter().any(says_another) && aspects.is_empty() {
+        aspects.insert(InstallerAspect::Inventory);
+    }
+    // In another form of the inventory, the same packages stand in files of other names.
+    let (packages_before, packages_after): (Vec<_>, Vec<_>) =
+        files.iter().filter(|(file, _)| file.starts_with(VARIABLES)).map(|(_, texts)| *texts).unzip();
+    if bodies(packages_before) != bodies(packages_after) {
+        aspects.insert(InstallerAspect::Packages);
+    }
+    if let (Some(before), Some(after)) = (before, after) {
+        // Which files the Job is given, it says together with those files.
+        let same_files = files.values().all(|(before, after)| before.is_some() == after.is_some());
+        aspects.extend(before.differs(&after, same_files));
+    }
+    let only_comments = files.values().all(|(before, after)| before.map(layout::body) == after.map(layout::body));
+    if aspects.is_empty() && !only_comments {
+        aspects.insert(InstallerAspect::Configuration);
+    }
+    aspects
+}
+
+fn bodies(texts: Vec<Option<&str>>) -> Vec<&str> {
+    let mut bodies: Vec<&str> = texts.into_iter().flatten().map(layout::body).collect();
+    bodies.sort_unstable();
+    bodies
+}
+
+/// The texts of a file, before and after; none where it does not change, either.
+fn texts<'a>(files: &ChangedFiles<'a>, file: &str) -> Texts<'a> {
+    files.get(Utf8Path::new(file)).copied().unwrap_or_default()
+}
+
+/// The documents of a file, but for those that say nothing; nothing where one of them cannot be read.
+fn documents(text: &str) -> Option<Vec<Value>> {
+    let documents: Result<Vec<Value>, _> = yaml_serde::Deserializer::from_str(text).map(Value::deserialize).collect();
+    Some(documents.ok()?.into_iter().filter(|document| !document.is_null()).collect())
+}
+
+/// The name of a document that is a Job; nothing of any other.
+fn name_of_job(document: &Value) -> Option<&Value> {
+    let is_job = document.get("kind").and_then(Value::as_str) == Some("Job");
+    document.get("metadata").filter(|_| is_job)?.get("name")
+}
+
+/// What a Job does.
+struct Job {
+    name: Option<String>,
+    image: Value,
+    network: Vec<String>,
+    plugins: Vec<String>,
+    /// The rest of its command.
+    command: Vec<String>,
+    /// What files its container gets, and where.
+    mounts: (Value, Value),
+    /// All else, other documents of its file included.
+    rest: Vec<Value>,
+}
+
+impl Job {
+    /// The Job among the documents of its file. Of several, the one that does not stand in the file of the `other` side
+    /// of a change: the one that comes or goes.
+    fn read(documents: &[Value], other: Option<&[Value]>) -> Option<Self> {
+        let is_in_other = |name: &Value| other.unwrap_or_default().iter().any(|other| name_of_job(other) == Some(name));
+        let mut jobs = documents.iter().enumerate().filter_map(|(at, document)| Some((at, name_of_job(document)?)));
+        let first = jobs.clone().next()?;
+        let (at, _) = jobs.find(|(_, name)| !is_in_other(name)).unwrap_or(first);
+        let mut others = documents.to_vec();
+        let mut rest = others.remove(at);
+        let name = take(rest.get_mut("metadata")?, "name").as_str().map(str::to_owned);
+        let pod = rest.get_mut("spec")?.get_mut("template")?.get_mut("spec")?;
+        let volumes = take(pod, "volumes");
+        let container = pod.get_mut("containers")?.get_mut(0)?;
+        let (image, mounts) = (take(container, "image"), take(container, "volumeMounts"));
+        let arguments = take(container, "command");
+        let arguments = arguments.as_sequence().map(Vec::as_slice).unwrap_or_default().iter();
+        let (mut command, mut network, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
+        let mut of = &mut command;
+        for argument in arguments.filter_map(Value::as_str) {
+            match argument {
+                "--network" => of = &mut network,
+                "--plugins" => of = &mut plugins,
+                other if other.starts_with("--") => of = &mut command,
+                _ => {}
+            }
+            of.push(argument.to_owned());
+        }
+        others.push(rest);
+        Some(Self { name, image, network, plugins, command, mounts: (volumes, mounts), rest: others })
+    }
+
+    /// In what two Jobs differ, but for their names.
+    fn differs(&self, other: &Self, same_files: bool) -> impl Iterator<Item = InstallerAspect> + use<> {
+        let rest =
+            self.command != other.command || self.rest != other.rest || (same_files && self.mounts != other.mounts);
+        let aspects = [
+            (self.plugins != other.plugins, InstallerAspect::Plugins),
+            (self.network != other.network, InstallerAspect::Network),
+            (self.image != other.image, InstallerAspect::Image),
+            (rest, InstallerAspect::Configuration),
+        ];
+        aspects.into_iter().filter_map(|(differs, aspect)| differs.then_some(aspect))
+    }
+}
+
+/// Takes a value out of a mapping; null where there is none.
+fn take(mapping: &mut Value, key: &str) -> Value {
+    mapping.as_mapping_mut().and_then(|mapping| mapping.remove(key)).unwrap_or(Value::Null)
+}
+
+/// The addresses of machines, before and after, by keys of a role and a name; none where they do not change.
+#[derive(Default)]
+struct Addresses {
+    before: BTreeMap<String, String>,
+    after: BTreeMap<String, String>,
+}
+
+/// The ConfigMap with the addresses.
+#[derive(Deserialize)]
+struct ConfigMap {
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+}
+
+impl Addresses {
+    fn of(files: &ChangedFiles<'_>) -> Self {
+        let read = |text: Option<&str>| {
+            let map: Option<ConfigMap> = text.and_then(|text| yaml_serde::from_str(text).ok());
+            map.map(|map| map.data).unwrap_or_default()
+        };
+        let (before, after) = texts(files, ADDRESSES);
+        Self { before: read(before), after: read(after) }
+    }
+
+    /// Whether there are other machines, or machines of another role.
+    fn have_others(&self) -> bool {
+        !self.before.keys().eq(self.after.keys())
+    }
+
+    /// The masters on both sides of the change that are workers, too, on `this` one and not on the `other`.
+    fn with_both_roles_only(this: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
+        let [master, worker] = ROLES;
+        let is = |addresses: &BTreeMap<String, String>, role: &str, node: &str| {
+            addresses.contains_key(&format!("{role}{node}"))
+        };
+        let masters = this.keys().filter_map(|key| key.strip_prefix(master));
+        let only = masters.filter(|node| is(other, master, node) && is(this, worker, node) && !is(other, worker, node));
+        let mut only: Vec<String> = only.map(str::to_owned).collect();
+        only.sort_by(|a, b| natural(a, b));
+        only
+    }
+
+    /// The machines that stay, under another address. One with both roles counts once.
+    fn changed(&self) -> Vec<Readdressed> {
+        let nodes = |addresses: &BTreeMap<String, String>| -> BTreeMap<String, String> {
+            let node = |key: &str| ROLES.iter().find_map(|role| key.strip_prefix(role)).map(str::to_owned);
+            addresses.iter().filter_map(|(key, address)| Some((node(key)?, address.clone()))).collect()
+        };
+        let mut after = nodes(&self.after);
+        let changed = nodes(&self.before).into_iter().filter_map(|(node, before)| {
+            let after = after.remove(&node).filter(|after| *after != before)?;
+            Some(Readdressed { node, before, after })
+        });
+        let mut changed: Vec<Readdressed> = changed.collect();
+        changed.sort_by(|a, b| natural(&a.node, &b.node));
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8PathBuf;
+
+    use super::*;
+
+    const CLUSTER: &str = "lab/depot";
+
+    fn job(name: &str, image: &str, arguments: &[&str]) -> String {
+        let arguments: String = arguments.iter().map(|argument| format!("            - {argument:?}\n")).collect();
+        format!(
+            "# Generated by sipgen from x. Do not edit.\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\n\
+             spec:\n  template:\n    spec:\n      containers:\n        - image: {image}\n          command:\n{arguments}"
+        )
+    }
+
+    fn addresses(addresses: &[(&str, &str)]) -> String {
+        let data: String = addresses.iter().map(|(key, address)| format!("  {key}: {address}\n")).collect();
+        format!("# Generated by sipgen from x. Do not edit.\nkind: ConfigMap\ndata:\n{data}")
+    }
+
+    /// The change that files make, each with its texts before and after.
+    fn changed(files: &[(&str, &str, &str)]) -> InstallerChange {
+        let cluster: ClusterKey = CLUSTER.parse().unwrap();
+        let directory = layout::installer_directory(&cluster);
+        let paths: Vec<Utf8PathBuf> = files.iter().map(|(file, ..)| directory.join(file)).collect();
+        let text = |text| Some(text).filter(|text: &&str| !text.is_empty());
+        let files = paths.iter().zip(files).map(|(path, (_, was, is))| (path.as_path(), (text(*was), text(*is))));
+        change(&cluster, &files.collect()).unwrap()
+    }
+
+    const COMMAND: [&str; 5] = ["./installer", "--cluster", "depot", "--network", "10.244.0.0/16"];
+
+    fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        COMMAND.iter().chain(more).copied().collect()
+    }
+
+    #[test]
+    fn another_job_runs_and_says_what_it_does_otherwise() {
+        let was = job("kud-depot-aaaa", "kud:1", &with(&["--plugins", "multus"]));
+        for (is, aspect) in [
+            (job("kud-depot-bbbb", "kud:2", &with(&["--plugins", "multus"])), InstallerAspect::Image),
+            (job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "qat"])), InstallerAspect::Plugins),
+            (job("kud-depot-bbbb", "kud:1", &with(&[])), InstallerAspect::Plugins),
+            (
+                job(
+                    "kud-depot-bbbb",
+                    "kud:1",
+                    &["./installer", "--cluster", "depot", "--network", "fd00::/64", "--plugins", "multus"],
+                ),
+                InstallerAspect::Network,
+            ),
+            (
+                job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "--verbose"])),
+                InstallerAspect::Configuration,
+            ),
+        ] {
+            let change = changed(&[(JOB, &was, &is)]);
+
+            assert!(change.runs);
+            assert_eq!(change.aspects, BTreeSet::from([aspect]), "{is}");
+            assert_eq!(change.job_before.as_deref(), Some("kud-depot-aaaa"));
+            assert_eq!(change.job_after.as_deref(), Some("kud-depot-bbbb"));
+        }
+    }
+
+    #[test]
+    fn a_job_of_the_same_name_does_not_run_again() {
+        let was = job("kud-depot-aaaa", "kud:1", &COMMAND);
+
+        let change = changed(&[(JOB, &was, &was.replace("from x", "from y"))]);
+
+        assert!(!change.runs && change.aspects.is_empty());
+    }
+
+    #[test]
+    fn a_job_is_seen_beside_other_documents_of_its_file() {
+        let beside = "# Ours.\n---\nkind: ServiceAccount\nmetadata: {name: kud}\n---\n";
+        let check = job("check", "kud:1", &["./check"]) + "---\n";
+        let was = job("kud-depot-aaaa", "kud:1", &COMMAND);
+        let is = job("kud-depot-bbbb", "kud:2", &COMMAND);
+
+        let change = changed(&[(JOB, &format!("{beside}{check}{was}"), &format!("{beside}{check}{is}"))]);
+
+        assert!(change.runs);
+        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Image]));
+        assert_eq!(change.job_before.as_deref(), Some("kud-depot-aaaa"));
+        assert_eq!(change.job_after.as_deref(), Some("kud-depot-bbbb"));
+
+        let change = changed(&[(JOB, &was, &format!("{beside}{was}"))]);
+        assert_eq!((change.runs, change.aspects), (false, BTreeSet::from([InstallerAspect::Configuration])));
+    }
+
+    #[test]
+    fn an_installer_that_comes_runs_and_one_that_goes_does_not() {
+        let job = job("kud-depot-aaaa", "kud:1", &COMMAND);
+
+        let comes = changed(&[(JOB, "", &job), (layout::KUSTOMIZATION, "", "x")]);
+        let goes = changed(&[(JOB, &job, ""), (layout::KUSTOMIZATION, "x", "")]);
+
+        assert!(comes.runs && comes.state == State::Created);
+        assert!(!goes.runs && goes.state == State::Deleted);
+        assert_eq!(goes.job_before.as_deref(), Some("kud-depot-aaaa"));
+    }
+
+    #[test]
+    fn machines_addresses_and_the_rest_of_the_inventory_are_told_apart() {
+        let was = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_m-1", "10.0.0.1"), ("WORKER_w-2", "10.0.0.2")]);
+        let moved = addresses(&[("MASTER_m-1", "10.0.0.9"), ("WORKER_m-1", "10.0.0.9"), ("WORKER_w-2", "10.0.0.2")]);
+        let without = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_m-1", "10.0.0.1")]);
+        let inventory = ("hosts.ini", "[all]\na\n", "[all]\nb\n");
+
+        let change = changed(&[(ADDRESSES, &was, &moved), inventory]);
+        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Addresses]));
+        let [Readdressed { node, before, after }] = change.readdressed.as_slice() else { panic!("{change:?}") };
+        assert_eq!((node.as_str(), before.as_str(), after.as_str()), ("m-1", "10.0.0.1", "10.0.0.9"));
+
+        let change = changed(&[(ADDRESSES, &was, &without), inventory]);
+        assert_eq!((change.aspects, change.readdressed), (BTreeSet::from([InstallerAspect::Machines]), Vec::new()));
+
+        assert_eq!(changed(&[inventory]).aspects, BTreeSet::from([InstallerAspect::Inventory]));
+    }
+
+    #[test]
+    fn masters_that_begin_or_end_to_run_workloads_are_named() {
+        let both = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_m-1", "10.0.0.1")]);
+        let apart = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_w-1", "10.0.0.2")]);
+        let none: [&str; 0] = [];
+
+        let change = changed(&[(ADDRESSES, &apart, &both)]);
+        assert_eq!(change.begin_workloads, ["m-1"]);
+        assert_eq!(change.end_workloads, none);
+        let change = changed(&[(ADDRESSES, &both, &apart)]);
+        assert_eq!(change.end_workloads, ["m-1"]);
+        assert_eq!(change.begin_workloads, none);
+    }
+
+    #[test]
+    fn the_same_packages_in_files_of_other_names_are_the_same() {
+        let form = [("hosts.ini", "a", ""), ("hosts.yaml", "", "b")];
+        let renamed = [("group_vars/kube-node.yml", "p", ""), ("group_vars/kube_node.yml", "", "p")];
+
+        let aspects = changed(&[form, renamed].concat()).aspects;
+        assert_eq!(aspects, BTreeSet::from([InstallerAspect::Inventory]));
+        let aspects = changed(&[("group_vars/kube-node.yml", "p", "q")]).aspects;
+        assert_eq!(aspects, BTreeSet::from([InstallerAspect::Packages]));
+    }
+
+    #[test]
+    fn a_job_that_cannot_be_read_is_no_reason_to_say_that_nothing_runs_unknowingly() {
+        let change = changed(&[(JOB, "{", &job("kud-depot-bbbb", "kud:1", &COMMAND))]);
+
+        assert!(change.runs);
+        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Configuration]));
+    }
+}

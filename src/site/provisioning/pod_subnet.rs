@@ -1,0 +1,91 @@
+//! The network from which the pods of a Provisioning's cluster get their addresses.
+
+use std::net::IpAddr;
+
+use super::{Check, Machines, Macs};
+use crate::api::provisioning::ProvisioningSpec;
+use crate::finding::{Code, Finding};
+
+impl Check<'_> {
+    /// The network as it is written. It must not have the address of a machine in it: what is sent there would stay among
+    /// the pods. And its addresses are of a family that the machines have.
+    pub(super) fn pod_subnet(
+        &mut self,
+        spec: &ProvisioningSpec,
+        machines: &Machines,
+        macs: &Macs<'_>,
+    ) -> Option<String> {
+        let text = spec.pod_subnet.as_deref().filter(|text| !text.is_empty())?;
+        let place = self.origin.at(["spec", "PodSubnet"]);
+        let network = text.split_once('/').and_then(|(address, prefix)| {
+            let address: IpAddr = address.parse().ok()?;
+            let longest = if address.is_ipv4() { 32 } else { 128 };
+            let digits = prefix.bytes().all(|byte| byte.is_ascii_digit());
+            Some((address, prefix.parse::<u32>().ok().filter(|prefix| digits && *prefix <= longest)?))
+        });
+        let Some((address, prefix)) = network else {
+            let message = format!("`PodSubnet: {text}` is no network");
+            let help = "write an address and the length of its prefix, such as `10.244.64.0/18`";
+            self.report(Code::InvalidPodSubnet, place, message, help);
+            return None;
+        };
+        let first = first_address(address, prefix);
+        if first != address {
+            self.report(
+                Code::PodSubnetWithHost,
+                place,
+                format!("`PodSubnet: {text}` names an address in the network {first}/{prefix}, and not the network"),
+                format!(
+                    "write `PodSubnet: {first}/{prefix}`, or correct it: programs differ in how they read the other"
+                ),
+            );
+        }
+        self.hold_against_machines(text, first, prefix, machines, macs);
+        Some(text.to_owned())
+    }
+
+    /// Says where a network does not go together with the addresses of the machines that are named.
+    fn hold_against_machines(&mut self, text: &str, first: IpAddr, prefix: u32, machines: &Machines, macs: &Macs<'_>) {
+        let place = self.origin.at(["spec", "PodSubnet"]);
+        let named = machines.node_sets.iter().filter_map(|(part, node_set)| {
+            let (mac, host) = node_set.machine.as_ref()?.named?;
+            let host = macs.host(host);
+            Some((part.node.as_ref()?, host, host.machine.address(Some(mac))?, &node_set.route))
+        });
+        let named: Vec<_> = named.collect();
+        let inside = |address: IpAddr| address.is_ipv4() == first.is_ipv4() && first_address(address, prefix) == first;
+        if let Some((name, host, address, route)) = named.iter().find(|(_, _, address, _)| inside(*address)) {
+            let message =
+                format!("`PodSubnet: {text}` has the address {address} of {name} in it, which is host {}", host.key);
+            self.findings.push(
+                Finding::new(Code::PodSubnetOverHosts, message)
+                    .at(place)
+                    .see(self.origin.key((*route).clone()), format!("{name}, {address}"))
+                    .help("choose a network that nothing else has: what is for the machine would be sent to a pod")
+                    .of(self.key),
+            );
+        } else if named.len() == machines.node_sets.len()
+            && !named.is_empty()
+            && named.iter().all(|(_, _, address, _)| address.is_ipv4() != first.is_ipv4())
+        {
+            let (own, other) = if first.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
+            let message = format!("`PodSubnet: {text}` is of {own}, and all machines have addresses of {other}");
+            let help = format!("write a network of {other}: the nodes could not reach each other's pods");
+            self.report(Code::PodSubnetOfOtherFamily, place, message, help);
+        }
+    }
+}
+
+/// The first address of the network that an address is in.
+fn first_address(address: IpAddr, prefix: u32) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => {
+            let mask = u32::MAX.checked_shl(32 - prefix).unwrap_or(0);
+            IpAddr::V4((u32::from(v4) & mask).into())
+        }
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or(0);
+            IpAddr::V6((u128::from(v6) & mask).into())
+        }
+    }
+}

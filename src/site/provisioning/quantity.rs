@@ -1,0 +1,114 @@
+//! Quantities of Kubernetes, as far as memory is one.
+
+/// The suffixes of quantities with what they multiply by: a power of the base.
+const SUFFIXES: [(&str, u32, i32); 15] = [
+    ("Ki", 2, 10),
+    ("Mi", 2, 20),
+    ("Gi", 2, 30),
+    ("Ti", 2, 40),
+    ("Pi", 2, 50),
+    ("Ei", 2, 60),
+    ("n", 10, -9),
+    ("u", 10, -6),
+    ("m", 10, -3),
+    ("k", 10, 3),
+    ("M", 10, 6),
+    ("G", 10, 9),
+    ("T", 10, 12),
+    ("P", 10, 15),
+    ("E", 10, 18),
+];
+
+/// How many digits a number may have: more are a slip, and would not fit.
+const MOST_DIGITS: usize = 18;
+
+/// The mebibytes that a quantity of bytes comes to (`16Gi`, `17179869184`, `1e3`, `1.5G`, `128974848000m`), rounded up.
+/// Nothing, where it is no quantity, or a negative one. By the grammar of `resource.Quantity`.
+pub(super) fn mebibytes(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    let (base, power) = match suffix {
+        "" => (10, 0),
+        _ => match suffix.strip_prefix(['e', 'E']).filter(|exponent| !exponent.is_empty()) {
+            Some(exponent) => (10, exponent.parse::<i32>().ok()?),
+            None => SUFFIXES.iter().find(|(known, ..)| *known == suffix).map(|(_, base, power)| (*base, *power))?,
+        },
+    };
+    let number = number.strip_prefix('+').unwrap_or(number);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction}");
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number || digits.len() > MOST_DIGITS {
+        return None;
+    }
+    let mut numerator: u128 = digits.parse().ok()?;
+    let mut denominator = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?.checked_mul(1 << 20)?;
+    let factor = u128::from(base).checked_pow(power.unsigned_abs());
+    if power >= 0 {
+        numerator = if numerator == 0 { 0 } else { numerator.checked_mul(factor?)? };
+    } else {
+        // What is divided by more than there are numbers for, is next to nothing.
+        denominator = factor.and_then(|factor| denominator.checked_mul(factor)).unwrap_or(u128::MAX);
+    }
+    u64::try_from(numerator.div_ceil(denominator)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantity_is_read_as_kubernetes_reads_it_and_rounded_up() {
+        for (text, expected) in [
+            ("16Gi", 16384),
+            ("17179869184", 16384),
+            ("17179869185", 16385),
+            ("1e3", 1),
+            ("1E9", 954),
+            ("1e-3", 1),
+            ("128974848000m", 123),
+            ("1.5Gi", 1536),
+            (".5Gi", 512),
+            ("5.Gi", 5120),
+            ("+2Mi", 2),
+            ("64G", 61036),
+            ("1Ti", 1_048_576),
+            ("1E", 953_674_316_407),
+            ("1n", 1),
+            ("0", 0),
+            ("0e99", 0),
+            ("1e-99", 1),
+        ] {
+            assert_eq!(mebibytes(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_none() {
+        for text in [
+            "",
+            "not-a-quantity",
+            "-1Gi",
+            "16 Gi",
+            "16gi",
+            "16GiB",
+            "16Gb",
+            "Gi",
+            ".",
+            "1.2.3",
+            "1e",
+            "1e3Gi",
+            "1e99",
+            "0x10",
+            "1_000",
+            "１６Gi",
+            "9999999999999999999",
+            "--1",
+            "1-",
+            "e3",
+            "1e1.5",
+        ] {
+            assert_eq!(mebibytes(text), None, "{text}");
+        }
+    }
+}

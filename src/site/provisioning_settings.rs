@@ -1,0 +1,305 @@
+//! `provisioning` in the settings: how Provisionings are understood, and how their clusters are installed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The installer's image, if the settings name none: that of Akraino's Binary Provisioning Agent.
+pub const DEFAULT_IMAGE: &str = "github.com/onap/multicloud-k8s:latest";
+
+/// What the settings say of Provisionings.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Provisioning {
+    /// Which devices have what a Provisioning asks of a machine.
+    pub devices: Devices,
+    /// The form of the inventory that the installer is given.
+    pub inventory: InventoryFormat,
+    /// The installer's container image. The default is that of Akraino's Binary Provisioning Agent, which nobody
+    /// publishes: it is built on the machines themselves.
+    #[serde(deserialize_with = "text")]
+    #[schemars(extend("x-editor" = {"pattern": IMAGE_PATTERN}))]
+    pub image: String,
+}
+
+impl Default for Provisioning {
+    fn default() -> Self {
+        let image = DEFAULT_IMAGE.to_owned();
+        Self { devices: Devices::default(), inventory: InventoryFormat::default(), image }
+    }
+}
+
+/// What [`is_image`] takes, for schemas.
+const IMAGE_PATTERN: &str = concat!(
+    r"^(([A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/)?",
+    r"[a-z0-9]([-._a-z0-9]*[a-z0-9])?(/[a-z0-9]([-._a-z0-9]*[a-z0-9])?)*",
+    r"(:[A-Za-z0-9_][-.A-Za-z0-9_]{0,127})?(@[A-Za-z][-+._A-Za-z0-9]*:[0-9A-Fa-f]{32,})?$"
+);
+
+/// Whether a text may be the name of a container image, as container runtimes read it: a registry, a path, a tag and a
+/// digest, of which the path must be there. No scheme and no login: the nodes have theirs.
+pub(super) fn is_image(text: &str) -> bool {
+    let (name, digest) = text.split_once('@').map_or((text, None), |(name, digest)| (name, Some(digest)));
+    let (before, last) = name.rsplit_once('/').map_or((None, name), |(before, last)| (Some(before), last));
+    let (last, tag) = last.split_once(':').map_or((last, None), |(last, tag)| (last, Some(tag)));
+    let is_part = |part: &str| has_ends(part, is_small) && part.chars().all(|c| is_small(c) || "-._".contains(c));
+    let is_path = before.is_none_or(|before| {
+        let mut parts = before.split('/');
+        parts.next().is_some_and(|first| is_registry(first) || is_part(first)) && parts.all(is_part)
+    });
+    let is_tag = |tag: &str| {
+        (1..=128).contains(&tag.len())
+            && !tag.starts_with(['-', '.'])
+            && tag.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+    };
+    let is_digest = |digest: &str| {
+        digest.split_once(':').is_some_and(|(algorithm, digits)| {
+            algorithm.starts_with(|c: char| c.is_ascii_alphabetic())
+                && algorithm.chars().all(|c| c.is_ascii_alphanumeric() || "-+._".contains(c))
+                && digits.len() >= 32
+                && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+        })
+    };
+    is_path && is_part(last) && tag.is_none_or(is_tag) && digest.is_none_or(is_digest)
+}
+
+/// Whether a text may be a registry: a host, and its port if it has another one than that of HTTPS. An IPv6 address
+/// stands in brackets.
+fn is_registry(text: &str) -> bool {
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+    if let Some((address, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        let is_address = !address.is_empty() && address.chars().all(|c| c.is_ascii_hexdigit() || ":.".contains(c));
+        return is_address && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port));
+    }
+    let (host, port) = text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
+    let is_host = has_ends(host, |c| c.is_ascii_alphanumeric())
+        && host.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c));
+    is_host && port.is_none_or(is_port)
+}
+
+fn is_small(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
+}
+
+/// Whether a text has a first and a last character that both are of a kind.
+fn has_ends(text: &str, is: impl Fn(char) -> bool) -> bool {
+    text.starts_with(&is) && text.ends_with(&is)
+}
+
+/// Reads what is written as a text: YAML's parser would make one of a number and of null, too.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    struct Text;
+
+    impl Visitor<'_> for Text {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text")
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+    }
+
+    deserializer.deserialize_any(Text)
+}
+
+/// The forms of an ansible inventory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InventoryFormat {
+    /// `hosts.ini`, as Akraino's Binary Provisioning Agent wrote it and its installer reads it.
+    #[default]
+    Ini,
+    /// `hosts.yaml`, as kubespray has it today.
+    Yaml,
+}
+
+/// Models of devices, as inspection writes those of network cards (`0x8086 0x1572`), beside the ones that sipgen knows.
+/// The labels `bpa.akraino.org/sriov` and `bpa.akraino.org/qat` of a host, `true` or `false`, count before them.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Devices {
+    /// Network cards with SR-IOV.
+    pub sriov: Vec<Model>,
+    /// Devices with QuickAssist.
+    pub qat: Vec<Model>,
+}
+
+/// A model of a PCI device: the numbers of its vendor and of the product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String", extend(
+    "pattern" = r"^\s*(0[xX])?[0-9A-Fa-f]{4}[ :]+(0[xX])?[0-9A-Fa-f]{4}\s*$",
+    "examples" = ["0x8086 0x1572"]
+))]
+pub struct Model {
+    /// The vendor's.
+    pub vendor: u16,
+    /// The product's.
+    pub product: u16,
+}
+
+/// Why a text is no model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no model of a device: write vendor and product as inspection does, such as `0x8086 0x1572`")]
+pub struct NoModel(String);
+
+impl FromStr for Model {
+    type Err = NoModel;
+
+    /// Reads two numbers of four hexadecimal digits, with or without `0x`, with a blank between them or a colon, as
+    /// `lspci -n` has it.
+    fn from_str(text: &str) -> Result<Self, NoModel> {
+        let number = |part: &str| {
+            let digits = part.strip_prefix("0x").or_else(|| part.strip_prefix("0X")).unwrap_or(part);
+            let is_number = digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+            u16::from_str_radix(digits, 16).ok().filter(|_| is_number)
+        };
+        let parts: Vec<Option<u16>> =
+            text.split([' ', ':', '\t']).filter(|part| !part.is_empty()).map(number).collect();
+        match parts.as_slice() {
+            [Some(vendor), Some(product)] => Ok(Self { vendor: *vendor, product: *product }),
+            _ => Err(NoModel(text.chars().take(40).collect())),
+        }
+    }
+}
+
+impl TryFrom<String> for Model {
+    type Error = NoModel;
+
+    fn try_from(text: String) -> Result<Self, NoModel> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#06x} {:#06x}", self.vendor, self.product)
+    }
+}
+
+const INTEL: u16 = 0x8086;
+const MELLANOX: u16 = 0x15b3;
+const BROADCOM: u16 = 0x14e4;
+
+/// Devices of one vendor that are alike, by the number of the product.
+type Family = (u16, &'static [u16]);
+
+/// Network cards that are known to have SR-IOV.
+const SRIOV: [Family; 10] = [
+    // 82576 and I350
+    (INTEL, &[0x10c9, 0x1521, 0x1522, 0x1523, 0x1524]),
+    // 82599 (X520)
+    (INTEL, &[0x10f8, 0x10fb, 0x154d, 0x1557, 0x1558]),
+    // X540, X550, X552 and X553
+    (INTEL, &[0x1528, 0x1563, 0x15ac, 0x15ad, 0x15c4, 0x15ce]),
+    // X710, XL710 and XXV710
+    (INTEL, &[0x1572, 0x1580, 0x1581, 0x1583, 0x1584, 0x1585, 0x1586, 0x1587, 0x1588, 0x1589, 0x158a, 0x158b, 0x15ff]),
+    // X722
+    (INTEL, &[0x37ce, 0x37cf, 0x37d0, 0x37d1, 0x37d2, 0x37d3]),
+    // E810, E822 and E823
+    (INTEL, &[0x1591, 0x1592, 0x1593, 0x1599, 0x159a, 0x159b, 0x1890, 0x1891, 0x124c, 0x124d, 0x188a, 0x188b, 0x188c]),
+    // ConnectX-3 and its Pro
+    (MELLANOX, &[0x1003, 0x1007]),
+    // ConnectX-4, -5, -6 and -7 with their kinds
+    (MELLANOX, &[0x1013, 0x1015, 0x1017, 0x1019, 0x101b, 0x101d, 0x101f, 0x1021]),
+    // BlueField-2 and -3
+    (MELLANOX, &[0xa2d6, 0xa2dc]),
+    // BCM57414, BCM57416, BCM57508 and BCM57504
+    (BROADCOM, &[0x16d7, 0x16d8, 0x1750, 0x1751]),
+];
+
+/// Devices that are known to have QuickAssist.
+const QAT: [Family; 3] = [
+    // Atom C2000 and C3000, Xeon D-1500
+    (INTEL, &[0x1f18, 0x19e2, 0x18ee, 0x6f54]),
+    // DH895xCC, C620 and the cards 8960 and 8970
+    (INTEL, &[0x0435, 0x37c8]),
+    // Those in Xeons since Sapphire Rapids: 4xxx, 401xx, 402xx, 420xx
+    (INTEL, &[0x4940, 0x4942, 0x4944, 0x4946]),
+];
+
+impl Devices {
+    /// Whether a device has SR-IOV.
+    pub fn have_sriov(&self, model: Model) -> bool {
+        is_known(model, &SRIOV) || self.sriov.contains(&model)
+    }
+
+    /// Whether a device has QuickAssist.
+    pub fn have_qat(&self, model: Model) -> bool {
+        is_known(model, &QAT) || self.qat.contains(&model)
+    }
+}
+
+fn is_known(model: Model, known: &[Family]) -> bool {
+    known.iter().any(|(vendor, products)| *vendor == model.vendor && products.contains(&model.product))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_the_same_however_it_is_written() {
+        let model: Model = "0x8086 0x158b".parse().unwrap();
+        for text in ["0x8086 0x158B", " 8086:158b ", "0X8086  158b"] {
+            assert_eq!(text.parse(), Ok(model), "{text}");
+        }
+        assert_eq!(model.to_string(), "0x8086 0x158b");
+        for text in ["", "0x8086", "0x8086 0x15", "0x8086 0x1572 0x0001", "Intel X710", "0x+086 0x1572"] {
+            assert!(text.parse::<Model>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_image_is_what_a_container_runtime_takes_for_one() {
+        let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
+        for image in [
+            DEFAULT_IMAGE,
+            "busybox",
+            "a/b_c/d--e.f:V1.4_rc-1",
+            "localhost:5000/installer",
+            "Reg.example.com/x",
+            "[2001:db8::5]:5000/platform/installer:1.4",
+            &format!("reg/x:1@{digest}"),
+        ] {
+            assert!(is_image(image), "{image}");
+        }
+        for no_image in [
+            "",
+            "http://reg.example.com/x",
+            "http://user:pass@reg.example.com/x",
+            "user:pass@reg.example.com/x",
+            "user:pass@reg:5000/x",
+            "user:pass@reg:5000",
+            "Installer",
+            "reg:port/x",
+            "a//b",
+            "/a",
+            "a/",
+            "a:",
+            "a:-b",
+            "a:b:c",
+            "a@sha256:1234",
+            "[::1/x",
+            "a b",
+        ] {
+            assert!(!is_image(no_image), "{no_image}");
+        }
+    }
+
+    #[test]
+    fn the_settings_add_to_what_is_known() {
+        let devices: Devices = yaml_serde::from_str("sriov: ['0x19a2 0x0710']\nqat: [8086:4948]").unwrap();
+        let model = |text: &str| text.parse().unwrap();
+        assert!(devices.have_sriov(model("0x19a2 0x0710")) && devices.have_sriov(model("0x8086 0x1572")));
+        assert!(devices.have_qat(model("0x8086 0x4948")) && devices.have_qat(model("0x8086 0x37c8")));
+        assert!(!Devices::default().have_sriov(model("0x14e4 0x165f")));
+        assert!(!Devices::default().have_qat(model("0x8086 0x1572")));
+    }
+}
