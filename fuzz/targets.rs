@@ -29,8 +29,10 @@ pub(crate) const ALL: [(&str, Target); 12] = [
     ("agent_objects", agent_objects),
 ];
 
-/// Any file of a repo: cut into documents, each parsed, its nodes looked up.
+/// Any file of a repo: cut into documents, each parsed, its nodes looked up. A text that the parser understands as one
+/// object has the kind that the parser finds.
 pub(crate) fn documents(data: &[u8]) {
+    one_object(data);
     let repo = repo([("file.yaml", data.to_vec())]);
     let read = |document: sipgen::source::Document<'_>| {
         let value = document.parse::<yaml_serde::Value>();
@@ -45,6 +47,30 @@ pub(crate) fn documents(data: &[u8]) {
     for place in places.iter().take(20) {
         let Position { line, .. } = texts.position(place);
         assert!(line.is_some_and(|line| line >= 1));
+    }
+}
+
+/// Compares the fast look at a text with the parser: at its kind, and at whether it is worth reading at all.
+fn one_object(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    // Deeper ones are refused before they are parsed.
+    if text.contains('\0')
+        || text.starts_with('\u{feff}')
+        || text.bytes().filter(|byte| b"[{-".contains(byte)).count() > 100
+    {
+        return;
+    }
+    let Ok(object) = yaml_serde::from_str::<yaml_serde::Value>(text) else { return };
+    let Some(kind) = object.get("kind").and_then(yaml_serde::Value::as_str) else { return };
+    if kind.ends_with("List") || text.contains("binary") {
+        return;
+    }
+    let read = |document: sipgen::source::Document<'_>| Some(document.kind().map(str::to_owned));
+    let kinds = repo([("file.yaml", data.to_vec())]).scan(&["file.yaml".into()], |_, _| true, read).unwrap_or_default();
+    assert_eq!(kinds, [Some(kind.to_owned())], "{text:?}");
+    // Of the words for which files are searched.
+    if kind.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        assert!(sipgen::source::mentions(&[kind])(data), "{text:?}");
     }
 }
 

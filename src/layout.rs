@@ -54,7 +54,19 @@ pub fn header(made_from: &str) -> String {
             header.push(c);
         }
     }
-    header + ". Do not edit.\n"
+    header + END_OF_MARK + "\n"
+}
+
+/// The end of the mark of ownership, behind the name of the input.
+const END_OF_MARK: &str = ". Do not edit.";
+
+/// The input that a generated file says it was made from.
+pub fn made_from(content: &[u8]) -> Option<Utf8PathBuf> {
+    let mark = |line: &[u8]| {
+        let line = std::str::from_utf8(line).ok()?.trim_end();
+        line.strip_prefix(MARK)?.strip_suffix(END_OF_MARK).map(Utf8PathBuf::from)
+    };
+    content.split(|byte| *byte == b'\n').take(2).find_map(mark)
 }
 
 /// How the comment begins that names the host of a patch in a component: the patch itself has the namespace that the

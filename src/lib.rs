@@ -252,6 +252,7 @@ fn files_of<'a>(site: &'a Site, clusters: &BTreeSet<ClusterKey>) -> BTreeSet<&'a
 
 fn load_templates(repo: &Files, settings: &Settings) -> Result<(Templates, Vec<Finding>), ReadError> {
     let Some(directory) = &settings.templates else { return Ok(Templates::new("".into(), Vec::new())) };
+    repo.stay_inside(directory)?;
     let mut own = Vec::new();
     for file in repo.files_below(directory)? {
         // With the line ends that it has in git, or what is made of it would differ from checkout to checkout.

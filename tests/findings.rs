@@ -26,12 +26,15 @@ const OTHER_COMMANDS: [(Code, &[&str]); 7] = [
 /// Leaves the cluster `tenant-a/edge` as it is.
 const WITHOUT_EDGE: &[&str] = &["generate", "--check", "--only", "tenant-a/core"];
 
-/// Writes into a code's fixture what it would be too large with.
+/// Adds to a code's fixture what would be too large in it, and symbolic links.
 fn complete(code: Code, repo: &Repo) {
     if code == Code::LargeBuild {
         let hosts: String = (1..=1001).map(|number| support::host(&format!("n{number:04}"), "")).collect();
         repo.write("inventory/hosts.yaml", &hosts);
         repo.commit();
+    }
+    if code == Code::ListedUnread {
+        std::os::unix::fs::symlink("rack-a.txt", repo.path().join("hosts/rack-a.yaml")).unwrap();
     }
 }
 

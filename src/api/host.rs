@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::unique;
+
 /// The API group of BareMetalHosts.
 pub const GROUP: &str = "metal3.io";
 /// Their API group and the version that we write.
@@ -62,10 +64,10 @@ pub struct Metadata {
     #[serde(default)]
     pub namespace: Option<String>,
     /// Labels.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique::optional")]
     pub labels: Option<BTreeMap<String, String>>,
     /// Annotations.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique::optional")]
     pub annotations: Option<BTreeMap<String, String>>,
     /// When deletion was asked for, on a live object.
     #[serde(default)]

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
+use super::unique;
+
 /// The file names under which kustomize finds a kustomization.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
@@ -36,7 +38,7 @@ pub struct Kustomization {
     #[serde(default)]
     pub labels: Option<Vec<Labels>>,
     /// The old form of labels, which are selectors, too.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique::optional")]
     pub common_labels: Option<BTreeMap<String, Value>>,
     /// Files, directories and remote bases.
     #[serde(default)]
@@ -121,7 +123,7 @@ impl Kustomization {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Labels {
     /// The labels.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique::optional")]
     pub pairs: Option<BTreeMap<String, Value>>,
 }
 

@@ -12,6 +12,7 @@
 //! * [`kustomization`]: which file a `kustomize build` reaches, and with which namespace.
 //! * [`gitops`]: what tells Flux and Argo CD which directories to apply.
 //! * [`service`]: the NodePorts that somebody else's Services take.
+//! * `unique`: mappings that refuse a duplicate key.
 //! * [`assignment`]: the labels and annotations that say whose a host is.
 //!
 //! Nothing here knows files, git or what is written.
@@ -29,3 +30,4 @@ pub mod network_data;
 pub mod provisioning;
 pub mod service;
 pub mod sipcluster;
+pub(crate) mod unique;

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::names::LABEL_VALUE_PATTERN;
 use super::sipcluster::LabelSelector;
+use super::unique;
 
 /// The API group of both kinds.
 pub const GROUP: &str = "bpa.akraino.org";
@@ -61,7 +62,7 @@ pub const PLUGINS: [&str; 13] = [
 #[schemars(extend("x-editor" = {"required": ["masters"]}))]
 pub struct ProvisioningSpec {
     /// The machines of the control plane: each a mapping of one name, which is the node's, to what is asked of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "unique::optional_list", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {
         "type": "array",
         "minItems": 1,
@@ -69,7 +70,7 @@ pub struct ProvisioningSpec {
     }))]
     pub masters: Option<Vec<BTreeMap<String, Machine>>>,
     /// The machines that run workloads, in the same form; without any, those of the control plane do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "unique::optional_list", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {"items": named_machine()}))]
     pub workers: Option<Vec<BTreeMap<String, Machine>>>,
     /// The plugins that the installer adds to Kubernetes.
@@ -215,7 +216,7 @@ impl<'de> Deserialize<'de> for Package {
             }
 
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Package, M::Error> {
-                BTreeMap::deserialize(MapAccessDeserializer::new(map)).map(Package::Versioned)
+                unique::map(MapAccessDeserializer::new(map)).map(Package::Versioned)
             }
         }
 

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::auth::Auth;
 use super::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NodePort, OBJECT_NAME_PATTERN};
+use super::unique;
 
 /// The API group of SIPClusters.
 pub const GROUP: &str = "airship.airshipit.org";
@@ -62,7 +63,7 @@ const AUTHORIZED_KEY_PATTERN: &str = concat!(
 #[schemars(extend("x-editor" = {"required": ["nodes"]}))]
 pub struct SIPClusterSpec {
     /// The node sets by role: `ControlPlane` and `Worker`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique::optional")]
     #[schemars(extend("x-editor" = {
         "propertyNames": {"enum": ["ControlPlane", "Worker"]},
         "type": "object",
@@ -121,7 +122,7 @@ pub struct NodeSet {
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
     /// Labels that a host must have with exactly these values.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(extend(
         "additionalProperties" = {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN},
         "x-editor" = {"propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN}}
@@ -131,7 +132,7 @@ pub struct LabelSelector {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub match_expressions: Option<Vec<Requirement>>,
     /// Whatever else was written there.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "unique::map")]
     #[schemars(skip)]
     pub unknown: BTreeMap<String, serde_json::Value>,
 }
@@ -212,7 +213,7 @@ pub struct Service {
     #[schemars(required, regex(pattern = r"^\S+$"), example = &"registry.example.com/haproxy:3.0")]
     pub image: Option<String>,
     /// Labels of the base cluster's nodes on which the service's pods run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {
         "propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN},
         "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN}

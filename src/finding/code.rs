@@ -76,6 +76,7 @@ codes! {
     "0012" IdleGlob Warning "a glob of a source matches no file"
     "0013" ClusterLeftOut Error "a cluster of the repo is not among the inputs"
     "0014" HostLeftOut Error "a cluster's host is not among the inputs, and the repo still declares it"
+    "0017" LossUnproven Error "a cluster or host is gone, and what may hold it was not read"
 
     "0101" Unreadable Error "a document cannot be read"
     "0102" UnknownVersion Error "a request has an apiVersion that there is not"
@@ -91,6 +92,7 @@ codes! {
     "0112" TakenForTemplate Error "a cluster may be hidden in a file that passes for a template"
     "0113" InvisibleCharacter Error "a text has a character that cannot be seen"
     "0114" NearMiss Error "an object is nearly one that sipgen reads"
+    "0116" ListedUnread Error "a kustomization lists a file that sipgen does not read"
 
     "0120" WrongType Error "a field of a request has a value of another kind than it takes"
     "0121" SaidTwice Error "an older and a current field say the same"

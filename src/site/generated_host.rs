@@ -8,6 +8,7 @@ use super::state::Release;
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host;
 use crate::api::names::{ClusterKey, HostKey, Part};
+use crate::api::unique;
 use crate::layout;
 use crate::source::{Document, Place};
 
@@ -45,9 +46,9 @@ struct Metadata {
     name: String,
     #[serde(default)]
     namespace: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique::map")]
     labels: BTreeMap<String, Option<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique::map")]
     annotations: BTreeMap<String, String>,
 }
 

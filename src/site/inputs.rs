@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::builds::Builds;
 use super::settings::{self, Settings};
-use super::sources::{Glob, Source, glob};
+use super::sources::Source;
 use crate::finding::{Code, Finding};
 use crate::source::kustomize::{self, Build, NotBuilt};
 use crate::source::{Document, Files, Origin, scan_made, scan_stream};
@@ -56,16 +56,11 @@ impl<'a> Inputs<'a> {
         let mut listed = HashMap::new();
         let mut findings = Vec::new();
         for (index, source) in sources.iter().enumerate() {
-            let Some(paths) = &source.paths else { continue };
-            let globs: Vec<Glob> = paths.iter().filter_map(|path| glob(path)).collect();
-            let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = globs.iter().partition(|glob| glob.excludes);
-            for file in files {
-                let is_in = including.is_empty() || including.iter().any(|glob| glob.matches(file));
-                if is_in && !excluding.iter().any(|glob| glob.matches(file)) && !built.contains(file) {
-                    listed.entry(file.clone()).or_insert(index);
-                }
+            let (Some(paths), Some(globs)) = (&source.paths, source.globs()) else { continue };
+            for file in files.iter().filter(|file| globs.take(file) && !built.contains(*file)) {
+                listed.entry(file.clone()).or_insert(index);
             }
-            let idle = globs.iter().enumerate().filter(|(_, glob)| !files.iter().any(|file| glob.matches(file)));
+            let idle = globs.0.iter().enumerate().filter(|(_, glob)| !files.iter().any(|file| glob.matches(file)));
             findings.extend(idle.map(|(position, _)| {
                 let message = format!("the glob `{}` matches no file that can hold resources", paths[position]);
                 Finding::new(Code::IdleGlob, message)

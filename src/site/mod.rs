@@ -26,6 +26,7 @@
 //! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
 //! * `mismatch`: why a labelSelector matches no host.
 //! * `alike`: names that may be meant by others.
+//! * `lost`: what the previous run knew and something unread may hold.
 //! * `unwritable`: texts that must not reach a file.
 //! * `clashes`: what two services cannot both have.
 //!
@@ -47,6 +48,7 @@ pub mod host;
 mod inputs;
 pub mod inventory;
 mod left_out;
+mod lost;
 pub mod machine;
 pub mod mismatch;
 mod near_misses;
@@ -78,6 +80,7 @@ use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, Place, ReadError};
 
 use builds::Builds;
+use lost::Known;
 
 pub use auth::Auth;
 pub use cluster::{AskedMachine, Cluster, ClusterKind, Detail, Installation, NodeSet, Service, ServiceKind};
@@ -226,7 +229,14 @@ impl Site {
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
         findings.extend(templates::mistaken(repo, &state, &clusters, &templates));
-        findings.extend(left_out::clusters(&state, &clusters, &objects.in_repo));
+        let left_out_clusters = left_out::clusters(&state, &clusters, &objects.in_repo);
+        // The inputs are not what they should be, which says it all.
+        if left_out_clusters.is_none() {
+            let (repo, settings, files) = (repo, &settings, objects.files.as_slice());
+            let (state, clusters, inventory) = (&state, &clusters, &inventory);
+            findings.extend(lost::unproven(&Known { repo, settings, files, state, clusters, inventory })?);
+        }
+        findings.extend(left_out_clusters);
         let (services, builds) = (objects.services, objects.builds);
         let site = Self { settings, clusters, inventory, wiring, state, left_out, services, knows_hardware, builds };
         Ok((site, findings))

@@ -33,7 +33,9 @@ use crate::api::sipcluster;
 use crate::finding::{Code, Finding};
 use crate::git::in_shell;
 use crate::layout;
-use crate::source::{Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, mentions};
+use crate::source::{
+    Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, may_hold_resources, mentions,
+};
 
 /// What concerns us in a repo.
 pub(super) struct Objects {
@@ -54,6 +56,8 @@ pub(super) struct Objects {
     pub(super) agent_objects: Vec<AgentObject>,
     /// The Services that ask for NodePorts.
     pub(super) services: Vec<ServiceWithPorts>,
+    /// The files that were read, sorted.
+    pub(super) files: Vec<Utf8PathBuf>,
 }
 
 /// A Service of the repo that asks for NodePorts.
@@ -131,7 +135,7 @@ const KINDS_OF_BPA: [&str; 2] = [provisioning::KIND, provisioning::SOFTWARE_KIND
 /// Finds by kind what concerns us in the files of a repo, except below its output directory, and in what is rendered.
 pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Finding>), ReadError> {
     let output = &settings.output;
-    let (files, too_large) = files(repo, output)?;
+    let (mut files, too_large) = files(repo, output)?;
     let ours = [
         sipcluster::KIND,
         host::KIND,
@@ -144,21 +148,36 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     ];
     let ours = mentions(&[&ours[..], &near_misses::WORDS].concat());
     let hosts = mentions(&[host::KIND]);
+    let requests = mentions(&[sipcluster::KIND, provisioning::GROUP]);
     let look = |file: &Utf8Path, content: &[u8]| {
         if !layout::is_ours(content) {
             return FirstLook::from(is_kustomization(file) || ours(content));
         }
-        FirstLook { says: hosts(content).then(|| Object::GeneratedHosts(file.to_owned())), read: false }
+        // A comment that was copied from a generated file makes no request sipgen's own.
+        let says = hosts(content).then(|| Object::GeneratedHosts(file.to_owned()));
+        FirstLook { says, read: requests(content) }
     };
-    let mut read = repo.scan(&files, look, interpret)?;
+    let read = repo.scan(&files, look, interpret)?;
+    let (kustomizations, mut read): (Vec<_>, Vec<_>) =
+        read.into_iter().partition(|object| matches!(object, Object::Kustomization(..)));
+    let kustomizations = kustomizations.into_iter().filter_map(|object| match object {
+        Object::Kustomization(origin, kustomization) => Some((origin, *kustomization)),
+        _ => None,
+    });
+    let (builds, of_builds) = Builds::new(kustomizations.collect());
+    let (listed, unread) = listed_elsewhere(repo, &builds, &files, output, &ours);
+    let (listed, listed_too_large) = not_too_large(repo, listed);
+    read.extend(repo.scan(&listed, look, interpret)?);
+    files.extend(listed);
+    files.sort();
     let (rendered, mut findings) = inputs::rendered(repo, settings, |document| interpret_rendered(&document));
     read.extend(rendered);
 
-    let (mut clusters, mut hosts, mut secrets, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut clusters, mut hosts, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
     let mut software = Vec::new();
     let (mut templates, mut agent_objects, mut services) = (Vec::new(), Vec::new(), Vec::new());
     let (mut generated_hosts, mut unreadable_documents) = (Vec::new(), Vec::new());
-    findings.extend(too_large);
+    findings.extend(too_large.into_iter().chain(listed_too_large).chain(unread));
     for object in read {
         match object {
             Object::Cluster(origin, kind, metadata, spec, found) => {
@@ -167,7 +186,8 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             Object::Software(origin, metadata, spec, found) => software.push((origin, metadata, spec, found)),
             Object::Host(origin, host, doubts, found) => hosts.push((origin, host, doubts, found)),
             Object::Secret(origin, kind, secret) => secrets.push((origin, kind, secret)),
-            Object::Kustomization(origin, kustomization) => kustomizations.push((origin, *kustomization)),
+            // What is rendered has none, and those of the repo are read already.
+            Object::Kustomization(..) => {}
             Object::Template(template) => templates.push(template),
             Object::Agent(object) => agent_objects.push(object),
             Object::Service(origin, service) => services.push((origin, service)),
@@ -176,8 +196,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         }
     }
     findings.extend(misplaced(repo, &generated_hosts, output));
-    let (builds, found) = Builds::new(kustomizations);
-    findings.extend(found);
+    findings.extend(of_builds);
     let (inputs, found) = Inputs::new(repo, settings, &files, &builds);
     findings.extend(found);
     let matters = |origin: &Origin| inputs.takes(origin) || is_kustomization(&origin.file);
@@ -283,6 +302,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             templates,
             agent_objects,
             services,
+            files,
         },
         findings,
     ))
@@ -290,8 +310,12 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
 
 /// The files of a repo that may concern us, except below `output`; those that are too large are findings.
 pub(super) fn files(repo: &Files, output: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<Finding>), ReadError> {
+    Ok(not_too_large(repo, repo.files(output)?))
+}
+
+/// Those of some files that are not too large to be read, and the others as findings.
+fn not_too_large(repo: &Files, mut files: Vec<Utf8PathBuf>) -> (Vec<Utf8PathBuf>, Vec<Finding>) {
     let mut findings = Vec::new();
-    let mut files = repo.files(output)?;
     files.retain(|file| {
         let reason = repo.refused_for_size(file, &[sipcluster::KIND, host::KIND, provisioning::GROUP]);
         findings.extend(reason.as_ref().map(|reason| {
@@ -304,7 +328,42 @@ pub(super) fn files(repo: &Files, output: &Utf8Path) -> Result<(Vec<Utf8PathBuf>
         }));
         reason.is_none()
     });
-    Ok((files, findings))
+    (files, findings)
+}
+
+/// The files that kustomizations list and that are not found by their names, and as findings what they list and nothing
+/// can read: kustomize applies whatever it is told to, under any name, and follows links.
+fn listed_elsewhere(
+    repo: &Files,
+    builds: &Builds,
+    files: &[Utf8PathBuf],
+    output: &Utf8Path,
+    ours: &impl Fn(&[u8]) -> bool,
+) -> (Vec<Utf8PathBuf>, Vec<Finding>) {
+    let (mut listed, mut findings) = (Vec::new(), Vec::new());
+    for path in builds.listed() {
+        if path.starts_with(output) || files.binary_search(path).is_ok() {
+            continue;
+        }
+        let is_harmless = || {
+            let target = repo.resolve(path).filter(|target| repo.kind(target) == Some(Kind::File));
+            target.and_then(|target| repo.text(&target)).is_some_and(|text| !ours(text.as_bytes()))
+        };
+        let why = match repo.kind(path) {
+            Some(Kind::File | Kind::Link) if repo.has_link(path) && !is_harmless() => "it is behind a symbolic link",
+            Some(Kind::File) if !may_hold_resources(path) && !repo.has_link(path) => {
+                listed.push(path.clone());
+                continue;
+            }
+            Some(Kind::Other) => "it is a pipe, a device or a socket",
+            _ => continue,
+        };
+        let (place, by) = builds.place_of_listed(path);
+        let finding = Finding::new(Code::ListedUnread, format!("{by} lists {path}, which is not read: {why}"));
+        findings.push(finding.at(place).help("list the file itself, or put a plain file in its place"));
+    }
+    listed.sort();
+    (listed, findings)
 }
 
 /// The key that its build gives to a host, or to an object that is named like one; nothing, where reading the site has

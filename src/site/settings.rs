@@ -13,6 +13,7 @@ use super::provisioning_settings::{Provisioning, is_image};
 use super::sources::{Sops, Source};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName, is_label_key};
+use crate::api::unique;
 use crate::bounded;
 use crate::finding::{Code, Finding, Severity};
 use crate::source::{Files, Origin, Place, Step, in_plain_words};
@@ -154,7 +155,7 @@ pub enum Credentials {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExternalSecrets {
     /// The stores, of the Kubernetes provider, by the namespace whose Secrets they read (`remoteNamespace`).
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique::map")]
     pub stores: BTreeMap<Namespace, SecretStore>,
 }
 

@@ -51,6 +51,19 @@ fn default_timeout() -> u64 {
 pub(super) type Wrong = (&'static str, String, &'static str);
 
 impl Source {
+    /// The globs of its `paths`, if it has some.
+    pub(super) fn globs(&self) -> Option<Globs> {
+        self.paths.as_ref().map(|paths| Globs(paths.iter().filter_map(|path| glob(path)).collect()))
+    }
+
+    /// Whether a file may be one of its inputs.
+    pub(super) fn takes(&self, file: &Utf8Path) -> bool {
+        match &self.kustomization {
+            Some(directory) => file.starts_with(directory),
+            None => self.globs().is_none_or(|globs| globs.take(file)),
+        }
+    }
+
     /// Brings a source into its plainest form, and says what is wrong with it.
     pub(super) fn check(&mut self) -> Result<(), Wrong> {
         match (&self.paths, &mut self.kustomization) {
@@ -81,6 +94,18 @@ impl Source {
                 }
             }
         }
+    }
+}
+
+/// The globs of a source.
+pub(super) struct Globs(pub(super) Vec<Glob>);
+
+impl Globs {
+    /// Whether a file is among those that they name. Without one that includes, all are.
+    pub(super) fn take(&self, file: &Utf8Path) -> bool {
+        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = self.0.iter().partition(|glob| glob.excludes);
+        let is_in = including.is_empty() || including.iter().any(|glob| glob.matches(file));
+        is_in && !excluding.iter().any(|glob| glob.matches(file))
     }
 }
 

@@ -25,6 +25,8 @@ pub struct State {
     pub unlabelled: BTreeSet<HostKey>,
     /// The files of each cluster, of its hosts and of its services, relative to the output directory.
     pub files: BTreeMap<ClusterKey, Vec<Utf8PathBuf>>,
+    /// The inputs that each cluster's files say they were made from.
+    pub(super) made_from: BTreeMap<ClusterKey, BTreeSet<Utf8PathBuf>>,
     /// The directory, relative to the output directory, of the service that has each NodePort.
     pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
     /// The fingerprint of every file's content, by path relative to the output directory.
@@ -61,6 +63,8 @@ struct File {
     /// Whether it should have hosts and is empty.
     emptied: bool,
     node_ports: Vec<NodePort>,
+    /// The input that it says it was made from.
+    made_from: Option<Utf8PathBuf>,
 }
 
 /// What one file or one generated document says.
@@ -90,6 +94,7 @@ impl State {
                 fingerprint: fingerprint(&layout::with_line_feeds(content)),
                 emptied: has_hosts && content.is_empty(),
                 node_ports: if below.file_name() == Some(layout::SERVICE) { node_ports(content) } else { Vec::new() },
+                made_from: layout::made_from(content),
             };
             FirstLook { says: Some(Entry::File(file)), read: has_hosts && layout::is_ours(content) }
         };
@@ -98,13 +103,15 @@ impl State {
         let mut findings = Vec::new();
         for entry in entries {
             match entry {
-                Entry::File(File { path, fingerprint, emptied, node_ports }) => {
+                Entry::File(File { path, fingerprint, emptied, node_ports, made_from }) => {
                     if emptied {
                         // What a crash of the machine may leave, and as a memory worse than none.
                         let file = output.join(&path);
                         findings.push(unreadable("it is empty", &file, Place::File(Arc::from(file.as_path()))));
                     }
                     if let Some(cluster) = layout::cluster_of(&path) {
+                        let inputs = state.made_from.entry(cluster.clone()).or_default();
+                        inputs.extend(made_from);
                         state.files.entry(cluster).or_default().push(path.clone());
                     }
                     let service = path.parent().unwrap_or(&path);

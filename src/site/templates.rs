@@ -61,7 +61,8 @@ pub(super) fn mistaken(
     let mut told: Vec<&Origin> = Vec::new();
     for cluster in state.clusters().into_iter().filter(|cluster| !clusters.contains_key(cluster)) {
         let may_be = |template: &&Template| {
-            !template.is_software() && repo.text(&template.origin.file).is_some_and(|text| names(&text, &cluster.name))
+            !template.is_software()
+                && repo.text(&template.origin.file).is_some_and(|text| names(&text, cluster.name.as_str()))
         };
         let Some(Template { origin, .. }) = templates.iter().find(may_be) else { continue };
         told.push(origin);
@@ -110,12 +111,12 @@ fn braces(repo: &Files, origin: &Origin) -> Place {
 }
 
 /// Whether a text that cannot be parsed has something of this name.
-fn names(text: &str, name: &ObjectName) -> bool {
+pub(super) fn names(text: &str, name: &str) -> bool {
     let is_name = |(at, name): (usize, &str)| {
         let key = text[..at].trim_end_matches([' ', '"', '\'', ':']);
         let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         // A Provisioning has its cluster's name in a label.
         ["name", api::CLUSTER].iter().any(|field| key.ends_with(field)) && !text[at + name.len()..].starts_with(longer)
     };
-    text.match_indices(name.as_str()).any(is_name)
+    text.match_indices(name).any(is_name)
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use camino::Utf8Path;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -149,7 +151,8 @@ impl Document<'_> {
         self.origin.shape
     }
 
-    pub(super) fn text(&self) -> &str {
+    /// Its text, in a list that of its item.
+    pub fn text(&self) -> &str {
         match self.content {
             Content::Yaml(text)
             | Content::Item(text)
@@ -202,10 +205,14 @@ impl Document<'_> {
 }
 
 /// Cuts a file's text into its objects; the items of lists count as objects of their own.
+///
+/// Lines alone decide where a document is written in the plain form that [`split::outline`] understands. Any other goes
+/// through the parser first.
 pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'a>> {
     let mut found = Vec::new();
     // Lines are counted once for the whole file, forwards, or a file of many documents would be quadratic.
     let mut lines = LineCounter { text, at: 0, line: 1 };
+    let has_lines = !split::has_other_line_breaks(text);
     for range in split::documents(text) {
         let first_line = lines.line_at(range.start);
         let origin = Origin::in_file(file.clone(), first_line, range.clone(), Shape::Document);
@@ -214,29 +221,30 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
         if body.starts_with('{') && json_objects(&origin, document, &mut found) {
             continue;
         }
-        let outline = split::outline(document, 0, 0);
-        let is_list = outline.kind.is_some_and(|kind| kind.ends_with("List"));
-        if needs_whole_parse(document) || outline.kind.is_none() {
-            whole(origin, document, &mut found);
-        } else if !is_list {
-            found.push(Document { origin, kind: outline.kind.map(str::to_owned), content: Content::Yaml(document) });
-        } else if let Some(items) = outline.items(document) {
-            for item in items {
-                let text = &document[item.range.clone()];
-                let range = origin.range.start + item.range.start..origin.range.start + item.range.end;
-                let first_line = lines.line_at(range.start);
-                let item_origin = Origin::in_file(file.clone(), first_line, range, Shape::ListItem);
-                match split::outline(text, item.column, item.column).kind {
-                    Some(kind) if !kind.ends_with("List") => found.push(Document {
-                        origin: item_origin,
-                        kind: Some(kind.to_owned()),
-                        content: Content::Item(text),
-                    }),
-                    _ => whole(item_origin, text, &mut found),
+        let is_plain = has_lines && !split::has_ties(document);
+        let outline = split::outline(document, 0, 0).filter(|_| is_plain).unwrap_or_default();
+        match (outline.kind, outline.items(document)) {
+            (Some(kind), _) if !kind.ends_with("List") => {
+                found.push(Document { origin, kind: Some(kind.to_owned()), content: Content::Yaml(document) });
+            }
+            (Some(_), Some(items)) => {
+                for item in items {
+                    let text = &document[item.range.clone()];
+                    let range = origin.range.start + item.range.start..origin.range.start + item.range.end;
+                    let first_line = lines.line_at(range.start);
+                    let item_origin = Origin::in_file(file.clone(), first_line, range, Shape::ListItem);
+                    let outline = split::outline(text, item.column, item.column).unwrap_or_default();
+                    match outline.kind {
+                        Some(kind) if !kind.ends_with("List") => found.push(Document {
+                            origin: item_origin,
+                            kind: Some(kind.to_owned()),
+                            content: Content::Item(text),
+                        }),
+                        _ => parsed_first(item_origin, text, false, &mut found),
+                    }
                 }
             }
-        } else {
-            whole(origin, document, &mut found);
+            _ => parsed_first(origin, document, !is_plain, &mut found),
         }
     }
     found
@@ -251,28 +259,38 @@ pub(crate) fn documents(
     objects(file, text).iter().map(|document| judge(&document.origin, document.parse().ok())).collect()
 }
 
-/// Aliases and merge keys tie the parts of a document together.
-fn needs_whole_parse(text: &str) -> bool {
-    let find = |needle: &str| memchr::memmem::find(text.as_bytes(), needle.as_bytes()).is_some();
-    find(": *") || find("- *") || find("<<:")
-}
-
-/// Parses a document as a whole; for what cannot be told from its lines.
-fn whole<'a>(origin: Origin, text: &'a str, found: &mut Vec<Document<'a>>) {
+/// Parses a document whose lines do not prove what it is. `is_tied` is whether its parts may need each other: aliases
+/// and merge keys.
+fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Vec<Document<'a>>) {
     let parsed = yaml::<Value>(text, 0).and_then(|mut value| {
         value.apply_merge().map_err(|error| ParseError { message: error.to_string(), line: None, column: None })?;
         Ok(value)
     });
-    match parsed {
-        Ok(value) => {
-            let value = match (origin.shape, value) {
-                (Shape::ListItem, Value::Sequence(mut items)) if items.len() == 1 => items.remove(0),
-                (_, value) => value,
-            };
-            nested(origin, value, text, found);
-        }
-        Err(error) => broken(origin, error, text, found),
+    let value = match parsed {
+        Ok(value) => match (origin.shape, value) {
+            (Shape::ListItem, Value::Sequence(mut items)) if items.len() == 1 => items.remove(0),
+            (_, value) => value,
+        },
+        Err(error) => return broken(origin, error, text, found),
+    };
+    let kind = kind_of(&value, text);
+    let is_one = kind.as_ref().is_some_and(|kind| !kind.ends_with("List"));
+    if is_one && !is_tied && value.is_mapping() {
+        let content = if origin.shape == Shape::ListItem { Content::Item(text) } else { Content::Yaml(text) };
+        found.push(Document { origin, kind, content });
+    } else {
+        nested(origin, value, text, found);
     }
+}
+
+/// The kind of an object, however it is written.
+fn kind_of(object: &Value, text: &str) -> Option<String> {
+    let kind = object.get("kind")?.as_str()?;
+    // The parser leaves text with the tag `!!binary` as it is.
+    let may_be_binary = memchr::memmem::find(text.as_bytes(), b"binary").is_some();
+    let decoded = || String::from_utf8(BASE64_STANDARD.decode(kind).ok()?).ok();
+    let is_word = |text: &String| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    Some(may_be_binary.then(decoded).flatten().filter(is_word).unwrap_or_else(|| kind.to_owned()))
 }
 
 fn broken<'a>(origin: Origin, error: ParseError, text: &'a str, found: &mut Vec<Document<'a>>) {
@@ -281,7 +299,7 @@ fn broken<'a>(origin: Origin, error: ParseError, text: &'a str, found: &mut Vec<
 }
 
 fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<Document<'a>>) {
-    let kind = value.get("kind").and_then(|kind| kind.as_str()).map(str::to_owned);
+    let kind = kind_of(&value, text);
     let is_list = kind.as_ref().is_some_and(|kind| kind.ends_with("List"));
     if is_list && let Some(Value::Sequence(items)) = value.get_mut("items").map(std::mem::take) {
         for (index, item) in (0..).zip(items) {
@@ -339,7 +357,7 @@ fn json_objects<'a>(origin: &Origin, document: &'a str, found: &mut Vec<Document
                 let range = origin.range.start + start..origin.range.start + start + item.len();
                 let origin = Origin::in_file(origin.file.clone(), lines.line_at(start), range, Shape::Document);
                 if !json_objects(&origin, item, found) {
-                    whole(origin, item, found);
+                    parsed_first(origin, item, true, found);
                 }
             }
         }

@@ -12,6 +12,7 @@ use ignore::{DirEntry, WalkBuilder};
 use walkdir::WalkDir;
 
 use super::git::GitFiles;
+use super::links;
 use super::scan::mentions;
 use super::worktree::Worktree;
 use crate::git::GitError;
@@ -163,7 +164,10 @@ impl Files {
             // A link is what it leads to.
             Kept::OnDisk => match fs::metadata(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                found => Some(Kind::of(found?.file_type())),
+                found => {
+                    links::stay_inside(&self.root, &path)?;
+                    Some(Kind::of(found?.file_type()))
+                }
             },
             Kept::InGit(_) | Kept::InMemory(_) => self.kind(file),
         };
@@ -209,6 +213,40 @@ impl Files {
         concerns.then(|| too_large(size))
     }
 
+    /// The path of what a path leads to by symbolic links, relative to the root; itself, if there are none on the way.
+    /// Nothing where there is nothing, or where a link leads out of the root.
+    pub(crate) fn resolve(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        match &self.kept {
+            Kept::OnDisk => {
+                let found = self.root.join(path).canonicalize_utf8().ok()?;
+                Some(found.strip_prefix(self.root.canonicalize_utf8().ok()?).ok()?.to_owned())
+            }
+            Kept::InGit(files) => {
+                links::resolve(path, |path| files.target(path)).filter(|path| files.kind(path).is_some())
+            }
+            Kept::InMemory(_) => self.kind(path).map(|_| path.to_owned()),
+        }
+    }
+
+    /// Checks that no symbolic link leads from a path out of the repo.
+    ///
+    /// # Errors
+    ///
+    /// When one does.
+    pub(crate) fn stay_inside(&self, path: &Utf8Path) -> Result<(), ReadError> {
+        let full = self.root.join(path);
+        if !self.are_on_disk() || !full.exists() {
+            return Ok(());
+        }
+        links::stay_inside(&self.root, &full).map_err(|error| ReadError::new(&full, error))
+    }
+
+    /// Whether a path, or a directory around it, is a symbolic link.
+    pub(crate) fn has_link(&self, path: &Utf8Path) -> bool {
+        let mut around = path.ancestors().filter(|around| !around.as_str().is_empty());
+        around.any(|around| self.kind(around) == Some(Kind::Link))
+    }
+
     /// What there is at a path; links are not followed.
     pub fn kind(&self, path: &Utf8Path) -> Option<Kind> {
         match &self.kept {
@@ -238,14 +276,74 @@ impl Files {
         let mut worktree = Worktree::around(&self.root, matters)
             .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
         let tracked = mem::take(&mut worktree.tracked);
-        let is_wanted = |file: &Utf8PathBuf| wanted(file) && self.kind(file) == Some(Kind::File);
-        let mut files: BTreeSet<Utf8PathBuf> = tracked.into_iter().filter(is_wanted).collect();
-        self.walk(skip, worktree, &mut files)?;
+        let mut files = BTreeSet::new();
+        self.walk(skip, worktree, |entry| {
+            // A path that is not UTF-8 cannot be named in a manifest, so nothing can refer to it.
+            if entry.file_type().is_some_and(|kind| kind.is_file())
+                && let Some(path) = Utf8Path::from_path(entry.path())
+                && may_hold_resources(path)
+                && let Ok(relative) = path.strip_prefix(&self.root)
+            {
+                files.insert(relative.to_owned());
+            }
+        })?;
+        // What the walk has not met is ignored by git, or lies behind a link, where git itself finds nothing.
+        let is_there = |file: &Utf8PathBuf| self.kind(file) == Some(Kind::File) && !self.has_link(file);
+        let missed = tracked.into_iter().filter(|file| wanted(file) && !files.contains(file) && is_there(file));
+        let missed: Vec<Utf8PathBuf> = missed.collect();
+        files.extend(missed);
         Ok(files.into_iter().collect())
     }
 
-    /// Adds the candidates that are found on the disk.
-    fn walk(&self, skip: &Utf8Path, worktree: Worktree, files: &mut BTreeSet<Utf8PathBuf>) -> Result<(), ReadError> {
+    /// Everything, other than below `skip`, that may hold resources by its name or may lead to such, and that
+    /// [`Files::files`] does not have: its path, and what keeps it from being read. Nothing that git ignores.
+    ///
+    /// # Errors
+    ///
+    /// When a directory cannot be read.
+    pub(crate) fn unread(&self, skip: &Utf8Path) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
+        let mut unread = Vec::new();
+        match &self.kept {
+            Kept::OnDisk => {
+                let worktree = Worktree::around(&self.root, |_| false)
+                    .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
+                self.walk(skip, worktree, |entry| {
+                    let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+                    let kind = entry.file_type().map_or(Kind::Other, Kind::of);
+                    match Utf8Path::from_path(relative) {
+                        Some(path) => unread.extend(self.why_unread(path, kind)),
+                        None if kind != Kind::Directory => unread.extend(not_utf8(&relative.to_string_lossy())),
+                        None => {}
+                    }
+                })?;
+            }
+            Kept::InGit(files) => {
+                let entries = files.below(Utf8Path::new("")).into_iter().filter(|(path, _)| !path.starts_with(skip));
+                unread.extend(entries.filter_map(|(path, kind)| self.why_unread(&path, kind)));
+                unread.extend(files.not_utf8().iter().filter_map(|path| not_utf8(path)));
+            }
+            Kept::InMemory(_) => {}
+        }
+        unread.sort();
+        Ok(unread)
+    }
+
+    fn why_unread(&self, path: &Utf8Path, kind: Kind) -> Option<(Utf8PathBuf, &'static str)> {
+        let why = match kind {
+            Kind::File | Kind::Directory => return None,
+            Kind::Other => may_hold_resources(path).then_some("it is a pipe, a device or a socket"),
+            // What a link leads to in the repo is read by its own name.
+            Kind::Link => match self.resolve(path) {
+                None => Some("it is a symbolic link that leads out of the repo or to nothing"),
+                Some(target) if self.kind(&target) == Some(Kind::Directory) || may_hold_resources(&target) => None,
+                Some(_) => may_hold_resources(path).then_some("it is a symbolic link to a file that is not read"),
+            },
+        }?;
+        Some((path.to_owned(), why))
+    }
+
+    /// Shows `visit` everything that is found on the disk and that git does not ignore.
+    fn walk(&self, skip: &Utf8Path, worktree: Worktree, mut visit: impl FnMut(&DirEntry)) -> Result<(), ReadError> {
         let (root, skipped) = (self.root.clone(), self.root.join(skip));
         let is_foreign = move |entry: &DirEntry| {
             entry.file_type().is_some_and(|kind| kind.is_dir()) && worktree.is_foreign_repo(&root, entry.path())
@@ -258,15 +356,7 @@ impl Files {
             })
             .build();
         for entry in walk {
-            let entry = entry.map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
-            // A path that is not UTF-8 cannot be named in a manifest, so nothing can refer to it.
-            if entry.file_type().is_some_and(|kind| kind.is_file())
-                && let Some(path) = Utf8Path::from_path(entry.path())
-                && may_hold_resources(path)
-                && let Ok(relative) = path.strip_prefix(&self.root)
-            {
-                files.insert(relative.to_owned());
-            }
+            visit(&entry.map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?);
         }
         Ok(())
     }
@@ -349,7 +439,9 @@ fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
         if file.by_ref().take(1 << 20).read_to_end(&mut window)? == 0 {
             return Ok(false);
         }
-        if mentions(&window) || is_first && matches!(window.as_slice(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        if mentions(&window)
+            || is_first && matches!(window.as_slice(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, ..] | [_, 0, ..])
+        {
             return Ok(true);
         }
         is_first = false;
@@ -357,10 +449,16 @@ fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
     }
 }
 
-/// Whether a file can hold resources, by its name.
+/// Whether a file can hold resources, by its name. kustomize reads whatever it is told to, so case does not matter.
 pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
-    path.extension().is_some_and(|extension| EXTENSIONS.contains(&extension))
-        || path.file_name() == Some("Kustomization")
+    let is_known = |extension: &str| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known));
+    path.extension().is_some_and(is_known) || path.file_name() == Some("Kustomization")
+}
+
+/// Why a file is not read whose name is not UTF-8, if it may hold resources; the name as far as it is text.
+fn not_utf8(shown: &str) -> Option<(Utf8PathBuf, &'static str)> {
+    let path = Utf8PathBuf::from(shown);
+    may_hold_resources(&path).then_some((path, "its name is not UTF-8"))
 }
 
 /// The text of a file, without a byte order mark; the bytes when they are not UTF-8.
@@ -377,16 +475,26 @@ pub(super) fn lossy(bytes: Vec<u8>) -> String {
     decode(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A shell of Windows writes what it redirects as UTF-16, with a byte order mark.
+/// The content in UTF-8, whatever Unicode it is in. A shell of Windows writes what it redirects as UTF-16.
+///
+/// Without a byte order mark, a YAML or JSON text is told by where the zeros of its first character are, which is ASCII.
 pub(super) fn in_utf8(bytes: Vec<u8>) -> Vec<u8> {
-    let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
-        [0xff, 0xfe, ..] => u16::from_le_bytes,
-        [0xfe, 0xff, ..] => u16::from_be_bytes,
+    let decode_16 = |unit: fn([u8; 2]) -> u16| {
+        let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));
+        char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>()
+    };
+    let decode_32 = |unit: fn([u8; 4]) -> u32| {
+        let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));
+        units.map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>()
+    };
+    let text = match bytes.as_slice() {
+        [0xff, 0xfe, 0, 0, ..] | [1..=255, 0, 0, 0, ..] => decode_32(u32::from_le_bytes),
+        [0, 0, 0xfe, 0xff, ..] | [0, 0, 0, 1..=255, ..] => decode_32(u32::from_be_bytes),
+        [0xff, 0xfe, ..] | [1..=255, 0, ..] => decode_16(u16::from_le_bytes),
+        [0xfe, 0xff, ..] | [0, 1..=255, ..] => decode_16(u16::from_be_bytes),
         _ => return bytes,
     };
-    let (pairs, _) = bytes.as_chunks::<2>();
-    let units = pairs.iter().map(|pair| unit(*pair));
-    char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>().into_bytes()
+    text.into_bytes()
 }
 
 #[cfg(test)]

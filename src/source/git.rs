@@ -22,6 +22,8 @@ pub(super) struct GitFiles {
     /// The repo, and behind it those of its submodules.
     repos: Vec<Blobs>,
     entries: BTreeMap<Utf8PathBuf, Entry>,
+    /// The paths that are not UTF-8, as far as they are text.
+    not_utf8: Vec<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -73,7 +75,7 @@ impl GitFiles {
     }
 
     fn gather(opened: &Opened, entries: Vec<Listed>) -> Result<Self, GitError> {
-        let mut files = Self { repos: Vec::new(), entries: BTreeMap::new() };
+        let mut files = Self { repos: Vec::new(), entries: BTreeMap::new(), not_utf8: Vec::new() };
         files.add(opened, Utf8Path::new(""), entries)?;
         Ok(files)
     }
@@ -84,7 +86,13 @@ impl GitFiles {
         let names = entries.iter().find(|(path, ..)| path == NAMES.as_bytes()).map(|(.., id)| *id);
         let mut links = Vec::new();
         for (path, mode, id) in entries {
-            let Ok(path) = String::from_utf8(path).map(Utf8PathBuf::from) else { continue };
+            let path = match String::from_utf8(path) {
+                Ok(path) => Utf8PathBuf::from(path),
+                Err(error) => {
+                    self.not_utf8.push(String::from_utf8_lossy(error.as_bytes()).into_owned());
+                    continue;
+                }
+            };
             let full = at.join(&path);
             let Ok(below) = full.strip_prefix(&opened.prefix) else { continue };
             let kind = match mode & KIND {
@@ -147,6 +155,17 @@ impl GitFiles {
     pub(super) fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
         let Entry { id, repo, .. } = self.entries.get(file).ok_or(io::ErrorKind::NotFound)?;
         self.repos[*repo].content(*id).map_err(io::Error::other)
+    }
+
+    /// What the symbolic link at a path says; nothing where there is none, or one that is not UTF-8.
+    pub(super) fn target(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        let Entry { kind: Kind::Link, id, repo } = self.entries.get(path)? else { return None };
+        String::from_utf8(self.repos[*repo].content(*id).ok()?).ok().map(Utf8PathBuf::from)
+    }
+
+    /// The paths of the repo that are not UTF-8, as far as they are text.
+    pub(super) fn not_utf8(&self) -> &[String] {
+        &self.not_utf8
     }
 
     /// How many bytes a file has.

@@ -2,6 +2,7 @@
 //!
 //! * `files`: the files there are, on the disk or in git; `git` reads those of a revision and those that are staged,
 //!   `worktree` asks git about those on the disk, and `submodules` finds the repos within a repo.
+//! * `links`: where symbolic links lead.
 //! * `scan`: hands each document of some files to its reader, in parallel.
 //! * `split`: cuts a file's text into documents and lists into their items, without parsing.
 //! * `document`: one document, and how it is parsed.
@@ -16,6 +17,7 @@ pub mod document;
 pub mod files;
 mod git;
 pub(crate) mod kustomize;
+mod links;
 mod lookup;
 mod plain;
 pub mod position;

@@ -180,6 +180,25 @@ impl Builds {
         self.reached.get(file).map_or(&[], Vec::as_slice)
     }
 
+    /// The paths of all that builds reach, other than kustomizations.
+    pub(super) fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
+        self.reached.keys()
+    }
+
+    /// Where a kustomization lists a path that builds reach, and that kustomization's file.
+    pub(super) fn place_of_listed(&self, path: &Utf8Path) -> (Place, Arc<Utf8Path>) {
+        let found = self.nodes.values().find_map(|node| {
+            let lists = [("resources", &node.kustomization.resources), ("bases", &node.kustomization.bases)];
+            let own = node.file.parent().unwrap_or(Utf8Path::new(""));
+            let mut steps = lists.into_iter().filter_map(|(name, list)| {
+                let index = list.iter().flatten().position(|entry| join(own, entry).as_deref() == Some(path))?;
+                Some([Step::from(name), Step::from(index)])
+            });
+            Some((node.origin.at(steps.next()?), node.file.clone()))
+        });
+        found.unwrap_or_else(|| (Place::File(Arc::from(path)), Arc::from(path)))
+    }
+
     /// The ways in which builds reach a document; what is rendered already, no build reaches any more.
     pub fn reach_of(&self, origin: &Origin) -> &[Reach] {
         if origin.is_rendered() { &[] } else { self.reach(&origin.file) }

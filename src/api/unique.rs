@@ -1,0 +1,86 @@
+//! Mappings that refuse a key that is there twice.
+//!
+//! Of two equal keys, serde's maps keep the last one. kustomize and the API server refuse both, so the last one would
+//! decide here and nowhere else.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+
+/// A mapping without duplicate keys.
+struct Unique<K, V>(BTreeMap<K, V>);
+
+impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Deserialize<'de> for Unique<K, V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys<K, V>(PhantomData<(K, V)>);
+
+        impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Visitor<'de> for Keys<K, V> {
+            type Value = Unique<K, V>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut entries: M) -> Result<Self::Value, M::Error> {
+                let mut map = BTreeMap::new();
+                while let Some(key) = entries.next_key()? {
+                    match map.entry(key) {
+                        Entry::Vacant(entry) => entry.insert(entries.next_value()?),
+                        Entry::Occupied(entry) => {
+                            return Err(M::Error::custom(format_args!("duplicate key {:?}", entry.key())));
+                        }
+                    };
+                }
+                Ok(Unique(map))
+            }
+        }
+
+        deserializer.deserialize_map(Keys(PhantomData))
+    }
+}
+
+/// Deserializes a mapping.
+///
+/// # Errors
+///
+/// When it has a key twice, or is no such mapping.
+pub(crate) fn map<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+where
+    K: Deserialize<'de> + Ord + fmt::Debug,
+    V: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Unique::deserialize(deserializer).map(|unique| unique.0)
+}
+
+/// Deserializes a mapping or null.
+///
+/// # Errors
+///
+/// As [`map`].
+pub(crate) fn optional<'de, K, V, D>(deserializer: D) -> Result<Option<BTreeMap<K, V>>, D::Error>
+where
+    K: Deserialize<'de> + Ord + fmt::Debug,
+    V: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Ok(Option::<Unique<K, V>>::deserialize(deserializer)?.map(|unique| unique.0))
+}
+
+/// Deserializes a list of mappings or null.
+///
+/// # Errors
+///
+/// As [`map`].
+pub(crate) fn optional_list<'de, K, V, D>(deserializer: D) -> Result<Option<Vec<BTreeMap<K, V>>>, D::Error>
+where
+    K: Deserialize<'de> + Ord + fmt::Debug,
+    V: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    let list = Option::<Vec<Unique<K, V>>>::deserialize(deserializer)?;
+    Ok(list.map(|list| list.into_iter().map(|unique| unique.0).collect()))
+}

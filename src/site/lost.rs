@@ -1,0 +1,201 @@
+//! Clusters and hosts that the previous run knew, that this run does not find, and that something unread may hold.
+//!
+//! The absence of a request releases its hosts and deletes its services, so it counts only where it is proven: the file
+//! that the cluster was generated from is deleted, or was read to its end. A link, a pipe, a file that git ignores or a
+//! document that no parser understands proves nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::de::IgnoredAny;
+
+use super::settings::Settings;
+use super::state::State;
+use super::templates::names;
+use super::{Inventory, Request};
+use crate::api::host;
+use crate::api::names::ClusterKey;
+use crate::finding::{Code, Finding};
+use crate::git::in_shell;
+use crate::source::{Document, Files, Kind, Origin, Place, ReadError, mentions};
+
+/// How many unread paths a finding shows.
+const SHOWN: usize = 3;
+
+/// What a run knows of the files that it has read.
+pub(super) struct Known<'a> {
+    pub(super) repo: &'a Files,
+    pub(super) settings: &'a Settings,
+    /// The files that were read.
+    pub(super) files: &'a [Utf8PathBuf],
+    pub(super) state: &'a State,
+    pub(super) clusters: &'a BTreeMap<ClusterKey, Request>,
+    pub(super) inventory: &'a Inventory,
+}
+
+/// A cluster or a host that is gone.
+struct Lost<'a> {
+    /// Kind and name, as a message has them.
+    what: String,
+    /// Its name in a manifest.
+    name: &'a str,
+    /// The cluster that it is or belongs to.
+    cluster: &'a ClusterKey,
+    /// Whether it is the cluster itself.
+    is_cluster: bool,
+}
+
+/// Reports every cluster and assigned host whose absence is not proven.
+///
+/// # Errors
+///
+/// When a file or directory cannot be read.
+pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
+    let lost = known.lost();
+    // A stream is read to its end, and stands for all that there is.
+    if lost.is_empty() || !known.repo.streams().is_empty() {
+        return Ok(Vec::new());
+    }
+    let unread = known.unread()?;
+    let broken = known.broken_documents()?;
+    let mut findings = Vec::new();
+    for lost in &lost {
+        let finding = match known.source_of(lost)? {
+            Source::Unread(finding) => Some(finding),
+            Source::Read => None,
+            Source::Gone => in_broken_document(lost, &broken).or_else(|| in_unread(lost, &unread)),
+        };
+        findings.extend(finding.map(|finding| finding.of(lost.cluster)));
+    }
+    Ok(findings)
+}
+
+/// What became of the files that something was generated from.
+enum Source {
+    /// One of them is there and was not read to its end.
+    Unread(Finding),
+    /// All that are there were read to their ends.
+    Read,
+    /// None is there any more, or none is known.
+    Gone,
+}
+
+impl Known<'_> {
+    fn lost(&self) -> Vec<Lost<'_>> {
+        let clusters = self.state.clusters().into_iter().filter(|cluster| !self.clusters.contains_key(*cluster));
+        let clusters = clusters.map(|cluster| Lost {
+            what: format!("cluster `{cluster}`"),
+            name: cluster.name.as_str(),
+            cluster,
+            is_cluster: true,
+        });
+        let hosts = self.state.held.iter().filter(|(host, _)| self.inventory.index(host).is_none());
+        let hosts = hosts.filter_map(|(host, held)| {
+            let held = held.iter().find(|held| self.clusters.contains_key(&held.cluster))?;
+            let (what, cluster) = (format!("host `{host}` of `{}`", held.cluster), &held.cluster);
+            Some(Lost { what, name: host.name.as_str(), cluster, is_cluster: false })
+        });
+        clusters.chain(hosts).collect()
+    }
+
+    /// What may hold resources and is not read, other than by the settings.
+    fn unread(&self) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
+        let mut unread = self.repo.unread(&self.settings.output)?;
+        unread.retain(|(path, _)| self.settings.may_be_input(path));
+        Ok(unread)
+    }
+
+    /// Each document that no parser understands, with its text and whether it may be another tool's template.
+    fn broken_documents(&self) -> Result<Vec<(Origin, String, bool)>, ReadError> {
+        let broken = |document: Document<'_>| {
+            let found = || (document.origin.clone(), document.text().to_owned(), document.looks_like_template());
+            document.broken().map(|_| found())
+        };
+        self.repo.scan(self.files, |file, _| self.settings.may_be_input(file), broken)
+    }
+
+    /// Looks at the files that a cluster was generated from. Of hosts, none are known.
+    fn source_of(&self, lost: &Lost<'_>) -> Result<Source, ReadError> {
+        let made_from = self.state.made_from.get(lost.cluster).filter(|_| lost.is_cluster);
+        let mut source = Source::Gone;
+        for file in made_from.into_iter().flatten() {
+            let why = match self.repo.kind(file) {
+                None if !self.repo.has_link(file) => continue,
+                Some(Kind::File) if !self.repo.has_link(file) => {
+                    if self.files.binary_search(file).is_ok() {
+                        if let Some(finding) = self.broken_in(file, lost)? {
+                            return Ok(Source::Unread(finding));
+                        }
+                        source = Source::Read;
+                        continue;
+                    }
+                    "git ignores it, or it belongs to another repo"
+                }
+                Some(Kind::Directory) => "it is a directory now",
+                Some(Kind::Other) => "it is a pipe, a device or a socket",
+                _ => "it is a symbolic link, or lies behind one",
+            };
+            let message = format!("{} is gone, and {file}, which it came from, is not read: {why}", lost.what);
+            return Ok(Source::Unread(
+                Finding::new(Code::LossUnproven, message)
+                    .at(Place::File(Arc::from(file.as_path())))
+                    .help(format!("restore it with `git checkout HEAD -- {}`, or delete it", in_shell(file.as_str()))),
+            ));
+        }
+        Ok(source)
+    }
+
+    /// A document of a file that cannot be read to its end.
+    fn broken_in(&self, file: &Utf8PathBuf, lost: &Lost<'_>) -> Result<Option<Finding>, ReadError> {
+        let unreadable =
+            |document: Document<'_>| document.parse::<IgnoredAny>().err().map(|error| (document.origin, error));
+        let found = self.repo.scan(std::slice::from_ref(file), |_, _| true, unreadable)?;
+        Ok(found.into_iter().next().map(|(origin, error)| {
+            let message =
+                format!("{} is gone, and {file}, which it came from, cannot be read: {}", lost.what, error.message);
+            let place = error.line.map_or_else(|| origin.start(), |line| origin.spot(line, error.column));
+            Finding::new(Code::LossUnproven, message)
+                .at(place)
+                .help("fix the syntax; to remove the cluster, delete its document from a file that can be read")
+        }))
+    }
+}
+
+/// A document that no parser understands and that may be what is gone.
+fn in_broken_document(lost: &Lost<'_>, broken: &[(Origin, String, bool)]) -> Option<Finding> {
+    let may_be = |text: &str, is_template: bool| {
+        // Templates of requests are looked at by `templates`.
+        names(text, lost.name) && (!is_template || !lost.is_cluster && mentions(&[host::KIND])(text.as_bytes()))
+    };
+    let (origin, ..) = broken.iter().find(|(_, text, is_template)| may_be(text, *is_template))?;
+    let message = format!("{} is gone, and a document that cannot be read has its name", lost.what);
+    Some(
+        Finding::new(Code::LossUnproven, message)
+            .at(origin.start())
+            .help(format!("fix the document, or delete it if {} is to go", lost.what)),
+    )
+}
+
+/// A path that is not read and may hold what is gone.
+fn in_unread(lost: &Lost<'_>, unread: &[(Utf8PathBuf, &'static str)]) -> Option<Finding> {
+    let ((first, why), rest) = unread.split_first()?;
+    let message = format!("{} is gone, and {first}, which may hold it, is not read: {why}", lost.what);
+    let finding = Finding::new(Code::LossUnproven, message).at(Place::File(Arc::from(first.as_path())));
+    let others = rest.iter().take(SHOWN - 1);
+    Some(others.fold(finding, |finding, (path, why)| finding.see(Place::File(Arc::from(path.as_path())), *why)).help(
+        format!(
+            "put a plain file in its place, delete it, or exclude it: in .gitignore, or in {} by \
+             `sources: [{{paths: [\"!{}\"]}}]`",
+            super::settings::FILE,
+            first
+        ),
+    ))
+}
+
+impl Settings {
+    /// Whether the settings let a path be an input.
+    fn may_be_input(&self, path: &Utf8Path) -> bool {
+        self.sources.is_empty() || self.sources.iter().any(|source| source.takes(path))
+    }
+}
