@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::builds::Builds;
 use super::settings::{self, Settings};
-use super::sources::Source;
+use super::sources::{Glob, Source};
 use crate::finding::{Code, Finding};
 use crate::source::kustomize::{self, Build, NotBuilt};
 use crate::source::{Document, Files, Origin, scan_made, scan_stream};
@@ -60,7 +60,14 @@ impl<'a> Inputs<'a> {
             for file in files.iter().filter(|file| globs.take(file) && !built.contains(*file)) {
                 listed.entry(file.clone()).or_insert(index);
             }
-            let idle = globs.0.iter().enumerate().filter(|(_, glob)| !files.iter().any(|file| glob.matches(file)));
+            // What is never read, such as a symbolic link, may be excluded by its name all the same.
+            let excludes_unread = |position: usize| {
+                paths[position].strip_prefix('!').is_some_and(|path| repo.kind(path.into()).is_some())
+            };
+            let is_idle = |(position, glob): &(usize, &Glob)| {
+                !files.iter().any(|file| glob.matches(file)) && !excludes_unread(*position)
+            };
+            let idle = globs.0.iter().enumerate().filter(is_idle);
             findings.extend(idle.map(|(position, _)| {
                 let message = format!("the glob `{}` matches no file that can hold resources", paths[position]);
                 Finding::new(Code::IdleGlob, message)

@@ -32,6 +32,8 @@ pub(super) struct Known<'a> {
     pub(super) state: &'a State,
     pub(super) clusters: &'a BTreeMap<ClusterKey, Request>,
     pub(super) inventory: &'a Inventory,
+    /// The errors so far: a file that has one is not lost without a word.
+    pub(super) findings: &'a [Finding],
 }
 
 /// A cluster or a host that is gone.
@@ -123,6 +125,10 @@ impl Known<'_> {
             let why = match self.repo.kind(file) {
                 None if !self.repo.has_link(file) => continue,
                 Some(Kind::File) if !self.repo.has_link(file) => {
+                    if self.has_error(file) {
+                        source = Source::Read;
+                        continue;
+                    }
                     if self.files.binary_search(file).is_ok() {
                         if let Some(finding) = self.broken_in(file, lost)? {
                             return Ok(Source::Unread(finding));
@@ -144,6 +150,11 @@ impl Known<'_> {
             ));
         }
         Ok(source)
+    }
+
+    fn has_error(&self, file: &Utf8Path) -> bool {
+        let errors = self.findings.iter().filter(|finding| finding.is_error() && finding.clusters.is_empty());
+        errors.flat_map(|error| &error.places).any(|(place, _)| **place.file() == *file)
     }
 
     /// A document of a file that cannot be read to its end.

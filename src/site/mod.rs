@@ -234,7 +234,9 @@ impl Site {
         if left_out_clusters.is_none() {
             let (repo, settings, files) = (repo, &settings, objects.files.as_slice());
             let (state, clusters, inventory) = (&state, &clusters, &inventory);
-            findings.extend(lost::unproven(&Known { repo, settings, files, state, clusters, inventory })?);
+            let known = Known { repo, settings, files, state, clusters, inventory, findings: &findings };
+            let unproven = lost::unproven(&known)?;
+            findings.extend(unproven);
         }
         findings.extend(left_out_clusters);
         let (services, builds) = (objects.services, objects.builds);
