@@ -2,12 +2,13 @@
 //!
 //! Clusters are accepted one by one, in the order of their demands; each exactly when it can be served together
 //! with all before it, which may then get other new hosts than without it. So no order of hosts or of node sets
-//! can be in the way of a placement that exists. Hosts that stay never move.
+//! can be in the way of a placement that exists. Hosts that stay never move. Where topology keys cross each other,
+//! `crossing` serves all clusters that may want the same hosts; the others are a flow.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::classes::Instance;
-use super::crossing::{self, Unsatisfied};
+use super::crossing::{self, Conflict};
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Refusal};
 use super::matching::{Cut, Matching, Pick};
@@ -42,15 +43,17 @@ pub(super) fn choose(
     let instance = Instance::new(hosts, availability, demands, &open);
     let all: Vec<usize> = (0..open.len()).collect();
     let clusters = all.chunk_by(|a, b| demands[open[*a]].cluster.key == demands[open[*b]].cluster.key);
-    let crosses = instance.crossing.iter().any(|keys| !keys.is_empty());
-    let served = if crosses {
-        serve_crossing(&instance, clusters)
-    } else {
-        serve(&instance, clusters, |index| {
-            let replaceable = demands[open[index]].replaceable.iter();
-            replaceable.map(|host| (*host, instance.domain_of(hosts, index, *host))).collect()
-        })
-    };
+    let crosses = crossing_clusters(&instance);
+    let (crossing, others): (Vec<&[usize]>, Vec<&[usize]>) = clusters.partition(|cluster| crosses[cluster[0]]);
+    let mut served = serve(&instance, others.into_iter(), |index| {
+        let replaceable = demands[open[index]].replaceable.iter();
+        replaceable.map(|host| (*host, instance.domain_of(hosts, index, *host))).collect()
+    });
+    if !crossing.is_empty() {
+        let of_crossing = crossing.iter().copied().flatten().map(|index| (*index, &demands[open[*index]]));
+        let of_crossing: Vec<(usize, &Demand<'_>)> = of_crossing.collect();
+        served.join(crossing::serve(&instance, hosts, &of_crossing, crossing.into_iter()));
+    }
 
     let mut next: Vec<_> = instance.hosts.iter().map(|hosts| hosts.iter()).collect();
     let mut takers: HashMap<usize, &Cluster> = HashMap::new();
@@ -68,7 +71,10 @@ pub(super) fn choose(
                 let capacity: usize = cut.classes.iter().map(|class| instance.problem.capacities[*class]).sum();
                 Reason::counted(rivals, capacity + cut.domains.len(), !cut.domains.is_empty())
             }
-            Why::Crossing => Reason::Crossing,
+            Why::Crossing(conflict) => {
+                let node_sets = conflict.demands.iter().map(|demand| &demands[open[*demand]]);
+                Reason::crossing(node_sets, &conflict)
+            }
             Why::Undecided => Reason::Undecided,
         };
         let shortage = Shortage::new(site, demand, found, refusals.unwrap_or_default(), why);
@@ -78,26 +84,77 @@ pub(super) fn choose(
 }
 
 /// What came of serving the demands of a problem.
-struct Served {
+pub(super) struct Served {
     /// The picks of each demand.
-    picks: Vec<Vec<Pick>>,
+    pub(super) picks: Vec<Vec<Pick>>,
     /// The hosts of each demand in whose place some of the picks come.
-    replaced: Vec<Vec<usize>>,
-    unserved: Vec<Unserved>,
+    pub(super) replaced: Vec<Vec<usize>>,
+    pub(super) unserved: Vec<Unserved>,
 }
 
 /// A demand that could not be served.
-struct Unserved {
-    index: usize,
-    found: usize,
-    why: Why,
+pub(super) struct Unserved {
+    pub(super) index: usize,
+    pub(super) found: usize,
+    pub(super) why: Why,
 }
 
 /// Why a demand could not be served.
-enum Why {
+#[derive(Clone)]
+pub(super) enum Why {
     Cut(Cut),
-    Crossing,
+    Crossing(Conflict),
     Undecided,
+}
+
+impl Served {
+    /// Adds what came of serving other demands of the same problem.
+    fn join(&mut self, other: Served) {
+        for (picks, others) in self.picks.iter_mut().zip(other.picks) {
+            picks.extend(others);
+        }
+        for (replaced, others) in self.replaced.iter_mut().zip(other.replaced) {
+            replaced.extend(others);
+        }
+        self.unserved.extend(other.unserved);
+        self.unserved.sort_by_key(|unserved| unserved.index);
+    }
+}
+
+/// For each demand, whether topology keys cross each other for it, for others of its cluster, or for any that may want
+/// the same hosts, or the same as those.
+fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
+    let problem = &instance.problem;
+    if instance.crossing.iter().all(Vec::is_empty) {
+        return vec![false; problem.demands.len()];
+    }
+    // Pools and groups are joined to the classes that come with them.
+    let (pools, classes) = (problem.pools.len(), problem.capacities.len());
+    let mut parts: Vec<usize> = (0..pools + classes + problem.demands.len()).collect();
+    for (pool, of) in problem.pools.iter().enumerate() {
+        let members = of.domains.iter().flat_map(|domain| &domain.classes);
+        members.for_each(|class| join(&mut parts, pool, pools + class));
+    }
+    for demand in &problem.demands {
+        join(&mut parts, demand.pool, pools + classes + demand.group);
+    }
+    let crossing = (0..pools).filter(|pool| !instance.crossing[*pool].is_empty());
+    let crossing: Vec<usize> = crossing.collect();
+    let crossing: BTreeSet<usize> = crossing.into_iter().map(|pool| root(&mut parts, pool)).collect();
+    problem.demands.iter().map(|demand| crossing.contains(&root(&mut parts, demand.pool))).collect()
+}
+
+fn join(parts: &mut [usize], one: usize, other: usize) {
+    let (one, other) = (root(parts, one), root(parts, other));
+    parts[other] = one;
+}
+
+fn root(parts: &mut [usize], mut part: usize) -> usize {
+    while parts[part] != part {
+        parts[part] = parts[parts[part]];
+        part = parts[part];
+    }
+    part
 }
 
 /// Serves clusters one by one, and then replaces hosts where spare ones are left: `replaceable` has those of a
@@ -126,31 +183,6 @@ fn serve<'i>(
     }
     matching.settle();
     Served { picks: matching.picks, replaced, unserved }
-}
-
-/// Serves clusters one by one where topology keys cross each other. Nothing is replaced then.
-fn serve_crossing<'i>(instance: &Instance<'_>, clusters: impl Iterator<Item = &'i [usize]>) -> Served {
-    let count = instance.problem.demands.len();
-    let mut served = Served { picks: vec![Vec::new(); count], replaced: vec![Vec::new(); count], unserved: Vec::new() };
-    let mut accepted: Vec<usize> = Vec::new();
-    for cluster in clusters {
-        let together: Vec<usize> = accepted.iter().chain(cluster).copied().collect();
-        let whole =
-            |why: fn() -> Why| cluster.iter().map(move |index| Unserved { index: *index, found: 0, why: why() });
-        match crossing::satisfy(instance, &together) {
-            Ok(picks) => {
-                served.picks = picks;
-                accepted = together;
-            }
-            Err(Unsatisfied::ByOneKey(cuts)) => served.unserved.extend(cuts.into_iter().map(of_cut)),
-            Err(Unsatisfied::Crossing) => served.unserved.extend(whole(|| Why::Crossing)),
-            Err(Unsatisfied::Undecided) => served.unserved.extend(whole(|| Why::Undecided)),
-        }
-    }
-    let mut matching = Matching::of_picks(&instance.problem, std::mem::take(&mut served.picks));
-    matching.settle();
-    served.picks = matching.picks;
-    served
 }
 
 fn of_cut((index, found, cut): (usize, usize, Cut)) -> Unserved {

@@ -20,6 +20,10 @@ pub(super) struct Instance<'a> {
     /// For each pool the places, in those values, of keys that cross each other: none of them keeps hosts apart for
     /// the others as well.
     pub(super) crossing: Vec<Vec<usize>>,
+    /// For each pool the places of all keys that keep hosts apart.
+    pub(super) limiting: Vec<Vec<usize>>,
+    /// All topology keys.
+    pub(super) topology: Vec<&'a str>,
     /// The topology key of each pool's domains.
     keys: Vec<Option<&'a str>>,
     /// The domains of each pool, by the value of the topology key; none for hosts without the label.
@@ -78,6 +82,7 @@ impl<'a> Instance<'a> {
         let mut domains = Vec::with_capacity(needs.len());
         let mut pools = Vec::with_capacity(needs.len());
         let mut crossing = Vec::with_capacity(needs.len());
+        let mut limiting = Vec::with_capacity(needs.len());
         for (needs, members) in needs.iter().zip(&members) {
             let place = |key: &str| topology.iter().position(|other| *other == key);
             let own: Vec<usize> = needs.topology_keys.iter().filter_map(|key| place(key)).collect();
@@ -85,7 +90,8 @@ impl<'a> Instance<'a> {
             let at = binding.or(own.first().copied()).or(spread_by.and_then(place));
             let size = |class: usize| size(hosts, &classes[class], needs);
             let (mut pool, numbers) = pool(members, &classes, at, !own.is_empty(), &contention, size);
-            crossing.push(if binding.is_none() { own } else { Vec::new() });
+            crossing.push(if binding.is_none() { own.clone() } else { Vec::new() });
+            limiting.push(own);
             let key = at.map(|at| topology[at]);
             pool.by_size = needs.machine.is_some();
             pools.push(pool);
@@ -117,7 +123,7 @@ impl<'a> Instance<'a> {
             pools,
         };
         let (hosts, values) = classes.into_iter().map(|class| (class.hosts, class.domains)).unzip();
-        Self { hosts, values, crossing, keys, domains, problem }
+        Self { hosts, values, crossing, limiting, topology, keys, domains, problem }
     }
 
     /// The domain of a host among those of a demand's pool.

@@ -119,18 +119,6 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// The flow that these picks are: those of each demand.
-    pub(super) fn of_picks(problem: &'a Problem, picks: Vec<Vec<Pick>>) -> Self {
-        let mut matching = Self::new(problem);
-        for (demand, picks) in picks.into_iter().enumerate() {
-            for pick in picks {
-                matching.free[pick.class] -= 1;
-                matching.put(demand, pick);
-            }
-        }
-        matching
-    }
-
     /// Satisfies all of some demands or none; all those accepted before stay satisfied.
     ///
     /// # Errors
@@ -210,7 +198,50 @@ impl<'a> Matching<'a> {
         false
     }
 
-    fn may_use(&self, demand: usize, class: usize) -> bool {
+    /// Whether a demand has fewer picks than it wants.
+    pub(super) fn is_short(&self, demand: usize) -> bool {
+        self.picks[demand].len() < self.wanted[demand]
+    }
+
+    /// Makes a demand want one host more.
+    pub(super) fn want_more(&mut self, demand: usize) {
+        self.wanted[demand] += 1;
+    }
+
+    /// Makes a demand want one host fewer.
+    pub(super) fn want_less(&mut self, demand: usize) {
+        self.wanted[demand] -= 1;
+    }
+
+    /// Whether a class has a host that is not picked.
+    pub(super) fn is_free(&self, class: usize) -> bool {
+        self.free[class] > 0
+    }
+
+    /// How many hosts of a class are not picked.
+    pub(super) fn free(&self, class: usize) -> usize {
+        self.free[class]
+    }
+
+    /// The demands that picked hosts of a class; as often as they did.
+    pub(super) fn users(&self, class: usize) -> &[usize] {
+        &self.users[class]
+    }
+
+    /// Gives a demand a free host.
+    pub(super) fn pick(&mut self, demand: usize, pick: Pick) {
+        self.free[pick.class] -= 1;
+        self.put(demand, pick);
+    }
+
+    /// Takes a pick of a demand back.
+    pub(super) fn unpick(&mut self, demand: usize, pick: Pick) {
+        self.lift(demand, pick);
+        self.free[pick.class] += 1;
+    }
+
+    /// Whether the class is not reserved for another group, nor barred for the demand.
+    pub(super) fn may_use(&self, demand: usize, class: usize) -> bool {
         let Demand { group, barred, .. } = &self.problem.demands[demand];
         self.problem.reserved[class].is_none_or(|reserved| reserved == *group) && !barred.contains(&class)
     }
@@ -222,7 +253,7 @@ impl<'a> Matching<'a> {
     }
 
     /// Takes free hosts, the best ones first: tier by tier, and within one, where the demand has fewest so far.
-    fn take_free(&mut self, demand: usize) {
+    pub(super) fn take_free(&mut self, demand: usize) {
         let problem = self.problem;
         let pool = &problem.demands[demand].pool;
         for (tier, choices) in problem.pools[*pool].tiers.iter().enumerate() {
@@ -297,7 +328,7 @@ impl<'a> Matching<'a> {
     }
 
     /// Takes all picks of a demand back.
-    fn release(&mut self, demand: usize) {
+    pub(super) fn release(&mut self, demand: usize) {
         for pick in std::mem::take(&mut self.picks[demand]) {
             self.free[pick.class] += 1;
             self.users[pick.class].retain(|user| *user != demand);

@@ -1,10 +1,12 @@
 //! Why a node set cannot be filled: a proof that a person can check by counting.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use kube::core::Expression;
 use serde::Serialize;
 
+use super::crossing::Conflict;
 use super::demand::Demand;
 use super::eligibility::{self, Refusal};
 use super::machines::by_role_and_name;
@@ -69,9 +71,22 @@ pub enum Reason {
         /// Whether there would be more if hosts could share a topology domain.
         limited_by_topology: bool,
     },
-    /// There are enough hosts for each of its topology keys, but not for all at once.
-    Crossing,
-    /// There may be enough hosts for all of its topology keys at once, but it takes too long to tell.
+    /// There are enough hosts for each topologyKey, but not for all at once.
+    #[serde(rename_all = "camelCase")]
+    Crossing {
+        /// Node sets that cannot be filled together: in the order in which they choose.
+        node_sets: Vec<Rival>,
+        /// The only topology domains that need be kept apart for that, by topologyKey.
+        domains: BTreeMap<String, BTreeSet<String>>,
+        /// How many hosts these node sets can use.
+        usable: usize,
+        /// How many of those are in none of the domains.
+        outside: usize,
+        /// Whether they could be filled if any one of the node sets wanted nothing, or hosts could share any one of the
+        /// domains; false if the search ended before that was known.
+        is_minimal: bool,
+    },
+    /// The search for a choice of hosts ended at its limit of steps.
     Undecided,
 }
 
@@ -81,18 +96,27 @@ impl Reason {
         can_be_had: usize,
         limited_by_topology: bool,
     ) -> Self {
-        let rivals = rivals.map(|rival| Rival {
-            cluster: rival.cluster.key.clone(),
-            part: rival.part.clone(),
-            missing: rival.missing,
-        });
-        Reason::Counted { rivals: rivals.collect(), can_be_had, limited_by_topology }
+        Reason::Counted { rivals: rivals.map(Rival::of).collect(), can_be_had, limited_by_topology }
+    }
+
+    pub(super) fn crossing<'a>(node_sets: impl Iterator<Item = &'a Demand<'a>>, conflict: &Conflict) -> Self {
+        let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (key, value) in &conflict.domains {
+            domains.entry(key.clone()).or_default().insert(value.clone());
+        }
+        Reason::Crossing {
+            node_sets: node_sets.map(Rival::of).collect(),
+            domains,
+            usable: conflict.hosts,
+            outside: conflict.outside,
+            is_minimal: conflict.is_minimal,
+        }
     }
 
     fn rivals(&self) -> &[Rival] {
         match self {
             Reason::Counted { rivals, .. } => rivals,
-            Reason::Crossing | Reason::Undecided => &[],
+            Reason::Crossing { .. } | Reason::Undecided => &[],
         }
     }
 }
@@ -120,6 +144,18 @@ pub struct Rival {
     pub part: Part,
     /// So many more than it has.
     pub missing: usize,
+}
+
+impl Rival {
+    fn of(demand: &Demand<'_>) -> Self {
+        Self { cluster: demand.cluster.key.clone(), part: demand.part.clone(), missing: demand.missing }
+    }
+}
+
+impl fmt::Display for Rival {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ({})", self.cluster, self.part, self.missing)
+    }
 }
 
 /// The hosts that one rule refuses.
@@ -294,9 +330,15 @@ impl Shortage {
                 );
             }
             Reason::Counted { .. } => {}
-            Reason::Crossing => return "no choice of hosts is apart by all of its topologyKeys at once".to_owned(),
+            Reason::Crossing { node_sets, .. } => {
+                let others = match node_sets.len() {
+                    0 | 1 => String::new(),
+                    count => format!(" for {count} node sets together"),
+                };
+                return format!("no choice of hosts is apart by all topologyKeys at once{others}");
+            }
             Reason::Undecided => {
-                return "it takes too long to tell whether a choice of hosts is apart by all of its topologyKeys"
+                return "the search for hosts that are apart by all topologyKeys at once ended at its limit of steps"
                     .to_owned();
             }
         }
@@ -340,13 +382,11 @@ impl Shortage {
             lines.push(format!("{matching}, in {of_key} of {key} ({named}){used}"));
         }
         if self.reason.rivals().len() > 1 {
-            let rivals = self
-                .reason
-                .rivals()
-                .iter()
-                .map(|Rival { cluster, part, missing }| format!("{cluster} {part} ({missing})"));
-            lines
-                .push(format!("competing node sets, with the hosts that they miss: {}", some_of(rivals, RIVALS_SHOWN)));
+            let rivals = some_of(self.reason.rivals().iter(), RIVALS_SHOWN);
+            lines.push(format!("competing node sets, with the hosts that they miss: {rivals}"));
+        }
+        if let Reason::Crossing { node_sets, domains, usable, outside, is_minimal } = &self.reason {
+            lines.extend(conflict(node_sets, domains, *usable, *outside, *is_minimal));
         }
         let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
         if total > 0 {
@@ -362,6 +402,32 @@ impl Shortage {
         }
         lines
     }
+}
+
+/// What cannot be had together, line by line. It names everything, for it is the proof.
+fn conflict(
+    node_sets: &[Rival],
+    domains: &BTreeMap<String, BTreeSet<String>>,
+    usable: usize,
+    outside: usize,
+    is_minimal: bool,
+) -> Vec<String> {
+    let all = some_of(node_sets.iter(), node_sets.len());
+    let mut lines = vec![format!("cannot be filled together, with the hosts that they miss: {all}")];
+    for (key, domains) in domains {
+        let mut sorted: Vec<&String> = domains.iter().collect();
+        sorted.sort_by(|a, b| natural(a, b));
+        let named = some_of(sorted.iter(), sorted.len());
+        lines.push(format!("even if {key} kept hosts apart in {} only ({named})", counted(domains.len(), "domain")));
+    }
+    lines.push(format!("{} can serve them, {outside} of which are in none of these domains", counted(usable, "host")));
+    let why = if is_minimal {
+        "without any one of these node sets, or if hosts could share any one of these domains, there is a choice"
+    } else {
+        "fewer node sets or domains may do; the search for fewer ended at its limit of steps"
+    };
+    lines.push(why.to_owned());
+    lines
 }
 
 /// The machines of a role of a cluster that lack a host for the same reasons.

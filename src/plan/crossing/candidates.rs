@@ -1,0 +1,115 @@
+//! The classes that demands may use, each with the topology domains that it limits.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::classes::Instance;
+use super::super::demand::Demand;
+use super::super::eligibility;
+use crate::site::Host;
+
+/// A topology domain of which a demand may have one host: an index into [`Candidates::limits`].
+pub(super) type Limit = usize;
+
+/// A class in a pool.
+#[derive(Debug)]
+pub(super) struct Candidate<'a> {
+    pub(super) class: usize,
+    /// The domain of the pool that the class is in.
+    pub(super) domain: usize,
+    pub(super) limits: &'a [Limit],
+}
+
+/// The classes of every pool, in order of preference: fewest missing labels first, then as the pool's tiers say.
+pub(super) struct Candidates<'a> {
+    classes: Vec<Vec<(usize, usize, Vec<Limit>)>>,
+    /// The place of each class in its pools.
+    places: Vec<HashMap<usize, usize>>,
+    /// The pools of each class.
+    pools: Vec<Vec<usize>>,
+    /// Topology keys, by their place among the instance's keys, with values.
+    pub(super) limits: Vec<(usize, &'a str)>,
+    numbers: HashMap<(usize, &'a str), Limit>,
+    /// The domains of the hosts that each demand keeps; as often as it has hosts there.
+    pub(super) taken: Vec<Vec<Limit>>,
+}
+
+impl<'a> Candidates<'a> {
+    /// Reads the pools of these demands; those of others stay empty.
+    pub(super) fn new(instance: &Instance<'a>, hosts: &'a [Host], demands: &[(usize, &Demand<'a>)]) -> Self {
+        let problem = &instance.problem;
+        let mut all = Self {
+            classes: vec![Vec::new(); problem.pools.len()],
+            places: vec![HashMap::new(); problem.pools.len()],
+            pools: vec![Vec::new(); problem.capacities.len()],
+            limits: Vec::new(),
+            numbers: HashMap::new(),
+            taken: vec![Vec::new(); problem.demands.len()],
+        };
+        let mut seen = HashSet::new();
+        for &(index, demand) in demands {
+            let pool = problem.demands[index].pool;
+            if seen.insert(pool) {
+                all.read(instance, pool);
+            }
+            for host in &demand.kept {
+                let taken = all.limits_of(instance, &hosts[*host], pool);
+                all.taken[index].extend(taken);
+            }
+        }
+        all
+    }
+
+    fn read(&mut self, instance: &Instance<'a>, pool: usize) {
+        let choices = instance.problem.pools[pool].tiers.iter().flatten();
+        let keys = &instance.limiting[pool];
+        let mut classes = Vec::new();
+        for (class, domain) in choices.flat_map(|choice| choice.classes.iter().map(|class| (*class, choice.domain))) {
+            let values = keys.iter().filter_map(|key| Some((*key, instance.values[class][*key]?)));
+            let limits: Vec<Limit> = values.map(|(key, value)| self.number(key, value)).collect();
+            classes.push((class, domain, limits));
+        }
+        classes.sort_by_key(|(_, _, limits)| keys.len() - limits.len());
+        for (place, (class, ..)) in classes.iter().enumerate() {
+            self.places[pool].insert(*class, place);
+            self.pools[*class].push(pool);
+        }
+        self.classes[pool] = classes;
+    }
+
+    fn number(&mut self, key: usize, value: &'a str) -> Limit {
+        *self.numbers.entry((key, value)).or_insert_with(|| {
+            self.limits.push((key, value));
+            self.limits.len() - 1
+        })
+    }
+
+    /// The domains that a host has, among those that a pool limits.
+    pub(super) fn limits_of(&mut self, instance: &Instance<'a>, host: &'a Host, pool: usize) -> Vec<Limit> {
+        let keys = instance.limiting[pool].iter();
+        let values = keys.filter_map(|key| Some((*key, eligibility::domain(host, instance.topology[*key])?)));
+        values.map(|(key, value)| self.number(key, value)).collect()
+    }
+
+    pub(super) fn count(&self, pool: usize) -> usize {
+        self.classes[pool].len()
+    }
+
+    pub(super) fn at(&self, pool: usize, place: usize) -> Candidate<'_> {
+        let (class, domain, limits) = &self.classes[pool][place];
+        Candidate { class: *class, domain: *domain, limits }
+    }
+
+    pub(super) fn all(&self, pool: usize) -> impl Iterator<Item = Candidate<'_>> {
+        (0..self.count(pool)).map(move |place| self.at(pool, place))
+    }
+
+    /// A class as a candidate of one of its pools.
+    pub(super) fn of(&self, pool: usize, class: usize) -> Option<Candidate<'_>> {
+        self.places[pool].get(&class).map(|place| self.at(pool, *place))
+    }
+
+    /// The pools that a class is in, with its place in each.
+    pub(super) fn pools(&self, class: usize) -> impl Iterator<Item = (usize, usize)> {
+        self.pools[class].iter().map(move |pool| (*pool, self.places[*pool][&class]))
+    }
+}

@@ -1,0 +1,58 @@
+//! A minimal set of demands and topology domains that cannot be satisfied together.
+
+use std::collections::BTreeSet;
+
+use super::super::matching::Problem;
+use super::candidates::{Candidates, Limit};
+use super::exact::{Answer, Budget, Question};
+
+/// Steps for one question.
+const SHARE: u64 = 3_000_000;
+
+/// Demands that have no hosts together, even if they have to be apart by these domains only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Core {
+    pub(super) demands: Vec<usize>,
+    pub(super) limits: Vec<Limit>,
+    /// Whether it is known that every one of them matters.
+    pub(super) is_minimal: bool,
+}
+
+/// Leaves out what does not matter: first demands, those served last before others, and then domains.
+pub(super) fn core(problem: &Problem, candidates: &Candidates<'_>, demands: &[usize], budget: &mut Budget) -> Core {
+    let pools: BTreeSet<usize> = demands.iter().map(|demand| problem.demands[*demand].pool).collect();
+    let all = pools.iter().flat_map(|pool| candidates.all(*pool));
+    let all: BTreeSet<Limit> = all.flat_map(|candidate| candidate.limits.iter().copied()).collect();
+    let mut is_minimal = true;
+    let mut is_impossible = |demands: &[usize], limits: &[Limit]| {
+        let limits: BTreeSet<Limit> = limits.iter().copied().collect();
+        let hosts = |class: usize| problem.capacities[class];
+        let limits = |limit: Limit| limits.contains(&limit);
+        let answer = Question { problem, candidates, demands, hosts: &hosts, limits: &limits }.answer(budget, SHARE);
+        is_minimal &= answer != Answer::Undecided;
+        answer == Answer::Impossible
+    };
+    let mut limits: Vec<Limit> = all.into_iter().collect();
+    let mut demands = demands.to_vec();
+    shrink(&mut demands, |demands| is_impossible(demands, &limits));
+    shrink(&mut limits, |limits| is_impossible(&demands, limits));
+    demands.sort_unstable();
+    Core { demands, limits, is_minimal }
+}
+
+/// Removes all that can go while the rest still `holds`: many at once, then fewer.
+fn shrink(items: &mut Vec<usize>, mut holds: impl FnMut(&[usize]) -> bool) {
+    let mut size = items.len().div_ceil(2).max(1);
+    loop {
+        let mut at = 0;
+        while at < items.len() {
+            let end = (at + size).min(items.len());
+            let rest: Vec<usize> = items[..at].iter().chain(&items[end..]).copied().collect();
+            if holds(&rest) { *items = rest } else { at = end }
+        }
+        if size == 1 {
+            return;
+        }
+        size = size.div_ceil(2);
+    }
+}

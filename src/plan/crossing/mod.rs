@@ -1,0 +1,289 @@
+//! Demands that want hosts apart by several topology keys which cross each other, such as rack and power feed.
+//!
+//! A flow knows one domain a host, so these are not served by flows alone; in general the problem is as hard as
+//! three-dimensional matching. A cluster is decided by the first of these that can:
+//!
+//! 1. `placing` finds hosts, by moving others on where need be;
+//! 2. `bounds` proves by a flow for each key that there are none;
+//! 3. `exact` decides it for the cluster and some of those that were served before, then for more of them, at last for
+//!    all. If it says that there is no placement, `minimal` leaves out what does not matter for that.
+//!
+//! Steps are counted, never time, so that the result is a function of the site alone.
+
+mod bounds;
+mod candidates;
+mod exact;
+mod minimal;
+mod placing;
+
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::choose::{Served, Unserved, Why};
+use super::classes::Instance;
+use super::demand::Demand;
+use super::matching::Problem;
+use crate::site::Host;
+use bounds::{Bounds, Cuts};
+use candidates::{Candidates, Limit};
+use exact::{Answer, Budget, Question};
+use minimal::Core;
+use placing::Placing;
+
+/// Steps for all that a site asks of `exact`: some 5,000,000 take a second.
+const STEPS: u64 = 200_000_000;
+/// Steps for one neighborhood.
+const STEPS_OF_SOME: u64 = 4_000_000;
+/// Steps for all demands together.
+const STEPS_OF_ALL: u64 = 100_000_000;
+/// How many demands are rearranged first, and how many times more are next.
+const FIRST_NEIGHBORS: usize = 2;
+const MORE_NEIGHBORS: usize = 3;
+
+/// Demands that cannot be satisfied together, even if hosts had to be apart by these domains only.
+#[derive(Debug, Clone)]
+pub(super) struct Conflict {
+    pub(super) demands: Vec<usize>,
+    /// Topology keys with values.
+    pub(super) domains: Vec<(String, String)>,
+    /// How many hosts the demands can use, and how many of those are in none of the domains.
+    pub(super) hosts: usize,
+    pub(super) outside: usize,
+    /// Whether each demand and each domain is known to matter.
+    pub(super) is_minimal: bool,
+}
+
+/// Serves clusters one by one, and then replaces hosts where spare ones are left. `demands` are all of these clusters,
+/// by their index.
+pub(super) fn serve<'a, 'i>(
+    instance: &Instance<'a>,
+    hosts: &'a [Host],
+    demands: &[(usize, &Demand<'a>)],
+    clusters: impl Iterator<Item = &'i [usize]>,
+) -> Served {
+    let mut candidates = Candidates::new(instance, hosts, demands);
+    let mut replaceable: Vec<(usize, usize, Vec<Limit>)> = Vec::new();
+    for (index, demand) in demands {
+        let pool = instance.problem.demands[*index].pool;
+        for host in &demand.replaceable {
+            replaceable.push((*index, *host, candidates.limits_of(instance, &hosts[*host], pool)));
+        }
+    }
+    let problems = OnceCell::new();
+    let mut search = Search {
+        instance,
+        placing: Placing::new(instance, &candidates),
+        problems: &problems,
+        bounds: None,
+        accepted: Vec::new(),
+        refused: HashMap::new(),
+        budget: Budget::new(STEPS),
+    };
+    let mut unserved = Vec::new();
+    for cluster in clusters {
+        match search.accept(cluster) {
+            Ok(()) => search.accepted.extend(cluster),
+            Err(of_cluster) => unserved.extend(of_cluster),
+        }
+    }
+    let Search { mut placing, accepted, .. } = search;
+    let accepted: BTreeSet<usize> = accepted.into_iter().collect();
+    let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
+    for (index, host, limits) in replaceable {
+        if accepted.contains(&index) && placing.replace(index, &limits) {
+            replaced[index].push(host);
+        }
+    }
+    accepted.iter().for_each(|demand| placing.settle(*demand));
+    placing.matching.settle();
+    Served { picks: placing.matching.picks, replaced, unserved }
+}
+
+/// What makes clusters alike: the pool of each demand, what it misses and the domains that it has.
+type Wants = Vec<(usize, usize, Vec<Limit>)>;
+
+struct Search<'a, 'c> {
+    instance: &'a Instance<'a>,
+    placing: Placing<'a, 'c>,
+    problems: &'c OnceCell<Vec<Problem>>,
+    /// Made when it is first needed.
+    bounds: Option<Bounds<'c>>,
+    accepted: Vec<usize>,
+    /// Why clusters were refused that had no hosts of their own: there are not more hosts for those that come later.
+    refused: HashMap<Wants, (Vec<usize>, Why)>,
+    budget: Budget,
+}
+
+impl Search<'_, '_> {
+    /// Satisfies all demands of a cluster or none; all those accepted before stay satisfied.
+    fn accept(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
+        let is_bounded = self.bounds.is_some();
+        if is_bounded {
+            self.bound(cluster)?;
+        }
+        let wants = self.wants(cluster);
+        let known = wants.as_ref().and_then(|wants| self.refused.get(wants));
+        if let Some((others, why)) = known {
+            let why = why.instead(others, cluster);
+            self.release(cluster, is_bounded);
+            return Err(whole(cluster, &why));
+        }
+        if cluster.iter().all(|demand| self.placing.fill(*demand)) {
+            return Ok(());
+        }
+        cluster.iter().for_each(|demand| drop(self.placing.release(*demand)));
+        if !is_bounded {
+            self.bound(cluster)?;
+        }
+        let why = match self.rearrange(cluster) {
+            Answer::Placed(_) => return Ok(()),
+            Answer::Impossible => {
+                let all: Vec<usize> = cluster.iter().chain(self.accepted.iter().rev()).copied().collect();
+                let all: Vec<usize> = all.into_iter().rev().collect();
+                let core = minimal::core(&self.instance.problem, self.placing.candidates, &all, &mut self.budget);
+                Why::Crossing(self.conflict(core))
+            }
+            Answer::Undecided => Why::Undecided,
+        };
+        self.release(cluster, true);
+        let unserved = whole(cluster, &why);
+        wants.into_iter().for_each(|wants| drop(self.refused.insert(wants, (cluster.to_vec(), why.clone()))));
+        Err(unserved)
+    }
+
+    fn release(&mut self, cluster: &[usize], is_bounded: bool) {
+        if is_bounded {
+            self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
+        }
+    }
+
+    /// Satisfies a cluster by one key at a time.
+    fn bound(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
+        let problems = self.problems.get_or_init(|| bounds::by_one_key(self.instance));
+        let bounds = self.bounds.get_or_insert_with(|| Bounds::new(problems, &self.accepted));
+        let unserved = |cuts: Cuts| {
+            let of_cut = |(index, found, cut)| Unserved { index, found, why: Why::Cut(cut) };
+            cuts.into_iter().map(of_cut).collect()
+        };
+        bounds.accept(cluster).map_err(unserved)
+    }
+
+    fn wants(&self, cluster: &[usize]) -> Option<Wants> {
+        let problem = &self.instance.problem;
+        let group = cluster.first().map(|demand| problem.demands[*demand].group);
+        if group.is_some() && problem.reserved.contains(&group) {
+            return None;
+        }
+        let wants = cluster.iter().map(|demand| {
+            let mut taken = self.placing.candidates.taken[*demand].clone();
+            taken.sort_unstable();
+            (problem.demands[*demand].pool, problem.demands[*demand].missing, taken)
+        });
+        Some(wants.collect())
+    }
+
+    /// Places a cluster, and others that were served before anew: some, then more, then all.
+    fn rearrange(&mut self, cluster: &[usize]) -> Answer {
+        let neighbors = self.neighbors(cluster);
+        let mut count = FIRST_NEIGHBORS;
+        loop {
+            let is_all = count >= neighbors.len();
+            let some = &neighbors[..count.min(neighbors.len())];
+            let demands: Vec<usize> = cluster.iter().chain(some).copied().collect();
+            let mut hosts: Vec<usize> =
+                (0..self.instance.problem.capacities.len()).map(|class| self.placing.matching.free(class)).collect();
+            for pick in some.iter().flat_map(|demand| &self.placing.matching.picks[*demand]) {
+                hosts[pick.class] += 1;
+            }
+            let question = Question {
+                problem: &self.instance.problem,
+                candidates: self.placing.candidates,
+                demands: &demands,
+                hosts: &|class| hosts[class],
+                limits: &|_| true,
+            };
+            let steps = if is_all { STEPS_OF_ALL } else { STEPS_OF_SOME };
+            let answer = question.answer(&mut self.budget, steps);
+            if let Answer::Placed(picks) = &answer {
+                some.iter().for_each(|demand| drop(self.placing.release(*demand)));
+                picks.iter().for_each(|(demand, class)| self.placing.put(*demand, *class));
+                return answer;
+            }
+            if is_all {
+                return answer;
+            }
+            if self.budget.is_spent() {
+                return Answer::Undecided;
+            }
+            count *= MORE_NEIGHBORS;
+        }
+    }
+
+    /// The accepted demands, those first that have most hosts that a cluster could use.
+    fn neighbors(&self, cluster: &[usize]) -> Vec<usize> {
+        let problem = &self.instance.problem;
+        let pools: HashSet<usize> = cluster.iter().map(|demand| problem.demands[*demand].pool).collect();
+        let useful = |demand: &usize| {
+            let picks = self.placing.matching.picks[*demand].iter();
+            picks
+                .filter(|pick| pools.iter().any(|pool| self.placing.candidates.of(*pool, pick.class).is_some()))
+                .count()
+        };
+        let mut neighbors = self.accepted.clone();
+        neighbors.retain(|demand| problem.demands[*demand].missing > 0);
+        neighbors.sort_by_cached_key(|demand| (std::cmp::Reverse(useful(demand)), *demand));
+        neighbors
+    }
+
+    fn conflict(&self, core: Core) -> Conflict {
+        let Instance { problem, topology, .. } = self.instance;
+        let candidates = self.placing.candidates;
+        let limits: BTreeSet<Limit> = core.limits.iter().copied().collect();
+        let mut usable: HashMap<usize, bool> = HashMap::new();
+        for demand in &core.demands {
+            let taken: Vec<Limit> =
+                candidates.taken[*demand].iter().copied().filter(|limit| limits.contains(limit)).collect();
+            let of = &problem.demands[*demand];
+            for candidate in candidates.all(of.pool) {
+                let is_reserved = problem.reserved[candidate.class].is_some_and(|reserved| reserved != of.group);
+                if !is_reserved && !candidate.limits.iter().any(|limit| taken.contains(limit)) {
+                    let is_inside = candidate.limits.iter().any(|limit| limits.contains(limit));
+                    *usable.entry(candidate.class).or_default() |= is_inside;
+                }
+            }
+        }
+        let count = |usable: &mut dyn Iterator<Item = (&usize, &bool)>| -> usize {
+            usable.map(|(class, _)| problem.capacities[*class]).sum()
+        };
+        let domains = limits.iter().map(|limit| {
+            let (key, value) = candidates.limits[*limit];
+            (topology[key].to_owned(), value.to_owned())
+        });
+        Conflict {
+            hosts: count(&mut usable.iter()),
+            outside: count(&mut usable.iter().filter(|(_, is_inside)| !**is_inside)),
+            demands: core.demands,
+            domains: domains.collect(),
+            is_minimal: core.is_minimal,
+        }
+    }
+}
+
+impl Why {
+    /// The same of another cluster that wants as much.
+    fn instead(&self, others: &[usize], cluster: &[usize]) -> Why {
+        let mut why = self.clone();
+        if let Why::Crossing(conflict) = &mut why {
+            for demand in &mut conflict.demands {
+                if let Some(at) = others.iter().position(|other| other == demand) {
+                    *demand = cluster[at];
+                }
+            }
+        }
+        why
+    }
+}
+
+fn whole(cluster: &[usize], why: &Why) -> Vec<Unserved> {
+    cluster.iter().map(|index| Unserved { index: *index, found: 0, why: why.clone() }).collect()
+}

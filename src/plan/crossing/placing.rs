@@ -1,0 +1,330 @@
+//! Finds hosts for one demand after the other: free ones first, then by chains of moves.
+//!
+//! A chain lets other demands move on to other hosts, each by one, until one of them finds a free host. Chains find
+//! nearly all placements of real sites, and none of them proves that there is no placement.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::super::classes::Instance;
+use super::super::matching::{Matching, Pick};
+use super::candidates::{Candidate, Candidates, Limit};
+
+/// How many candidates one search for a chain looks at.
+const MOST_LOOKS: usize = 300_000;
+/// How many complete chains one search tries; a chain may meet itself.
+const MOST_CHAINS: usize = 64;
+/// How many exhausted candidates a scan passes over before they are dropped.
+const MOST_EXHAUSTED: usize = 16;
+
+/// The placement so far.
+pub(super) struct Placing<'a, 'c> {
+    instance: &'a Instance<'a>,
+    pub(super) candidates: &'c Candidates<'a>,
+    pub(super) matching: Matching<'a>,
+    /// How many hosts each demand has in each domain that it limits.
+    used: Vec<HashMap<Limit, usize>>,
+    /// The places in each pool whose classes may have a free host, in order.
+    live: Vec<Vec<usize>>,
+}
+
+/// A demand that must find another host.
+struct Link {
+    demand: usize,
+    /// The class that it leaves; none at the start of the chain.
+    left: Option<usize>,
+    /// The link before, and the class that its demand takes then.
+    before: Option<(usize, usize)>,
+}
+
+impl<'a, 'c> Placing<'a, 'c> {
+    pub(super) fn new(instance: &'a Instance<'a>, candidates: &'c Candidates<'a>) -> Self {
+        let used = candidates.taken.iter().map(|taken| {
+            let mut used = HashMap::new();
+            taken.iter().for_each(|limit| *used.entry(*limit).or_default() += 1);
+            used
+        });
+        let live = (0..instance.problem.pools.len()).map(|pool| (0..candidates.count(pool)).collect());
+        Self {
+            instance,
+            candidates,
+            matching: Matching::new(&instance.problem),
+            used: used.collect(),
+            live: live.collect(),
+        }
+    }
+
+    fn pool(&self, demand: usize) -> usize {
+        self.instance.problem.demands[demand].pool
+    }
+
+    /// Picks until a demand has what it wants, if it can.
+    pub(super) fn fill(&mut self, demand: usize) -> bool {
+        let pool = self.pool(demand);
+        if self.instance.crossing[pool].is_empty() {
+            let before = self.matching.picks[demand].len();
+            self.matching.take_free(demand);
+            for pick in self.matching.picks[demand][before..].to_vec() {
+                self.count(demand, pick.class, true);
+            }
+        } else {
+            self.take_free(demand);
+        }
+        while self.matching.is_short(demand) {
+            if !self.chain(demand) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes free hosts in order of preference.
+    fn take_free(&mut self, demand: usize) {
+        let pool = self.pool(demand);
+        let mut exhausted = 0;
+        for at in 0..self.live[pool].len() {
+            if !self.matching.is_short(demand) {
+                break;
+            }
+            let candidate = self.candidates.at(pool, self.live[pool][at]);
+            if !self.matching.is_free(candidate.class) {
+                exhausted += 1;
+            } else if self.fits(demand, &candidate, None) {
+                self.put(demand, candidate.class);
+            }
+        }
+        if exhausted > MOST_EXHAUSTED {
+            self.forget_exhausted(pool);
+        }
+    }
+
+    fn forget_exhausted(&mut self, pool: usize) {
+        let Self { candidates, matching, live, .. } = self;
+        live[pool].retain(|place| matching.is_free(candidates.at(pool, *place).class));
+    }
+
+    /// Whether a demand may have a class beside all that it has but `left`.
+    fn fits(&self, demand: usize, candidate: &Candidate<'_>, left: Option<usize>) -> bool {
+        self.matching.may_use(demand, candidate.class) && self.clashes(demand, candidate, left).next().is_none()
+    }
+
+    /// The domains in which a demand would have too many hosts with a class, if it left another.
+    fn clashes(&self, demand: usize, candidate: &Candidate<'c>, left: Option<usize>) -> impl Iterator<Item = Limit> {
+        let left = left.and_then(|class| self.candidates.of(self.pool(demand), class));
+        let of_left = left.map_or(&[][..], |left| left.limits);
+        let used = &self.used[demand];
+        let clashes = candidate
+            .limits
+            .iter()
+            .filter(move |limit| used.get(limit).copied().unwrap_or_default() > usize::from(of_left.contains(limit)));
+        clashes.copied()
+    }
+
+    fn count(&mut self, demand: usize, class: usize, more: bool) {
+        let pool = self.pool(demand);
+        let limits = self.candidates.of(pool, class).map_or(&[][..], |candidate| candidate.limits);
+        for limit in limits {
+            let used = self.used[demand].entry(*limit).or_default();
+            *used = if more { *used + 1 } else { used.saturating_sub(1) };
+        }
+    }
+
+    /// Gives a demand a free host of a class.
+    pub(super) fn put(&mut self, demand: usize, class: usize) {
+        let Some(candidate) = self.candidates.of(self.pool(demand), class) else { return };
+        self.matching.pick(demand, Pick { domain: candidate.domain, class });
+        self.count(demand, class, true);
+    }
+
+    /// Takes a host of a class from a demand.
+    pub(super) fn leave(&mut self, demand: usize, class: usize) {
+        let Some(candidate) = self.candidates.of(self.pool(demand), class) else { return };
+        self.matching.unpick(demand, Pick { domain: candidate.domain, class });
+        self.count(demand, class, false);
+        for (pool, place) in self.candidates.pools(class) {
+            if let Err(at) = self.live[pool].binary_search(&place) {
+                self.live[pool].insert(at, place);
+            }
+        }
+    }
+
+    /// Takes all that a demand picked, and returns its classes.
+    pub(super) fn release(&mut self, demand: usize) -> Vec<usize> {
+        let classes: Vec<usize> = self.matching.picks[demand].iter().map(|pick| pick.class).collect();
+        classes.iter().for_each(|class| self.leave(demand, *class));
+        classes
+    }
+
+    /// Gives a demand one host more, in the place of one that it keeps in these domains; if there is one.
+    pub(super) fn replace(&mut self, demand: usize, kept: &[Limit]) -> bool {
+        let count = |used: &mut HashMap<Limit, usize>, more: bool| {
+            for limit in kept {
+                let used = used.entry(*limit).or_default();
+                *used = if more { *used + 1 } else { used.saturating_sub(1) };
+            }
+        };
+        count(&mut self.used[demand], false);
+        self.matching.want_more(demand);
+        let found = self.fill(demand);
+        if !found {
+            self.matching.want_less(demand);
+            count(&mut self.used[demand], true);
+        }
+        found
+    }
+
+    /// Moves picks without all labels to free classes that have them.
+    pub(super) fn settle(&mut self, demand: usize) {
+        let pool = self.pool(demand);
+        let keys = self.instance.limiting[pool].len();
+        for pick in self.matching.picks[demand].clone() {
+            let Some(candidate) = self.candidates.of(pool, pick.class) else { continue };
+            let labels = candidate.limits.len();
+            if labels == keys {
+                continue;
+            }
+            let is_better = |place: &&usize| {
+                let other = self.candidates.at(pool, **place);
+                other.limits.len() > labels
+                    && self.matching.is_free(other.class)
+                    && self.fits(demand, &other, Some(pick.class))
+            };
+            if let Some(better) = self.live[pool].iter().find(is_better) {
+                let class = self.candidates.at(pool, *better).class;
+                self.leave(demand, pick.class);
+                self.put(demand, class);
+            }
+        }
+    }
+
+    /// Finds one more host for a demand by a chain of moves, the shortest first.
+    fn chain(&mut self, start: usize) -> bool {
+        let mut links = vec![Link { demand: start, left: None, before: None }];
+        let mut queue = VecDeque::from([0]);
+        let mut reached: HashSet<usize> = HashSet::new();
+        let mut swapped: HashSet<(usize, usize)> = HashSet::new();
+        let (mut looks, mut chains) = (0, 0);
+        while let Some(at) = queue.pop_front() {
+            let Link { demand, left, .. } = links[at];
+            let pool = self.pool(demand);
+            if self.live[pool]
+                .iter()
+                .take(MOST_EXHAUSTED)
+                .all(|place| !self.matching.is_free(self.candidates.at(pool, *place).class))
+            {
+                self.forget_exhausted(pool);
+            }
+            let mut swaps = Vec::new();
+            let mut ends = Vec::new();
+            for place in &self.live[pool] {
+                looks += 1;
+                let candidate = self.candidates.at(pool, *place);
+                let class = candidate.class;
+                if !self.matching.is_free(class) || !self.matching.may_use(demand, class) || left == Some(class) {
+                    continue;
+                }
+                match self.in_the_way(demand, &candidate, left) {
+                    InTheWay::Nothing => {
+                        ends.push(class);
+                        if ends.len() == 2 {
+                            break;
+                        }
+                    }
+                    InTheWay::Own(other) => swaps.push((class, other)),
+                    InTheWay::More => {}
+                }
+            }
+            for class in ends {
+                chains += 1;
+                if self.follow(&links, at, class) {
+                    return true;
+                }
+            }
+            if looks > MOST_LOOKS || chains > MOST_CHAINS {
+                return false;
+            }
+            for (class, other) in swaps {
+                if swapped.insert((demand, other)) {
+                    links.push(Link { demand, left: Some(other), before: Some((at, class)) });
+                    queue.push_back(links.len() - 1);
+                }
+            }
+            for candidate in self.candidates.all(pool) {
+                looks += 1;
+                let class = candidate.class;
+                if self.matching.is_free(class) || reached.contains(&class) || !self.fits(demand, &candidate, left) {
+                    continue;
+                }
+                reached.insert(class);
+                let users: HashSet<usize> = self.matching.users(class).iter().copied().collect();
+                let mut users: Vec<usize> = users.into_iter().filter(|user| *user != demand).collect();
+                users.sort_unstable();
+                for user in users {
+                    links.push(Link { demand: user, left: Some(class), before: Some((at, class)) });
+                    queue.push_back(links.len() - 1);
+                }
+            }
+        }
+        false
+    }
+
+    fn in_the_way(&self, demand: usize, candidate: &Candidate<'c>, left: Option<usize>) -> InTheWay {
+        let clashes: Vec<Limit> = self.clashes(demand, candidate, left).collect();
+        let Some(first) = clashes.first() else { return InTheWay::Nothing };
+        let pool = self.pool(demand);
+        let mut picks = self.matching.picks[demand].iter().map(|pick| pick.class);
+        let of_first = picks.find(|class| {
+            Some(*class) != left
+                && self.candidates.of(pool, *class).is_some_and(|candidate| candidate.limits.contains(first))
+        });
+        let Some(other) = of_first else { return InTheWay::More };
+        let limits = self.candidates.of(pool, other).map_or(&[][..], |candidate| candidate.limits);
+        let is_alone = |limit: &Limit| {
+            let of_left = left.and_then(|class| self.candidates.of(pool, class));
+            let left = usize::from(of_left.is_some_and(|left| left.limits.contains(limit)));
+            limits.contains(limit) && self.used[demand].get(limit).copied().unwrap_or_default() == 1 + left
+        };
+        if clashes.iter().all(is_alone) { InTheWay::Own(other) } else { InTheWay::More }
+    }
+
+    /// Moves all demands of a chain, from its end, if they do not get into each other's way.
+    fn follow(&mut self, links: &[Link], end: usize, class: usize) -> bool {
+        let mut next = Some((end, class));
+        let mut moves: Vec<(usize, Option<usize>, usize)> = Vec::new();
+        let mut complete = true;
+        while let Some((at, class)) = next {
+            let Link { demand, left, before } = links[at];
+            if let Some(left) = left {
+                if !self.matching.picks[demand].iter().any(|pick| pick.class == left) {
+                    complete = false;
+                    break;
+                }
+                self.leave(demand, left);
+            }
+            let candidate = self.candidates.of(self.pool(demand), class);
+            if !self.matching.is_free(class) || !candidate.is_some_and(|candidate| self.fits(demand, &candidate, None))
+            {
+                left.into_iter().for_each(|left| self.put(demand, left));
+                complete = false;
+                break;
+            }
+            self.put(demand, class);
+            moves.push((demand, left, class));
+            next = before;
+        }
+        if !complete {
+            for (demand, left, class) in moves.into_iter().rev() {
+                self.leave(demand, class);
+                left.into_iter().for_each(|left| self.put(demand, left));
+            }
+        }
+        complete
+    }
+}
+
+/// What a demand has itself in the domains of a class.
+enum InTheWay {
+    Nothing,
+    /// One pick, of this class.
+    Own(usize),
+    More,
+}
