@@ -124,6 +124,11 @@ pub fn compare(
         return Ok((Changes::default(), vec![in_the_way(&path, what)]));
     }
     let directories: BTreeSet<&Utf8Path> = tree.keys().flat_map(|path| path.ancestors().skip(1)).collect();
+    let clashes: Vec<Finding> =
+        tree.keys().filter(|path| directories.contains(path.as_path())).map(|path| both(&output.join(path))).collect();
+    if !clashes.is_empty() {
+        return Ok((Changes::default(), clashes));
+    }
     // In a directory without one, Flux applies whatever YAML there is.
     let with_kept: BTreeSet<Utf8PathBuf> =
         kept.iter().filter_map(|path| Some(path.parent()?.join(layout::KUSTOMIZATION))).collect();
@@ -215,6 +220,16 @@ fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
     )
     .at(Place::File(Arc::from(path)))
     .help("move it away or delete it, or set `output` in sipgen.yaml to another directory")
+}
+
+/// A generated file lies where another one needs a directory.
+fn both(path: &Utf8Path) -> Finding {
+    Finding::new(
+        Code::PathTwice,
+        format!("generated files need {path} as a file and as a directory, because a directory of hosts is named so"),
+    )
+    .at(Place::File(Arc::from(path)))
+    .help("rename the directory of the kustomization that renders the hosts")
 }
 
 fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {
