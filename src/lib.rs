@@ -121,6 +121,7 @@ impl Generated {
         for path in repo.files_below(output)?.iter().filter(|path| !is_stale(path)) {
             if let Ok(file) = path.strip_prefix(output)
                 && !tree.contains_key(file)
+                && !compare::is_leftover(file)
             {
                 let content = repo.read(path)?;
                 if layout::is_ours(&content) {

@@ -21,6 +21,11 @@ pub use worktree::in_worktree;
 /// How the names of files begin and end that are being written; only a killed run leaves one behind.
 pub(crate) const STAGED: (&str, &str) = (".sipgen-", ".tmp");
 
+/// Whether a file is one that a killed run was about to put into its place.
+pub(crate) fn is_leftover(file: &Utf8Path) -> bool {
+    file.file_name().is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1))
+}
+
 /// What a file is that is not ours.
 const UNMARKED: &str = "a file without sipgen's first line";
 
@@ -149,7 +154,7 @@ pub fn compare(
         if directories.contains(path.as_path()) {
             return Ok(Found::InTheWay(full, "a file where a directory is to be"));
         }
-        if path.file_name().is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1)) {
+        if is_leftover(path) {
             return Ok(Found::Leftover(full));
         }
         if kept.contains(path) || tree.get(path).is_some_and(|text| state.has(path, text)) {

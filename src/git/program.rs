@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::sync::OnceLock;
 
 use super::GitError;
 use super::open::Opened;
@@ -27,6 +28,8 @@ pub(super) struct Program {
     workdir: PathBuf,
     /// What its environment says.
     places: Vec<(&'static str, PathBuf)>,
+    /// Whether git runs hooks for others, once that was asked.
+    knows_hooks: OnceLock<bool>,
 }
 
 impl Program {
@@ -36,7 +39,7 @@ impl Program {
         if let Some(git_dir) = opened.named_by_environment() {
             places.extend([("GIT_DIR", git_dir.to_owned()), ("GIT_WORK_TREE", workdir.clone())]);
         }
-        Ok(Self { workdir, places })
+        Ok(Self { workdir, places, knows_hooks: OnceLock::new() })
     }
 
     /// What git prints when it reads `input`, without the line break at its end.
@@ -77,9 +80,13 @@ impl Program {
 
     /// Whether git is 2.36 or newer, which runs hooks for others.
     fn knows_hooks(&self) -> Result<bool, GitError> {
+        if let Some(known) = self.knows_hooks.get() {
+            return Ok(*known);
+        }
         let version = self.output(&["version"], "")?;
         let mut numbers = version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse::<u32>().ok());
-        Ok((numbers.next(), numbers.next()) >= (Some(2), Some(36)))
+        let knows = (numbers.next(), numbers.next()) >= (Some(2), Some(36));
+        Ok(*self.knows_hooks.get_or_init(|| knows))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {

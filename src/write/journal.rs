@@ -5,9 +5,8 @@
 //! and deletes it behind the last. One that finds a journal puts the files of hosts back first:
 //!
 //! * Without a journal, all files of hosts are those of one whole run.
-//! * With a journal, and all files as the killed run wanted them, they are, too.
-//! * Otherwise each that is as the killed run wanted it, or gone, becomes what it was before. What somebody has changed
-//!   or committed since is theirs, and stays.
+//! * With one, each file that is as the killed run wanted it, or gone, becomes what it was before. What somebody has
+//!   changed or committed since is theirs, and stays.
 //!
 //! Services are not in it: they are made of the SIPClusters and of nothing that lies in the output directory.
 
@@ -152,15 +151,10 @@ impl Journal {
             };
             now.insert(path, text);
         }
-        let entries = || self.hosts.values().zip(&now);
-        let is_as_wanted = |entry: &Entry, now: Option<&String>| now.map(|text| hash(text)) == entry.after;
         let mut changes = BTreeMap::new();
-        if entries().all(|(entry, (_, now))| is_as_wanted(entry, now.as_ref())) {
-            return Ok(changes);
-        }
         let head = Head::around(root).filter(|head| Some(head.id()) != self.head);
-        for (entry, (path, now)) in entries() {
-            let is_of_the_killed = now.is_none() || is_as_wanted(entry, now.as_ref());
+        for (entry, (path, now)) in self.hosts.values().zip(&now) {
+            let is_of_the_killed = now.is_none() || now.as_deref().map(hash) == entry.after;
             let is_committed = || head.as_ref().is_some_and(|head| head.has(path, now.as_deref()));
             if !is_of_the_killed || is_committed() {
                 continue;
