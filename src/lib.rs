@@ -1,8 +1,8 @@
 //! Turns bare-metal tenant-cluster requests into GitOps manifests.
 //!
 //! A git repo holds SIPClusters, Provisionings and a snapshot of its BareMetalHosts. [`generate`] reads both, decides which host
-//! goes to which cluster, and says what has to change in the repo's overlays; [`write()`] changes them. Data goes
-//! one way:
+//! goes to which cluster, and says what has to change in the repo's overlays; [`write_output()`] changes them. Data
+//! goes one way:
 //!
 //! ```text
 //!  files, git,
@@ -32,6 +32,7 @@ pub mod git;
 pub mod init;
 pub mod layout;
 pub mod lint;
+pub mod lock;
 mod migrate;
 pub mod picture;
 pub mod plan;
@@ -57,7 +58,7 @@ use site::{Settings, Site};
 use source::{Files, ReadError};
 
 pub use migrate::{Migration, migrate};
-pub use write::{WriteError, write};
+pub use write::{WriteError, is_interrupted, undo_interrupted, write, write_output};
 
 /// What a caller may choose.
 #[derive(Debug, Clone, Default)]
@@ -120,6 +121,7 @@ impl Generated {
         for path in repo.files_below(output)?.iter().filter(|path| !is_stale(path)) {
             if let Ok(file) = path.strip_prefix(output)
                 && !tree.contains_key(file)
+                && !compare::is_leftover(file)
             {
                 let content = repo.read(path)?;
                 if layout::is_ours(&content) {

@@ -32,7 +32,16 @@ impl Commit {
     /// Commits what is worth a commit, and says what came of it.
     pub(super) fn carry_out(self, generated: &Generated, staged: bool) -> Result<(), Failure> {
         match self.content.differs() {
-            Differs::Not => say(format_args!("no commit: {}\n", self.who_has_them())),
+            Differs::Not => {
+                let staged = self.committer.stage_committed(&self.content)?;
+                say(format_args!("no commit: {}\n", self.who_has_them()));
+                if staged > 0 {
+                    say(format_args!(
+                        "git's index had {} otherwise, and now has what is committed\n",
+                        counted(staged, "file")
+                    ));
+                }
+            }
             Differs::InMarksOnly => say(format_args!(
                 "no commit: only the comments that say what files were made from would change{}\n",
                 self.left_alone()

@@ -86,12 +86,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let base_files = base.as_ref().map(|base| repo::at_revision(directory, base)).transpose()?;
     let options =
         Options { keep_going: arguments.keep_going, allow_empty: arguments.allow_empty, ..Options::default() };
+    let lock = repo::lock_to_read(&head)?;
     let progress = Progress::start();
     let difference = match &base_files {
         Some(base) => difference::between(base, &head, &options, &|stage| progress.show(stage))?,
         None => difference::pending(&head, &options, &|stage| progress.show(stage))?,
     };
     progress.finish();
+    drop(lock);
 
     if arguments.format == Format::Text {
         print(report::plan(&difference));

@@ -6,9 +6,9 @@ use clap::ValueEnum;
 use sipgen::api::names::{ClusterKey, HostKey};
 use sipgen::finding::{Code, Finding};
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
+use sipgen::report;
 use sipgen::report::ExplainedCode;
 use sipgen::site::hardware::{self, HostHardware};
-use sipgen::{Options, report};
 
 use super::{Failure, Outcome, print, repo, say};
 
@@ -120,7 +120,7 @@ fn explain_code(code: Code, format: Format) -> Result<Outcome, Failure> {
 
 fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Failure> {
     let repo = arguments.from.files()?;
-    let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
+    let generated = repo::generate(&repo)?;
     let key = HostKey { namespace: name.namespace.clone(), name: name.name.clone() };
     let (site, plan) = (&generated.site, &generated.plan);
     let (mut host, mut found) = (None, Vec::new());

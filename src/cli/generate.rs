@@ -5,9 +5,10 @@ use sipgen::api::names::ClusterKey;
 use sipgen::compare::{Change, Changes, in_worktree};
 use sipgen::finding::Finding;
 use sipgen::git::{Committer, in_shell};
+use sipgen::lock::Lock;
 use sipgen::report::{self, Results};
 use sipgen::source::Files;
-use sipgen::{Generated, Options};
+use sipgen::{Generated, Options, WriteError};
 
 use super::commit::Commit;
 use super::progress::Progress;
@@ -130,7 +131,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Err(Failure(message.to_owned()));
     }
     let files = arguments.from.files()?;
-    let files = if arguments.from_index { Files::staged(files.root())? } else { files };
     let options = Options {
         keep_going: arguments.keep_going,
         only: arguments.only.iter().cloned().collect(),
@@ -139,16 +139,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     // What forbids a commit is found before anything is written.
     let committer = arguments.committer(&files)?;
+    let may_write = !arguments.check && arguments.branch.is_none();
+    // Nothing is read before nobody else writes.
+    let lock = may_write.then(|| Lock::exclusive(files.root())).transpose()?;
+    let files = if arguments.from_index { Files::staged(files.root())? } else { files };
+    let lock = match lock {
+        Some(lock) => {
+            repo::undo_interrupted(&files)?;
+            Some(lock)
+        }
+        None => repo::lock_to_read(&files)?,
+    };
     let progress = Progress::start();
     let mut generated = sipgen::generate(&files, &options, &|stage| progress.show(stage))?;
     let commit = committer.filter(|_| generated.changes.is_some());
     let commit = commit.map(|committer| Commit::new(committer, &generated, &files)).transpose()?;
     let is_idle = commit.as_ref().is_some_and(|commit| commit.is_idle(&generated));
-    let writes = !arguments.check && arguments.branch.is_none() && !is_idle;
+    let writes = may_write && !is_idle;
     if writes {
         progress.show_writing();
         write(&mut generated, &files, arguments.from_index)?;
     }
+    // The hooks of a commit may run sipgen, and a reader of what is printed may take its time.
+    drop(lock);
     progress.finish();
 
     if let Some(changes) = generated.changes.as_ref().filter(|_| arguments.diff) {
@@ -219,16 +232,21 @@ impl Arguments {
     }
 }
 
-/// Carries the changes out, unless somebody else's files are in the way.
+/// Carries the changes out, unless somebody else's files are in the way, or are not what this run has read.
 fn write(generated: &mut Generated, files: &Files, from_index: bool) -> Result<(), Failure> {
     let Some(changes) = &generated.changes else { return Ok(()) };
+    let output = &generated.site.settings.output;
+    let now = if from_index { &Files::staged(files.root())? } else { files };
+    if let Some(changed) = generated.site.state.changed_since(now, output)? {
+        return Err(WriteError::Changed(changed).into());
+    }
     if !from_index {
-        return Ok(sipgen::write(files.root(), changes)?);
+        return Ok(sipgen::write_output(files.root(), output, changes)?);
     }
     let disk = Files::on_disk(files.root());
-    let (changes, found): (Changes, _) = in_worktree(&disk, &generated.site.settings.output, changes)?;
+    let (changes, found): (Changes, _) = in_worktree(&disk, output, changes)?;
     if found.is_empty() {
-        return Ok(sipgen::write(files.root(), &changes)?);
+        return Ok(sipgen::write_output(files.root(), output, &changes)?);
     }
     generated.findings.extend(found);
     generated.changes = None;

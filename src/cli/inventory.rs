@@ -4,8 +4,8 @@ use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
 use sipgen::render::installation;
+use sipgen::report;
 use sipgen::site::InventoryFormat;
-use sipgen::{Options, report};
 
 use super::{Failure, Outcome, print, repo, say};
 
@@ -53,7 +53,7 @@ impl From<Format> for InventoryFormat {
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let key = &arguments.cluster;
     let repo = arguments.from.files()?;
-    let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
+    let generated = repo::generate(&repo)?;
     let (site, plan) = (&generated.site, &generated.plan);
     let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(key);
     let errors = generated.findings.iter().filter(|finding| finding.is_error() && concerns(&finding.clusters));

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::finding::{Finding, counted};
+use sipgen::lock::Lock;
 use sipgen::report;
 use sipgen::source::Files;
 
@@ -43,10 +44,12 @@ pub(crate) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let files = repo::find(arguments.repo.as_deref())?;
     let only = chosen(&arguments.files, &files)?;
+    let lock = if arguments.check { Lock::shared(files.root())? } else { Lock::exclusive(files.root())? };
     let migration = sipgen::migrate(&files, only.as_ref())?;
     if !arguments.check {
         sipgen::write(files.root(), &migration.changes)?;
     }
+    drop(lock);
     if arguments.diff {
         print(report::diff(&migration.changes));
     }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::git::{self, Around};
+use sipgen::lock::Lock;
+use sipgen::site::Settings;
 use sipgen::source::{Files, Stream};
+use sipgen::{Generated, Options};
 
 use super::Failure;
 
@@ -70,6 +73,34 @@ pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files,
         Ok(Stream { name: Arc::from(name), content })
     };
     Ok(files.with_streams(inputs.iter().map(stream).collect::<Result<_, _>>()?))
+}
+
+/// Undoes what a run that was killed has changed in the generated files. Only for who has locked the root to write.
+pub(super) fn undo_interrupted(files: &Files) -> Result<(), Failure> {
+    // With settings that cannot be read, nothing is written.
+    let Ok(settings) = Settings::load(files) else { return Ok(()) };
+    Ok(sipgen::undo_interrupted(files.root(), &settings.output)?)
+}
+
+/// Keeps writers of the generated files away, if those on the disk are read.
+pub(super) fn lock_to_read(files: &Files) -> Result<Option<Lock>, Failure> {
+    if !files.are_on_disk() {
+        return Ok(None);
+    }
+    let lock = Lock::shared(files.root())?;
+    match Settings::load(files) {
+        Ok(settings) if sipgen::is_interrupted(files.root(), &settings.output) => Err(Failure(format!(
+            "{} is half written: a run was killed in the middle of it; run `sipgen generate`, which undoes that first",
+            settings.output
+        ))),
+        _ => Ok(Some(lock)),
+    }
+}
+
+/// Generates in memory, while nobody writes.
+pub(super) fn generate(files: &Files) -> Result<Generated, Failure> {
+    let _lock = lock_to_read(files)?;
+    Ok(sipgen::generate(files, &Options::default(), &|_| {})?)
 }
 
 /// The directory that was named, or the git repo around the working directory.

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::compare::{Change, Changes};
 use sipgen::finding::Finding;
 use sipgen::picture::Picture;
-use sipgen::{Options, report};
+use sipgen::report;
 
 use super::{Failure, Outcome, print, repo, say};
 
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let to_stdout = arguments.html == "-";
     // Before the work, so that nobody waits for a refusal.
     let before = if to_stdout { None } else { replaceable(&arguments.html)? };
-    let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
+    let generated = repo::generate(&repo)?;
     let picture = Picture::new(&generated, arguments.rack_by.as_deref())?;
     let page = report::page(&picture, &generated.findings, &repo)?;
     if to_stdout {

@@ -4,8 +4,8 @@ use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
 use sipgen::picture::Picture;
+use sipgen::report;
 use sipgen::report::status::{Focus, View};
-use sipgen::{Options, report};
 
 use super::{Failure, Outcome, print, repo, say};
 
@@ -64,7 +64,7 @@ enum Format {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let repo = arguments.from.files()?;
-    let generated = sipgen::generate(&repo, &Options::default(), &|_| {})?;
+    let generated = repo::generate(&repo)?;
     let picture = Picture::new(&generated, arguments.rack_by.as_deref())?;
     let view = View { focus: focus(arguments, &picture)?, all: arguments.all, width: width() };
     match arguments.format {

@@ -1,7 +1,6 @@
 //! `sipgen validate`: everything that is wrong with the input.
 
 use clap::ValueEnum;
-use sipgen::Options;
 use sipgen::finding::{Finding, Severity};
 use sipgen::report::{self, Results, Validation};
 use sipgen::site::hardware;
@@ -60,7 +59,7 @@ enum Format {
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let files = arguments.from.files()?;
     let files = if arguments.from_index { Files::staged(files.root())? } else { files };
-    let generated = sipgen::generate(&files, &Options::default(), &|_| {})?;
+    let generated = repo::generate(&files)?;
     let (mut findings, mut muted) = (generated.findings, generated.muted);
     // It decides nothing when hosts are assigned to SIPClusters, so `generate` does not read it for them.
     if !generated.site.knows_hardware {

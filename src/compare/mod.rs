@@ -21,6 +21,11 @@ pub use worktree::in_worktree;
 /// How the names of files begin and end that are being written; only a killed run leaves one behind.
 pub(crate) const STAGED: (&str, &str) = (".sipgen-", ".tmp");
 
+/// Whether a file is one that a killed run was about to put into its place.
+pub(crate) fn is_leftover(file: &Utf8Path) -> bool {
+    file.file_name().is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1))
+}
+
 /// What a file is that is not ours.
 const UNMARKED: &str = "a file without sipgen's first line";
 
@@ -124,6 +129,11 @@ pub fn compare(
         return Ok((Changes::default(), vec![in_the_way(&path, what)]));
     }
     let directories: BTreeSet<&Utf8Path> = tree.keys().flat_map(|path| path.ancestors().skip(1)).collect();
+    let clashes: Vec<Finding> =
+        tree.keys().filter(|path| directories.contains(path.as_path())).map(|path| both(&output.join(path))).collect();
+    if !clashes.is_empty() {
+        return Ok((Changes::default(), clashes));
+    }
     // In a directory without one, Flux applies whatever YAML there is.
     let with_kept: BTreeSet<Utf8PathBuf> =
         kept.iter().filter_map(|path| Some(path.parent()?.join(layout::KUSTOMIZATION))).collect();
@@ -144,7 +154,7 @@ pub fn compare(
         if directories.contains(path.as_path()) {
             return Ok(Found::InTheWay(full, "a file where a directory is to be"));
         }
-        if path.file_name().is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1)) {
+        if is_leftover(path) {
             return Ok(Found::Leftover(full));
         }
         if kept.contains(path) || tree.get(path).is_some_and(|text| state.has(path, text)) {
@@ -215,6 +225,16 @@ fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
     )
     .at(Place::File(Arc::from(path)))
     .help("move it away or delete it, or set `output` in sipgen.yaml to another directory")
+}
+
+/// A generated file lies where another one needs a directory.
+fn both(path: &Utf8Path) -> Finding {
+    Finding::new(
+        Code::PathTwice,
+        format!("generated files need {path} as a file and as a directory, because a directory of hosts is named so"),
+    )
+    .at(Place::File(Arc::from(path)))
+    .help("rename the directory of the kustomization that renders the hosts")
 }
 
 fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {

@@ -2,12 +2,12 @@
 
 use camino::Utf8Path;
 
-use super::{Changes, UNMARKED, in_the_way, obstacle_above};
+use super::{Change, Changes, UNMARKED, in_the_way, obstacle_above};
 use crate::finding::Finding;
 use crate::layout;
 use crate::source::{Files, Kind, ReadError};
 
-/// Those of the changes, which `staged` files need, that files on the disk need too. Files that are right already are
+/// The changes of files on the disk that give them what the changes of `staged` files do. Files that are right already are
 /// not written again, files that git's index knows nothing of are left alone, and other people's are in the way.
 ///
 /// # Errors
@@ -23,18 +23,22 @@ pub fn in_worktree(disk: &Files, output: &Utf8Path, staged: &Changes) -> Result<
             (None, Some(Kind::File), _) => {
                 let content = disk.read(path)?;
                 let is_ours = layout::is_ours(&content) || content.is_empty();
+                let before = layout::text_of(&content);
                 match after {
                     Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {}
                     Some(_) if !is_ours => findings.push(in_the_way(path, UNMARKED)),
                     None if !is_ours => {}
-                    _ => {
-                        changes.files.insert(path.clone(), change.clone());
+                    Some(after) => {
+                        changes.files.insert(path.clone(), Change::Update { before, after: after.to_owned() });
+                    }
+                    None => {
+                        changes.files.insert(path.clone(), Change::Delete { before });
                     }
                 }
             }
             (None, Some(_), Some(_)) => findings.push(in_the_way(path, "no plain file")),
-            (None, None, Some(_)) => {
-                changes.files.insert(path.clone(), change.clone());
+            (None, None, Some(after)) => {
+                changes.files.insert(path.clone(), Change::Create { after: after.to_owned() });
             }
             // What is to go, and is not there.
             (_, _, None) => {}

@@ -76,6 +76,7 @@ codes! {
     "0012" IdleGlob Warning "a glob of a source matches no file"
     "0013" ClusterLeftOut Error "a cluster of the repo is not among the inputs"
     "0014" HostLeftOut Error "a cluster's host is not among the inputs, and the repo still declares it"
+    "0015" PathTwice Error "two generated files need one path"
     "0017" LossUnproven Error "a cluster or host is gone, and what may hold it was not read"
 
     "0101" Unreadable Error "a document cannot be read"

@@ -32,17 +32,7 @@ impl Branch {
             return Err(GitError::new(format!("{name:?} is no name for a branch")));
         }
         let reference = reference(name);
-        let worktrees = program.output(&["worktree", "list", "--porcelain"], "")?;
-        let checked_out = format!("branch {reference}");
-        if let Some(worktree) =
-            worktrees.split("\n\n").find(|worktree| worktree.lines().any(|line| line == checked_out))
-        {
-            let place = worktree.lines().find_map(|line| line.strip_prefix("worktree ")).unwrap_or_default();
-            return Err(GitError::new(format!(
-                "branch {name} is checked out in {place}, which would not notice its new commit; name another branch, \
-                 or commit there by `sipgen generate --commit`"
-            )));
-        }
+        expect_not_checked_out(program, name)?;
         let tip = match repo.find_reference(&reference) {
             Ok(found) if found.kind() == Some(ReferenceType::Symbolic) => {
                 return Err(GitError::new(format!(
@@ -115,10 +105,24 @@ impl Branch {
 
     /// Moves the branch to a commit, unless somebody else has moved it meanwhile.
     pub(super) fn advance(&self, program: &Program, commit: &str) -> Result<(), GitError> {
+        expect_not_checked_out(program, &self.name)?;
         let before = self.tip.unwrap_or(Oid::ZERO_SHA1).to_string();
         program.output(&["update-ref", "-m", "sipgen generate", &reference(&self.name), commit, &before], "")?;
         Ok(())
     }
+}
+
+/// Makes sure that no worktree has the branch.
+fn expect_not_checked_out(program: &Program, name: &str) -> Result<(), GitError> {
+    let worktrees = program.output(&["worktree", "list", "--porcelain"], "")?;
+    let checked_out = format!("branch {}", reference(name));
+    let is_there = |worktree: &&str| worktree.lines().any(|line| line == checked_out);
+    let Some(worktree) = worktrees.split("\n\n").find(is_there) else { return Ok(()) };
+    let place = worktree.lines().find_map(|line| line.strip_prefix("worktree ")).unwrap_or_default();
+    Err(GitError::new(format!(
+        "branch {name} is checked out in {place}, which would not notice its new commit; name another branch, or commit \
+         there by `sipgen generate --commit`"
+    )))
 }
 
 fn reference(branch: &str) -> String {

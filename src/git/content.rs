@@ -6,6 +6,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use git2::{FileMode, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, Tree, TreeWalkMode, TreeWalkResult};
 
 use super::GitError;
+use super::index::Entries;
+use super::open::Opened;
 use crate::api::names::ClusterKey;
 use crate::compare::{Change, Changes};
 use crate::layout;
@@ -14,6 +16,10 @@ use crate::layout;
 pub struct Content {
     /// By path from the worktree's top.
     changed: BTreeMap<Utf8PathBuf, Changed>,
+    /// The generated files, by path from the worktree's top.
+    files: BTreeSet<Utf8PathBuf>,
+    /// The output directory, from there.
+    output: Utf8PathBuf,
     /// Where in the worktree paths begin that others use.
     place: Utf8PathBuf,
     /// The clusters of which the commit has files.
@@ -78,7 +84,8 @@ impl Content {
             }
         }
         let clusters = before.keys().filter_map(|path| layout::cluster_of(path)).collect();
-        let mut content = Self { changed, place: place.to_owned(), clusters, tree: None };
+        let files = files.keys().map(|path| output.join(path)).collect();
+        let mut content = Self { changed, files, output, place: place.to_owned(), clusters, tree: None };
         if content.differs() == Differs::Really {
             content.tree = Some(content.write_tree(repo, parent)?);
         }
@@ -97,6 +104,25 @@ impl Content {
     /// The changed files.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &Utf8Path> {
         self.changed.keys().map(Utf8PathBuf::as_path)
+    }
+
+    /// What the index has to have of generated files when `tree` is that of HEAD. An older generated file that only the
+    /// index has is to go.
+    pub(super) fn entries_of(&self, opened: &Opened, tree: &Tree<'_>) -> Result<Entries, GitError> {
+        let known = self.files.iter().chain(self.changed.keys());
+        let mut entries: Entries = known.map(|path| (path.clone(), entry_of(tree, path))).collect();
+        for entry in opened.index()?.iter() {
+            let Ok(path) = std::str::from_utf8(&entry.path) else { continue };
+            let path = Utf8Path::new(path);
+            let may_be_older = path.starts_with(&self.output) && !entries.contains_key(path);
+            if may_be_older
+                && entry_of(tree, path).is_none()
+                && opened.repo.find_blob(entry.id).is_ok_and(|blob| layout::is_ours(blob.content()))
+            {
+                entries.insert(path.to_owned(), None);
+            }
+        }
+        Ok(entries)
     }
 
     /// The changes, by path from where the run was asked to work.
@@ -137,6 +163,12 @@ impl Content {
             None => Ok(tree),
         }
     }
+}
+
+/// Mode and id of what a tree has at a path.
+pub(super) fn entry_of(tree: &Tree<'_>, path: &Utf8Path) -> Option<(u32, Oid)> {
+    let entry = tree.get_path(path.as_std_path()).ok()?;
+    Some((entry.filemode().cast_unsigned(), entry.id()))
 }
 
 fn entry(path: &Utf8Path, mode: u32, id: Oid) -> IndexEntry {

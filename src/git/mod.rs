@@ -4,12 +4,16 @@
 //! * `program`: runs the git of the machine, for what hooks, signing and identity depend on.
 //! * `committer`: commits generated files and nothing else; `content` says what such a commit would change, and
 //!   `branch` which branch can take it.
+//! * `head`: what the commit has that is checked out.
+//! * `index`: puts entries into git's index so that a killed run leaves nothing behind.
 //! * `attributes`: what `.gitattributes` says of generated files.
 
 mod attributes;
 mod branch;
 mod committer;
 mod content;
+mod head;
+mod index;
 pub(crate) mod open;
 mod program;
 
@@ -17,6 +21,7 @@ pub use attributes::attributes;
 pub use branch::{Branch, Standing};
 pub use committer::{Committed, Committer, Inputs};
 pub use content::{Content, Differs};
+pub(crate) use head::Head;
 pub use open::{Around, around};
 
 /// Why git's files cannot be had, or why it takes no commit.

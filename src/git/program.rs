@@ -2,8 +2,10 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::sync::OnceLock;
 
 use super::GitError;
 use super::open::Opened;
@@ -26,6 +28,8 @@ pub(super) struct Program {
     workdir: PathBuf,
     /// What its environment says.
     places: Vec<(&'static str, PathBuf)>,
+    /// Whether git runs hooks for others, once that was asked.
+    knows_hooks: OnceLock<bool>,
 }
 
 impl Program {
@@ -35,36 +39,77 @@ impl Program {
         if let Some(git_dir) = opened.named_by_environment() {
             places.extend([("GIT_DIR", git_dir.to_owned()), ("GIT_WORK_TREE", workdir.clone())]);
         }
-        Ok(Self { workdir, places })
+        Ok(Self { workdir, places, knows_hooks: OnceLock::new() })
     }
 
     /// What git prints when it reads `input`, without the line break at its end.
     pub(super) fn output(&self, arguments: &[&str], input: &str) -> Result<String, GitError> {
         let mut command = self.command(arguments);
-        let output = run(command.stdout(Stdio::piped()).stderr(Stdio::piped()), input)?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
-        if output.status.success() {
-            return Ok(text(&output.stdout));
-        }
-        Err(GitError::said(&text(&output.stderr)))
+        told(&run(command.stdout(Stdio::piped()).stderr(Stdio::piped()), input)?)
     }
 
-    /// Runs git on another index. git and its hooks speak for themselves, on stderr.
-    pub(super) fn run_aloud(&self, arguments: &[&str], index: &Path, input: &str) -> Result<ExitStatus, GitError> {
+    /// As [`Program::output`], of git on another index.
+    pub(super) fn output_of(&self, index: &Path, arguments: &[&str], input: &str) -> Result<String, GitError> {
         let mut command = self.command(arguments);
-        command.env(INDEX, index).stdout(Stdio::null()).stderr(Stdio::inherit());
-        Ok(run(&mut command, input)?.status)
+        let output = run(command.env(INDEX, index).stdout(Stdio::piped()).stderr(Stdio::piped()), input)?;
+        told(&output)
+    }
+
+    /// Runs a hook as `git commit` does, on another index; one that is not there is content. It speaks for itself, on
+    /// stderr.
+    pub(super) fn run_hook(&self, name: &str, arguments: &[&str], index: &Path) -> Result<ExitStatus, GitError> {
+        let mut command = if self.knows_hooks()? {
+            let mut command = self.command(&["hook", "run", "--ignore-missing", name, "--"]);
+            command.args(arguments);
+            command
+        } else {
+            let hook = self.workdir.join(self.output(&["rev-parse", "--git-path", &format!("hooks/{name}")], "")?);
+            let is_there =
+                hook.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+            if !is_there {
+                return Ok(ExitStatus::default());
+            }
+            let mut command = self.environment(Command::new(hook));
+            command.args(arguments);
+            command
+        };
+        command.env(INDEX, index).env("GIT_EDITOR", ":");
+        command.stdin(Stdio::null()).stdout(io::stderr()).stderr(Stdio::inherit());
+        command.status().map_err(|error| GitError::new(format!("cannot run the hook {name}: {error}")))
+    }
+
+    /// Whether git is 2.36 or newer, which runs hooks for others.
+    fn knows_hooks(&self) -> Result<bool, GitError> {
+        if let Some(known) = self.knows_hooks.get() {
+            return Ok(*known);
+        }
+        let version = self.output(&["version"], "")?;
+        let mut numbers = version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse::<u32>().ok());
+        let knows = (numbers.next(), numbers.next()) >= (Some(2), Some(36));
+        Ok(*self.knows_hooks.get_or_init(|| knows))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("git");
+        let mut command = self.environment(Command::new("git"));
+        command.args(arguments);
+        command
+    }
+
+    /// A command in the worktree, which knows of no other repo.
+    fn environment(&self, mut command: Command) -> Command {
         PLACES.iter().for_each(|variable| {
             command.env_remove(variable);
         });
         command.envs(self.places.iter().map(|(variable, place)| (OsStr::new(variable), place)));
-        command.args(arguments).current_dir(&self.workdir).stdin(Stdio::piped());
+        command.current_dir(&self.workdir).stdin(Stdio::piped());
         command
     }
+}
+
+/// What git has printed, without the line break at its end.
+fn told(output: &Output) -> Result<String, GitError> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(GitError::said(&text(&output.stderr))) }
 }
 
 fn run(command: &mut Command, input: &str) -> Result<Output, GitError> {

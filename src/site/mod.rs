@@ -96,6 +96,7 @@ use settings::Mode;
 pub use settings::Settings;
 use specs::Spec;
 pub use state::State;
+pub(crate) use state::hosts_of_generated;
 use templates::Template;
 pub use wiring::Wiring;
 

@@ -378,11 +378,25 @@ pub(super) fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
     for component in path.components() {
         match component {
             Utf8Component::CurDir => {}
-            Utf8Component::Normal(name) if name != ".git" => plain.push(name),
+            Utf8Component::Normal(name) if !is_git_directory(name) => plain.push(name),
             _ => return None,
         }
     }
     (!plain.as_str().is_empty()).then_some(plain)
+}
+
+/// Whether git tracks nothing below a directory of this name, because it is that of a repo's own files on some file
+/// system: those of macOS and Windows ignore the case, Windows also what stands behind a colon, dots and spaces at the
+/// end, and has a short name for it; macOS ignores some characters that cannot be seen.
+fn is_git_directory(name: &str) -> bool {
+    let is_ignored =
+        |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let visible: String = name.chars().filter(|c| !is_ignored(*c)).collect();
+    let is_dot_git = |name: &str| name.eq_ignore_ascii_case(".git");
+    // Windows takes a backslash for a slash.
+    let mut parts =
+        name.split('\\').map(|part| part.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']));
+    is_dot_git(&visible) || parts.any(|part| is_dot_git(part) || part.eq_ignore_ascii_case("git~1"))
 }
 
 #[cfg(test)]
@@ -405,7 +419,9 @@ mod tests {
     #[test]
     fn the_output_directory_is_below_the_root() {
         assert_eq!(inside(Utf8Path::new("./a//b/")), Some("a/b".into()));
-        for bad in ["", ".", "..", "a/../..", "/etc", "a/../b", ".git/x"] {
+        for bad in
+            ["", ".", "..", "a/../..", "/etc", "a/../b", ".git/x", ".GIT", "x/.giT/y", "git~1", ".git. ", ".git::$x"]
+        {
             assert_eq!(inside(Utf8Path::new(bad)), None, "{bad:?}");
         }
     }

@@ -12,7 +12,7 @@ use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::{Code, Finding};
 use crate::git::in_shell;
 use crate::layout;
-use crate::source::{Document, Files, FirstLook, Origin, Place, ReadError};
+use crate::source::{Document, Files, FirstLook, Origin, Place, ReadError, objects};
 
 /// The assignments in the generated tree.
 #[derive(Debug, Default)]
@@ -141,12 +141,36 @@ impl State {
         self.fingerprints.contains_key(&layout::declared_directory(root).join(layout::KUSTOMIZATION))
     }
 
+    /// The first file with hosts, or that would have had some, that is no longer as it was when the state was read; by
+    /// its path from the root.
+    ///
+    /// # Errors
+    ///
+    /// When a file or directory cannot be read.
+    pub fn changed_since(&self, repo: &Files, output: &Utf8Path) -> Result<Option<Utf8PathBuf>, ReadError> {
+        let files = repo.files_below(&output.join(layout::HOSTS))?;
+        let look = |file: &Utf8Path, content: &[u8]| FirstLook {
+            says: Some((file.to_owned(), fingerprint(&layout::with_line_feeds(content)))),
+            read: false,
+        };
+        let now: HashMap<Utf8PathBuf, u64> = repo.scan(&files, look, |_| None)?.into_iter().collect();
+        let known = self.fingerprints.iter().filter(|(path, _)| path.starts_with(layout::HOSTS));
+        let known: HashMap<Utf8PathBuf, u64> = known.map(|(path, print)| (output.join(path), *print)).collect();
+        let all: BTreeSet<&Utf8PathBuf> = now.keys().chain(known.keys()).collect();
+        Ok(all.into_iter().find(|path| now.get(*path) != known.get(*path)).cloned())
+    }
+
     /// Whether a file, by its path relative to the output directory, already has this text.
     pub fn has(&self, file: &Utf8Path, text: &str) -> bool {
         self.fingerprints
             .get(file)
             .is_some_and(|there| *there == fingerprint(&layout::with_line_feeds(text.as_bytes())))
     }
+}
+
+/// The hosts that the text of a generated file names.
+pub(crate) fn hosts_of_generated(file: &Arc<Utf8Path>, text: &str) -> BTreeSet<HostKey> {
+    objects(file, text).iter().filter_map(|document| Some(GeneratedHost::read(document).ok()?.key)).collect()
 }
 
 /// The NodePorts in the manifest of a Service. Read line by line, as sites have thousands of them.

@@ -121,7 +121,7 @@ impl Files {
     }
 
     /// Whether the files are those on the disk.
-    pub(crate) fn are_on_disk(&self) -> bool {
+    pub fn are_on_disk(&self) -> bool {
         matches!(self.kept, Kept::OnDisk)
     }
 

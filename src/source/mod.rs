@@ -31,7 +31,7 @@ pub mod texts;
 mod worktree;
 
 pub use document::{Document, ParseError};
-pub(crate) use document::{documents, in_plain_words};
+pub(crate) use document::{documents, in_plain_words, objects};
 pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError, Stream};
 pub(crate) use plain::{Reading, is_of_base_60, read_by_others};

@@ -161,6 +161,11 @@ impl Repo {
         fs::remove_file(self.path().join(file)).unwrap();
     }
 
+    /// Removes a directory with all that is in it.
+    pub fn remove_all(&self, directory: &str) {
+        fs::remove_dir_all(self.path().join(directory)).unwrap();
+    }
+
     pub fn git(&self, arguments: &[&str]) -> String {
         let output = Command::new("git")
             .args(["-c", "user.name=test", "-c", "user.email=test@example.com"])

@@ -1,0 +1,15 @@
+//! What becomes of runs that are killed or disturbed, at every system call that changes files or refs.
+//!
+//! strace counts the calls of an undisturbed run, and then kills or stops one run at each of them. By default a part of
+//! the points is tried, spread over all cases; with `SIPGEN_ALL_FAULTS=1` all are.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cases;
+mod kill_points;
+
+mod state;
+mod traced;
