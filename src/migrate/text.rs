@@ -6,10 +6,9 @@
 use std::ops::Range;
 
 use yaml_serde::{Mapping, Value};
-use yamlpath::{Document, Route};
 
 use super::emit::{self, Flow};
-use crate::source::Step;
+use crate::source::{Entry, Nodes, Step};
 
 /// Why a text cannot be changed; it completes the sentence "it cannot be rewritten here: …".
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,40 +45,21 @@ impl Text {
         self.text
     }
 
-    fn parsed(&self) -> Result<Document, Refused> {
-        Document::new(self.text.clone()).map_err(|_| refused(LAYOUT))
+    fn parsed(&self) -> Result<Nodes, Refused> {
+        Nodes::of(&self.text).ok_or_else(|| refused(LAYOUT))
     }
 
-    fn query<T>(&self, route: &[Step], ask: impl FnOnce(&Document, &Route<'_>) -> Option<T>) -> Result<T, Refused> {
-        let steps = self.into.iter().chain(route).map(Step::component);
-        ask(&self.parsed()?, &Route::default().with_keys(steps)).ok_or_else(|| refused(ALIASES))
+    fn find(&self, route: &[Step]) -> Result<Entry, Refused> {
+        self.parsed()?.find(&self.text, self.into.iter().chain(route)).ok_or_else(|| refused(ALIASES))
     }
 
     fn key(&self, route: &[Step]) -> Result<Range<usize>, Refused> {
-        self.query(route, |document, route| {
-            let (start, end) = document.query_key_only(route).ok()?.location.byte_span;
-            Some(start..end)
-        })
+        self.find(route)?.key.ok_or_else(|| refused(ALIASES))
     }
 
     /// Where the value is; none where the key has none.
     fn value(&self, route: &[Step]) -> Result<Option<Range<usize>>, Refused> {
-        let span = self.query(route, |document, route| {
-            let feature = document.query_exact(route).ok()?;
-            Some(feature.map(|feature| feature.location.byte_span))
-        })?;
-        let Some((start, mut end)) = span else { return Ok(None) };
-        let document = self.parsed()?;
-        // Comments on the lines below a block count as its end, and belong to what comes next.
-        loop {
-            end = start + self.text[start..end].trim_end().len();
-            let line = self.line_start(end);
-            let hash = line + self.text[line..end].len() - self.text[line..end].trim_start().len();
-            if line <= start || !document.range_spanned_by_comment(hash, hash + 1) {
-                return Ok(Some(start..end));
-            }
-            end = line;
-        }
+        Ok(self.find(route)?.value)
     }
 
     /// Key and value of an entry, the value where there is one.
@@ -119,7 +99,7 @@ impl Text {
         let mut at = range.start;
         while let Some(hash) = self.text[at..range.end].find('#').map(|hash| at + hash) {
             at = hash + 1;
-            if document.range_spanned_by_comment(hash, hash + 1) {
+            if document.is_in_comment(hash) {
                 at = self.line_end(hash).min(range.end);
                 comments.push(self.text[hash..at].trim_end().to_owned());
             }
@@ -333,7 +313,7 @@ impl Text {
         let line = emit::block(name, &value.into(), 0);
         let in_json = |text: &str| serde_json::Value::from(text).to_string();
         let entry = format!("{}: {}", in_json(name), in_json(value));
-        let has_annotations = self.query(&there, |document, route| document.query_exists(route).then_some(())).is_ok();
+        let has_annotations = self.find(&there).is_ok();
         if has_annotations {
             let (_, Some(range)) = self.entry(&there)? else { return Err(refused("its annotations are empty")) };
             return self.insert(&range, &entry, &format!("{line}\n"));

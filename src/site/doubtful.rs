@@ -11,7 +11,7 @@ use super::machine;
 use crate::api::host::BareMetalHost;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, counted};
-use crate::source::{Document, Origin, Place, Reading, is_of_base_60, read_by_others};
+use crate::source::{Document, Origin, Place, Plain, Reading, is_of_base_60, read_by_others};
 
 /// A value of a host that others read otherwise.
 #[derive(Debug)]
@@ -27,9 +27,11 @@ pub(super) enum Doubt {
 /// Looks for such values in a host. A label that is null is the empty one that the API server makes of it.
 pub(super) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Doubt> {
     let mut doubts = Vec::new();
+    let plain = Plain::of(document);
+    let (labels, annotations) = (plain.entries(["metadata", "labels"]), plain.entries(["metadata", "annotations"]));
     for (key, value) in host.metadata.labels.iter_mut().flatten() {
         if let Some(reading) = read_by_others(value)
-            && document.is_plain(["metadata", "labels", key], value)
+            && labels.has(key, value)
         {
             doubts.push(Doubt::Label(key.clone(), value.clone(), reading));
             if reading == Reading::Null {
@@ -39,14 +41,14 @@ pub(super) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<D
     }
     for (key, value) in host.metadata.annotations.iter().flatten() {
         if let Some(reading) = read_by_others(value)
-            && document.is_plain(["metadata", "annotations", key], value)
+            && annotations.has(key, value)
         {
             doubts.push(Doubt::Annotation(key.clone(), reading));
         }
     }
     let mac = host.spec.as_ref().and_then(|spec| spec.boot_mac_address.as_ref());
     doubts.extend(
-        mac.filter(|mac| is_of_base_60(mac) && document.is_plain_node(&["spec", "bootMACAddress"], mac))
+        mac.filter(|mac| is_of_base_60(mac) && plain.has(&["spec", "bootMACAddress"], mac))
             .map(|mac| Doubt::BootMac(mac.clone())),
     );
     doubts

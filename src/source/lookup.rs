@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use yamlpath::{Document, Route};
-
+use super::nodes::{Entry, Nodes};
 use super::position::{Shape, Step};
 
 /// A node as it stands in a document's text; all ranges are of bytes.
@@ -17,40 +16,24 @@ pub(super) struct Found {
     pub(super) depth: usize,
 }
 
-/// How many bytes a document may have in which a node is looked up; the tree takes a hundred times that.
+/// How many bytes a document may have in which a node is looked up; its nodes take ten times that, or more.
 const LARGEST: usize = 4 << 20;
 
-/// A document's text as a tree; nothing of one that is too large, or no YAML.
-pub(super) fn tree(text: &str) -> Option<Document> {
-    if text.len() > LARGEST { None } else { Document::new(text).ok() }
-}
-
-/// The text of the node at the end of a route in the text of a document, if it is there.
-pub(super) fn node<'a>(text: &'a str, shape: Shape, route: &[Step]) -> Option<&'a str> {
-    text.get(exactly(&tree(text)?, shape, route)?.value?)
-}
-
-/// The text of the key at the end of a route, with its quotes, if it is there.
-pub(super) fn key<'a>(text: &'a str, shape: Shape, route: &[Step]) -> Option<&'a str> {
-    text.get(exactly(&tree(text)?, shape, route)?.key?)
+/// A document's nodes; nothing of one that is too large, nested too deep, or no YAML.
+pub(super) fn nodes(text: &str) -> Option<Nodes> {
+    if text.len() > LARGEST { None } else { Nodes::of(text) }
 }
 
 /// Looks a route up, or the longest part of it that exists: a missing field is reported at its parent. `None` when not
 /// even the first step exists.
-pub(super) fn find(document: &Document, shape: Shape, route: &[Step]) -> Option<Found> {
-    (1..=route.len()).rev().find_map(|depth| exactly(document, shape, &route[..depth]))
+pub(super) fn find(nodes: &Nodes, text: &str, shape: Shape, route: &[Step]) -> Option<Found> {
+    (1..=route.len()).rev().find_map(|depth| exactly(nodes, text, shape, &route[..depth]))
 }
 
-fn exactly(document: &Document, shape: Shape, route: &[Step]) -> Option<Found> {
-    let into = shape.steps_into();
-    let query = Route::default().with_keys(into.iter().chain(route).map(Step::component));
-    let value = document.query_exact(&query).ok()?.map(|feature| feature.location.byte_span);
-    let key = match route.last() {
-        Some(Step::Key(_)) => document.query_key_only(&query).ok().map(|feature| feature.location.byte_span),
-        _ => None,
-    };
-    let range = |(start, end)| start..end;
-    Some(Found { key: key.map(range), value: value.map(range), depth: route.len() })
+/// Looks a route up in the nodes of the document that has this text.
+pub(super) fn exactly(nodes: &Nodes, text: &str, shape: Shape, route: &[Step]) -> Option<Found> {
+    let Entry { key, value } = nodes.find(text, shape.steps_into().iter().chain(route))?;
+    Some(Found { key, value, depth: route.len() })
 }
 
 /// Whether a node's text is a scalar on one line; a mapping, a sequence and a block of text are pointed at by their
@@ -68,9 +51,9 @@ mod tests {
     use super::*;
 
     fn found(text: &str, route: &[Step]) -> Option<(String, String, usize)> {
-        let document = Document::new(text).unwrap();
+        let nodes = Nodes::of(text).unwrap();
         let cut = |range: Option<Range<usize>>| range.map(|range| text[range].to_owned()).unwrap_or_default();
-        find(&document, Shape::Document, route).map(|found| (cut(found.key), cut(found.value), found.depth))
+        find(&nodes, text, Shape::Document, route).map(|found| (cut(found.key), cut(found.value), found.depth))
     }
 
     #[test]

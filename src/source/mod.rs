@@ -9,7 +9,8 @@
 //! * `kustomize` and `sops`: what those programs make of files; `program` runs them.
 //! * `plain`: scalars without quotes, of which other programs may make something else.
 //! * `position`: a route of keys in a document; `texts` makes line and column of it when a message needs them, by
-//!   `lookup`, and cuts out the lines that a message shows, by `quoting`, which knows what must not be seen.
+//!   `lookup` among the document's `nodes`, and cuts out the lines that a message shows, by `quoting`, which knows what
+//!   must not be seen.
 //!
 //! What the documents mean is not known here.
 
@@ -19,6 +20,7 @@ mod git;
 pub(crate) mod kustomize;
 mod links;
 mod lookup;
+mod nodes;
 mod plain;
 pub mod position;
 mod program;
@@ -34,7 +36,8 @@ pub use document::{Document, ParseError};
 pub(crate) use document::{documents, in_plain_words, objects};
 pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError, Stream};
-pub(crate) use plain::{Reading, is_of_base_60, read_by_others};
+pub(crate) use nodes::{Entry, Nodes};
+pub(crate) use plain::{Plain, Reading, is_of_base_60, read_by_others};
 pub use position::{Moved, Origin, Place, Position, Step};
 pub use scan::{FirstLook, mentions};
 pub(crate) use scan::{scan_made, scan_stream};

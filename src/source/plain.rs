@@ -1,7 +1,10 @@
 //! Scalars that are written without quotes, of which other programs may make something else than a text.
 
+use std::cell::OnceCell;
+
 use super::document::{Content, Document};
-use super::lookup;
+use super::lookup::{self, Found};
+use super::nodes::Nodes;
 use super::position::Step;
 use super::split;
 
@@ -79,43 +82,87 @@ pub(crate) fn is_of_base_60(text: &str) -> bool {
         && others.all(|part| part.len() <= 2 && is_digits(part) && part.parse::<u8>().is_ok_and(|number| number < 60))
 }
 
-impl Document<'_> {
-    /// Whether the scalar at the end of a route of keys is this text without quotes. Cheap where the last key but one
-    /// is written as a block and the text does not stand there, as in all that kubectl prints.
-    pub(crate) fn is_plain(&self, route: [&str; 3], text: &str) -> bool {
-        let [outer, inner, key] = route;
-        match &self.content {
-            Content::Json(_) | Content::Broken(..) => false,
-            Content::Yaml(document) | Content::Item(document) => {
-                let column = self.column();
-                match split::block(document, column, outer, inner) {
-                    Some(block) => has_plain_line(&document[block], key, text),
-                    None => self.is_plain_node(&route, text),
-                }
-            }
-            Content::Value(..) => self.is_plain_node(&route, text),
-        }
+/// What of a document has no quotes. Its text is looked through once, however many values are asked for.
+pub(crate) struct Plain<'d> {
+    document: &'d Document<'d>,
+    nodes: OnceCell<Option<Nodes>>,
+}
+
+/// A mapping of a document's mapping, such as its labels.
+pub(crate) struct PlainEntries<'p> {
+    plain: &'p Plain<'p>,
+    route: [&'static str; 2],
+    /// The lines of the mapping, sorted, where it is written as a block.
+    lines: OnceCell<Option<Vec<&'p str>>>,
+}
+
+impl<'d> Plain<'d> {
+    /// What of a document has no quotes.
+    pub(crate) fn of(document: &'d Document<'d>) -> Self {
+        Self { document, nodes: OnceCell::new() }
     }
 
-    /// As [`Document::is_plain`], by the tree of the whole document.
-    pub(crate) fn is_plain_node(&self, route: &[&str], text: &str) -> bool {
+    /// The mapping under a key of a key.
+    pub(crate) fn entries(&self, route: [&'static str; 2]) -> PlainEntries<'_> {
+        PlainEntries { plain: self, route, lines: OnceCell::new() }
+    }
+
+    /// Whether the scalar at the end of a route of keys is this text without quotes.
+    pub(crate) fn has(&self, route: &[&str], text: &str) -> bool {
         let steps: Vec<Step> = route.iter().map(|key| Step::from(*key)).collect();
-        let is_json = matches!(self.content, Content::Json(_));
-        !is_json && lookup::node(self.text(), self.shape(), &steps).is_some_and(|node| node.trim_end() == text)
+        let value = self.find(&steps).and_then(|found| self.document.text().get(found.value?));
+        value.is_some_and(|value| value.trim_end() == text)
     }
 
     /// Whether the key at the end of a route has no quotes.
-    pub(crate) fn is_plain_key(&self, route: &[Step]) -> bool {
-        let is_json = matches!(self.content, Content::Json(_));
-        !is_json && lookup::key(self.text(), self.shape(), route).is_some_and(|key| !key.starts_with(['"', '\'']))
+    pub(crate) fn has_key(&self, route: &[Step]) -> bool {
+        let key = self.find(route).and_then(|found| self.document.text().get(found.key?));
+        key.is_some_and(|key| !key.starts_with(['"', '\'']))
+    }
+
+    fn find(&self, route: &[Step]) -> Option<Found> {
+        if matches!(self.document.content, Content::Json(_)) {
+            return None;
+        }
+        let text = self.document.text();
+        let nodes = self.nodes.get_or_init(|| lookup::nodes(text)).as_ref()?;
+        lookup::exactly(nodes, text, self.document.shape(), route)
     }
 }
 
-/// Whether a line of a block mapping gives a key this text without quotes.
-fn has_plain_line(block: &str, key: &str, text: &str) -> bool {
-    block.lines().any(|line| {
-        let line = line.trim_start();
-        let line = line.strip_prefix(['"', '\'']).unwrap_or(line);
+impl PlainEntries<'_> {
+    /// Whether the value of a key is this text without quotes. Cheap where the mapping is written as a block, as in all
+    /// that kubectl prints.
+    pub(crate) fn has(&self, key: &str, text: &str) -> bool {
+        let [outer, inner] = self.route;
+        let document = self.plain.document;
+        let lines = match &document.content {
+            Content::Json(_) | Content::Broken(..) => return false,
+            Content::Yaml(content) | Content::Item(content) => self.lines.get_or_init(|| {
+                let block = split::block(content, document.column(), outer, inner)?;
+                let mut lines: Vec<&str> = content[block].lines().map(without_quote).collect();
+                lines.sort_unstable();
+                Some(lines)
+            }),
+            Content::Value(..) => &None,
+        };
+        match lines {
+            Some(lines) => has_plain_line(lines, key, text),
+            None => self.plain.has(&[outer, inner, key], text),
+        }
+    }
+}
+
+/// A line from its first key on.
+fn without_quote(line: &str) -> &str {
+    let line = line.trim_start();
+    line.strip_prefix(['"', '\'']).unwrap_or(line)
+}
+
+/// Whether one of the sorted lines of a block mapping gives a key this text without quotes.
+fn has_plain_line(lines: &[&str], key: &str, text: &str) -> bool {
+    let first = lines.partition_point(|line| *line < key);
+    lines[first..].iter().take_while(|line| line.starts_with(key)).any(|line| {
         let value = line.strip_prefix(key).and_then(|rest| rest.trim_start_matches(['"', '\'', ' ']).strip_prefix(':'));
         let rest = value.and_then(|value| value.trim_start().strip_prefix(text));
         rest.is_some_and(|rest| rest.trim().is_empty() || rest.starts_with([' ', '\t']) && rest.trim().starts_with('#'))
@@ -195,7 +242,8 @@ mod tests {
             ("kind: A\nmetadata:\n  labels:\n    rack: 0080\n", false),
         ] {
             let documents = objects(&Arc::from(Utf8Path::new("f.yaml")), text);
-            assert_eq!(documents[0].is_plain(["metadata", "labels", "rack"], "008"), expected, "{text}");
+            let plain = Plain::of(&documents[0]);
+            assert_eq!(plain.entries(["metadata", "labels"]).has("rack", "008"), expected, "{text}");
         }
     }
 }

@@ -9,7 +9,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use yamlpath::Component;
 
 /// Where things stand in a document that is not written in the form in which it is read: routes in the form in which
 /// it is read, each with the route of what was written instead. What lies below a route moves with it.
@@ -109,16 +108,6 @@ pub enum Step {
     Key(String),
     /// The item of a sequence.
     Index(usize),
-}
-
-impl Step {
-    /// The step as yamlpath has it.
-    pub(crate) fn component(&self) -> Component<'_> {
-        match self {
-            Step::Key(key) => Component::from(key.as_str()),
-            Step::Index(index) => Component::from(*index),
-        }
-    }
 }
 
 impl From<&str> for Step {

@@ -8,6 +8,7 @@ use camino::Utf8Path;
 
 use super::files::Files;
 use super::lookup::{self, Found};
+use super::nodes::Nodes;
 use super::position::{Origin, Place, Position, Step};
 use super::quoting;
 
@@ -34,9 +35,12 @@ pub struct Excerpt {
 struct Text {
     text: String,
     lines: Vec<usize>,
-    /// The document that was looked at last: findings of one document come one after the other.
-    parsed: Option<(Range<usize>, Option<yamlpath::Document>)>,
+    /// The documents that were looked at of late: a finding may have a place in each of several.
+    parsed: HashMap<Range<usize>, Option<Nodes>>,
 }
+
+/// How many nodes are kept of the documents of a file.
+const KEPT: usize = 1_000_000;
 
 /// What a place comes to in a text.
 struct Spot {
@@ -91,7 +95,7 @@ impl<'a> Texts<'a> {
 impl Text {
     fn new(text: String) -> Self {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
-        Self { lines: std::iter::once(0).chain(ends).collect(), text, parsed: None }
+        Self { lines: std::iter::once(0).chain(ends).collect(), text, parsed: HashMap::new() }
     }
 
     fn spot_of(&mut self, place: &Place) -> Option<Spot> {
@@ -130,11 +134,14 @@ impl Text {
     fn find(&mut self, origin: &Origin, route: &[Step]) -> Option<Found> {
         let range = origin.range.clone();
         let document = self.text.get(range.clone())?;
-        if self.parsed.as_ref().is_none_or(|(of, _)| *of != range) {
-            self.parsed = Some((range.clone(), lookup::tree(document)));
+        if !self.parsed.contains_key(&range) {
+            if self.parsed.values().flatten().map(Nodes::count).sum::<usize>() > KEPT {
+                self.parsed.clear();
+            }
+            self.parsed.insert(range.clone(), lookup::nodes(document));
         }
-        let (_, parsed) = self.parsed.as_ref()?;
-        let found = lookup::find(parsed.as_ref()?, origin.shape, route)?;
+        let nodes = self.parsed.get(&range)?.as_ref()?;
+        let found = lookup::find(nodes, document, origin.shape, route)?;
         let moved = |part: Range<usize>| range.start + part.start..range.start + part.end;
         Some(Found { key: found.key.map(moved), value: found.value.map(moved), depth: found.depth })
     }

@@ -5,12 +5,13 @@ use yaml_serde::Value;
 use crate::api::host::Metadata;
 use crate::api::provisioning::CLUSTER;
 use crate::finding::{Code, Finding};
-use crate::source::{Document, Reading, Step, read_by_others};
+use crate::source::{Document, Plain, Reading, Step, read_by_others};
 
 /// Judges the label that names the cluster. One that is null is the empty one that the API server makes of it.
 pub(in crate::site) fn of_label(document: &Document<'_>, kind: &str, metadata: &mut Metadata) -> Option<Finding> {
     let label = metadata.labels.as_mut()?.get_mut(CLUSTER)?;
-    let reading = read_by_others(label).filter(|_| document.is_plain(["metadata", "labels", CLUSTER], label))?;
+    let is_plain = || Plain::of(document).entries(["metadata", "labels"]).has(CLUSTER, label);
+    let reading = read_by_others(label).filter(|_| is_plain())?;
     if reading == Reading::Null {
         label.clear();
         return None;
@@ -26,13 +27,15 @@ pub(in crate::site) fn of_label(document: &Document<'_>, kind: &str, metadata: &
 
 /// Judges the names of a Provisioning's machines.
 pub(in crate::site) fn of_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding> {
+    let plain = Plain::of(document);
+    let plain = &plain;
     let of_list = |list: &'static str| {
         let entries = spec.get(list).and_then(Value::as_sequence).into_iter().flatten().enumerate();
         entries.filter_map(move |(index, entry)| {
             let name = entry.as_mapping()?.keys().next()?.as_str()?;
             let reading = read_by_others(name)?;
             let route: Vec<Step> = vec!["spec".into(), list.into(), index.into(), name.into()];
-            if !document.is_plain_key(&route) {
+            if !plain.has_key(&route) {
                 return None;
             }
             let what = in_words(reading);
