@@ -254,9 +254,9 @@ impl Builder<'_> {
 
     /// Whether what comes next is a key of a mapping.
     fn is_at_key(&self) -> bool {
-        self.open.last().is_some_and(|(node, children)| {
-            self.nodes.kind(*node) == Kind::Mapping && children.len().is_multiple_of(2)
-        })
+        self.open
+            .last()
+            .is_some_and(|(node, children)| self.nodes.kind(*node) == Kind::Mapping && children.len().is_multiple_of(2))
     }
 
     /// A block of text with the `|` or `>` before it: behind what was read last there is nothing else but comments,
