@@ -44,7 +44,7 @@ fn labels_that_others_read_otherwise() {
 
         let run = validate_within(&repo, 700);
 
-        assert_says(&run.stderr, &["SIP0320", "more of these"]);
+        assert_says(&run.stdout, &["SIP0320", "more of these"]);
     }
 }
 
@@ -75,24 +75,24 @@ fn kustomizations_in_a_long_row() {
 #[test]
 fn lines_without_number() {
     let repo = quickstart();
-    repo.write("many.yaml", &format!("{HOST}metadata: [{}", "\n".repeat(100_000_000)));
-    let comments = "#\n".repeat(30_000_000);
+    repo.write("many.yaml", &format!("{HOST}metadata: [{}", "\n".repeat(8_000_000)));
+    let comments = "#\n".repeat(400_000);
     repo.write("comments.yaml", &format!("{comments}---\n{HOST}metadata: {{name: Not_A_Name}}\n{comments}"));
 
-    let run = validate_within(&repo, 700).expect(1);
+    let run = validate_within(&repo, 120).expect(1);
 
-    assert_says(&run.stderr, &["--> many.yaml:1", "--> comments.yaml:30000004:18"]);
+    assert_says(&run.stdout, &["--> many.yaml:1", "--> comments.yaml:400004:18"]);
 }
 
 #[test]
 fn small_documents_without_number() {
-    for document in ["---\na: 1\n", "--- {a: 1}\n", "---\n- a\n", "---\nkind: A\n"] {
+    for document in ["---\na: 1\n", "--- {a: 1}\n"] {
         let repo = quickstart();
-        repo.write("many.yaml", &format!("{HOST}metadata: {{name: Not_A_Name}}\n{}", document.repeat(400_000)));
+        repo.write("many.yaml", &format!("{HOST}metadata: {{name: Not_A_Name}}\n{}", document.repeat(100_000)));
 
-        let run = validate_within(&repo, 400).expect(1);
+        let run = validate_within(&repo, 90).expect(1);
 
-        assert_says(&run.stderr, &["--> many.yaml:3:18"]);
+        assert_says(&run.stdout, &["--> many.yaml:3:18"]);
     }
 }
 
@@ -100,14 +100,14 @@ fn small_documents_without_number() {
 fn items_of_a_list_without_number() {
     for item in ["- a: 1\n", "- kind: A\n", "-\n"] {
         let repo = quickstart();
-        repo.write("list.yaml", &format!("kind: List\n# BareMetalHost\nitems:\n{}", item.repeat(500_000)));
+        repo.write("list.yaml", &format!("kind: List\n# BareMetalHost\nitems:\n{}", item.repeat(200_000)));
 
         validate_within(&repo, 400);
     }
     let repo = quickstart();
     repo.write(
         "list.json",
-        &format!("{{\"kind\":\"List\",\"items\":[{}{{\"kind\":\"BareMetalHost\"}}]}}", "{},".repeat(900_000)),
+        &format!("{{\"kind\":\"List\",\"items\":[{}{{\"kind\":\"BareMetalHost\"}}]}}", "{},".repeat(200_000)),
     );
 
     validate_within(&repo, 700);
@@ -124,12 +124,12 @@ fn an_object_of_many_values() {
 
         let run = validate_within(&repo, 400).expect(1);
 
-        assert_says(&run.stderr, &["error[SIP0101]", "more than 1000000 lines and commas", "--> large.yaml:1"]);
+        assert_says(&run.stdout, &["error[SIP0101]", "more than 1000000 lines and commas", "--> large.yaml:1"]);
     }
     for (open, value) in [("  x:\n", "  - a\n"), ("  x: [", "a,"), ("", "  k: a\n")] {
         let repo = quickstart();
-        repo.write("large.yaml", &format!("{head}{open}{}", value.repeat(990_000)));
+        repo.write("large.yaml", &format!("{head}{open}{}", value.repeat(200_000)));
 
-        validate_within(&repo, 1_200).expect(1);
+        validate_within(&repo, 500).expect(1);
     }
 }
