@@ -27,7 +27,7 @@ pub(super) const STEPS: u64 = 2_000_000;
 const BYTES: usize = 16 << 20;
 /// How deep values may be nested.
 const DEEPEST: usize = 32;
-/// How deep templates may include each other, and macros call each other: ten is what an include costs, and four a call.
+/// How deep templates may include each other, and macros call each other: ten is what an include costs, and six a call.
 const RECURSION: usize = 200;
 /// How large the stack is on which a repo's own templates are compiled and rendered. It is for many times what those
 /// bounds come to.
