@@ -2,7 +2,8 @@
 //!
 //! The parser bounds how deep documents nest and how often aliases lead to aliases. Neither keeps it from taking time
 //! with the square of nested brackets, nor a document of a megabyte from growing to gigabytes, by ten thousand aliases
-//! of one list of ten thousand. `docs/limits.md` says all bounds.
+//! of one list of ten thousand, nor one of many short lines from taking a hundred times what it has as text.
+//! `docs/limits.md` says all bounds.
 
 use std::cell::Cell;
 use std::fmt;
@@ -23,6 +24,9 @@ pub(crate) enum TooMuch {
     /// Bytes.
     #[error("it has {} MiB, and an object has at most {}", .0 >> 20, LARGEST >> 20)]
     Bytes(usize),
+    /// Lines and commas, each of which may stand before a value.
+    #[error("it has more than {VALUES} lines and commas")]
+    Parts,
     /// Brackets in brackets.
     #[error("it has brackets nested more than {DEEPEST} deep")]
     Brackets,
@@ -34,6 +38,7 @@ pub(crate) enum TooMuch {
 /// Checks a text before it is parsed as YAML. Whether it is YAML is for the parser to say.
 pub(crate) fn check(text: &str) -> Result<(), TooMuch> {
     not_too_large(text)?;
+    not_too_many(text)?;
     not_too_deep(text)?;
     let has_aliases =
         memchr::memchr(b'*', text.as_bytes()).is_some() && memchr::memchr(b'&', text.as_bytes()).is_some();
@@ -54,6 +59,12 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Option<T> {
 /// Checks how large a text is, be it YAML or JSON.
 pub(crate) fn not_too_large(text: &str) -> Result<(), TooMuch> {
     if text.len() > LARGEST { Err(TooMuch::Bytes(text.len())) } else { Ok(()) }
+}
+
+/// Checks how many values a text may have at most, be it YAML or JSON: the parser takes a hundred bytes for each.
+pub(crate) fn not_too_many(text: &str) -> Result<(), TooMuch> {
+    let parts = memchr::memchr2_iter(b'\n', b',', text.as_bytes()).take(VALUES + 1).count();
+    if parts > VALUES { Err(TooMuch::Parts) } else { Ok(()) }
 }
 
 /// Checks how deep brackets are nested in a text, be it YAML or JSON.
@@ -186,6 +197,14 @@ mod tests {
     fn texts_may_not_be_larger_than_any_object() {
         assert_eq!(check(&"x".repeat(LARGEST)), Ok(()));
         assert!(check(&"x".repeat(LARGEST + 1)).is_err());
+    }
+
+    #[test]
+    fn texts_may_not_have_more_values_than_any_object() {
+        for part in ["\n", "- a\n", "a,"] {
+            assert_eq!(check(&part.repeat(VALUES)), Ok(()));
+            assert_eq!(check(&part.repeat(VALUES + 1)), Err(TooMuch::Parts));
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! * `agents`: what tells Flux or Argo CD to apply all that.
 //! * `templates`: the templates themselves, ours and those by which a repo replaces them.
 //! * `block`: values as YAML, for templates.
+//! * `bounds`: what templates may take.
 //! * `values`: what templates are given, for those who write their own.
 //! * `listed`: kustomizations list what is there.
 //! * `verify`: what was rendered is read back before anybody writes it.
@@ -14,6 +15,7 @@
 
 mod agents;
 mod block;
+mod bounds;
 mod hosts;
 pub mod installation;
 mod listed;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 
-use super::block::block;
+use super::bounds::{self, Edited, Unfit};
 use crate::finding::{Code, Finding};
 use crate::source::Place;
 
@@ -77,6 +77,9 @@ pub(super) const PARTIALS: &str = "partials/";
 /// All templates, by name.
 pub struct Templates {
     environment: Environment<'static>,
+    syntax: SyntaxConfig,
+    /// The texts as they were written, and what has become of them to be compiled.
+    sources: BTreeMap<String, (Cow<'static, str>, Edited)>,
     /// The repo's directory of templates.
     directory: Utf8PathBuf,
     /// The names of those that the repo replaces.
@@ -94,16 +97,16 @@ impl Templates {
         environment.set_debug(true);
         let mut syntax = SyntaxConfig::builder();
         syntax.keep_trailing_newline(true).trim_blocks(true).lstrip_blocks(true);
-        if let Ok(syntax) = syntax.build() {
-            environment.set_syntax(syntax);
-        }
+        let syntax = syntax.build().unwrap_or_default();
+        environment.set_syntax(syntax.clone());
         // What is JSON is YAML too, and quoted: no value can be taken for anything but itself.
         environment.set_auto_escape_callback(|name| match Utf8Path::new(name).extension() {
             Some("yaml") => AutoEscape::Json,
             _ => AutoEscape::None,
         });
-        environment.add_filter("block", block);
-        let mut templates = Self { environment, directory: directory.to_owned(), replaced: BTreeMap::new() };
+        bounds::apply(&mut environment);
+        let (sources, replaced) = (BTreeMap::new(), BTreeMap::new());
+        let mut templates = Self { environment, syntax, sources, directory: directory.to_owned(), replaced };
         let mut findings = Vec::new();
         for (name, text) in EMBEDDED {
             findings.extend(templates.add(name, Cow::Borrowed(text)));
@@ -125,14 +128,38 @@ impl Templates {
                 continue;
             }
             templates.replaced.insert(name.clone(), Arc::from(file.as_path()));
-            findings.extend(templates.add(&name, Cow::Owned(text)));
+            // Compiling takes the stack, and what drops the old one too.
+            match bounds::on_large_stack(|| templates.add(&name, Cow::Owned(text))) {
+                Ok(found) => findings.extend(found),
+                Err(error) => findings.push(templates.unfit(&name, &error.to_string(), None)),
+            }
         }
         (templates, findings)
     }
 
     fn add(&mut self, name: &str, text: Cow<'static, str>) -> Option<Finding> {
-        let error = self.environment.add_template_owned(name.to_owned(), text).err()?;
-        Some(self.finding(name, &error, None))
+        let edited = match bounds::edited(&text, &self.syntax) {
+            Ok(edited) => edited,
+            Err(Unfit { message, at }) => {
+                // The built-in one does not stand in for it.
+                self.environment.remove_template(name);
+                return Some(self.unfit(name, &message, at.map(|at| position(&text, at))));
+            }
+        };
+        let compiled = self.environment.add_template_owned(name.to_owned(), edited.text.clone());
+        self.sources.insert(name.to_owned(), (text, edited));
+        compiled.err().map(|error| self.finding(name, &error, None))
+    }
+
+    /// A template that is beyond the bounds.
+    fn unfit(&self, name: &str, message: &str, at: Option<(usize, usize)>) -> Finding {
+        let finding = Finding::new(Code::TemplateFails, format!("the template {name} cannot be rendered: {message}"));
+        let finding = match (self.replaced.get(name), at) {
+            (Some(file), Some((line, column))) => finding.at(Place::Spot(file.clone(), line, Some(column))),
+            (Some(file), None) => finding.at(Place::File(file.clone())),
+            (None, _) => finding,
+        };
+        finding.help("write it in fewer words: docs/limits.md says what templates may take")
     }
 
     /// The names of the templates in a directory and below it, in order.
@@ -142,8 +169,15 @@ impl Templates {
 
     /// Renders a template. The finding says which template failed at which line; its cluster is not known here.
     pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
-        let rendered = self.environment.get_template(name).and_then(|template| template.render(&context));
-        rendered.map_err(|error| Box::new(self.finding(name, &error, Some(&context))))
+        let render = || self.environment.get_template(name).and_then(|template| template.render(&context));
+        if self.replaced.is_empty() {
+            return render().map_err(|error| Box::new(self.finding(name, &error, Some(&context))));
+        }
+        match bounds::on_large_stack(|| render().map_err(|error| Box::new(self.finding(name, &error, Some(&context)))))
+        {
+            Ok(rendered) => rendered,
+            Err(error) => Err(Box::new(self.unfit(name, &error.to_string(), None))),
+        }
     }
 
     /// The file of a template, where the repo has one of its own.
@@ -170,8 +204,8 @@ impl Templates {
     pub(super) fn own_with(&self, text: &str, path: &Utf8Path) -> Vec<Place> {
         let maker = self.own_of(path);
         let spot = |name: &str, file: &Arc<Utf8Path>| {
-            let template = self.environment.get_template(name).ok()?;
-            let (line, column) = template.source().lines().enumerate().find_map(|(line, content)| {
+            let (source, _) = self.sources.get(name)?;
+            let (line, column) = source.lines().enumerate().find_map(|(line, content)| {
                 let before = content.get(..content.find(text)?)?;
                 Some((line + 1, before.chars().count() + 1))
             })?;
@@ -187,20 +221,28 @@ impl Templates {
         included.filter_map(|(name, file)| spot(name, file)).collect()
     }
 
+    /// The column of an error in its line, from 1 and in characters.
+    fn column(&self, name: &str, error: &minijinja::Error) -> Option<usize> {
+        let (text, edited) = self.sources.get(name)?;
+        let (_, column) = position(text, edited.original(error.range()?.start));
+        Some(column)
+    }
+
     fn finding(&self, name: &str, error: &minijinja::Error, context: Option<&Value>) -> Finding {
         let error = innermost(error);
         let name = error.name().unwrap_or(name);
         let detail = error.detail().map_or(String::new(), |detail| format!(": {detail}"));
-        let finding = Finding::new(
-            Code::TemplateFails,
-            format!("the template {name} cannot be rendered: {}{detail}", error.kind()),
-        );
+        let reason = match error.kind() {
+            ErrorKind::OutOfFuel => format!("it takes more than {} steps", bounds::STEPS),
+            kind => format!("{kind}{detail}"),
+        };
+        let finding = Finding::new(Code::TemplateFails, format!("the template {name} cannot be rendered: {reason}"));
         let Some(file) = self.replaced.get(name) else {
             // A template of ours fails on what a replaced one hands to it, or by our mistake.
             return finding.help(format!("the repo's templates are in {}", self.directory));
         };
         let place = match error.line() {
-            Some(line) => Place::Spot(file.clone(), line, column(error)),
+            Some(line) => Place::Spot(file.clone(), line, self.column(name, error)),
             None => Place::File(file.clone()),
         };
         let values = context.map_or(String::new(), |context| format!(", here:\n{}", at_hand(context)));
@@ -208,15 +250,16 @@ impl Templates {
     }
 }
 
+/// Line and column of a byte of a text, from 1, the column in characters.
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
+}
+
 /// The error of a template that includes another is about the include; behind it is what is wrong in the other.
 fn innermost(error: &minijinja::Error) -> &minijinja::Error {
     error.source().and_then(|source| source.downcast_ref()).map_or(error, innermost)
-}
-
-/// The column of an error in its line, from 1 and in characters.
-fn column(error: &minijinja::Error) -> Option<usize> {
-    let before = error.template_source()?.get(..error.range()?.start)?;
-    Some(before.rsplit('\n').next()?.chars().count() + 1)
 }
 
 /// The values that a template was given: a line for each, long ones cut.

@@ -184,7 +184,7 @@ impl Document<'_> {
             Content::Yaml(text) => yaml(text, 0).map_err(|error| self.in_file(error)),
             Content::Item(text) => yaml::<[T; 1]>(text, 0).map(|[item]| item).map_err(|error| self.in_file(error)),
             Content::Json(text) => {
-                bounded::not_too_large(text).map_err(too_much)?;
+                bounded::not_too_large(text).and_then(|()| bounded::not_too_many(text)).map_err(too_much)?;
                 serde_json::from_str(text).map_err(|error| {
                     let (line, column) = (Some(error.line()), Some(error.column()));
                     self.in_file(ParseError { message: in_plain_words(&error.to_string()), line, column })
@@ -204,21 +204,35 @@ impl Document<'_> {
     }
 }
 
+/// How many objects are in memory at once, of those that wait to be interpreted.
+const BATCH: usize = 4096;
+
 /// Cuts a file's text into its objects; the items of lists count as objects of their own.
 ///
 /// Lines alone decide where a document is written in the plain form that [`split::outline`] understands. Any other goes
 /// through the parser first.
 pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'a>> {
+    let mut all = Vec::new();
+    in_batches(file, text, |batch| all.extend(batch));
+    all
+}
+
+/// Cuts a file's text into its objects, and hands over some of them at a time: an object takes a hundred times what the
+/// shortest ones take as text.
+pub(super) fn in_batches<'a>(file: &Arc<Utf8Path>, text: &'a str, mut take: impl FnMut(Vec<Document<'a>>)) {
     let mut found = Vec::new();
     // Lines are counted once for the whole file, forwards, or a file of many documents would be quadratic.
     let mut lines = LineCounter { text, at: 0, line: 1 };
     let has_lines = !split::has_other_line_breaks(text);
     for range in split::documents(text) {
+        if found.len() >= BATCH {
+            take(std::mem::take(&mut found));
+        }
         let first_line = lines.line_at(range.start);
         let origin = Origin::in_file(file.clone(), first_line, range.clone(), Shape::Document);
         let document = &text[range];
         let body = document.strip_prefix("---").unwrap_or(document).trim_start();
-        if body.starts_with('{') && json_objects(&origin, document, &mut found) {
+        if body.starts_with('{') && json_objects(&origin, document, 0, &mut found) {
             continue;
         }
         let is_plain = has_lines && !split::has_ties(document);
@@ -229,6 +243,9 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
             }
             (Some(_), Some(items)) => {
                 for item in items {
+                    if found.len() >= BATCH {
+                        take(std::mem::take(&mut found));
+                    }
                     let text = &document[item.range.clone()];
                     let range = origin.range.start + item.range.start..origin.range.start + item.range.end;
                     let first_line = lines.line_at(range.start);
@@ -247,7 +264,7 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
             _ => parsed_first(origin, document, !is_plain, &mut found),
         }
     }
-    found
+    take(found);
 }
 
 /// What each document of a file's text is, by what `judge` makes of it; nothing for one that cannot be parsed.
@@ -333,10 +350,12 @@ fn labels_as_texts(value: &mut Value) {
     }
 }
 
-/// Cuts a JSON document; false when it is not JSON after all but YAML's flow style.
-fn json_objects<'a>(origin: &Origin, document: &'a str, found: &mut Vec<Document<'a>>) -> bool {
-    // With the brackets of each list, deeper ones would end the stack.
-    if bounded::not_too_deep(document).is_err() {
+/// How many lists may be in each other that are cut as JSON: each is read to its end for each list around it.
+const LISTS: usize = 4;
+
+/// Cuts a JSON document that is in so many lists; false when it is not JSON after all but YAML's flow style.
+fn json_objects<'a>(origin: &Origin, document: &'a str, lists: usize, found: &mut Vec<Document<'a>>) -> bool {
+    if lists > LISTS || bounded::not_too_deep(document).is_err() {
         return false;
     }
     #[derive(Deserialize)]
@@ -356,7 +375,7 @@ fn json_objects<'a>(origin: &Origin, document: &'a str, found: &mut Vec<Document
                 let start = item.as_ptr() as usize - document.as_ptr() as usize;
                 let range = origin.range.start + start..origin.range.start + start + item.len();
                 let origin = Origin::in_file(origin.file.clone(), lines.line_at(start), range, Shape::Document);
-                if !json_objects(&origin, item, found) {
+                if !json_objects(&origin, item, lists + 1, found) {
                     parsed_first(origin, item, true, found);
                 }
             }

@@ -193,7 +193,7 @@ impl Builder<'_> {
             }
             Event::SequenceStart(style, anchor, _) => {
                 if style == StructureStyle::Block {
-                    range = self.from_dash(range);
+                    range = self.at_dash(range);
                 }
                 self.begin(Kind::Sequence, tag, range.clone(), anchor)?;
             }
@@ -254,9 +254,9 @@ impl Builder<'_> {
 
     /// Whether what comes next is a key of a mapping.
     fn is_at_key(&self) -> bool {
-        self.open.last().is_some_and(|(node, children)| {
-            self.nodes.kind(*node) == Kind::Mapping && children.len().is_multiple_of(2)
-        })
+        self.open
+            .last()
+            .is_some_and(|(node, children)| self.nodes.kind(*node) == Kind::Mapping && children.len().is_multiple_of(2))
     }
 
     /// A block of text with the `|` or `>` before it: behind what was read last there is nothing else but comments,
@@ -297,7 +297,7 @@ impl Builder<'_> {
     }
 
     /// A sequence that is not indented below its key is told from its first item on, and begins with the dash.
-    fn from_dash(&self, range: Range<usize>) -> Range<usize> {
+    fn at_dash(&self, range: Range<usize>) -> Range<usize> {
         let is_value = self.open.last().is_some_and(|(node, _)| self.nodes.kind(*node) == Kind::Mapping);
         let line = memchr::memrchr(b'\n', &self.text.as_bytes()[..range.start]).map_or(0, |newline| newline + 1);
         let before = self.text.get(line..range.start).unwrap_or_default();

@@ -47,8 +47,11 @@ impl Files {
             }
             let text = lossy(bytes);
             let file: Arc<Utf8Path> = Arc::from(file.as_path());
-            let documents = document::objects(&file, &text).into_par_iter().filter_map(&interpret);
-            Ok(says.into_par_iter().chain(documents).collect())
+            let mut found: Vec<T> = says.into_iter().collect();
+            document::in_batches(&file, &text, |batch| {
+                found.par_extend(batch.into_par_iter().filter_map(&interpret));
+            });
+            Ok(found)
         };
         let found = files.par_iter().map(read).collect::<Result<Vec<Vec<T>>, _>>()?;
         Ok(found.into_iter().flatten().collect())
@@ -87,7 +90,11 @@ pub(crate) fn scan_made<T: Send>(
         document.origin = document.origin.by(Way::Made(source));
         interpret(document)
     };
-    document::objects(&Arc::from(Utf8Path::new("")), text).into_par_iter().filter_map(read).collect()
+    let mut found = Vec::new();
+    document::in_batches(&Arc::from(Utf8Path::new("")), text, |batch| {
+        found.par_extend(batch.into_par_iter().filter_map(&read));
+    });
+    found
 }
 
 /// Whether a file's content mentions one of some words, such as kinds, or has what may spell them otherwise.

@@ -8,23 +8,24 @@
 
 use std::ops::Range;
 
+/// How many items a list is cut into. One of more is a document like any other, which has at most so many bytes.
+const ITEMS: usize = 1_000_000;
+
 /// The byte ranges of a YAML stream's documents; each begins with its `---` line if it has one.
-pub(super) fn documents(text: &str) -> Vec<Range<usize>> {
-    let mut ranges = Vec::new();
-    let mut start = 0;
-    for line in lines(text, 0..text.len()) {
-        let marker = text[line.clone()].trim_end_matches(['\n', '\r']);
-        if is_marker(marker, "---") {
-            ranges.push(start..line.start);
-            start = line.start;
-        } else if is_marker(marker, "...") {
-            ranges.push(start..line.start);
-            start = line.end;
-        }
-    }
-    ranges.push(start..text.len());
-    ranges.retain(|range| has_content(&text[range.clone()]));
-    ranges
+pub(super) fn documents(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut lines = lines(text, 0..text.len());
+    let mut start = Some(0);
+    let ranges = std::iter::from_fn(move || {
+        let first = start?;
+        let end = lines.find_map(|line| {
+            let marker = text[line.clone()].trim_end_matches(['\n', '\r']);
+            let is_end = is_marker(marker, "...");
+            (is_end || is_marker(marker, "---")).then_some((line.start, if is_end { line.end } else { line.start }))
+        });
+        start = end.map(|(_, next)| next);
+        Some(first..end.map_or(text.len(), |(end, _)| end))
+    });
+    ranges.filter(|range| has_content(&text[range.clone()]))
 }
 
 /// The head of a block mapping, read from its lines alone.
@@ -136,6 +137,7 @@ impl Outline<'_> {
             match items.last_mut() {
                 Some(last) if is_filler || dash.is_some_and(|dash| indent > dash) => last.range.end = line.end,
                 None if is_filler => {}
+                _ if items.len() == ITEMS => return None,
                 _ if is_item && *dash.get_or_insert(indent) == indent => {
                     let rest = body[1..].trim_start_matches(' ');
                     items.push(Item { range: line, column: content.len() - rest.len() });
@@ -254,13 +256,13 @@ mod tests {
     #[test]
     fn documents_end_at_markers_and_empty_ones_are_dropped() {
         let text = "%YAML 1.2\n---\na: 1\n---\n# only a comment\n--- # b\nb: 2\r\n...\n---\n";
-        assert_eq!(texts(text, &documents(text)), ["---\na: 1\n", "--- # b\nb: 2\r\n"]);
+        assert_eq!(texts(text, &documents(text).collect::<Vec<_>>()), ["---\na: 1\n", "--- # b\nb: 2\r\n"]);
     }
 
     #[test]
     fn a_marker_inside_a_block_scalar_is_indented_and_no_marker() {
         let text = "data: |\n  ---\n  kind: Secret\nkind: ConfigMap\n";
-        assert_eq!(documents(text).len(), 1);
+        assert_eq!(documents(text).count(), 1);
         assert_eq!(outline(text, 0, 0).unwrap().kind, Some("ConfigMap"));
     }
 

@@ -31,13 +31,17 @@ pub struct Excerpt {
     pub after: String,
 }
 
-/// A file's text, and where its lines begin.
+/// A file's text, and how many lines end before each [`BLOCK`] of it.
 struct Text {
     text: String,
     lines: Vec<usize>,
     /// The documents that were looked at of late: a finding may have a place in each of several.
     parsed: HashMap<Range<usize>, Option<Nodes>>,
 }
+
+/// How many bytes of a text are looked through for the ends of lines: where each line begins would take many times what
+/// a text of short lines takes.
+const BLOCK: usize = 4096;
 
 /// How many nodes are kept of the documents of a file.
 const KEPT: usize = 1_000_000;
@@ -94,8 +98,12 @@ impl<'a> Texts<'a> {
 
 impl Text {
     fn new(text: String) -> Self {
-        let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);
-        Self { lines: std::iter::once(0).chain(ends).collect(), text, parsed: HashMap::new() }
+        let blocks = text.as_bytes().chunks(BLOCK).scan(0, |before, block| {
+            *before += memchr::memchr_iter(b'\n', block).count();
+            Some(*before)
+        });
+        let lines = std::iter::once(0).chain(blocks).collect();
+        Self { text, lines, parsed: HashMap::new() }
     }
 
     fn spot_of(&mut self, place: &Place) -> Option<Spot> {
@@ -175,13 +183,29 @@ impl Text {
 
     /// The range of a line, from 1, without its end.
     fn line(&self, line: usize) -> Option<Range<usize>> {
-        let start = *self.lines.get(line.checked_sub(1)?)?;
-        let end = self.lines.get(line).map_or(self.text.len(), |next| next - 1);
+        let before = line.checked_sub(1)?;
+        let start = if before == 0 { 0 } else { self.end_of_line(before)? + 1 };
+        let rest = &self.text.as_bytes()[start..];
+        let end = memchr::memchr(b'\n', rest).map_or(self.text.len(), |length| start + length);
         Some(start..start + self.text[start..end].trim_end_matches('\r').len())
     }
 
+    /// Where the line feed of a line is, from 1.
+    fn end_of_line(&self, line: usize) -> Option<usize> {
+        let block = self.lines.partition_point(|before| *before < line).checked_sub(1)?;
+        let start = block * BLOCK;
+        let mut feeds = memchr::memchr_iter(b'\n', self.text.as_bytes().get(start..)?);
+        Some(start + feeds.nth(line - self.lines[block] - 1)?)
+    }
+
     fn line_number(&self, offset: usize) -> usize {
-        self.lines.partition_point(|start| *start <= offset)
+        let block = (offset / BLOCK).min(self.lines.len() - 1);
+        let start = (block * BLOCK).min(offset);
+        self.lines[block] + memchr::memchr_iter(b'\n', &self.text.as_bytes()[start..offset]).count() + 1
+    }
+
+    fn line_start(&self, offset: usize) -> usize {
+        memchr::memrchr(b'\n', &self.text.as_bytes()[..offset]).map_or(0, |feed| feed + 1)
     }
 
     fn rest_of_line(&self, offset: usize) -> Range<usize> {
@@ -211,7 +235,7 @@ impl Text {
     /// Line, column and the column behind the end, all from 1; columns count characters.
     fn position(&self, range: Range<usize>) -> (usize, usize, usize) {
         let line = self.line_number(range.start);
-        let start = self.lines.get(line - 1).copied().unwrap_or_default();
+        let start = self.line_start(range.start);
         let column = self.text[start..range.start].chars().count() + 1;
         (line, column, column + self.text[range].chars().count())
     }

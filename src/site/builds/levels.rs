@@ -152,6 +152,10 @@ impl Builds {
     pub fn listings_below<'a>(&'a self, top: &'a Utf8Path) -> Vec<(&'a Utf8Path, Listing<'a>)> {
         let mut found = Vec::new();
         for (directory, node) in &self.nodes {
+            let below: HashSet<&Utf8PathBuf> = node.listed().filter(|listed| listed.starts_with(top)).collect();
+            if below.is_empty() {
+                continue;
+            }
             let kustomization = &node.kustomization;
             let lists = [
                 ("resources", &kustomization.resources),
@@ -168,8 +172,7 @@ impl Builds {
                         _ => Among::Resources,
                     };
                     before += 1;
-                    let listed = node.listed().find(|listed| **listed == path && listed.starts_with(top));
-                    if let Some(listed) = listed {
+                    if let Some(listed) = below.get(&path) {
                         let place = node.origin.at([name.into(), Step::from(index)]);
                         found.push((listed.as_path(), Listing { directory, place, among }));
                     }

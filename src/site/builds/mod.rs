@@ -273,18 +273,15 @@ fn walk<'a>(
     let mut entered: HashSet<(&Utf8PathBuf, Reach)> = HashSet::new();
     let mut pending = listed;
     while let Some((path, mut reach)) = pending.pop() {
+        if !entered.insert((path, reach.clone())) {
+            continue;
+        }
         match nodes.get(path) {
-            Some(_) if !entered.insert((path, reach.clone())) => {}
             Some(node) => {
                 reach.transform_by(node);
                 pending.extend(children(nodes, node, usize::MAX, reach));
             }
-            None => {
-                let ways = reached.entry(path.clone()).or_default();
-                if !ways.contains(&reach) {
-                    ways.push(reach);
-                }
-            }
+            None => reached.entry(path.clone()).or_default().push(reach),
         }
     }
 }
@@ -295,20 +292,23 @@ fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<(&Node, &Node)> {
     let mut found = Vec::new();
     for start in nodes.keys() {
         let mut path: Vec<&Utf8PathBuf> = Vec::new();
+        let mut depths: HashMap<&Utf8PathBuf, usize> = HashMap::new();
         // A directory is on the stack twice: to be entered, and below what it lists, to be left.
         let mut pending = vec![(start, false)];
         while let Some((directory, leave)) = pending.pop() {
             if leave {
                 path.pop();
+                depths.remove(directory);
                 done.insert(directory);
                 continue;
             }
             let Some(node) = nodes.get(directory).filter(|_| !done.contains(directory)) else { continue };
-            if let Some(at) = path.iter().position(|other| *other == directory) {
+            if let Some(at) = depths.get(directory).copied() {
                 let next = path.get(at + 1).and_then(|next| nodes.get(*next));
                 found.push((node, next.unwrap_or(node)));
                 continue;
             }
+            depths.insert(directory, path.len());
             path.push(directory);
             pending.push((directory, true));
             pending.extend(node.listed().map(|listed| (listed, false)));
