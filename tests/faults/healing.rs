@@ -15,7 +15,7 @@ const JOURNAL: &str = "overlays/.sipgen-journal.tmp";
 /// A repo in which a run was killed when it had changed some files of hosts, and the state before.
 fn killed() -> (Repo, State) {
     let repo = giving_back();
-    repo.want("beta/two", 3);
+    repo.want("beta/two", 1);
     repo.commit();
     let before = State::of(repo.path());
     // The first call puts the journal into its place.
@@ -241,7 +241,7 @@ fn no_output_goes_where_git_tracks_nothing() {
         let protect = ["-c", "core.protectNTFS=true", "-c", "core.protectHFS=true"];
         let arguments = [&protect[..], &["update-index", "--add", "--cacheinfo", &entry]].concat();
         let is_tracked = git(copy.path(), &arguments).is_ok();
-        fs::write(copy.path().join("sipgen.yaml"), format!("output: {name:?}\n")).unwrap();
+        fs::write(copy.path().join("sipgen.yaml"), format!("output: '{name}'\n")).unwrap();
         let said = run(&mut plain(copy.path(), &["--check"])).stderr;
         assert_eq!(said.contains("SIP0002"), !is_tracked, "{name:?}:\n{said}");
     }

@@ -14,14 +14,14 @@ use crate::support::{Repo, Run, text};
 use crate::traced::{Point, Whose, plain, points, stopped_at};
 
 /// One in how many points is tried by default.
-const SAMPLE: usize = 6;
+const SAMPLE: usize = 4;
 /// How long somebody else gets before the stopped run goes on: whoever waits for it has to.
-const TURN: Duration = Duration::from_millis(1500);
+const TURN: Duration = Duration::from_millis(800);
 
 /// Stops runs with these arguments everywhere, and has `meanwhile` work and judge what comes of it.
 fn disturbed(repo: &Repo, arguments: &[&str], meanwhile: impl Fn(&Path, Race<'_>) -> Result<(), String> + Sync) {
     let counted = copy_of(repo.path());
-    let points = sample(points(counted.path(), arguments, Whose::Own), SAMPLE);
+    let points = sample(points(counted.path(), arguments, Whose::Own), if arguments.is_empty() { 1 } else { SAMPLE });
     let (failures, stopped) = (Mutex::new(Vec::new()), Mutex::new(0));
     in_parallel(&points, |point| {
         let copy = copy_of(repo.path());
