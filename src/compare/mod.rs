@@ -229,12 +229,9 @@ fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
 
 /// A generated file lies where another one needs a directory.
 fn both(path: &Utf8Path) -> Finding {
-    Finding::new(
-        Code::PathTwice,
-        format!("generated files need {path} as a file and as a directory, because a directory of hosts is named so"),
-    )
-    .at(Place::File(Arc::from(path)))
-    .help("rename the directory of the kustomization that renders the hosts")
+    Finding::new(Code::PathTwice, format!("generated files need `{path}` both as a file and as a directory"))
+        .at(Place::File(Arc::from(path)))
+        .help("rename the directory of hosts that has the name of a cluster's patches")
 }
 
 fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {

@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::{Change, Changes, UNMARKED, in_the_way, obstacle_above};
+use super::{Change, Changes, UNMARKED, in_the_way, is_leftover, obstacle_above};
 use crate::finding::Finding;
 use crate::layout;
 use crate::source::{Files, Kind, ReadError};
@@ -45,5 +45,6 @@ pub fn in_worktree(disk: &Files, output: &Utf8Path, staged: &Changes) -> Result<
         }
     }
     findings.dedup();
+    changes.leftovers = disk.files_below(output)?.into_iter().filter(|file| is_leftover(file)).collect();
     Ok((changes, findings))
 }

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use git2::{FileMode, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, Tree, TreeWalkMode, TreeWalkResult};
 
 use super::GitError;
-use super::index::Entries;
+use super::index::{self, Entries};
 use super::open::Opened;
 use crate::api::names::ClusterKey;
 use crate::compare::{Change, Changes};
@@ -111,7 +111,7 @@ impl Content {
     pub(super) fn entries_of(&self, opened: &Opened, tree: &Tree<'_>) -> Result<Entries, GitError> {
         let known = self.files.iter().chain(self.changed.keys());
         let mut entries: Entries = known.map(|path| (path.clone(), entry_of(tree, path))).collect();
-        for entry in opened.index()?.iter() {
+        for entry in index::current(opened)?.iter() {
             let Ok(path) = std::str::from_utf8(&entry.path) else { continue };
             let path = Utf8Path::new(path);
             let may_be_older = path.starts_with(&self.output) && !entries.contains_key(path);

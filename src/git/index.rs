@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use git2::Oid;
+use git2::{Index, Oid};
 
 use super::GitError;
 use super::open::Opened;
@@ -32,9 +32,16 @@ pub(super) type Entries = BTreeMap<Utf8PathBuf, Option<(u32, Oid)>>;
 
 /// What the index has of these paths now.
 pub(super) fn entries<'a>(opened: &Opened, paths: impl Iterator<Item = &'a Utf8PathBuf>) -> Result<Entries, GitError> {
-    let index = opened.index()?;
+    let index = current(opened)?;
     let entry = |path: &Utf8PathBuf| index.get_path(path.as_std_path(), 0).map(|entry| (entry.mode, entry.id));
     Ok(paths.map(|path| (path.clone(), entry(path))).collect())
+}
+
+/// The index as it is on the disk now: a repo that is open remembers the one that it has read first.
+pub(super) fn current(opened: &Opened) -> Result<Index, GitError> {
+    let mut index = opened.index()?;
+    index.read(true)?;
+    Ok(index)
 }
 
 /// Puts entries into the index, and leaves all others as they are. `directory` is one of ours.

@@ -84,10 +84,18 @@ pub fn write_output(root: &Utf8Path, output: &Utf8Path, changes: &Changes) -> Re
     if changes.files.is_empty() {
         return write(root, changes);
     }
-    let before = expect_unchanged(root, &changes.files)?;
     let steps = handover::steps(&changes.files, output);
     let prepared = Prepared::new(root, &changes.files, &changes.leftovers)?;
-    let journal = Journal::new(root, output, &changes.files, before).write(root, output)?;
+    // As late as can be: whoever changes a file between this and its turn, loses that change.
+    let before = expect_unchanged(root, &changes.files);
+    let journal = before.and_then(|before| Journal::new(root, output, &changes.files, before).write(root, output));
+    let journal = match journal {
+        Ok(journal) => journal,
+        Err(error) => {
+            prepared.abandon();
+            return Err(error);
+        }
+    };
     prepared.carry_out(&steps)?;
     journal.delete()
 }
@@ -119,6 +127,8 @@ struct Prepared<'a> {
     root: &'a Utf8Path,
     staged: BTreeMap<&'a Utf8Path, Staged>,
     leftovers: &'a [Utf8PathBuf],
+    /// The directories that were made for it.
+    created: BTreeSet<Utf8PathBuf>,
 }
 
 impl<'a> Prepared<'a> {
@@ -137,7 +147,14 @@ impl<'a> Prepared<'a> {
             written.par_iter().map(|(path, text)| Ok((*path, Staged::new(root.join(path), text)?))).collect();
         let staged = staged.and_then(|staged| may_delete(root, &stale).map(|()| staged));
         let staged = staged.inspect_err(|_| remove_empty(&created))?;
-        Ok(Self { root, staged: staged.into_iter().collect(), leftovers })
+        Ok(Self { root, staged: staged.into_iter().collect(), leftovers, created })
+    }
+
+    /// Leaves everything as it was.
+    fn abandon(self) {
+        let Self { staged, created, .. } = self;
+        drop(staged);
+        remove_empty(&created);
     }
 
     fn carry_out(mut self, steps: &[Step<'a>]) -> Result<(), WriteError> {

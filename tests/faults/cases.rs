@@ -17,6 +17,21 @@ impl Case {
     }
 }
 
+/// A repo with one cluster of observed hosts that is to give some of them back, which is committed.
+pub(crate) fn giving_back() -> Repo {
+    let repo = Repo::empty();
+    repo.git(&["config", "user.name", "Tess Ter"]);
+    repo.git(&["config", "user.email", "tess@example.com"]);
+    repo.write("snapshot/hosts.yaml", &(1..=6).map(|number| host(&format!("host-{number}"), "")).collect::<String>());
+    repo.want("alpha/one", 4);
+    repo.want("beta/two", 2);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo.want("alpha/one", 3);
+    repo.commit();
+    repo
+}
+
 /// A repo with declared hosts of two racks and observed ones, and three clusters with some of them, generated and
 /// committed.
 fn site() -> Repo {

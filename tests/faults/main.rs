@@ -9,7 +9,9 @@
 mod support;
 
 mod cases;
+mod healing;
 mod kill_points;
+mod races;
 
 mod state;
 mod traced;

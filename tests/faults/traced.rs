@@ -4,8 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use crate::support::run_tool;
+use tempfile::NamedTempFile;
+
+use crate::support::{Run, run_tool, text};
 
 /// The calls that change files, refs or locks.
 const CALLS: [&str; 20] = [
@@ -107,18 +111,53 @@ pub(crate) fn killed_at(repo: &Path, arguments: &[&str], whose: Whose, point: &P
     let trace = format!("trace={}", point.call);
     let inject = format!("inject={}:signal=KILL:when={}", point.call, point.nth);
     let log = tempfile::NamedTempFile::new().unwrap();
-    let options = ["-e", &trace, "-e", "signal=none", "-e", &inject, "-o", log.path().to_str().unwrap()];
+    let options = ["-e", &trace, "-e", &inject, "-o", log.path().to_str().unwrap()];
     run_tool(&mut traced(repo, arguments, whose, &options));
     let log = fs::read(log.path()).unwrap();
     String::from_utf8_lossy(&log).contains("killed by SIGKILL")
 }
 
-/// Starts sipgen, which stops before the call.
-pub(crate) fn stopping_at(repo: &Path, arguments: &[&str], point: &Point, log: &Path) -> Child {
+/// Starts sipgen, which stops before the call, and waits until it has stopped or ended.
+pub(crate) fn stopped_at(repo: &Path, arguments: &[&str], point: &Point) -> Stopped {
     let trace = format!("trace={}", point.call);
     let inject = format!("inject={}:signal=STOP:when={}", point.call, point.nth);
-    let options = ["-e", &trace, "-e", "signal=none", "-e", &inject, "-o", log.to_str().unwrap()];
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let options = ["-e", &trace, "-e", &inject, "-o", log.path().to_str().unwrap()];
     let mut command = traced(repo, arguments, Whose::Own, &options);
-    command.stdout(Stdio::null()).stderr(Stdio::piped());
-    command.spawn().unwrap_or_else(|error| panic!("strace cannot be run ({error}); see tests/tools/install"))
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = child.unwrap_or_else(|error| panic!("strace cannot be run ({error}); see tests/tools/install"));
+    let mut process = None;
+    while process.is_none() && child.try_wait().unwrap().is_none() {
+        thread::sleep(Duration::from_millis(5));
+        let log = fs::read(log.path()).unwrap();
+        let log = String::from_utf8_lossy(&log);
+        let stopped = log.lines().find(|line| line.contains("stopped by SIGSTOP"));
+        process = stopped.and_then(|line| line.split_whitespace().next()).map(str::to_owned);
+    }
+    Stopped { child, process, _log: log }
+}
+
+/// A run that stands still.
+pub(crate) struct Stopped {
+    child: Child,
+    /// The thread that was stopped, and the process with it; none when the run has ended before.
+    process: Option<String>,
+    _log: NamedTempFile,
+}
+
+impl Stopped {
+    /// Lets the run go on to its end. Each of its threads stops at its own nth call.
+    pub(crate) fn go_on(mut self) -> Run {
+        while let Some(process) = self.process.as_ref().filter(|_| self.child.try_wait().unwrap().is_none()) {
+            run_tool(Command::new("kill").args(["-CONT", process]));
+            thread::sleep(Duration::from_millis(20));
+        }
+        let output = self.child.wait_with_output().unwrap();
+        Run { code: output.status.code().unwrap_or(-1), stdout: String::new(), stderr: text(&output.stderr) }
+    }
+
+    /// Whether it has stopped at all.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.process.is_some()
+    }
 }
