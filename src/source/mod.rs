@@ -34,6 +34,7 @@ pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError, Stream};
 pub(crate) use plain::{Reading, is_of_base_60, read_by_others};
 pub use position::{Moved, Origin, Place, Position, Step};
+pub(crate) use quoting::is_of_secret;
 pub use scan::{FirstLook, mentions};
 pub(crate) use scan::{scan_made, scan_stream};
 pub use texts::{Excerpt, Texts};
