@@ -8,6 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::api::gitops::Agent;
 use crate::api::names::{ClusterKey, HostKey};
+use crate::visible::is_hidden;
 
 /// The directory of the labels, below the output directory.
 pub const HOSTS: &str = "hosts";
@@ -48,7 +49,7 @@ pub fn header(made_from: &str) -> String {
     let mut header = MARK.to_owned();
     for c in made_from.chars() {
         // A file's name may have a line break, behind which it would be no comment, or be that of a variable.
-        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '$') {
+        if is_hidden(c) || c == '$' {
             header.extend(c.escape_unicode());
         } else {
             header.push(c);

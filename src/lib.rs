@@ -19,13 +19,14 @@
 //! let generated = generate(&repo, &Options::default(), &|_stage| {})?;
 //! let changes = generated.changes.as_ref().ok_or("the input has errors")?;
 //! assert!(changes.files.keys().any(|file| file == "overlays/clusters/tenant-a/edge/jumphost/deployment.yaml"));
-//! assert!(report::summary(&generated, false).contains("4 hosts assigned"));
+//! assert!(report::summary(&generated, false).to_string().contains("4 hosts assigned"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub mod api;
 mod bounded;
 pub mod compare;
+mod credentials;
 pub mod difference;
 pub mod finding;
 pub mod git;
@@ -42,6 +43,7 @@ pub mod review;
 pub mod schema;
 pub mod site;
 pub mod source;
+mod visible;
 mod write;
 
 use std::collections::BTreeSet;

@@ -384,7 +384,7 @@ fn settings_of_agents_that_they_would_not_take_are_refused() {
             &["argocd.repoURL: the URL has a user or password"],
         ),
         ("argocd: {destination: {name: a, server: b}}\n", &["argocd.destination: write either `server` or `name`"]),
-        ("argocd: {targetRevision: a b}\n", &["argocd.targetRevision: \"a b\" is empty, or has blanks"]),
+        ("argocd: {targetRevision: a b}\n", &["argocd.targetRevision: the text is empty, or has blanks"]),
         ("hosts: {form: patch}\n", &["hosts.form: unknown variant `patch`, expected `overlay` or `component`"]),
     ] {
         refused(settings, parts);

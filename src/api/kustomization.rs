@@ -8,6 +8,7 @@ use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
 use super::unique;
+use crate::visible::yaml_text;
 
 /// The file names under which kustomize finds a kustomization.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
@@ -15,7 +16,7 @@ pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 /// A path as an item of a list. One of plain characters needs no quotes: its slash or ending makes it a text.
 pub fn listed(path: &str) -> String {
     let is_plain = path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
-    if is_plain { path.to_owned() } else { serde_json::Value::from(path).to_string() }
+    if is_plain { path.to_owned() } else { yaml_text(path) }
 }
 
 /// A Kustomization or Component.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::mac::MacAddress;
+use super::names::is_label_value;
 use crate::bounded;
 use crate::finding::counted;
 
@@ -47,10 +48,21 @@ pub struct Values {
 }
 
 /// A host's networks.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct NetworkData {
     networks: Vec<Network>,
+    /// Whether it was encrypted: then its ids are for matching and must not be shown.
+    is_secret: bool,
 }
+
+/// What was encrypted says the same as what was not.
+impl PartialEq for NetworkData {
+    fn eq(&self, other: &Self) -> bool {
+        self.networks == other.networks
+    }
+}
+
+impl Eq for NetworkData {}
 
 /// One network of a host. A `nodeInterfaceId` names it by its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +88,9 @@ pub enum Malformed {
     /// Neither JSON nor YAML of the expected shape.
     #[error("is not network data in JSON or YAML")]
     Shape,
+    /// What was encrypted has an `ip_address` that is none, or is of no use.
+    #[error("has an ip_address by which no other machine reaches it, once it is decrypted")]
+    Decrypted,
     /// An `ip_address` that is no address.
     #[error("has {address} in network `{network}`, which is not an IP address")]
     Address {
@@ -225,12 +240,22 @@ impl NetworkData {
                 Some(Err(address)) => Err(Malformed::Address { network: id, address }),
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { networks })
+        Ok(Self { networks, is_secret: false })
     }
 
-    /// The ids of the networks, in their order.
+    /// The same data, which was decrypted: nothing of it is ever shown but the addresses that services need.
+    pub fn decrypted(self) -> Self {
+        Self { is_secret: true, ..self }
+    }
+
+    /// The ids of the networks, in their order: for matching, and not to be shown.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.networks.iter().map(|network| network.id.as_str())
+    }
+
+    /// The ids of the networks that may be shown, in their order: none of what was encrypted.
+    pub fn shown_ids(&self) -> impl Iterator<Item = &str> {
+        self.ids().filter(|id| !self.is_secret && is_label_value(id))
     }
 
     /// All addresses, in the order of the networks.

@@ -3,7 +3,9 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use super::{Failure, Outcome, print};
+use sipgen::report::Document;
+
+use super::{Failure, Outcome, print_document};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,6 +25,6 @@ pub(crate) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut super::Arguments::command(), "sipgen", &mut script);
-    print(String::from_utf8(script)?);
+    print_document(&Document::of_sipgen(String::from_utf8(script)?));
     Ok(Outcome::Yes)
 }

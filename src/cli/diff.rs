@@ -3,11 +3,11 @@
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::finding::Finding;
-use sipgen::report::{self, Comparison};
+use sipgen::report::{self, Comparison, Document};
 use sipgen::{Options, difference};
 
 use super::progress::Progress;
-use super::{Failure, Outcome, print, repo, say};
+use super::{Failure, Outcome, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,14 +98,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.format == Format::Text {
         print(report::plan(&difference));
         if let Some((changes, _)) = difference.known.as_ref().filter(|_| arguments.lines) {
-            print(format_args!("\n{}", report::diff(changes)));
+            print("\n");
+            print(report::diff(changes));
         }
         say(report::notes(&difference));
         say(report::findings(&difference.findings, &head));
     } else {
         let comparison = Comparison::new(base.as_deref(), revision.as_deref(), &difference, &head, arguments.lines);
         match arguments.format {
-            Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&comparison)?)),
+            Format::Json => print_document(&Document::json(&comparison)?),
             _ => print(report::markdown(&comparison)),
         }
     }

@@ -6,11 +6,10 @@ use clap::ValueEnum;
 use sipgen::api::names::{ClusterKey, HostKey};
 use sipgen::finding::{Code, Finding};
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
-use sipgen::report;
-use sipgen::report::ExplainedCode;
+use sipgen::report::{self, Document, ExplainedCode};
 use sipgen::site::hardware::{self, HostHardware};
 
-use super::{Failure, Outcome, print, repo, say};
+use super::{Failure, Outcome, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,7 +103,7 @@ fn explain_codes(format: Format) -> Result<Outcome, Failure> {
         Format::Text => print(report::codes()),
         Format::Json => {
             let codes: Vec<ExplainedCode> = Code::ALL.iter().map(|code| ExplainedCode::from(*code)).collect();
-            print(format_args!("{}\n", serde_json::to_string_pretty(&codes)?));
+            print_document(&Document::json(&codes)?);
         }
     }
     Ok(Outcome::Yes)
@@ -113,7 +112,7 @@ fn explain_codes(format: Format) -> Result<Outcome, Failure> {
 fn explain_code(code: Code, format: Format) -> Result<Outcome, Failure> {
     match format {
         Format::Text => print(report::explain_code(code)),
-        Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&ExplainedCode::from(code))?)),
+        Format::Json => print_document(&Document::json(&ExplainedCode::from(code))?),
     }
     Ok(Outcome::Yes)
 }
@@ -135,7 +134,7 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
         return Err(Failure(format!("the repo has neither a SIPCluster nor a BareMetalHost {name}")));
     }
     match arguments.format {
-        Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&explanation)?)),
+        Format::Json => print_document(&Document::json(&explanation)?),
         Format::Text => {
             explanation.cluster.iter().for_each(|cluster| print(report::explain_cluster(cluster)));
             if let Some(ExplainedHost { explanation, hardware }) = &explanation.host {

@@ -6,13 +6,13 @@ use sipgen::compare::{Change, Changes, in_worktree};
 use sipgen::finding::Finding;
 use sipgen::git::{Committer, in_shell};
 use sipgen::lock::Lock;
-use sipgen::report::{self, Results};
+use sipgen::report::{self, Document, Results, Text};
 use sipgen::source::Files;
 use sipgen::{Generated, Options, WriteError};
 
 use super::commit::Commit;
 use super::progress::Progress;
-use super::{Failure, Outcome, print, repo, say, staging};
+use super::{Failure, Outcome, print, print_document, repo, say, staging};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -156,9 +156,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let commit = commit.map(|committer| Commit::new(committer, &generated, &files)).transpose()?;
     let is_idle = commit.as_ref().is_some_and(|commit| commit.is_idle(&generated));
     let writes = may_write && !is_idle;
+    // Findings show the lines that were read: some are of files that are about to be written anew.
+    let mut told = Told::of(arguments, &generated, &files)?;
     if writes {
         progress.show_writing();
-        write(&mut generated, &files, arguments.from_index)?;
+        if !write(&mut generated, &files, arguments.from_index)? {
+            told = Told::of(arguments, &generated, &files)?;
+        }
     }
     // The hooks of a commit may run sipgen, and a reader of what is printed may take its time.
     drop(lock);
@@ -167,8 +171,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(changes) = generated.changes.as_ref().filter(|_| arguments.diff) {
         print(report::diff(changes));
     }
-    print_results(arguments, &generated, &files)?;
-    say(report::findings(&generated.findings, &files));
+    told.results.iter().for_each(print_document);
+    say(told.findings);
     say(report::summary(&generated, writes));
     // A comment of another name is no reason to refuse what somebody wants to commit or merge.
     let counts = |change: &Change| !(is_idle || arguments.check && change.is_in_mark_only());
@@ -232,36 +236,52 @@ impl Arguments {
     }
 }
 
-/// Carries the changes out, unless somebody else's files are in the way, or are not what this run has read.
-fn write(generated: &mut Generated, files: &Files, from_index: bool) -> Result<(), Failure> {
-    let Some(changes) = &generated.changes else { return Ok(()) };
+/// Carries the changes out, unless somebody else's files are in the way, or are not what this run has read; then it adds
+/// findings and returns `false`.
+fn write(generated: &mut Generated, files: &Files, from_index: bool) -> Result<bool, Failure> {
+    let Some(changes) = &generated.changes else { return Ok(true) };
     let output = &generated.site.settings.output;
     let now = if from_index { &Files::staged(files.root())? } else { files };
     if let Some(changed) = generated.site.state.changed_since(now, output)? {
         return Err(WriteError::Changed(changed).into());
     }
     if !from_index {
-        return Ok(sipgen::write_output(files.root(), output, changes)?);
+        sipgen::write_output(files.root(), output, changes)?;
+        return Ok(true);
     }
     let disk = Files::on_disk(files.root());
     let (changes, found): (Changes, _) = in_worktree(&disk, output, changes)?;
     if found.is_empty() {
-        return Ok(sipgen::write_output(files.root(), output, &changes)?);
+        sipgen::write_output(files.root(), output, &changes)?;
+        return Ok(true);
     }
     generated.findings.extend(found);
     generated.changes = None;
-    Ok(())
+    Ok(false)
 }
 
-/// Prints what was found for a program.
-fn print_results(arguments: &Arguments, generated: &Generated, repo: &Files) -> Result<(), Failure> {
-    let write = match arguments.format {
-        Format::Text => return Ok(()),
-        Format::Github => report::github,
-        Format::Gitlab => report::gitlab,
-        Format::Sarif => report::sarif,
-    };
-    let stale = if arguments.check { report::stale(generated, &arguments.remedy(generated, repo)) } else { Vec::new() };
-    print(write(&Results::new(&generated.findings, &stale, repo, &repo::place_in_git(repo.root())?)));
-    Ok(())
+/// Findings in words.
+struct Told {
+    findings: Text,
+    /// The same for a program, if one asks.
+    results: Option<Document>,
+}
+
+impl Told {
+    fn of(arguments: &Arguments, generated: &Generated, repo: &Files) -> Result<Self, Failure> {
+        let findings = report::findings(&generated.findings, repo);
+        if arguments.format == Format::Text {
+            return Ok(Self { findings, results: None });
+        }
+        let remedy = arguments.remedy(generated, repo);
+        let stale = if arguments.check { report::stale(generated, &remedy) } else { Vec::new() };
+        let results = Results::new(&generated.findings, &stale, repo, &repo::place_in_git(repo.root())?);
+        let results = match arguments.format {
+            Format::Text => None,
+            Format::Github => Some(report::github(&results)),
+            Format::Gitlab => Some(report::gitlab(&results)?),
+            Format::Sarif => Some(report::sarif(&results)?),
+        };
+        Ok(Self { findings, results })
+    }
 }

@@ -7,8 +7,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use roff::{Roff, roman};
+use sipgen::report::Document;
 
-use super::{Failure, Outcome, print};
+use super::{Failure, Outcome, print_document};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,7 +33,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             let failed = |error: io::Error| Failure(format!("cannot write the pages into {directory}: {error}"));
             fs::create_dir_all(directory).and_then(|()| write_pages(&command, directory)).map_err(failed)?;
         }
-        None => print(String::from_utf8(page(&command)?)?),
+        None => print_document(&Document::of_sipgen(String::from_utf8(page(&command)?)?)),
     }
     Ok(Outcome::Yes)
 }

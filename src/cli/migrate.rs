@@ -46,6 +46,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let only = chosen(&arguments.files, &files)?;
     let lock = if arguments.check { Lock::shared(files.root())? } else { Lock::exclusive(files.root())? };
     let migration = sipgen::migrate(&files, only.as_ref())?;
+    // Findings show the lines that were read, and not those that are written in their place.
+    let findings = report::findings(&migration.findings, &files);
     if !arguments.check {
         sipgen::write(files.root(), &migration.changes)?;
     }
@@ -53,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.diff {
         print(report::diff(&migration.changes));
     }
-    say(report::findings(&migration.findings, &files));
+    say(findings);
     let (clusters, changed) = (migration.clusters.len(), migration.changes.files.len());
     say(match (clusters, arguments.check) {
         (0, _) if migration.findings.is_empty() => "no SIPCluster is of an older generation\n".to_owned(),

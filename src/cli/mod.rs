@@ -18,11 +18,12 @@ mod status;
 mod template;
 mod validate;
 
-use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use sipgen::report::{Document, Text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,7 +81,11 @@ impl<E: std::error::Error> From<E> for Failure {
 
 /// Runs the program.
 pub(crate) fn run() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    let outcome = match arguments.command {
         Command::Init(arguments) => init::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Validate(arguments) => validate::run(&arguments),
@@ -99,21 +104,44 @@ pub(crate) fn run() -> ExitCode {
         Ok(Outcome::Yes) => ExitCode::SUCCESS,
         Ok(Outcome::No) => ExitCode::from(1),
         Err(Failure(message)) => {
-            let style = anstyle::AnsiColor::Red.on_default().bold();
-            say(format_args!("{style}error{style:#}: {message}\n"));
+            say(sipgen::report::failure(&message));
             ExitCode::from(2)
         }
     }
 }
 
-/// Says something to people.
-fn say(text: impl fmt::Display) {
-    // Nobody is left to be told when stderr is gone.
-    let _ = write!(anstream::stderr(), "{text}");
+/// Prints the help that was asked for, or says what is wrong with the arguments, which may be anything.
+fn usage(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            print_document(&Document::of_sipgen(error.render().ansi().to_string()));
+            return ExitCode::SUCCESS;
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            say(error.to_string());
+            return ExitCode::from(2);
+        }
+        _ => {}
+    }
+    let message = error.to_string();
+    say(sipgen::report::failure(message.strip_prefix("error: ").unwrap_or(&message).trim_end()));
+    ExitCode::from(2)
 }
 
-/// Prints a result.
-fn print(text: impl fmt::Display) {
+/// Says something to people.
+fn say(text: impl Into<Text>) {
+    // Nobody is left to be told when stderr is gone.
+    let _ = write!(anstream::stderr(), "{}", text.into().styled());
+}
+
+/// Prints a result for people.
+fn print(text: impl Into<Text>) {
     // A reader that has seen enough, such as `head`, is no failure.
-    let _ = write!(anstream::stdout(), "{text}");
+    let _ = write!(anstream::stdout(), "{}", text.into().styled());
+}
+
+/// Prints a result for programs.
+fn print_document(document: &Document) {
+    // As with what is for people.
+    let _ = write!(anstream::stdout(), "{document}");
 }

@@ -9,7 +9,7 @@ use sipgen::finding::Finding;
 use sipgen::picture::Picture;
 use sipgen::report;
 
-use super::{Failure, Outcome, print, repo, say};
+use super::{Failure, Outcome, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,9 +46,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let picture = Picture::new(&generated, arguments.rack_by.as_deref())?;
     let page = report::page(&picture, &generated.findings, &repo)?;
     if to_stdout {
-        print(page);
+        print_document(&page);
     } else {
-        write(&arguments.html, before, page)?;
+        write(&arguments.html, before, page.to_string())?;
     }
     say(report::findings(&generated.findings, &repo));
     let failed = generated.findings.iter().any(Finding::is_error);

@@ -2,9 +2,10 @@
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::Value;
+use sipgen::report::Document;
 use sipgen::schema;
 
-use super::{Failure, Outcome, print};
+use super::{Failure, Outcome, print_document};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,13 +73,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 Kind::Provisioning => schema::provisioning_crd(),
                 Kind::Software => schema::software_crd(),
             };
-            print(schema::yaml(&definition)?);
+            print_document(&Document::of_sipgen(schema::yaml(&definition)?));
         }
     }
     Ok(Outcome::Yes)
 }
 
 fn print_schema(schema: &Value) -> Result<(), Failure> {
-    print(format_args!("{}\n", serde_json::to_string_pretty(schema)?));
+    print_document(&Document::of_sipgen(serde_json::to_string_pretty(schema)? + "\n"));
     Ok(())
 }

@@ -4,10 +4,10 @@ use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
 use sipgen::picture::Picture;
-use sipgen::report;
+use sipgen::report::{self, Document};
 use sipgen::report::status::{Focus, View};
 
-use super::{Failure, Outcome, print, repo, say};
+use super::{Failure, Outcome, print, print_document, repo, say};
 
 /// How wide a line is where no terminal says it.
 const WIDTH: usize = 100;
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let view = View { focus: focus(arguments, &picture)?, all: arguments.all, width: width() };
     match arguments.format {
         Format::Text => print(report::status(&picture, &view)),
-        Format::Json => print(format_args!("{}\n", serde_json::to_string_pretty(&picture)?)),
+        Format::Json => print_document(&Document::json(&picture)?),
     }
     say(report::findings(&generated.findings, &repo));
     let failed = generated.findings.iter().any(Finding::is_error);

@@ -2,9 +2,9 @@
 
 use clap::Subcommand;
 use sipgen::render::{templates, values};
-use sipgen::report;
+use sipgen::report::{self, Document};
 
-use super::{Failure, Outcome, print, say};
+use super::{Failure, Outcome, print, print_document, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +45,9 @@ enum Command {
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match &arguments.command {
         Command::List => templates::names().for_each(|name| print(format_args!("{name}\n"))),
-        Command::Show { name } => print(templates::embedded(name).ok_or_else(|| unknown(name))?),
+        Command::Show { name } => {
+            print_document(&Document::of_sipgen(templates::embedded(name).ok_or_else(|| unknown(name))?));
+        }
         Command::Values { name } => match values::given(name).ok_or_else(|| unknown(name))?.as_slice() {
             [] => say(format_args!("{name} is given nothing\n")),
             given => print(report::given(given)),

@@ -2,11 +2,11 @@
 
 use clap::ValueEnum;
 use sipgen::finding::{Finding, Severity};
-use sipgen::report::{self, Results, Validation};
+use sipgen::report::{self, Document, Results, Validation};
 use sipgen::site::hardware;
 use sipgen::source::Files;
 
-use super::{Failure, Outcome, print, repo, say};
+use super::{Failure, Outcome, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,17 +77,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let results =
         || -> Result<Results, Failure> { Ok(Results::new(&findings, &[], &files, &repo::place_in_git(files.root())?)) };
     match arguments.format {
-        Format::Text => print(&text),
+        Format::Text => print(text.clone()),
         Format::Json => {
             let validation = Validation::new(&findings, muted, &files);
-            print(format_args!("{}\n", serde_json::to_string_pretty(&validation)?));
+            print_document(&Document::json(&validation)?);
         }
-        Format::Github => print(report::github(&results()?)),
-        Format::Gitlab => print(report::gitlab(&results()?)),
-        Format::Sarif => print(report::sarif(&results()?)),
+        Format::Github => print_document(&report::github(&results()?)),
+        Format::Gitlab => print_document(&report::gitlab(&results()?)?),
+        Format::Sarif => print_document(&report::sarif(&results()?)?),
     }
     if arguments.format != Format::Text {
-        say(&text);
+        say(text);
     }
     say(report::tally(&findings, muted));
     Ok(if findings.iter().any(Finding::is_error) { Outcome::No } else { Outcome::Yes })

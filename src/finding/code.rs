@@ -93,6 +93,7 @@ codes! {
     "0112" TakenForTemplate Error "a cluster may be hidden in a file that passes for a template"
     "0113" InvisibleCharacter Error "a text has a character that cannot be seen"
     "0114" NearMiss Error "an object is nearly one that sipgen reads"
+    "0115" UnbuildableDirectory Error "kustomize cannot be told of a directory because of its name"
     "0116" ListedUnread Error "a kustomization lists a file that sipgen does not read"
 
     "0120" WrongType Error "a field of a request has a value of another kind than it takes"
@@ -135,6 +136,8 @@ codes! {
     "0243" UnknownService Error "an older service is of a kind that there is not"
     "0244" NodeLabelWithoutValue Error "an older service names a label of nodes without its value"
     "0245" SeveralNodePorts Error "an older service has several NodePorts"
+    "0246" CredentialInUrl Error "a URL of a request has a user, a password or a query in it"
+    "0247" TokenInText Error "a text of a request is an access token"
 
     "0250" UnmatchedSelector Warning "a labelSelector matches no host"
     "0251" UnborneTopologyKey Warning "no host bears the label that is to keep hosts apart"
@@ -232,6 +235,7 @@ codes! {
     "0705" NothingRendered Error "a kustomization lists what no template renders"
     "0706" TooLarge Error "a rendered file is larger than the API server takes"
     "0707" PatchMisses Error "a patch that is left as it is would not find its host any more"
+    "0709" CredentialRendered Error "what is rendered has a credential in it"
     "0710" NoTemplates Warning "the directory of templates has none"
 
     "0801" InvalidClusterLabel Error "it is not clear which cluster a Provisioning or a Software is for"

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 use crate::api::names::ClusterKey;
+use crate::credentials::masked;
 use crate::source::Place;
+use crate::visible::visible;
 
 pub use code::{Code, UnknownCode};
 
@@ -38,11 +40,14 @@ pub struct Finding {
 
 impl Finding {
     /// A finding of a kind, as severe as the catalogue has it.
+    ///
+    /// The words of a finding are for every channel, those of programs included: hidden characters are escapes in them,
+    /// and credentials are masked.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
             severity: code.severity(),
-            message: message.into(),
+            message: said(&message.into()),
             places: Vec::new(),
             help: None,
             clusters: Vec::new(),
@@ -57,13 +62,14 @@ impl Finding {
 
     /// Adds a place that belongs to the story, with what is there.
     pub fn see(mut self, place: Place, what: impl Into<String>) -> Self {
-        self.places.push((place, Some(what.into())));
+        self.places.push((place, Some(said(&what.into()))));
         self
     }
 
     /// Says what to do.
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        let lines: Vec<String> = help.into().lines().map(said).collect();
+        self.help = Some(lines.join("\n"));
         self
     }
 
@@ -77,6 +83,11 @@ impl Finding {
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
+}
+
+/// Words as they may be said, on one line.
+fn said(words: &str) -> String {
+    visible(&masked(words)).into_owned()
 }
 
 /// Makes one of findings that say the same of several clusters, such as an error in a template that they share.

@@ -1,5 +1,7 @@
 //! URLs of git repos.
 
+use crate::credentials;
+
 /// Which repo a URL means, however it is reached: by https, by ssh, or as git writes ssh in short.
 pub(super) fn identity(url: &str) -> Option<String> {
     let (rest, is_short) = url.split_once("://").map_or((url, true), |(_, rest)| (rest, false));
@@ -22,7 +24,7 @@ pub(super) fn host_of(url: &str) -> Option<String> {
 /// A URL as it may be written into a file: without the user and password that some have for https.
 pub(super) fn without_credentials(url: &str) -> Option<String> {
     identity(url)?;
-    match url.split_once("://") {
+    let plain = match url.split_once("://") {
         Some((scheme @ ("http" | "https"), rest)) => {
             let (authority, path) = rest.split_once('/')?;
             let (_, address) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -36,7 +38,9 @@ pub(super) fn without_credentials(url: &str) -> Option<String> {
         }
         Some(_) => None,
         None => Some(url.to_owned()),
-    }
+    };
+    // A token may also be in a query, or before a host without a scheme.
+    plain.filter(|url| credentials::found(url, false).is_none())
 }
 
 /// The host of an authority, without user and port.
@@ -76,6 +80,8 @@ mod tests {
             ("ssh://git:not-a-secret@a.example:22/b", Some("ssh://git@a.example:22/b")),
             ("git@a.example:b.git", Some("git@a.example:b.git")),
             ("ftp://user:not-a-secret@a.example/b", None),
+            ("https://a.example/b?private_token=not-a-secret", None),
+            ("user:not-a-secret@a.example:b.git", None),
             ("/srv/fleet.git", None),
         ];
         for (url, written) in cases {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::node_sets::{NodeSets, Wanting};
-use crate::api::names::{Role, is_label_value};
+use crate::api::names::Role;
 use crate::finding::{Code, Finding, counted};
 use crate::site::alike::{alike, is_spelled_like, letters};
 use crate::site::inventory::natural;
@@ -86,17 +86,19 @@ fn on_no_host(cluster: &Cluster, interface: &str, sets: &[&Wanting<'_>], node_se
     let roles: Vec<Role> = sets.iter().map(|set| set.role).collect();
     let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
     let hosts = sets.iter().flat_map(|set| node_sets.hosts(set)).take(HOSTS_ASKED);
-    let networks = hosts.filter_map(|host| match &host.network {
-        Network::Known(data) => Some(data.ids()),
+    let known = hosts.filter_map(|host| match &host.network {
+        Network::Known(data) => Some(data),
         _ => None,
     });
-    let networks: BTreeSet<&str> = networks.flatten().collect();
-    let (what, help) = if networks.contains(interface) {
+    let known: Vec<_> = known.collect();
+    let (what, help) = if known.iter().any(|data| data.ids().any(|id| id == interface)) {
         let help = "a service needs a static `ip_address` there, which networks with DHCP do not have: add it to the \
                     network data, or name another network";
         ("has an address in the network", help.to_owned())
     } else {
-        ("has the network", known(interface, networks))
+        let has_hidden = known.iter().any(|data| data.ids().count() > data.shown_ids().count());
+        let shown = known.iter().flat_map(|data| data.shown_ids()).collect();
+        ("has the network", networks(interface, shown, has_hidden))
     };
     let finding = Finding::new(
         Code::UnknownInterface,
@@ -105,11 +107,15 @@ fn on_no_host(cluster: &Cluster, interface: &str, sets: &[&Wanting<'_>], node_se
     at_all(finding, places(cluster, interface, &roles)).help(help).of(&cluster.key)
 }
 
-/// Which networks hosts do have, and which of them was meant.
-fn known(interface: &str, networks: BTreeSet<&str>) -> String {
-    // They stand in a Secret: what does not look like an id is not shown.
-    let mut networks: Vec<&str> = networks.into_iter().filter(|id| is_label_value(id)).collect();
+/// Which networks hosts do have, of those that may be shown, and which of them was meant.
+fn networks(interface: &str, networks: BTreeSet<&str>, has_hidden: bool) -> String {
+    let mut networks: Vec<&str> = networks.into_iter().collect();
     networks.sort_by(|a, b| natural(a, b));
+    if networks.is_empty() && has_hidden {
+        return "name the id of a network in their network data, which is not shown here: it is encrypted, or has ids \
+                that are no names"
+            .to_owned();
+    }
     if networks.is_empty() {
         return "their network data has no network with a name: give them an address in one, and name its id"
             .to_owned();
@@ -163,12 +169,16 @@ impl<'a> Misspelt<'a> {
 fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) -> Option<Finding> {
     let first = hosts.first()?;
     let Network::Known(data) = &first.network else { return None };
-    let id = data.ids().find(|id| is_spelled_like(id, interface) && is_label_value(id))?;
+    data.ids().find(|id| is_spelled_like(id, interface))?;
+    let id = match data.shown_ids().find(|id| is_spelled_like(id, interface)) {
+        Some(id) => format!("a network `{id}`"),
+        None => "a network of another spelling".to_owned(),
+    };
     let (verb, them) = if hosts.len() == 1 { ("has", "it") } else { ("have", "them") };
     let finding = Finding::new(
         Code::SpelledOtherwise,
         format!(
-            "{} {verb} a network `{id}` where services look for `{interface}`, so nobody takes {them}",
+            "{} {verb} {id} where services look for `{interface}`, so nobody takes {them}",
             counted(hosts.len(), "host")
         ),
     );

@@ -86,7 +86,7 @@ pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Mig
 }
 
 /// What may keep a SIPCluster from being seen at all.
-const HIDING: [Code; 10] = [
+const HIDING: [Code; 12] = [
     Code::Unreadable,
     Code::UnknownVersion,
     Code::NoName,
@@ -97,6 +97,8 @@ const HIDING: [Code; 10] = [
     Code::VariableInText,
     Code::InvisibleCharacter,
     Code::SecretInGit,
+    Code::CredentialInUrl,
+    Code::TokenInText,
 ];
 
 /// An older SIPCluster of a file.

@@ -3,6 +3,8 @@
 use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
+use crate::visible::json_as_yaml;
+
 /// The filter `block`: what follows a key and its colon, the entries of mappings and lists on lines of their own, at
 /// an indentation. Scalars are JSON, as everywhere in our YAML.
 pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
@@ -70,9 +72,10 @@ fn as_key(key: &Value) -> Result<String, Error> {
 }
 
 fn json(value: &Value) -> Result<String, Error> {
-    serde_json::to_string(value).map_err(|error| {
+    let json = serde_json::to_string(value).map_err(|error| {
         Error::new(ErrorKind::BadSerialization, "a value cannot be written as YAML").with_source(error)
-    })
+    })?;
+    Ok(json_as_yaml(&json).into_owned())
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use crate::plan::{Placement, Plan};
 use crate::site::gitops::Form;
 use crate::site::wiring::Component;
 use crate::site::{Host, Site, Standing};
+use crate::visible::yaml_text;
 
 /// Keeps agents from deleting a host that leaves their build.
 const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
@@ -302,5 +303,5 @@ pub(super) fn write_item(text: &mut String, key: &str, path: &str) {
 
 /// A value that stays the text it is whatever it looks like: `1e3` and `on` are no texts without quotes.
 fn quoted(value: &str) -> String {
-    serde_json::Value::from(value).to_string()
+    yaml_text(value)
 }

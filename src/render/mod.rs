@@ -31,12 +31,14 @@ use rayon::prelude::*;
 
 use crate::api::host::SYNC_OPTIONS;
 use crate::api::names::ClusterKey;
+use crate::credentials;
 use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::plan::Plan;
 use crate::site::networks::Network;
 use crate::site::{Cluster, Host, ServiceKind, Site};
 use crate::source::Place;
+use crate::visible::is_unreadable;
 
 pub use templates::Templates;
 
@@ -75,6 +77,8 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
             .map(|unreadable| unreadable.finding(&site.settings.output.join(path)))
             .into_iter()
             .chain(variable(site, templates, path, text))
+            .chain(credential(site, templates, path, text))
+            .chain(unreadable_character(site, templates, path, text))
     });
     findings.par_extend(unfit);
     // What could not be rendered is missing, of course; that of hosts whose addresses sops refuses is told elsewhere.
@@ -114,6 +118,52 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
         Some(cluster) => finding.of(&cluster),
         None => finding,
     })
+}
+
+/// A credential in a file, which would go to git. It is not shown.
+fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
+    let found = |(line, text): (usize, &str)| Some((line + 1, credentials::found(text, true)?));
+    let (line, credential) = text.lines().enumerate().find_map(found)?;
+    let words = credential.words();
+    let finding =
+        Finding::new(Code::CredentialRendered, format!("{} has {words} in line {line}", would_be(site, path)));
+    Some(from_template(
+        finding,
+        templates,
+        path,
+        "take it out: what is written goes to git, and credentials into a Secret",
+    ))
+}
+
+/// A character in a file that makes other programs refuse it or read something else.
+fn unreadable_character(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
+    let (line, text) = text.lines().enumerate().find(|(_, line)| line.contains(is_unreadable))?;
+    let character = text.chars().find(|c| is_unreadable(*c))?.escape_unicode();
+    let message = format!(
+        "{} has the character `{character}` in line {}, which other programs refuse or take for the end of the line",
+        would_be(site, path),
+        line + 1
+    );
+    let finding = Finding::new(Code::InvalidManifest, message);
+    Some(from_template(finding, templates, path, "write the text without it"))
+}
+
+fn would_be(site: &Site, path: &Utf8Path) -> String {
+    format!("what would be {}", site.settings.output.join(path))
+}
+
+/// A finding at the repo's own template that makes a file, if there is one.
+fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help: &str) -> Finding {
+    let finding = match templates.own_of(path) {
+        Some(template) => finding.at(Place::File(template.clone())).help(help),
+        None => {
+            finding.help(format!("{help}; it comes from a value of the inputs, or from a template that others include"))
+        }
+    };
+    match layout::cluster_of(path) {
+        Some(cluster) => finding.of(&cluster),
+        None => finding,
+    }
 }
 
 fn has_auth(cluster: &Cluster) -> bool {

@@ -2,29 +2,32 @@
 
 use std::fmt::Write;
 
-use super::{ERROR, FAINT, STRONG, WARNING, styled};
+use super::{ERROR, FAINT, STRONG, Text, WARNING, styled};
 use crate::finding::{Code, Severity};
 
 /// How wide an explanation gets on a terminal.
 const WIDTH: usize = 80;
 
 /// A code at length, for a terminal: examples are indented, and everything else is plain text.
-pub fn explain_code(code: Code) -> String {
+pub fn explain_code(code: Code) -> Text {
     let word = match code.severity() {
         Severity::Error => styled(ERROR, format!("error[{code}]")),
         Severity::Warning => styled(WARNING, format!("warning[{code}]")),
     };
-    format!("{word}: {}\n\n{}", styled(STRONG, code.title()), plain(code.explanation()))
+    Text::of_sipgen(&format!("{word}: {}\n\n{}", styled(STRONG, code.title()), plain(code.explanation())))
 }
 
 /// All codes, one a line, by what they are about.
-pub fn codes() -> String {
-    let mut out = String::new();
+pub fn codes() -> Text {
+    let mut out = Text::default();
     for of_area in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
         for (index, code) in of_area.iter().enumerate() {
-            // Writing to a String cannot fail.
+            // Writing to a text cannot fail.
             if index == 0 {
-                let _ = writeln!(out, "{}{}", if out.is_empty() { "" } else { "\n" }, styled(STRONG, code.area()));
+                if !out.is_empty() {
+                    let _ = writeln!(out);
+                }
+                let _ = writeln!(out, "{}", styled(STRONG, code.area()));
             }
             let severity = format!("{:7}", word(*code));
             let severity = styled(if code.severity() == Severity::Error { ERROR } else { WARNING }, severity);

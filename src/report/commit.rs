@@ -1,10 +1,10 @@
 //! A review as the message of a commit.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
-use super::one_line;
 use super::plan::{plain, wrapped};
 use super::words::{self, Deed, Line};
+use super::{Text, one_line};
 use crate::finding::counted;
 use crate::review::{ClusterReview, Review, State};
 
@@ -20,11 +20,12 @@ const LINES_TOLD: usize = 40;
 /// The message of a commit that makes the changes: a subject of at most 72 characters, a blank line, and a body that
 /// tells the same as the plan, wrapped and without styles. No line of it looks like a trailer.
 pub fn commit_message(review: &Review) -> String {
-    let mut out = subject(review);
-    out.push_str("\n\n");
-    // Writing to a String cannot fail.
+    let mut out = Text::default();
+    // Writing to a text cannot fail.
+    let _ = writeln!(out, "{}", subject(review));
+    let _ = writeln!(out);
     let _ = write_body(&mut out, review);
-    out
+    out.to_string()
 }
 
 fn subject(review: &Review) -> String {
@@ -52,7 +53,7 @@ fn subject(review: &Review) -> String {
     fitting.unwrap_or_else(|| format!("update {}", counted(clusters.len(), "cluster")))
 }
 
-fn write_body(out: &mut String, review: &Review) -> fmt::Result {
+fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
     if !review.dangers.is_empty() {
         writeln!(out, "{} in this change:", counted(review.dangers.len(), "danger"))?;
         for danger in review.dangers.iter().take(DANGERS_TOLD) {
@@ -84,14 +85,14 @@ fn write_body(out: &mut String, review: &Review) -> fmt::Result {
     Ok(())
 }
 
-fn write_lines(out: &mut String, lines: &[Line]) -> fmt::Result {
+fn write_lines(out: &mut Text, lines: &[Line]) -> fmt::Result {
     for Line { sign, text } in lines.iter().take(LINES_TOLD) {
         write_item(out, *sign, text)?;
     }
     write_more(out, lines.len(), LINES_TOLD, "lines")
 }
 
-fn write_item(out: &mut String, sign: char, text: &str) -> fmt::Result {
+fn write_item(out: &mut Text, sign: char, text: &str) -> fmt::Result {
     for (index, line) in wrapped(text, WIDTH).into_iter().enumerate() {
         let lead = if index == 0 { sign } else { ' ' };
         writeln!(out, "  {lead} {line}")?;
@@ -99,6 +100,6 @@ fn write_item(out: &mut String, sign: char, text: &str) -> fmt::Result {
     Ok(())
 }
 
-fn write_more(out: &mut String, all: usize, told: usize, what: &str) -> fmt::Result {
+fn write_more(out: &mut Text, all: usize, told: usize, what: &str) -> fmt::Result {
     if all > told { writeln!(out, "  ... and {} more {what}", all - told) } else { Ok(()) }
 }

@@ -1,11 +1,11 @@
 //! A line of a file with what is wrong marked below it, as compilers show it.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
-use super::{FAINT, one_line, styled};
+use super::{FAINT, Text, one_line, styled};
 use crate::source::Excerpt;
 
 /// How many columns of a line are shown, and how many of them before and in what is marked.
@@ -17,7 +17,7 @@ const MARKED_SHOWN: usize = 60;
 const CHARACTERS_READ: usize = 1000;
 
 /// Writes an excerpt beside a gutter of line numbers as wide as `gutter`.
-pub(super) fn write(out: &mut String, excerpt: &Excerpt, gutter: usize, mark: char, style: Style) -> fmt::Result {
+pub(super) fn write(out: &mut Text, excerpt: &Excerpt, gutter: usize, mark: char, style: Style) -> fmt::Result {
     let before = last_columns(&shown(last_characters(&excerpt.before)), BEFORE_SHOWN);
     let marked = first_columns(&shown(first_characters(&excerpt.marked)), MARKED_SHOWN);
     let rest = LINE_SHOWN - before.width() - marked.width();
@@ -75,9 +75,9 @@ mod tests {
 
     fn excerpt(before: &str, marked: &str, after: &str) -> String {
         let excerpt = Excerpt { line: 7, before: before.into(), marked: marked.into(), after: after.into() };
-        let mut out = String::new();
+        let mut out = Text::default();
         write(&mut out, &excerpt, 2, '^', Style::new()).unwrap();
-        anstream::adapter::strip_str(&out).to_string()
+        out.to_string()
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::fmt::{self, Write};
+use std::fmt;
 
-use super::{ERROR, STRONG, one_line, styled};
+use super::{ERROR, STRONG, Text, one_line, styled};
 use crate::api::names::{ClusterKey, Role};
 use crate::finding::counted;
 use crate::plan::explain::{
@@ -14,13 +14,13 @@ use crate::plan::{How, Shortage};
 use crate::site::ClusterKind;
 
 /// Why a cluster has the hosts that it has.
-pub fn explain_cluster(cluster: &ClusterExplanation) -> String {
-    let mut out = String::new();
+pub fn explain_cluster(cluster: &ClusterExplanation) -> Text {
+    let mut out = Text::default();
     let _ = write_cluster(&mut out, cluster);
     out
 }
 
-fn write_cluster(out: &mut String, explanation: &ClusterExplanation) -> fmt::Result {
+fn write_cluster(out: &mut Text, explanation: &ClusterExplanation) -> fmt::Result {
     let ClusterExplanation { cluster, kind, provisioning, place, priority, left_as_it_is, node_sets, gives_back } =
         explanation;
     let priority = if *priority == 0 { String::new() } else { format!(", priority {priority}") };
@@ -56,7 +56,7 @@ const MACHINES_NAMED: usize = 3;
 const NAMES_LENGTH: usize = 40;
 
 /// The machines of a Provisioning, a line each, and why some have no host.
-fn write_machines(out: &mut String, machines: &[&NodeSetExplanation]) -> fmt::Result {
+fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Result {
     let all: Vec<[String; 6]> = machines.iter().flat_map(|machine| rows(machine)).collect();
     let width = |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let widths: Vec<usize> = (0..6).map(width).collect();
@@ -126,13 +126,13 @@ fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
 }
 
 /// Whose a host is, or why it is nobody's.
-pub fn explain_host(host: &HostExplanation) -> String {
-    let mut out = String::new();
+pub fn explain_host(host: &HostExplanation) -> Text {
+    let mut out = Text::default();
     let _ = write_host(&mut out, host);
     out
 }
 
-fn write_host(out: &mut String, explanation: &HostExplanation) -> fmt::Result {
+fn write_host(out: &mut Text, explanation: &HostExplanation) -> fmt::Result {
     let HostExplanation { host, assigned, facts, refused, .. } = explanation;
     let whose = match assigned {
         Some(Assignment { cluster, part, how }) => {

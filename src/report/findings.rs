@@ -1,9 +1,9 @@
 //! Findings as text, with the places that they are about.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
+use std::fmt;
 
-use super::{ERROR, FAINT, STRONG, WARNING, excerpt, one_line, styled};
+use super::{ERROR, FAINT, STRONG, Text, WARNING, excerpt, one_line, styled};
 use crate::finding::{Code, Finding, Severity, counted};
 use crate::source::{Excerpt, Files, Texts};
 
@@ -21,8 +21,10 @@ const STORY_QUOTED: usize = 3;
 const GUTTER: usize = 2;
 
 /// What is about a value that may be a secret: of its line, only the key is shown.
-const VALUES_UNSEEN: [Code; 15] = [
+const VALUES_UNSEEN: [Code; 17] = [
     Code::SecretInGit,
+    Code::CredentialInUrl,
+    Code::TokenInText,
     Code::InvalidAuthorizedKey,
     Code::InvalidReference,
     Code::VariableInText,
@@ -40,19 +42,20 @@ const VALUES_UNSEEN: [Code; 15] = [
 ];
 
 /// Findings, the warnings first, so that the errors stand where a reader's eyes are in the end.
-pub fn findings(findings: &[Finding], files: &Files) -> String {
+pub fn findings(findings: &[Finding], files: &Files) -> Text {
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
     by_severity.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let mut texts = Texts::new(files);
-    let mut out = String::new();
+    let mut out = Text::default();
     for of_severity in by_severity.chunk_by(|a, b| a.severity == b.severity) {
         let shown = shown(of_severity);
         for finding in &shown {
-            // Writing to a String cannot fail.
+            // Writing to a text cannot fail.
             let _ = write_finding(&mut out, finding, &mut texts);
         }
         if of_severity.len() > shown.len() {
-            let _ = writeln!(out, "… and {} more of these\n", of_severity.len() - shown.len());
+            let _ = writeln!(out, "… and {} more of these", of_severity.len() - shown.len());
+            let _ = writeln!(out);
         }
     }
     out
@@ -73,7 +76,7 @@ fn shown<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
 }
 
 /// How many findings there are, in a line; `muted` is how many warnings the settings mute.
-pub fn tally(findings: &[Finding], muted: usize) -> String {
+pub fn tally(findings: &[Finding], muted: usize) -> Text {
     let errors = findings.iter().filter(|finding| finding.is_error()).count();
     let warnings = findings.len() - errors;
     let counts = [(errors, "error", ERROR), (warnings, "warning", WARNING)];
@@ -83,10 +86,10 @@ pub fn tally(findings: &[Finding], muted: usize) -> String {
     let muted = if muted > 0 { format!(" ({} muted)", counted(muted, "warning")) } else { String::new() };
     let worst = findings.iter().min_by_key(|finding| finding.severity);
     let more = worst.map_or(String::new(), |worst| format!("; `sipgen explain {}` says more", worst.code));
-    format!("{words}{muted}{more}\n")
+    format!("{words}{muted}{more}\n").into()
 }
 
-fn write_finding(out: &mut String, finding: &Finding, texts: &mut Texts<'_>) -> fmt::Result {
+fn write_finding(out: &mut Text, finding: &Finding, texts: &mut Texts<'_>) -> fmt::Result {
     let (style, word) = match finding.severity {
         Severity::Error => (ERROR, "error"),
         Severity::Warning => (WARNING, "warning"),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::results::{Located, Results, Spot};
+use super::{Document, one_line};
 use crate::finding::{Severity, counted};
 
 /// How many annotations of one severity GitHub keeps of a step.
@@ -10,7 +11,7 @@ const ANNOTATIONS_KEPT: usize = 10;
 
 /// Results as workflow commands, one a line: as many as GitHub keeps, the worst first. The last line says how many
 /// were left out.
-pub fn github(Results(results): &Results) -> String {
+pub fn github(Results(results): &Results) -> Document {
     let mut out = String::new();
     let mut left_out = Vec::new();
     for (severity, command) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
@@ -32,7 +33,7 @@ pub fn github(Results(results): &Results) -> String {
     if !left_out.is_empty() {
         let _ = writeln!(out, "::notice title=sipgen::{}: see the log of this step", left_out.join(" and "));
     }
-    out
+    Document::escaped(out)
 }
 
 /// What an annotation says, line by line.
@@ -41,7 +42,7 @@ fn text(result: &Located) -> String {
     for (Spot { path, line, .. }, what) in &result.story {
         let line = line.map_or(String::new(), |line| format!(":{line}"));
         let what = what.as_ref().map_or(String::new(), |what| format!(" ({what})"));
-        lines.push(super::one_line(&format!("  {path}{line}{what}")));
+        lines.push(one_line(&format!("  {path}{line}{what}")));
     }
     if result.more_places > 0 {
         lines.push(format!("  and {}", counted(result.more_places, "more place")));
@@ -50,14 +51,16 @@ fn text(result: &Located) -> String {
     lines.join("\n")
 }
 
-/// A text as GitHub takes it behind the command.
+/// A text as GitHub takes it behind the command, which shows it by its lines. In a log of another runner it is no
+/// command either.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    let lines: Vec<String> = text.replace('%', "%25").lines().map(one_line).collect();
+    lines.join("%0A").replace("##", "#%23")
 }
 
 /// A text as GitHub takes it for a property.
 fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
+    data(&one_line(text)).replace(':', "%3A").replace(',', "%2C")
 }
 
 #[cfg(test)]
@@ -66,7 +69,7 @@ mod tests {
 
     #[test]
     fn no_text_can_end_the_command_that_it_stands_in() {
-        assert_eq!(property("a,line=1::b\r\n%0A"), "a%2Cline=1%3A%3Ab%0D%0A%250A");
-        assert_eq!(data("50%\n::error::no"), "50%25%0A::error::no");
+        assert_eq!(property("a,line=1::b\r\n%0A"), "a%2Cline=1%3A%3Ab\\r\\n%250A");
+        assert_eq!(data("50%\n::error::no\u{1b}[2J"), "50%25%0A::error::no\\u{1b}[2J");
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::Document;
 use super::results::{Located, Results};
 use crate::finding::{Code, Severity};
 
@@ -9,8 +10,12 @@ use crate::finding::{Code, Severity};
 const DESCRIPTION_SHOWN: usize = 1000;
 
 /// Results as a code quality report: a JSON array, the worst first.
-pub fn gitlab(Results(results): &Results) -> String {
-    format!("{:#}\n", Value::from_iter(results.iter().map(issue)))
+///
+/// # Errors
+///
+/// When the report cannot be JSON, which has no usual cause.
+pub fn gitlab(Results(results): &Results) -> serde_json::Result<Document> {
+    Document::json(&Value::from_iter(results.iter().map(issue)))
 }
 
 fn issue(result: &Located) -> Value {

@@ -1,19 +1,19 @@
 //! The hardware of a host, in words.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
-use super::{STRONG, one_line, styled};
+use super::{STRONG, Text, one_line, styled};
 use crate::api::hardware::{Hardware, Nic, Storage, memory};
 use crate::site::hardware::{Found, HostHardware};
 
 /// What is known of a host's hardware, to stand below what else is said of the host; nothing where nothing is known.
-pub fn explain_hardware(known: &HostHardware) -> String {
-    let mut out = String::new();
+pub fn explain_hardware(known: &HostHardware) -> Text {
+    let mut out = Text::default();
     let _ = write_hardware(&mut out, known);
     out
 }
 
-fn write_hardware(out: &mut String, HostHardware { boot_mac_address, found }: &HostHardware) -> fmt::Result {
+fn write_hardware(out: &mut Text, HostHardware { boot_mac_address, found }: &HostHardware) -> fmt::Result {
     let mut rows: Vec<(&str, String)> = Vec::new();
     rows.extend(boot_mac_address.iter().map(|mac| ("boots from", mac.clone())));
     if let Some(Found { hardware, .. }) = found {

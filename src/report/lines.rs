@@ -1,56 +1,75 @@
 //! Changes line by line.
 
-use std::fmt::{self, Display, Write};
-
 use anstyle::Style;
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use similar::{ChangeTag, TextDiff};
 
 use super::comparison::FileLines;
-use super::{ADDED, FAINT, REMOVED, STRONG, styled};
+use super::{ADDED, FAINT, REMOVED, STRONG, Text};
 use crate::compare::{Change, Changes};
+use crate::credentials::masked_line;
+use crate::layout;
+use crate::source::is_of_secret;
+use crate::visible::is_hidden;
 
 /// How many unchanged lines a diff shows around a change.
 const CONTEXT: usize = 3;
 
-/// How a text gets its style.
-type Paint = fn(Style, &dyn Display) -> String;
+/// Takes the lines of a diff.
+trait Lines {
+    /// Takes a line of the diff's own.
+    fn head(&mut self, style: Style, line: &str);
+    /// Takes a line of the file, without its line feed.
+    fn line(&mut self, style: Style, sign: char, line: &str);
+}
+
+/// A diff for people, and for `git apply` where nothing has to be made visible.
+impl Lines for Text {
+    fn head(&mut self, style: Style, line: &str) {
+        // In a name, all that cannot be seen is an escape already; a tab ends one with blanks.
+        self.push_line_of_file(style, None, line);
+    }
+
+    fn line(&mut self, style: Style, sign: char, line: &str) {
+        self.push_line_of_file(style, Some(sign), line);
+    }
+}
+
+/// A diff for programs.
+impl Lines for String {
+    fn head(&mut self, _: Style, line: &str) {
+        self.extend([line, "\n"]);
+    }
+
+    fn line(&mut self, _: Style, sign: char, line: &str) {
+        self.push(sign);
+        self.extend([&masked_line(line), "\n"]);
+    }
+}
 
 /// Changes as a unified diff, as `git apply` takes it.
-pub fn diff(changes: &Changes) -> String {
-    changes.files.iter().map(|(path, change)| of_file(path, change, |style, text| styled(style, text))).collect()
+pub fn diff(changes: &Changes) -> Text {
+    let mut out = Text::default();
+    changes.files.iter().for_each(|(path, change)| write_diff(&mut out, path, change.texts()));
+    out
 }
 
 /// The unified diff of each file, without styles.
 pub(super) fn by_file(changes: &Changes) -> Vec<FileLines> {
-    let plain: Paint = |_, text| text.to_string();
-    let file = |(path, change): (&camino::Utf8PathBuf, &Change)| FileLines {
-        file: path.to_string(),
-        diff: of_file(path, change, plain),
+    let file = |(path, change): (&Utf8PathBuf, &Change)| {
+        let mut diff = String::new();
+        write_diff(&mut diff, path, change.texts());
+        FileLines { file: path.to_string(), diff }
     };
     changes.files.iter().map(file).collect()
 }
 
-fn of_file(path: &Utf8Path, change: &Change, paint: Paint) -> String {
-    let (before, after) = change.texts();
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = write_diff(&mut out, path, before, after, paint);
-    out
-}
-
-fn write_diff<'a>(
-    out: &mut String,
-    path: &Utf8Path,
-    before: Option<&'a str>,
-    after: Option<&'a str>,
-    paint: Paint,
-) -> fmt::Result {
+fn write_diff<'a>(out: &mut impl Lines, path: &Utf8Path, (before, after): (Option<&'a str>, Option<&'a str>)) {
     let name = |side: &str| quoted(&format!("{side}/{path}"));
-    writeln!(out, "{}", paint(STRONG, &format_args!("diff --git {} {}", name("a"), name("b"))))?;
+    out.head(STRONG, &format!("diff --git {} {}", name("a"), name("b")));
     match (before, after) {
-        (None, _) => writeln!(out, "{}", paint(STRONG, &"new file mode 100644"))?,
-        (_, None) => writeln!(out, "{}", paint(STRONG, &"deleted file mode 100644"))?,
+        (None, _) => out.head(STRONG, "new file mode 100644"),
+        (_, None) => out.head(STRONG, "deleted file mode 100644"),
         _ => {}
     }
     let name = |side: &str, text: Option<&str>| match text {
@@ -62,13 +81,24 @@ fn write_diff<'a>(
     // As git cuts lines: a carriage return alone ends none.
     let lines = |text: Option<&'a str>| text.unwrap_or_default().split_inclusive('\n').collect::<Vec<&str>>();
     let (old, new) = (lines(before), lines(after));
+    // A file that people write may have a Secret beside what is changed.
+    let own = before.filter(|text| !layout::is_ours(text.as_bytes()));
+    let ends = old.iter().scan(0, |end, line| {
+        *end += line.len();
+        Some(*end)
+    });
+    let starts: Vec<usize> = ends.zip(&old).map(|(end, line)| end - line.len()).collect();
+    let is_secret = |at: Option<usize>| {
+        let start = at.and_then(|at| starts.get(at).copied());
+        own.zip(start.zip(at)).is_some_and(|(text, (start, at))| is_of_secret(text, start..start + old[at].len()))
+    };
     let diff = TextDiff::from_slices(&old, &new);
     for (index, hunk) in diff.unified_diff().context_radius(CONTEXT).iter_hunks().enumerate() {
         if index == 0 {
-            writeln!(out, "{}", paint(STRONG, &format_args!("--- {}", name("a", before))))?;
-            writeln!(out, "{}", paint(STRONG, &format_args!("+++ {}", name("b", after))))?;
+            out.head(STRONG, &format!("--- {}", name("a", before)));
+            out.head(STRONG, &format!("+++ {}", name("b", after)));
         }
-        writeln!(out, "{}", paint(FAINT, &hunk.header()))?;
+        out.head(FAINT, &hunk.header().to_string());
         for change in hunk.iter_changes() {
             let (sign, style) = match change.tag() {
                 ChangeTag::Equal => (' ', Style::new()),
@@ -76,18 +106,18 @@ fn write_diff<'a>(
                 ChangeTag::Delete => ('-', REMOVED),
             };
             let line = change.value();
-            writeln!(out, "{}", paint(style, &format_args!("{sign}{}", line.strip_suffix('\n').unwrap_or(line))))?;
+            let shown = line.strip_suffix('\n').unwrap_or(line);
+            out.line(style, sign, if is_secret(change.old_index()) { "…" } else { shown });
             if !line.ends_with('\n') {
-                writeln!(out, "\\ No newline at end of file")?;
+                out.head(Style::new(), "\\ No newline at end of file");
             }
         }
     }
-    Ok(())
 }
 
 /// A name as git writes it: in quotes, with escapes, if it has characters that would end it or cannot be seen.
 fn quoted(name: &str) -> String {
-    if !name.chars().any(|c| c.is_control() || matches!(c, '"' | '\\')) {
+    if !name.chars().any(|c| is_hidden(c) || matches!(c, '"' | '\\')) {
         return name.to_owned();
     }
     let mut quoted = String::from('"');
@@ -97,7 +127,7 @@ fn quoted(name: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
-            c if c.is_control() => {
+            c if is_hidden(c) => {
                 let bytes = c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\{byte:03o}")).collect::<String>();
                 quoted.push_str(&bytes);
             }

@@ -7,10 +7,10 @@
 use std::fmt::{Display, Write};
 
 use super::comparison::{Comparison, FileLines};
-use super::one_line;
 use super::plan::wrapped;
 use super::problem::{Problem, ProblemPlace, ProblemSeverity};
 use super::words::{self, Line};
+use super::{Text, one_line};
 use crate::api::names::ClusterKey;
 use crate::finding::counted;
 use crate::review::{ClusterReview, Danger, Harm, Review, State, Totals};
@@ -41,7 +41,7 @@ const NAME: usize = 200;
 const WIDTH: usize = 110;
 
 /// A comparison as a comment on a pull request, of at most 65,000 characters.
-pub fn markdown(comparison: &Comparison) -> String {
+pub fn markdown(comparison: &Comparison) -> Text {
     let mut page = Page { text: format!("{MARKER}\n## sipgen: {}\n\n", heading(comparison)), left_out: Vec::new() };
     let (errors, warnings): (Vec<&Problem>, Vec<&Problem>) =
         comparison.findings.iter().partition(|problem| problem.severity == ProblemSeverity::Error);
@@ -62,7 +62,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     }
     page.warnings(&warnings);
     page.lines(comparison.lines.as_deref().unwrap_or_default());
-    page.finished()
+    page.finished().into()
 }
 
 fn heading(comparison: &Comparison) -> String {

@@ -1,5 +1,7 @@
 //! Findings, changes and plans as text, for people and programs. Nothing is printed here: text goes in, text comes out.
 //!
+//! * `text`: what people read, without what acts on a terminal, a log or a CI runner.
+//! * `document`: what programs read, in forms that escape what they hold.
 //! * `findings`: what is wrong, with its places; `excerpt` shows the lines there.
 //! * `lines`: changes as a unified diff.
 //! * `words`: what becomes of clusters, in the words that the following share.
@@ -17,6 +19,7 @@
 mod catalogue;
 mod commit;
 mod comparison;
+mod document;
 mod excerpt;
 mod explanation;
 mod findings;
@@ -34,6 +37,7 @@ mod sarif;
 mod stale;
 pub mod status;
 mod summary;
+mod text;
 mod words;
 
 use std::fmt;
@@ -41,10 +45,12 @@ use std::fmt;
 use anstyle::{AnsiColor, Style};
 
 use crate::render::values::Given;
+use crate::visible::visible;
 
 pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use commit::commit_message;
 pub use comparison::{Comparison, FileLines};
+pub use document::Document;
 pub use explanation::{explain_cluster, explain_host};
 pub use findings::{findings, tally};
 pub use github::github;
@@ -60,7 +66,8 @@ pub use results::Results;
 pub use sarif::sarif;
 pub use stale::{how_to_mend, renamed_inputs, stale, stale_files};
 pub use status::status;
-pub use summary::summary;
+pub use summary::{failure, summary};
+pub use text::Text;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -74,22 +81,19 @@ const CLUSTERS_SHOWN: usize = 20;
 
 /// A text in a style.
 fn styled(style: Style, text: impl fmt::Display) -> String {
-    format!("{style}{text}{style:#}")
+    text::in_style(style, text)
 }
 
 /// A text that stays on its line whatever names are in it: a line break could make a name look like an error, and
 /// other control characters could move the terminal's cursor, or turn the text around.
 fn one_line(text: &str) -> String {
-    let moves =
-        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    let escape = |c: char| if c.is_control() || moves(c) { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escape).collect()
+    visible(text).into_owned()
 }
 
 /// What a template is given, as a table.
-pub fn given(values: &[Given]) -> String {
+pub fn given(values: &[Given]) -> Text {
     let width = |of: fn(&Given) -> &str| values.iter().map(|value| of(value).chars().count()).max().unwrap_or_default();
     let (name, kind) = (width(|value| &value.name), width(|value| &value.kind));
     let row = |value: &Given| format!("{:name$}  {:kind$}  {}\n", value.name, value.kind, value.meaning);
-    values.iter().map(row).collect()
+    values.iter().map(row).collect::<String>().into()
 }

@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::document::{Document, json_inside};
 use crate::finding::{Finding, Severity};
 use crate::picture::Picture;
 use crate::source::{Files, Texts};
@@ -55,7 +56,7 @@ struct ToldFinding<'a> {
 /// # Errors
 ///
 /// When the picture cannot be made JSON, which has no usual cause.
-pub fn page(picture: &Picture, findings: &[Finding], files: &Files) -> serde_json::Result<String> {
+pub fn page(picture: &Picture, findings: &[Finding], files: &Files) -> serde_json::Result<Document> {
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
     by_severity.sort_by_key(|finding| finding.severity);
     let mut texts = Texts::new(files);
@@ -74,9 +75,9 @@ pub fn page(picture: &Picture, findings: &[Finding], files: &Files) -> serde_jso
     });
     let findings_told: Vec<ToldFinding<'_>> = told.collect();
     let more_findings = findings.len() - findings_told.len();
-    let data = serde_json::to_string(&Data { picture, findings: findings_told, more_findings })?;
+    let data = json_inside(&Data { picture, findings: findings_told, more_findings })?;
     let script = one_script(&SCRIPTS);
-    Ok(filled(
+    Ok(Document::escaped(filled(
         TEMPLATE,
         &[
             ("mark", MARK),
@@ -86,7 +87,7 @@ pub fn page(picture: &Picture, findings: &[Finding], files: &Files) -> serde_jso
             ("script", &script),
             ("data", &as_text_of_a_script(&data)),
         ],
-    ))
+    )))
 }
 
 /// Whether a file's content is a page that [`page`] made.
@@ -120,11 +121,11 @@ fn hash(text: &str) -> String {
 }
 
 /// JSON that can stand inside of a `<script>`: nothing in it ends the script or begins a comment, whatever names come
-/// from the input. Characters that cannot be seen are escaped too, so that terminals and editors show them.
+/// from the input. Characters that cannot be seen are escapes already.
 fn as_text_of_a_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
-        if matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}') || c.is_control() {
+        if matches!(c, '<' | '>' | '&') {
             // All of these are of the basic plane, and stand in texts only.
             out.push_str(&format!("\\u{:04x}", u32::from(c)));
         } else {
@@ -141,7 +142,7 @@ mod tests {
     #[test]
     fn nothing_in_a_name_ends_the_script_that_holds_it() {
         let name = "</script><!--<script>&\u{2028}\u{9b}\u{7f}";
-        let json = serde_json::to_string(name).unwrap();
+        let json = json_inside(&name).unwrap();
 
         let embedded = as_text_of_a_script(&json);
 

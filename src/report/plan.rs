@@ -1,11 +1,11 @@
 //! A review as text: the dangers, then cluster by cluster what changes.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Display};
 
 use anstyle::{AnsiColor, Style};
 
 use super::words::{self, Line};
-use super::{ADDED, ERROR, REMOVED, STRONG, one_line, styled};
+use super::{ADDED, ERROR, REMOVED, STRONG, Text, one_line, styled};
 use crate::api::names::{HostKey, Part};
 use crate::difference::Difference;
 use crate::review::{ClusterReview, Review, State};
@@ -16,26 +16,27 @@ const CHANGED: Style = AnsiColor::Yellow.on_default();
 const WIDTH: usize = 100;
 
 /// What changes, in words, the dangers first; nothing where that is not known.
-pub fn plan(difference: &Difference) -> String {
-    let mut out = String::new();
+pub fn plan(difference: &Difference) -> Text {
+    let mut out = Text::default();
     if let Some((_, review)) = &difference.known {
-        // Writing to a String cannot fail.
+        // Writing to a text cannot fail.
         let _ = write_plan(&mut out, review, difference.brought.as_ref());
     }
     out
 }
 
-fn write_plan(out: &mut String, review: &Review, brought: Option<&Review>) -> fmt::Result {
+fn write_plan(out: &mut Text, review: &Review, brought: Option<&Review>) -> fmt::Result {
     write_dangers(out, review)?;
     write_changes(out, review)?;
     if let Some(brought) = brought {
-        writeln!(out, "\n{}", styled(STRONG, words::BROUGHT))?;
+        writeln!(out)?;
+        writeln!(out, "{}", styled(STRONG, words::BROUGHT))?;
         write_changes(out, brought)?;
     }
     Ok(())
 }
 
-fn write_changes(out: &mut String, review: &Review) -> fmt::Result {
+fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
     for cluster in &review.clusters {
         let sign = words::sign(cluster.state);
         let style = style_of(sign);
@@ -60,19 +61,19 @@ fn write_changes(out: &mut String, review: &Review) -> fmt::Result {
 }
 
 /// What a reader has to know of how a difference came about, a line for each.
-pub fn notes(difference: &Difference) -> String {
-    difference.notes.iter().map(|note| format!("note: {}\n", one_line(note))).collect()
+pub fn notes(difference: &Difference) -> Text {
+    difference.notes.iter().map(|note| format!("note: {}\n", one_line(note))).collect::<String>().into()
 }
 
 /// The dangers, marked, and a blank line below them.
-fn write_dangers(out: &mut String, review: &Review) -> fmt::Result {
+fn write_dangers(out: &mut Text, review: &Review) -> fmt::Result {
     for danger in &review.dangers {
         writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message))?;
     }
     if review.dangers.is_empty() { Ok(()) } else { writeln!(out) }
 }
 
-fn write_lines(out: &mut String, lines: &[Line]) -> fmt::Result {
+fn write_lines(out: &mut Text, lines: &[Line]) -> fmt::Result {
     for Line { sign, text } in lines {
         let mut wrapped = wrapped(text, WIDTH).into_iter();
         let first = wrapped.next().unwrap_or_default();

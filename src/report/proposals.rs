@@ -1,10 +1,10 @@
 //! What `sipgen init` did, and what is left to do.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 
-use super::{FAINT, STRONG, WARNING, one_line, styled};
+use super::{FAINT, STRONG, Text, WARNING, one_line, styled};
 use crate::init::{Action, Proposal};
 
 /// The variable of CI jobs that nobody but the repo's owners can set.
@@ -13,14 +13,14 @@ const DONE: Style = AnsiColor::Green.on_default();
 
 /// What was proposed, file by file; then the lines that people have to add. `written` says whether the files are on
 /// the disk by now.
-pub fn proposals(proposals: &[Proposal], written: bool) -> String {
-    let mut out = String::new();
-    // Writing to a String cannot fail.
+pub fn proposals(proposals: &[Proposal], written: bool) -> Text {
+    let mut out = Text::default();
+    // Writing to a text cannot fail.
     let _ = write_proposals(&mut out, proposals, written);
     out
 }
 
-fn write_proposals(out: &mut String, proposals: &[Proposal], written: bool) -> fmt::Result {
+fn write_proposals(out: &mut Text, proposals: &[Proposal], written: bool) -> fmt::Result {
     let width = proposals.iter().map(|proposal| proposal.path.as_str().len()).max().unwrap_or_default();
     for Proposal { path, note, action } in proposals {
         let (style, verb) = match action {
@@ -41,8 +41,10 @@ fn write_proposals(out: &mut String, proposals: &[Proposal], written: bool) -> f
     }
     for Proposal { path, action, .. } in proposals {
         if let Action::Add { lines, place } = action {
-            writeln!(out, "\n{}", styled(STRONG, format_args!("Add to {path}, {place}:")))?;
-            writeln!(out, "\n{}", lines.trim_end())?;
+            writeln!(out)?;
+            writeln!(out, "{}", styled(STRONG, format_args!("Add to {path}, {place}:")))?;
+            writeln!(out)?;
+            lines.trim_end().lines().try_for_each(|line| writeln!(out, "{line}"))?;
         }
     }
     let is_complete = proposals.iter().all(|proposal| proposal.action == Action::Keep);
@@ -50,7 +52,7 @@ fn write_proposals(out: &mut String, proposals: &[Proposal], written: bool) -> f
 }
 
 /// What people have to do themselves.
-fn write_next_steps(out: &mut String, proposals: &[Proposal]) -> fmt::Result {
+fn write_next_steps(out: &mut Text, proposals: &[Proposal]) -> fmt::Result {
     let jobs = proposals.iter().find(|proposal| match &proposal.action {
         Action::Create(text) => text.contains(INSTALLED_FROM),
         _ => false,
@@ -63,7 +65,8 @@ fn write_next_steps(out: &mut String, proposals: &[Proposal]) -> fmt::Result {
     steps.push("`pre-commit install`, so that git runs the hook.".to_owned());
     steps.push("`sipgen generate`, and look at what it says and writes.".to_owned());
     steps.push("`git add` and commit all of it. SIPGEN.md says what an agent has to apply.".to_owned());
-    writeln!(out, "\n{}", styled(STRONG, "Next:"))?;
+    writeln!(out)?;
+    writeln!(out, "{}", styled(STRONG, "Next:"))?;
     for (index, step) in steps.iter().enumerate() {
         writeln!(out, "  {}. {step}", index + 1)?;
     }

@@ -2,13 +2,18 @@
 
 use serde_json::{Value, json};
 
+use super::Document;
 use super::results::{Located, Results, Spot};
 use crate::finding::{Code, Severity};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// Results as a SARIF log with one run, the worst first.
-pub fn sarif(Results(results): &Results) -> String {
+///
+/// # Errors
+///
+/// When the log cannot be JSON, which has no usual cause.
+pub fn sarif(Results(results): &Results) -> serde_json::Result<Document> {
     let rules = Code::ALL.iter().map(|code| {
         json!({
             "id": code.id(),
@@ -26,7 +31,7 @@ pub fn sarif(Results(results): &Results) -> String {
             "results": Value::from_iter(results.iter().map(result)),
         }],
     });
-    format!("{log:#}\n")
+    Document::json(&log)
 }
 
 fn result(result: &Located) -> Value {

@@ -1,12 +1,11 @@
 //! Generated files that are not what the input makes of them, and what to do.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Arc;
 
 use camino::Utf8Path;
 
-use super::{FAINT, one_line, styled};
+use super::{FAINT, Text, one_line, styled};
 use crate::Generated;
 use crate::api::names::ClusterKey;
 use crate::compare::{Change, Changes};
@@ -24,10 +23,10 @@ fn stale_of(changes: &Changes) -> impl Iterator<Item = Stale<'_>> {
 }
 
 /// The files that are stale, one a line.
-pub fn stale_files(changes: &Changes) -> String {
-    let mut out = String::new();
+pub fn stale_files(changes: &Changes) -> Text {
+    let mut out = Text::default();
     for (path, change) in stale_of(changes).take(FILES_SHOWN) {
-        // Writing to a String cannot fail.
+        // Writing to a text cannot fail.
         let _ = writeln!(out, "  {:<7}  {}", verb(change), one_line(path.as_str()));
     }
     let count = stale_of(changes).count();
@@ -38,22 +37,26 @@ pub fn stale_files(changes: &Changes) -> String {
 }
 
 /// One line on the files that are not stale, although `command` would write them.
-pub fn renamed_inputs(changes: &Changes, command: &str) -> String {
+pub fn renamed_inputs(changes: &Changes, command: &str) -> Text {
     let count = changes.files.len() - stale_of(changes).count();
     let (verb, their, them) = match count {
-        0 => return String::new(),
+        0 => return Text::default(),
         1 => ("differs", "its", "it"),
         _ => ("differ", "their", "them"),
     };
-    format!(
-        "{} {verb} only in the comment that names {their} input, which is no failure; `{command}` writes {them}\n",
-        counted(count, "file")
-    )
+    let files = counted(count, "file");
+    let (command, mut out) = (one_line(command), Text::default());
+    // Writing to a text cannot fail.
+    let _ = writeln!(
+        out,
+        "{files} {verb} only in the comment that names {their} input, which is no failure; `{command}` writes {them}"
+    );
+    out
 }
 
 /// Says how stale files are mended.
-pub fn how_to_mend(remedy: &str) -> String {
-    format!("{} {remedy}\n", styled(FAINT, "help:"))
+pub fn how_to_mend(remedy: &str) -> Text {
+    format!("{} {}\n", styled(FAINT, "help:"), one_line(remedy)).into()
 }
 
 /// Stale files as findings, one for all that is stale of a cluster: it stands at the SIPCluster, which is what a

@@ -1,10 +1,10 @@
 //! What a run came to, in a few lines.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write};
+use std::fmt::{self, Write as _};
 
 use super::plan::sentence;
-use super::{CLUSTERS_SHOWN, ERROR, STRONG, one_line, styled};
+use super::{CLUSTERS_SHOWN, ERROR, STRONG, Text, one_line, styled};
 use crate::Generated;
 use crate::api::names::ClusterKey;
 use crate::compare::{Change, Changes};
@@ -16,10 +16,23 @@ use crate::review::{Released, Review};
 const HOSTS_SHOWN: usize = 6;
 const DANGERS_SHOWN: usize = 20;
 
+/// Why a command could not run: what is behind the first line stands below it.
+pub fn failure(message: &str) -> Text {
+    let mut out = Text::default();
+    for (index, line) in message.lines().enumerate() {
+        // Writing to a text cannot fail.
+        let _ = match index {
+            0 => writeln!(out, "{}: {line}", styled(ERROR, "error")),
+            _ => writeln!(out, "{line}"),
+        };
+    }
+    out
+}
+
 /// What a run came to, at a glance. `written` says whether the changes are on the disk by now.
-pub fn summary(generated: &Generated, written: bool) -> String {
+pub fn summary(generated: &Generated, written: bool) -> Text {
     let Generated { site, plan, changes, findings, .. } = generated;
-    let mut out = String::new();
+    let mut out = Text::default();
     let _ = match changes {
         Some(changes) => write_review(&mut out, &Review::of(changes, site))
             .and_then(|()| write_plan(&mut out, plan))
@@ -30,7 +43,7 @@ pub fn summary(generated: &Generated, written: bool) -> String {
     out
 }
 
-fn write_review(out: &mut String, review: &Review) -> fmt::Result {
+fn write_review(out: &mut Text, review: &Review) -> fmt::Result {
     for danger in review.dangers.iter().take(DANGERS_SHOWN) {
         writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message))?;
     }
@@ -54,7 +67,7 @@ fn outlived(released: &Released) -> String {
     format!("{} gives back {}, which still has its labels", styled(STRONG, by), released.host)
 }
 
-fn write_plan(out: &mut String, plan: &Plan) -> fmt::Result {
+fn write_plan(out: &mut Text, plan: &Plan) -> fmt::Result {
     let mut count: BTreeMap<How, usize> = BTreeMap::new();
     for assigned in plan.clusters.values().flat_map(BTreeMap::values).flatten() {
         *count.entry(assigned.how).or_default() += 1;
@@ -73,7 +86,7 @@ fn write_plan(out: &mut String, plan: &Plan) -> fmt::Result {
     writeln!(out, "{}", styled(STRONG, total))
 }
 
-fn write_changes(out: &mut String, changes: &Changes, written: bool) -> fmt::Result {
+fn write_changes(out: &mut Text, changes: &Changes, written: bool) -> fmt::Result {
     let count = |is: fn(&Change) -> bool| changes.files.values().filter(|change| is(change)).count();
     if changes.files.is_empty() {
         return writeln!(out, "no file changes");
@@ -89,7 +102,7 @@ fn write_changes(out: &mut String, changes: &Changes, written: bool) -> fmt::Res
     )
 }
 
-fn write_failures(out: &mut String, findings: &[Finding], others_written: bool) -> fmt::Result {
+fn write_failures(out: &mut Text, findings: &[Finding], others_written: bool) -> fmt::Result {
     let errors = findings.iter().filter(|finding| finding.is_error());
     let failed: BTreeSet<&ClusterKey> = errors.clone().flat_map(|finding| &finding.clusters).collect();
     let count = errors.count();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
-use super::networks::{Held, Holder, Kind, Sealed, Unreadable, read_decrypted, read_text, value};
+use super::networks::{Held, Holder, Kind, Sealed, Unreadable, kept_secret, read_decrypted, read_text, value};
 use crate::api::network_data::{NetworkData, NetworkDataSecret};
 use crate::finding::{Code, Finding, counted};
 use crate::source::document::objects;
@@ -102,7 +102,7 @@ impl Sealed {
                 let (_, value, encoded) = value(kind, &object).ok_or(Unreadable::Refused)?;
                 read_decrypted(value, encoded)
             }
-            Sealed::File(_) | Sealed::Text(_) => read_text(text, || Sealed::Rendered),
+            Sealed::File(_) | Sealed::Text(_) => kept_secret(read_text(text, || Sealed::Rendered)),
             Sealed::Rendered => Err(Unreadable::Refused),
         }
     }

@@ -15,6 +15,7 @@ use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
 use crate::api::names::HostKey;
 use crate::api::network_data::NoAddress;
+use crate::credentials::masked_value;
 use crate::finding::{Code, Finding};
 use crate::source::{Origin, Place, Step};
 
@@ -277,7 +278,9 @@ impl Descriptions {
             _ => None,
         };
         let status = [&live, &manifest].into_iter().flatten().find_map(|document| document.host.status.as_ref());
-        let text = |value: Option<&String>| value.filter(|text| !text.is_empty()).cloned();
+        // Ironic puts the URLs that it has asked into its messages.
+        let text =
+            |value: Option<&String>| value.filter(|text| !text.is_empty()).map(|text| masked_value(text).into_owned());
         let error = status.and_then(|status| {
             text(status.error_message.as_ref())
                 .or_else(|| text(status.error_type.as_ref()))

@@ -12,7 +12,9 @@ use super::networks::{Network, Networks, Unnamed};
 use super::settings::{self, Settings};
 use crate::api::host;
 use crate::api::names::HostKey;
+use crate::credentials::masked_value;
 use crate::finding::{Code, Finding, counted};
+use crate::source::Place;
 
 /// All hosts of a site.
 #[derive(Debug, Default)]
@@ -65,6 +67,9 @@ pub(super) fn assemble(
         if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {
             findings.push(output_inside(root, output, builds));
         }
+        if settings.hosts.form == Form::Overlay && root.directory.iter().any(|name| name.contains("..")) {
+            findings.push(unbuildable(root));
+        }
     }
     findings.extend(large_builds(&inventory, builds));
     inventory.hosts.sort_by(|a, b| {
@@ -75,6 +80,14 @@ pub(super) fn assemble(
     findings.extend(bmcs_with_user(&inventory.hosts));
     findings.extend(ambiguous_networks(&inventory.hosts));
     (inventory, findings)
+}
+
+/// kustomize takes `..` in a name for a step upwards, and refuses the path.
+fn unbuildable(root: &Root) -> Finding {
+    let message = format!("kustomize cannot be told of {}: it refuses `..` in the name of a directory", root.directory);
+    Finding::new(Code::UnbuildableDirectory, message)
+        .at(Place::File(root.file.clone()))
+        .help("rename the directory; or set `hosts: {form: component}`, which names no directory of yours")
 }
 
 /// kustomize refuses a base that contains the overlay, so there is no place for one under this root.
@@ -128,11 +141,13 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
         if let Some(bmc) = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty()) {
+            // An address with a query is shown without it, and told from others by all of it.
             by_address.entry(host::without_user(&bmc.address)).or_default().push(host);
         }
     }
     let shared = by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1);
     let describe = |(address, hosts): (String, Vec<&Host>)| {
+        let address = masked_value(&address);
         let finding = Finding::new(Code::SharedBmc, format!("{} hosts have the BMC address {address}", hosts.len()))
             .help("a power command for one of them reaches the same machine; correct the addresses");
         let add = |finding: Finding, host: &&Host| {
@@ -162,15 +177,17 @@ fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
 
 /// Of two networks that have one id, services would take the first.
 fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
-    let mut by_id: BTreeMap<&str, Vec<&Host>> = BTreeMap::new();
+    // What was encrypted has no id that may be shown.
+    let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
         let Network::Known(data) = &host.network else { continue };
         for id in data.ambiguous() {
-            by_id.entry(id).or_default().push(host);
+            by_id.entry(data.shown_ids().find(|shown| *shown == id)).or_default().push(host);
         }
     }
-    let describe = |(id, hosts): (&str, Vec<&Host>)| {
-        let message = format!("{} several networks `{id}`, with different addresses", in_number(&hosts)?);
+    let describe = |(id, hosts): (Option<&str>, Vec<&Host>)| {
+        let networks = id.map_or_else(|| "networks of one id".to_owned(), |id| format!("networks `{id}`"));
+        let message = format!("{} several {networks}, with different addresses", in_number(&hosts)?);
         let finding = Finding::new(Code::AmbiguousNetwork, message)
             .help("services take the first one's address: give each network of a host an id of its own");
         Some(hosts.iter().fold(finding, |finding, host| {

@@ -255,7 +255,18 @@ pub(super) fn read_text(text: &str, sealed: impl Fn() -> Sealed) -> Result<Netwo
 
 /// A value that is decrypted.
 pub(super) fn read_decrypted(value: &str, encoded: bool) -> Result<NetworkData, Unreadable> {
-    read_value(value, encoded, || Sealed::Rendered)
+    kept_secret(read_value(value, encoded, || Sealed::Rendered))
+}
+
+/// Marks what was decrypted, so that no message shows a value of it.
+pub(super) fn kept_secret(read: Result<NetworkData, Unreadable>) -> Result<NetworkData, Unreadable> {
+    match read {
+        Ok(data) => Ok(data.decrypted()),
+        Err(Unreadable::Malformed(Malformed::Address { .. } | Malformed::Unreachable { .. })) => {
+            Err(Unreadable::Malformed(Malformed::Decrypted))
+        }
+        other => other,
+    }
 }
 
 /// The field of a host that names its network data, or would.
@@ -450,7 +461,7 @@ fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
     let error = held.data.as_ref().err()?;
     let help = match error {
         Unreadable::Encrypted(_) | Unreadable::Refused => return None,
-        Unreadable::Malformed(Malformed::Address { .. } | Malformed::Unreachable { .. }) => {
+        Unreadable::Malformed(Malformed::Address { .. } | Malformed::Unreachable { .. } | Malformed::Decrypted) => {
             let holder = match &held.holder {
                 Holder::Secret(_) => "the Secret".to_owned(),
                 other => other.to_string(),

@@ -39,6 +39,7 @@ pub use files::{Files, Kind, ReadError, Stream};
 pub(crate) use nodes::{Entry, Nodes};
 pub(crate) use plain::{Plain, Reading, is_of_base_60, read_by_others};
 pub use position::{Moved, Origin, Place, Position, Step};
+pub(crate) use quoting::is_of_secret;
 pub use scan::{FirstLook, mentions};
 pub(crate) use scan::{scan_made, scan_stream};
 pub use texts::{Excerpt, Texts};

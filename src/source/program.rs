@@ -9,6 +9,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::credentials;
+
 /// How a program ended, and what it said.
 pub(super) struct Ended {
     pub(super) status: ExitStatus,
@@ -104,13 +106,41 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus, NotRun> {
     }
 }
 
-/// The first lines of what a program says of its failure.
+/// The first lines of what a program says of its failure, without values of the files that it has read.
 pub(super) fn first_lines(said: &str) -> String {
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<String> = said.lines().map(str::trim).filter(|line| !line.is_empty()).map(without_values).collect();
     match lines.as_slice() {
         [] => "it says nothing".to_owned(),
         lines => lines[..lines.len().min(LINES_SHOWN)].join("\n"),
     }
+}
+
+/// A line without what is quoted of a document: kustomize shows the whole patch that it cannot apply.
+fn without_values(line: &str) -> String {
+    // Those of a generator are shown without quotes, and often secrets.
+    if let Some((before, _)) = line.split_once("literal source") {
+        return without_values(before) + "literal sources …";
+    }
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, quote, behind)) =
+        rest.find(['"', '`']).map(|at| (&rest[..at], &rest[at..=at], &rest[at + 1..]))
+    {
+        let mut is_escaped = false;
+        let end = behind.find(|c: char| {
+            let ends = quote.starts_with(c) && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        });
+        let (quoted, after) = end.map_or((behind, ""), |end| (&behind[..end], &behind[end + 1..]));
+        let is_document = quoted.contains("\\n") || quoted.contains(": ") || credentials::is_random(quoted);
+        out.extend([before, quote, if is_document { "…" } else { quoted }, if end.is_some() { quote } else { "" }]);
+        rest = after;
+    }
+    out.push_str(rest);
+    let words = out.split(' ').map(|word| if credentials::is_random(word) { "…" } else { word });
+    let words: Vec<&str> = words.collect();
+    credentials::masked_value(&words.join(" ")).into_owned()
 }
 
 /// How many lines of a failing program's words are shown.
@@ -132,6 +162,24 @@ mod tests {
         let ended = run(&mut shell("cat; echo done >&2"), input.clone(), Duration::from_secs(60)).unwrap();
         assert!(ended.status.success());
         assert!(ended.stdout == input && ended.stderr == "done\n");
+    }
+
+    #[test]
+    fn no_value_of_a_document_is_among_the_words_of_a_program() {
+        for (said, expected) in [
+            (
+                r#"Error: trouble with config: "patch: |-\n  password: \"a b\"\n" in file "x.yaml""#,
+                r#"Error: trouble with config: "…" in file "x.yaml""#,
+            ),
+            ("Error: cannot parse `{a: b, c}`: no", "Error: cannot parse `…`: no"),
+            ("Error: password: hunter2", "Error: password: …"),
+            ("Error: got Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5 here", "Error: got … here"),
+            ("Error: https://me:x@git.example/a failed", "Error: https://…@git.example/a failed"),
+            ("Error: open \"a", "Error: open \"a"),
+            ("Error: literal sources [hunter2]: invalid literal source hunter2", "Error: literal sources …"),
+        ] {
+            assert_eq!(first_lines(said), expected, "{said}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::position::Step;
+use crate::credentials;
 
 /// Parts of keys, in lower case and without dashes, below which a secret may stand.
 const TELLING: [&str; 17] = [
@@ -120,14 +121,50 @@ pub(super) fn is_harmless(value: &str) -> bool {
             value[..at].rsplit(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '{' | '[' | ',')).next();
         before.is_some_and(|before| before.contains(':')) && !value[at + 1..].starts_with("sha")
     });
-    let has_user = has_user || has_login;
-    let is_random = |run: &str| {
-        let has = |of: fn(&char) -> bool| run.chars().any(|c| of(&c));
-        run.len() >= 20 && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase) && has(char::is_ascii_digit)
-    };
-    let runs = value.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '='));
+    let has_credential = has_user || has_login || credentials::found(value, false).is_some();
     let is_name = !value.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '{' | '['));
-    (is_name || !tells(value)) && !has_user && !value.contains("ENC[") && !runs.into_iter().any(is_random)
+    (is_name || !tells(value)) && !has_credential && !value.contains("ENC[") && !credentials::is_random(value)
+}
+
+/// Whether a scalar, as it is written, tells nothing by itself, however many lines it has and whatever of it is escaped.
+pub(super) fn is_harmless_scalar(written: &str) -> bool {
+    // An escape can hide any character, and a login with a blank in it is one.
+    let is_escaped = written.starts_with('"') && written.contains('\\');
+    let logs_in = written.split_once('@').is_some_and(|(before, behind)| {
+        before.contains(':') && before.contains(char::is_whitespace) && !behind.starts_with("sha")
+    });
+    is_harmless(written) && !is_escaped && !logs_in && (!written.contains('\n') || is_harmless(&unwrapped(written)))
+}
+
+/// Whether a line as it would be shown has no credential in it, not even behind an escape.
+pub(super) fn is_shown(line: &str) -> bool {
+    let is_escaped = line.contains('"') && line.contains("\\x");
+    !is_escaped && credentials::found(line, false).is_none()
+}
+
+/// What lines say together, if a scalar goes on from one to the next.
+fn unwrapped(lines: &str) -> String {
+    lines.lines().map(|line| line.trim().trim_end_matches('\\')).collect()
+}
+
+/// How many lines before and behind a line may belong to a scalar that is on it, and how many bytes of each are looked at.
+const WRAPPED: usize = 6;
+const WRAPPED_BYTES: usize = 400;
+
+/// Whether a line has a part of a credential that goes on in the lines around it; `line` is its range in the text.
+pub(super) fn is_part_of_credential(text: &str, line: Range<usize>) -> bool {
+    let first_bytes = |line: &str| line[..line.floor_char_boundary(WRAPPED_BYTES)].to_owned();
+    let mut before: Vec<String> = text[..line.start].lines().rev().take(WRAPPED).map(first_bytes).collect();
+    before.reverse();
+    let behind = text.get(line.end..).unwrap_or_default().lines().skip(1).take(WRAPPED).map(first_bytes);
+    let lines: Vec<String> = before.into_iter().chain([first_bytes(&text[line])]).chain(behind).collect();
+    let opens = |line: &String| line.contains("//") || line.contains(['?', '@']);
+    if !lines.iter().any(opens) {
+        return false;
+    }
+    // What a line has alone is no concern of its neighbours.
+    let alone = lines.iter().filter(|line| credentials::found(line, false).is_some()).count();
+    alone == 0 && credentials::found(&unwrapped(&lines.join("\n")), false).is_some()
 }
 
 /// Whether the words before a node on its line open the brackets that it stands in, so that all of the line belongs
@@ -151,7 +188,7 @@ const LARGEST: usize = 1 << 16;
 /// Whether the line where a parser has stopped may be shown; `line` is its range in the file's text.
 pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bool {
     let shown = &text[line.clone()];
-    if !is_harmless(shown) {
+    if !is_harmless_scalar(shown) || is_part_of_credential(text, line.clone()) {
         return false;
     }
     if !is_yaml {
@@ -184,6 +221,19 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
         (indent, is_item) = (indent_of(above), is_item_of_list(above));
     }
     true
+}
+
+/// Whether a line of a file that people write is of a Secret, of a private key, or has a password behind its key.
+pub(crate) fn is_of_secret(text: &str, line: Range<usize>) -> bool {
+    let document = document_around(text, &line);
+    let (before, own) = (&text[document.start..line.start], &text[line.clone()]);
+    let is_in_key = before
+        .rfind("-----BEGIN ")
+        .is_some_and(|begin| before[begin..].contains("PRIVATE KEY") && !before[begin..].contains("-----END "));
+    let (key, value) = own.split_once(':').unwrap_or((own, ""));
+    let last = words(key.trim_end_matches(['"', '\''])).last().unwrap_or_default();
+    let is_password = matches!(last.as_str(), "password" | "passwd" | "pwd" | "token" | "passphrase");
+    is_in_key || is_password && !value.trim().is_empty() || is_secret(&text[document])
 }
 
 /// The document that a line is in. The whole text may have thousands of them.
@@ -279,7 +329,16 @@ mod tests {
             "https://idp.example.com/dex",
             "path: ./hosts",
         ] {
-            assert!(is_harmless(value), "{value}");
+            assert!(is_harmless(value) && is_harmless_scalar(value), "{value}");
+        }
+        for written in [
+            "https://me:hun\n  ter2@idp.example.com",
+            "\"https://me:hun\\\n  ter2@idp.example.com\"",
+            "redfish://bmc.example/x?to\n  ken=x",
+            "\"https:\\x2f/me:hunter2\"",
+            "me:hun ter2@registry.example/x",
+        ] {
+            assert!(!is_harmless_scalar(written), "{written}");
         }
         for value in [
             "a password",
@@ -290,6 +349,17 @@ mod tests {
         ] {
             assert!(!is_harmless(value), "{value}");
         }
+    }
+
+    #[test]
+    fn a_line_between_the_parts_of_a_credential_is_one() {
+        let text = "a: 1\nurl: https://\n  me:hunter2\n  @git.example\nb: 2\n";
+        for line in ["url: https://", "  me:hunter2", "  @git.example"] {
+            let start = text.find(line).unwrap();
+            assert!(is_part_of_credential(text, start..start + line.len()), "{line}");
+        }
+        let text = "mail: a@b.example\nurl: https://git.example\nimage: reg:5000/x\n";
+        assert!(!is_part_of_credential(text, 0..17));
     }
 
     #[test]

@@ -87,7 +87,10 @@ impl<'a> Texts<'a> {
     /// The line of a place, without what may be a secret; nothing where all of it may be one. Without `values`, what
     /// stands under a key is not shown in any case.
     pub fn excerpt(&mut self, place: &Place, values: bool) -> Option<Excerpt> {
-        self.get(place.file())?.excerpt(place, values)
+        // A key may be what it should not be, too.
+        let is_shown =
+            |excerpt: &Excerpt| quoting::is_shown(&format!("{}{}{}", excerpt.before, excerpt.marked, excerpt.after));
+        self.get(place.file())?.excerpt(place, values).filter(is_shown)
     }
 
     fn get(&mut self, file: &Arc<Utf8Path>) -> Option<&mut Text> {
@@ -270,9 +273,10 @@ impl Text {
         let telling = is_secret && found.depth > 0 && !quoting::is_name(route)
             || quoting::is_telling(route)
             || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
-        let shows_value =
-            value.as_ref().is_none_or(|value| values && !telling && quoting::is_harmless(&self.text[value.clone()]));
-        if shows_value && !is_secret && !is_guarded && quoting::opens(&self.text[line.start..start]) {
+        let is_harmless = found.value.as_ref().is_none_or(|value| self.is_harmless(value, &line));
+        let shows_value = value.as_ref().is_none_or(|_| values && !telling && is_harmless);
+        let is_whole = !quoting::is_part_of_credential(&self.text, line.clone());
+        if shows_value && is_whole && !is_secret && !is_guarded && quoting::opens(&self.text[line.start..start]) {
             let known = value.as_ref().or(key.as_ref()).map_or(start, |known| known.end);
             let shown = line.start..self.said(line.start, known).end.max(marked.end);
             if values && !telling && quoting::is_harmless(&self.text[shown.clone()]) {
@@ -308,9 +312,20 @@ impl Text {
         }
     }
 
-    /// Whether the object is a Secret of some kind.
+    /// Whether a node's first line tells nothing: all of it is looked at, as a scalar may go on in the next line.
+    fn is_harmless(&self, node: &Range<usize>, line: &Range<usize>) -> bool {
+        let first = &self.text[self.on_one_line(node.clone())];
+        let is_collection = first.starts_with(['{', '[']) || first.contains(": ") || first.ends_with(':');
+        if is_collection && !first.starts_with(['"', '\'']) {
+            return quoting::is_harmless(first) && !quoting::is_part_of_credential(&self.text, line.clone());
+        }
+        quoting::is_harmless(first) && quoting::is_harmless_scalar(&self.text[node.clone()])
+    }
+
+    /// Whether the object is a Secret of some kind, or may be one: a kind may be written with escapes or by an alias.
     fn is_secret(&mut self, origin: &Origin) -> bool {
         let kind = self.find(origin, &["kind".into()]).and_then(|found| found.value);
-        kind.is_some_and(|kind| self.text[kind].contains("Secret"))
+        let is_word = |kind: &str| kind.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '"' | '\''));
+        kind.is_some_and(|kind| self.text[kind.clone()].contains("Secret") || !is_word(self.text[kind].trim()))
     }
 }

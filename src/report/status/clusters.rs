@@ -1,13 +1,13 @@
 //! What each cluster wants and has, and the spare hosts by selector.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use super::rack_map::Letters;
 use super::write_heading;
 use crate::api::names::{ClusterKey, Role};
 use crate::finding::counted;
 use crate::picture::{ClusterPicture, NodeSetPicture, Picture, Spare};
-use crate::report::{ERROR, STRONG, WARNING, one_line, styled};
+use crate::report::{ERROR, STRONG, Text, WARNING, one_line, styled};
 use crate::site::ClusterKind;
 
 /// How many clusters, selectors and node sets of a selector are named, if not all are asked for.
@@ -18,7 +18,7 @@ const NODE_SETS_SHOWN: usize = 3;
 const MACHINES_SHOWN: usize = 4;
 
 /// All clusters as a table; where they are many, those first that change or lack something.
-pub(super) fn write_all(out: &mut String, picture: &Picture, letters: &Letters<'_>, all: bool) -> fmt::Result {
+pub(super) fn write_all(out: &mut Text, picture: &Picture, letters: &Letters<'_>, all: bool) -> fmt::Result {
     write_heading(out, "clusters")?;
     if picture.clusters.is_empty() {
         return writeln!(out, "  none");
@@ -156,7 +156,7 @@ fn notes_of(set: &NodeSetPicture) -> Vec<String> {
 }
 
 /// One cluster, with where it is reached and why it lacks what it lacks.
-pub(super) fn write_one(out: &mut String, picture: &Picture, key: &ClusterKey) -> fmt::Result {
+pub(super) fn write_one(out: &mut Text, picture: &Picture, key: &ClusterKey) -> fmt::Result {
     let Some(cluster) = picture.clusters.iter().find(|cluster| cluster.key == *key) else { return Ok(()) };
     let notes = notes(cluster).join(", ");
     let notes = if notes.is_empty() { notes } else { format!(": {notes}") };
@@ -191,7 +191,7 @@ pub(super) fn write_one(out: &mut String, picture: &Picture, key: &ClusterKey) -
 }
 
 /// Why machines lack hosts, those together that lack one for the same reasons.
-fn write_shortages(out: &mut String, cluster: &ClusterPicture) -> fmt::Result {
+fn write_shortages(out: &mut Text, cluster: &ClusterPicture) -> fmt::Result {
     let mut told: Vec<Vec<&NodeSetPicture>> = Vec::new();
     let short = |set: &&NodeSetPicture| set.part.node.is_some() && !set.shortage.is_empty();
     for set in cluster.node_sets.iter().filter(short) {
@@ -208,7 +208,7 @@ fn write_shortages(out: &mut String, cluster: &ClusterPicture) -> fmt::Result {
 }
 
 /// How many hosts there are for each selector; where they are many, those first that have the fewest free.
-pub(super) fn write_spare(out: &mut String, picture: &Picture, all: bool) -> fmt::Result {
+pub(super) fn write_spare(out: &mut Text, picture: &Picture, all: bool) -> fmt::Result {
     if picture.spare.is_empty() {
         return Ok(());
     }

@@ -1,18 +1,18 @@
 //! Hosts one by one: whose each is, or why it is nobody's.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use super::rack_map::Letters;
 use super::write_heading;
 use crate::finding::counted;
 use crate::picture::HostPicture;
 use crate::plan::How;
-use crate::report::one_line;
+use crate::report::{Text, one_line};
 
 /// How many hosts are listed, if not all are asked for.
 const HOSTS_SHOWN: usize = 100;
 
-pub(super) fn write(out: &mut String, hosts: &[&HostPicture], letters: &Letters<'_>, all: bool) -> fmt::Result {
+pub(super) fn write(out: &mut Text, hosts: &[&HostPicture], letters: &Letters<'_>, all: bool) -> fmt::Result {
     if hosts.is_empty() {
         return Ok(());
     }
@@ -25,7 +25,8 @@ pub(super) fn write(out: &mut String, hosts: &[&HostPicture], letters: &Letters<
     if shown.len() < hosts.len() {
         writeln!(out, "  … and {}; --all lists them all", counted(hosts.len() - shown.len(), "more host"))?;
     }
-    writeln!(out, "\n  `sipgen explain NS/NAME` says why")
+    writeln!(out)?;
+    writeln!(out, "  `sipgen explain NS/NAME` says why")
 }
 
 /// How a host stands, in words.

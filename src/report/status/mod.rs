@@ -9,7 +9,7 @@ mod listing;
 mod rack_map;
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
+use std::fmt;
 
 use crate::api::names::{ClusterKey, Part};
 use crate::finding::counted;
@@ -17,7 +17,7 @@ use crate::picture::{HostPicture, Picture};
 use crate::plan::machines::by_role_and_name;
 use crate::plan::states::HostState;
 
-use super::{STRONG, one_line, styled};
+use super::{STRONG, Text, one_line, styled};
 use rack_map::Letters;
 
 /// How a site is shown.
@@ -43,14 +43,14 @@ pub enum Focus<'a> {
 }
 
 /// The site at a glance: its clusters, its spare hosts and its racks.
-pub fn status(picture: &Picture, view: &View<'_>) -> String {
-    let mut out = String::new();
-    // Writing to a String cannot fail.
+pub fn status(picture: &Picture, view: &View<'_>) -> Text {
+    let mut out = Text::default();
+    // Writing to a text cannot fail.
     let _ = write_status(&mut out, picture, view);
     out
 }
 
-fn write_status(out: &mut String, picture: &Picture, view: &View<'_>) -> fmt::Result {
+fn write_status(out: &mut Text, picture: &Picture, view: &View<'_>) -> fmt::Result {
     let letters = Letters::new(picture, view.focus);
     match view.focus {
         Focus::Site => {
@@ -90,7 +90,7 @@ fn concerns(host: &HostPicture, cluster: &ClusterKey) -> bool {
     host.cluster() == Some(cluster) || host.given_back_by.as_ref() == Some(cluster)
 }
 
-fn write_headline(out: &mut String, picture: &Picture) -> fmt::Result {
+fn write_headline(out: &mut Text, picture: &Picture) -> fmt::Result {
     let named = picture.racks.iter().filter(|rack| rack.name.is_some()).count();
     let racks = match &picture.rack_by {
         Some(label) => format!(" in {}, by {}", counted(named, "rack"), one_line(label)),
@@ -121,6 +121,7 @@ fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostPicture>) -> String {
 }
 
 /// A heading with a blank line above it.
-fn write_heading(out: &mut String, heading: impl fmt::Display) -> fmt::Result {
-    writeln!(out, "\n{}", styled(STRONG, heading))
+fn write_heading(out: &mut Text, heading: impl fmt::Display) -> fmt::Result {
+    writeln!(out)?;
+    writeln!(out, "{}", styled(STRONG, heading))
 }

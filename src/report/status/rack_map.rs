@@ -3,7 +3,7 @@
 //! A cell is a symbol, and behind it a mark or a blank. Both are told apart without colour.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write};
+use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 
@@ -12,7 +12,7 @@ use crate::api::names::{ClusterKey, Role};
 use crate::finding::counted;
 use crate::picture::{HostPicture, Picture, Rack};
 use crate::plan::states::HostState;
-use crate::report::{ERROR, FAINT, STRONG, WARNING, one_line, styled};
+use crate::report::{ERROR, FAINT, STRONG, Text, WARNING, one_line, styled};
 
 /// How many racks a map has, and how many hosts a rack, if not all are asked for.
 const RACKS_SHOWN: usize = 40;
@@ -173,7 +173,7 @@ fn unassigned(state: HostState) -> (char, Style) {
 }
 
 /// The map of what is in view.
-pub(super) fn write(out: &mut String, picture: &Picture, letters: &Letters<'_>, view: &View<'_>) -> fmt::Result {
+pub(super) fn write(out: &mut Text, picture: &Picture, letters: &Letters<'_>, view: &View<'_>) -> fmt::Result {
     let racks: Vec<&Rack> = match view.focus {
         Focus::Site => picture.racks.iter().collect(),
         Focus::Rack(name) => picture.racks.iter().filter(|rack| rack.name.as_deref() == name).collect(),
@@ -232,7 +232,7 @@ fn name(picture: &Picture, rack: &Rack) -> String {
 }
 
 fn write_rack(
-    out: &mut String,
+    out: &mut Text,
     picture: &Picture,
     rack: &Rack,
     letters: &Letters<'_>,
@@ -262,7 +262,7 @@ fn write_rack(
 
 /// What the symbols mean that the map has.
 fn write_legend(
-    out: &mut String,
+    out: &mut Text,
     picture: &Picture,
     letters: &Letters<'_>,
     racks: &[&Rack],
@@ -304,8 +304,10 @@ fn write_legend(
     for (symbol, style, words) in &entries {
         let length = symbol.len() + 1 + words.len();
         if at == 0 || at + GAP.len() + length > width {
-            let break_before = if at == 0 { "" } else { "\n" };
-            write!(out, "{break_before}{INDENT}")?;
+            if at > 0 {
+                writeln!(out)?;
+            }
+            write!(out, "{INDENT}")?;
             at = INDENT.len() + length;
         } else {
             write!(out, "{GAP}")?;

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::names::{NAMESPACE_PATTERN, Namespace};
+use crate::credentials;
+use crate::visible::is_hidden;
 
 /// How the names of a site's objects begin: one part of a name, short enough that what follows can still be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -98,9 +100,13 @@ impl TryFrom<String> for Word {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
+        let is_plain = |c: char| !c.is_whitespace() && !is_hidden(c);
         if text.is_empty() || !text.chars().all(is_plain) {
-            return Err(format!("{text:?} is empty, or has blanks or control characters"));
+            // Not shown: a URL that is cut by a blank may have a password.
+            return Err("the text is empty, or has blanks or characters that cannot be seen".to_owned());
+        }
+        if let Some(credential) = credentials::found(&text, false) {
+            return Err(format!("the text has {} in it; Argo CD takes credentials from a Secret", credential.words()));
         }
         Ok(Self(text))
     }
@@ -148,7 +154,17 @@ mod tests {
         for good in ["https://git.example.com/fleet.git", "git@git.example.com:fleet.git", "ssh://git@a.example/b"] {
             assert!(RepoUrl::try_from(good.to_owned()).is_ok(), "{good}");
         }
-        for bad in ["", "a b", "https://u:not-a-secret@a.example/b", "https://token@a.example/b", "ssh://u:p@a/b"] {
+        for bad in [
+            "",
+            "a b",
+            "https://u:not-a-secret@a.example/b",
+            "https://u:not-a-secret a@a.example/b",
+            "https://token@a.example/b",
+            "ssh://u:p@a/b",
+            "https://a.example/b?token=not-a-secret",
+            "u:not-a-secret@a.example:b",
+            "https://a.example/ghp_not0a0secret0not0a0secret",
+        ] {
             let refused = RepoUrl::try_from(bad.to_owned()).unwrap_err();
             assert!(!refused.contains("not-a-secret"), "{refused}");
         }

@@ -1,0 +1,514 @@
+//! Finds credentials in texts: the user and the query of a URL, access tokens, private keys.
+//!
+//! What is printed is masked generously. What is written to git is refused, and so it is judged by [`found`], which
+//! leaves to a URL what belongs there.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// A credential in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Credential {
+    /// A URL or an image's name has a user or a password.
+    User,
+    /// A URL has a query, or a fragment of a query's form.
+    Query,
+    /// An access token, by its form.
+    Token,
+    /// A private key.
+    PrivateKey,
+}
+
+impl Credential {
+    /// Names it as what a text has.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Credential::User => "a user or a password in a URL",
+            Credential::Query => "a query in a URL",
+            Credential::Token => "an access token",
+            Credential::PrivateKey => "a private key",
+        }
+    }
+}
+
+/// How far a URL reaches in a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// To the blank, quote or bracket behind it.
+    Word,
+    /// To the end of the text: a line break of YAML may have become a blank in it.
+    Text,
+}
+
+/// How many bytes of a login are looked at behind the blank that ends a word.
+const LONGEST_LOGIN: usize = 300;
+
+/// How many bytes the head of a JSON Web Token has at most.
+const LONGEST_HEAD: usize = 1024;
+
+/// What a mask puts in the place of a credential.
+const MASK: char = '…';
+
+/// How access tokens begin, and how many characters of a token are behind that at least.
+const TOKENS: [(&str, usize); 31] = [
+    ("ghp_", 16),
+    ("gho_", 16),
+    ("ghu_", 16),
+    ("ghs_", 16),
+    ("ghr_", 16),
+    ("github_pat_", 16),
+    ("glpat-", 12),
+    ("gldt-", 12),
+    ("glrt-", 12),
+    ("glcbt-", 12),
+    ("glptt-", 12),
+    ("glagent-", 12),
+    ("xoxa-", 8),
+    ("xoxb-", 8),
+    ("xoxe-", 8),
+    ("xoxp-", 8),
+    ("xoxr-", 8),
+    ("xoxs-", 8),
+    ("xapp-", 8),
+    ("npm_", 30),
+    ("pypi-", 30),
+    ("dckr_pat_", 16),
+    ("hvs.", 20),
+    ("dop_v1_", 30),
+    ("AIza", 30),
+    ("ya29.", 16),
+    ("sk_live_", 16),
+    ("rk_live_", 16),
+    ("AGE-SECRET-KEY-1", 20),
+    ("AKIA", 16),
+    ("ASIA", 16),
+];
+
+/// How a private key begins and ends, as PEM has it.
+const KEY_BEGINS: &str = "-----BEGIN ";
+const KEY: &str = "PRIVATE KEY";
+const KEY_ENDS: &str = "-----END ";
+
+/// Words of a parameter's name that tell a secret.
+const TELLING: [&str; 12] = [
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "pwd",
+    "apikey",
+    "accesskey",
+    "credential",
+    "signature",
+    "sig",
+    "auth",
+    "key",
+];
+
+/// Returns a text without credentials, for a message that has more than the value of one field.
+pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+    without(text, &spans(text, Extent::Word))
+}
+
+/// Returns the value of one field without credentials. Whatever is behind one goes with it: a value that is wrapped over
+/// two lines has a blank in it.
+pub(crate) fn masked_value(text: &str) -> Cow<'_, str> {
+    let mut spans = spans(text, Extent::Text);
+    spans.extend(assigned(text));
+    without(text, &spans)
+}
+
+/// Returns the credential of a text, if it has one. `query` says whether a URL in it may have a query: one that tells a
+/// secret by a parameter's name is a credential all the same.
+pub(crate) fn found(text: &str, query: bool) -> Option<Credential> {
+    let allowed = |(range, credential): &(Range<usize>, Credential)| {
+        *credential == Credential::Query && query && !tells(&text[range.clone()])
+    };
+    spans(text, Extent::Word).into_iter().find(|span| !allowed(span)).map(|(_, credential)| credential)
+}
+
+/// Returns a line of a file without what [`found`] refuses in it.
+pub(crate) fn masked_line(line: &str) -> Cow<'_, str> {
+    let mut spans = spans(line, Extent::Word);
+    spans.retain(|(range, credential)| *credential != Credential::Query || tells(&line[range.clone()]));
+    without(line, &spans)
+}
+
+/// Returns the lines of a file without what [`found`] refuses in them, and without private keys of several lines.
+pub(crate) fn masked_lines(text: &str) -> String {
+    let mut keys = Vec::new();
+    of_keys(text, &mut keys);
+    without(text, &keys).split_inclusive('\n').map(masked_line).collect()
+}
+
+fn without<'a>(text: &'a str, spans: &[(Range<usize>, Credential)]) -> Cow<'a, str> {
+    if spans.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut ranges: Vec<Range<usize>> = spans.iter().map(|(range, _)| range.clone()).collect();
+    ranges.sort_by_key(|range| range.start);
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for range in ranges {
+        if range.end <= at {
+            continue;
+        }
+        if range.start >= at {
+            out.push_str(&text[at..range.start]);
+            out.push(MASK);
+        }
+        at = range.end;
+    }
+    out.push_str(&text[at..]);
+    Cow::Owned(out)
+}
+
+fn spans(text: &str, extent: Extent) -> Vec<(Range<usize>, Credential)> {
+    let mut spans = Vec::new();
+    // Most texts have none of these.
+    if text.contains("//") {
+        of_urls(text, extent, &mut spans);
+    }
+    if text.contains(['@', '?']) {
+        of_words(text, extent, &mut spans);
+    }
+    if text.contains('@') && text.contains(char::is_whitespace) {
+        of_wrapped_login(text, &mut spans);
+    }
+    of_tokens(text, &mut spans);
+    of_keys(text, &mut spans);
+    spans
+}
+
+/// Finds user information and queries of what begins with `//`.
+fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential)>) {
+    let (mut from, mut is_quoted) = (0, false);
+    while let Some(at) = text[from..].find("//").map(|at| from + at) {
+        let start = at + 2;
+        is_quoted ^= text[from..start].matches('`').count() % 2 == 1;
+        let end = match extent {
+            Extent::Text => text.len(),
+            // In a message, a value stands between backticks, with all blanks that it has.
+            Extent::Word if is_quoted => text[start..].find('`').map_or(text.len(), |end| start + end),
+            Extent::Word => start + text[start..].find(is_end).unwrap_or(text.len() - start),
+        };
+        from = start;
+        if !text[..at].ends_with(':') && !is_bare_authority(&text[start..end]) {
+            continue;
+        }
+        // A login goes on behind a blank, which a line break of YAML has become.
+        let reach = start + text[start..].floor_char_boundary(LONGEST_LOGIN);
+        let behind = &text[start..reach.max(end)];
+        let login_end = behind.find(|c| matches!(c, '/' | '?' | '#') || is_end(c) && !c.is_whitespace());
+        let wrapped = behind[..login_end.unwrap_or(behind.len())].rfind('@').map_or(end, |at| start + at);
+        let end =
+            if wrapped < end { end } else { wrapped + text[wrapped..].find(is_end).unwrap_or(text.len() - wrapped) };
+        let rest = &text[start..end];
+        let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        // A password may have a slash, which ends the authority for everybody else.
+        let may_be_login = rest[..authority].contains(':');
+        let login = rest[..authority].rfind('@').or_else(|| {
+            let before_query = rest.find(['?', '#']).filter(|_| !may_be_login).unwrap_or(rest.len());
+            rest[..before_query].rfind('@').filter(|_| may_be_login)
+        });
+        if let Some(login) =
+            login.filter(|login| !is_masked(&rest[..*login]) && !is_login_of_ssh(text, at, &rest[..*login]))
+        {
+            spans.push((start..start + login, Credential::User));
+        }
+        let host = login.map_or(0, |login| login + 1);
+        if let Some(query) = rest[host..].find(['?', '#']).map(|query| host + query + 1) {
+            let is_query = rest[..query].ends_with('?') || rest[query..].contains('=');
+            if is_query && query < rest.len() && !is_masked(&rest[query..]) && !is_of_source(&rest[query..]) {
+                spans.push((start + query..end, Credential::Query));
+            }
+        }
+        from = end;
+    }
+}
+
+/// Returns whether a text behind `//` without a scheme is an authority and no comment: it names a user.
+fn is_bare_authority(rest: &str) -> bool {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.contains('@') && !authority.contains(char::is_whitespace)
+}
+
+/// Returns whether a user without a password is that of a git server's SSH, which is no secret.
+fn is_login_of_ssh(text: &str, colon: usize, login: &str) -> bool {
+    let scheme = text[..colon].trim_end_matches(':');
+    scheme.ends_with("ssh") && !login.contains(':')
+}
+
+/// Finds logins and queries without a scheme: `user:password@registry/image`, `host?token=x`.
+fn of_words(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential)>) {
+    let mut start = 0;
+    for word in text.split(is_end) {
+        let begin = start;
+        start += word.len() + text[begin + word.len()..].chars().next().map_or(0, char::len_utf8);
+        if word.contains("//") {
+            continue;
+        }
+        let colon = word.find(':').unwrap_or(word.len());
+        let is_login = |at: &usize| {
+            let behind = &word[at + 1..];
+            let is_digest = behind.starts_with("sha256:") || behind.starts_with("sha512:");
+            let has_password = colon > 0 && colon + 1 < *at;
+            has_password && !is_digest && behind.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '[' | MASK))
+        };
+        let login = word.match_indices('@').map(|(at, _)| at).rev().find(is_login);
+        if let Some(login) = login.filter(|login| !is_masked(&word[..*login])) {
+            spans.push((begin..begin + login, Credential::User));
+        }
+        if let Some(query) = word.find('?').map(|query| query + 1) {
+            let (host, parameters) = (&word[..query - 1], &word[query..]);
+            let name = parameters.split('=').next().unwrap_or_default();
+            let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.%[]".contains(c));
+            let is_host = host.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | ']'));
+            if is_host && is_name && parameters.contains('=') && !is_of_source(parameters) {
+                let end = if extent == Extent::Text { text.len() } else { begin + word.len() };
+                spans.push((begin + query..end, Credential::Query));
+            }
+        }
+    }
+}
+
+/// Finds a login without a scheme that a line break of YAML has cut in two: `user:pass word@registry/image`.
+fn of_wrapped_login(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
+    let mut begin = None;
+    let mut start = 0;
+    for word in text.split(is_end) {
+        let at = start;
+        start += word.len() + text[at + word.len()..].chars().next().map_or(0, char::len_utf8);
+        if word.is_empty() {
+            continue;
+        }
+        let login = word.find('@').filter(|login| *login > 0 && !word[..*login].contains(':'));
+        let is_host = |login: usize| word[login + 1..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[');
+        if let (Some(begin), Some(login)) = (begin, login.filter(|login| is_host(*login))) {
+            spans.push((begin..at + login, Credential::User));
+        }
+        let colon = word.find(':').filter(|colon| *colon > 0 && colon + 1 < word.len());
+        begin = colon.filter(|_| !word.contains("//") && !word.contains('@')).map(|_| at);
+    }
+}
+
+/// Returns whether a query is one by which kustomize is told the revision of a remote base: `?ref=v1.2`.
+fn is_of_source(query: &str) -> bool {
+    query.split('&').all(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+        matches!(name, "ref" | "version" | "timeout" | "submodules") && value.chars().all(is_plain) && !is_random(value)
+    })
+}
+
+fn of_tokens(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        // How a token may begin, where no word goes on.
+        let begins = matches!(byte, b'g' | b'x' | b'n' | b'p' | b'd' | b'h' | b'A' | b'y' | b's' | b'r' | b'e');
+        if !begins || at < from || at > 0 && bytes[at - 1].is_ascii_alphanumeric() {
+            continue;
+        }
+        let Some(start) = at.checked_add(token(&bytes[at..])).filter(|start| *start > at) else { continue };
+        from = start + bytes[start..].iter().take_while(|byte| is_part(byte)).count();
+        spans.push((start..from, Credential::Token));
+    }
+}
+
+/// Returns how long the prefix is of the access token that a text begins with; 0 if it begins with none.
+fn token(text: &[u8]) -> usize {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let fits = |(prefix, least): &&(&str, usize)| {
+        let Some(rest) = text.strip_prefix(prefix.as_bytes()) else { return false };
+        let is_long = rest.len() >= *least && rest[..*least].iter().all(is_part);
+        let is_aws = matches!(*prefix, "AKIA" | "ASIA");
+        let is_upper = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+        is_long && (!is_aws || rest[..*least].iter().all(is_upper) && !rest.get(*least).is_some_and(is_part))
+    };
+    if let Some((prefix, _)) = TOKENS.iter().find(fits) {
+        return prefix.len();
+    }
+    // A JSON Web Token: two objects in base64, which begin with `{"`, and a signature.
+    let object = |text: &[u8], most: usize| -> Option<usize> {
+        let length = text.iter().take(most).position(|byte| !is_part(byte) || *byte == b'.')?;
+        (text.starts_with(b"eyJ") && text[length] == b'.').then_some(length + 1)
+    };
+    let Some(body) = object(text, LONGEST_HEAD) else { return 0 };
+    let signature = object(&text[body..], text.len()).and_then(|length| text.get(body + length));
+    if signature.is_some_and(is_part) { "eyJ".len() } else { 0 }
+}
+
+/// Finds private keys, of which the end may be missing.
+fn of_keys(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(KEY_BEGINS).map(|at| from + at + KEY_BEGINS.len()) {
+        from = at;
+        let kind = text[at..].split(['-', '\n', MASK]).next().unwrap_or_default();
+        let Some(body) = kind.find(KEY).map(|key| at + key + KEY.len()) else { continue };
+        let end = text[body..].find(KEY_ENDS).map_or(text.len(), |end| body + end);
+        if !is_masked(&text[body..end]) {
+            spans.push((body..end, Credential::PrivateKey));
+        }
+        from = end;
+    }
+}
+
+/// Finds what a text of another program assigns: `password=x`, `token: x`, `Bearer x`.
+fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
+    let mut spans = Vec::new();
+    let mut before: Option<&str> = None;
+    let mut start = 0;
+    for word in text.split(char::is_whitespace) {
+        let begin = start;
+        start += word.len() + text[begin + word.len()..].chars().next().map_or(0, char::len_utf8);
+        if word.is_empty() {
+            continue;
+        }
+        let is_value = before.is_some_and(|before| {
+            let name = before.trim_end_matches([':', '=', '"', '\'']);
+            let is_scheme = matches!(before.to_ascii_lowercase().as_str(), "bearer" | "basic");
+            is_scheme || name.len() < before.len() && is_telling_name(name)
+        });
+        if is_value {
+            spans.push((begin..begin + word.len(), Credential::Token));
+        } else if let Some(at) = word.find(['=', ':']).filter(|at| is_telling_name(&word[..*at]) && at + 1 < word.len())
+        {
+            spans.push((begin + at + 1..begin + word.len(), Credential::Token));
+        }
+        before = Some(word);
+    }
+    spans
+}
+
+/// Returns whether a parameter of a query, or its value, looks like a secret.
+fn tells(query: &str) -> bool {
+    query.split(['&', ';']).any(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or(("", parameter));
+        is_telling_name(name) || is_random(value)
+    })
+}
+
+/// Returns whether the last word of a name tells a secret: `access_token`, `X-Amz-Signature`, but not `author`.
+fn is_telling_name(name: &str) -> bool {
+    let plain = name.to_ascii_lowercase();
+    let mut words = plain.split(|c: char| !c.is_ascii_alphanumeric());
+    let joined: String = plain.chars().filter(char::is_ascii_alphanumeric).collect();
+    words.any(|word| TELLING.contains(&word)) || TELLING[..8].iter().any(|word| joined.ends_with(word))
+}
+
+/// Returns whether a text has a run of characters as only a generator makes it.
+pub(crate) fn is_random(text: &str) -> bool {
+    let is_random = |run: &str| {
+        let has = |of: fn(&char) -> bool| run.chars().any(|c| of(&c));
+        run.len() >= 20 && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase) && has(char::is_ascii_digit)
+    };
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '=')).any(is_random)
+}
+
+fn is_masked(text: &str) -> bool {
+    text.trim_matches('-').trim_start().starts_with(MASK)
+}
+
+/// Returns whether a character ends a word that may be a URL.
+fn is_end(c: char) -> bool {
+    // Styles of a text that is printed stand as noncharacters in it.
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(c, '`' | '"' | '\'' | '<' | '>' | '(' | ')' | '{' | '}' | ',' | '\u{fdd0}'..='\u{fdef}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_and_queries_of_urls_are_masked() {
+        for (text, expected) in [
+            ("see https://me:pw@git.example/x now", "see https://…@git.example/x now"),
+            ("https://token@git.example/x", "https://…@git.example/x"),
+            ("https://me:a/b@git.example/x", "https://…@git.example/x"),
+            ("//me:pw@git.example", "//…@git.example"),
+            ("redfish://bmc/x?token=abc, or", "redfish://bmc/x?…, or"),
+            ("https://a/b#access_token=x", "https://a/b#…"),
+            ("https://a/b?c", "https://a/b?…"),
+            ("rack https://me:hun ter2@git.example/x?y of", "rack https://…@git.example/x?… of"),
+            ("image me:pw@reg:5000/x:1", "image …@reg:5000/x:1"),
+            ("me:p w@reg/x", "…@reg/x"),
+            ("bmc.example?token=abc", "bmc.example?…"),
+            ("`https://a:b\n c@h/x?y z` and so on", "`https://…@h/x?…` and so on"),
+            ("https://…@h/x?… stays", "https://…@h/x?… stays"),
+        ] {
+            assert_eq!(masked(text), expected, "{text}");
+            assert_eq!(masked(&masked(text)), expected, "once more: {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_credential_stays() {
+        for text in [
+            "https://git.example/x.git",
+            "git@git.example:fleet/site.git",
+            "ssh://git@git.example/x",
+            "quay.io/x/y:1@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+            "reg:5000/x:1@sha256:0123",
+            "mail operator@lab.example.com",
+            "did you mean `a`?",
+            "52:54:00:12:34:56 2001:db8::1",
+            "https://example.com/@me",
+            "https://a/b#section",
+            "https://a/b//base?ref=v1.2&timeout=90s",
+            "ipmi://192.0.2.1:6230",
+            "# a comment // of two",
+            "AKIA, ghp_ and eyJ are no tokens",
+        ] {
+            assert_eq!(masked(text), text);
+            assert_eq!(found(text, false), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn tokens_and_private_keys_are_masked_by_their_form() {
+        for (text, expected) in [
+            ("ghp_abcdefghijklmnopqrst", "ghp_…"),
+            ("x=glpat-abcdefghijklmno!", "x=glpat-…!"),
+            ("key AKIAABCDEFGHIJKLMNOP", "key AKIA…"),
+            ("xoxb-12345678-abc", "xoxb-…"),
+            ("eyJhbGciOi.eyJzdWIiOi.c2ln", "eyJ…"),
+            (
+                "a -----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----",
+                "a -----BEGIN RSA PRIVATE KEY…-----END RSA PRIVATE KEY-----",
+            ),
+            ("-----BEGIN PRIVATE KEY----- MII", "-----BEGIN PRIVATE KEY…"),
+        ] {
+            assert_eq!(masked(text), expected, "{text}");
+            assert_eq!(masked(&masked(text)), expected, "once more: {text}");
+        }
+    }
+
+    #[test]
+    fn of_one_value_everything_behind_a_credential_goes() {
+        for (text, expected) in [
+            ("get https://bmc/x?token=ab cd failed", "get https://bmc/x?…"),
+            ("get https://me:ab cd@bmc/x failed", "get https://…@bmc/x failed"),
+            ("login failed: password=hunter2 for admin", "login failed: password=… for admin"),
+            ("Authorization: Bearer abc", "Authorization: Bearer …"),
+            ("token: abc is old", "token: … is old"),
+            ("power management error", "power management error"),
+        ] {
+            assert_eq!(masked_value(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_query_is_a_credential_where_it_may_not_be_or_where_it_tells() {
+        assert_eq!(found("https://a/cb?tenant=x", true), None);
+        assert_eq!(found("https://a/cb?tenant=x", false), Some(Credential::Query));
+        for query in ["access_token=x", "sig=x", "X-Amz-Signature=x", "a=b&clientSecret=x", "a=Abcdefghij0123456789"] {
+            assert_eq!(found(&format!("https://a/cb?{query}"), true), Some(Credential::Query), "{query}");
+        }
+        assert_eq!(found("https://a/cb?author=x&keyboard=y", true), None);
+        assert_eq!(found("https://u@a/cb?x=y", true), Some(Credential::User));
+    }
+}

@@ -1,0 +1,233 @@
+//! Text for people: the only form in which words reach stdout and stderr.
+//!
+//! What is written in one call is one line, whatever names are in it. A [`Text`] has no control character but its line
+//! feeds, no credential, and no line that a CI runner takes for a command, so that no channel has to see to it.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display, Write};
+
+use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
+
+use crate::credentials::{masked, masked_line};
+use crate::visible::{is_hidden, push_without_commands};
+
+/// Noncharacters, which Unicode keeps for the inside of programs, stand for styles until they are printed: an escape
+/// sequence of an input is no style. A style is the colour's number, or the first of these for none, and one for bold.
+const STYLES: char = '\u{fdd0}';
+const COLOURS: u32 = 16;
+const BOLD: char = '\u{fde1}';
+const RESET: char = '\u{fde2}';
+
+/// Words for people, line by line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Text(String);
+
+impl Text {
+    /// Takes what sipgen says of itself, such as its manual: nothing of an input is in it.
+    pub(crate) fn of_sipgen(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// Appends a part of a line, or all of it with the line feed at its end: what `write!` and `writeln!` call. A line
+    /// feed anywhere else comes from an input.
+    pub(crate) fn write_fmt(&mut self, arguments: fmt::Arguments<'_>) -> fmt::Result {
+        let mut part = String::new();
+        part.write_fmt(arguments)?;
+        let (line, end) = part.strip_suffix('\n').map_or((part.as_str(), ""), |line| (line, "\n"));
+        self.push_line(line);
+        self.0.push_str(end);
+        Ok(())
+    }
+
+    /// Appends another text.
+    pub(crate) fn push(&mut self, text: &Text) {
+        self.0.push_str(&text.0);
+    }
+
+    /// Appends a line of a file behind a sign, as a diff has it. What a file may well have stays, so that a program can
+    /// take the diff: tabs, and the carriage return of a line end. Of a line with anything else it cannot.
+    pub(super) fn push_line_of_file(&mut self, style: Style, sign: Option<char>, line: &str) {
+        let (line, end) = line.strip_suffix('\r').map_or((line, ""), |line| (line, "\r"));
+        let mut visible = String::with_capacity(line.len() + 1);
+        visible.extend(sign);
+        for c in masked_line(line).chars() {
+            if c != '\t' && is_hidden(c) {
+                visible.extend(c.escape_default());
+            } else {
+                visible.push(c);
+            }
+        }
+        self.0.push_str(&in_style(style, visible + end));
+        self.0.push('\n');
+    }
+
+    /// Returns whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the text with the escape sequences of its styles.
+    pub fn styled(&self) -> String {
+        self.with(|mark, out| {
+            let style = match mark {
+                RESET => {
+                    out.push_str("\u{1b}[0m");
+                    return;
+                }
+                BOLD => Style::new().effects(Effects::BOLD),
+                colour => Style::new().fg_color(Some(colour_of(colour))),
+            };
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{style}");
+        })
+    }
+
+    fn push_line(&mut self, line: &str) {
+        for c in masked(line).chars() {
+            if is_hidden(c) && !is_style(c) {
+                self.0.extend(c.escape_default());
+            } else {
+                self.0.push(c);
+            }
+        }
+    }
+
+    /// Puts the lines together, with `mark` for each style.
+    fn with(&self, mark: impl Fn(char, &mut String)) -> String {
+        let mut out = String::with_capacity(self.0.len());
+        for line in self.0.split_inclusive('\n') {
+            let mut safe = String::with_capacity(line.len());
+            push_without_commands(&mut safe, line, is_style);
+            let mut is_open = false;
+            for c in safe.chars() {
+                // A style ends with its line, even one that an input has begun.
+                if c == '\n' && is_open {
+                    mark(RESET, &mut out);
+                }
+                if is_style(c) {
+                    is_open = c != RESET;
+                    mark(c, &mut out);
+                } else {
+                    out.push(c);
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The text without styles.
+impl Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.with(|_, _| {}))
+    }
+}
+
+impl From<&str> for Text {
+    /// Takes each line for one of sipgen's.
+    fn from(text: &str) -> Self {
+        let mut out = Self::default();
+        for line in text.split_inclusive('\n') {
+            let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+            out.push_line(line);
+            out.0.push_str(end);
+        }
+        out
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<fmt::Arguments<'_>> for Text {
+    fn from(text: fmt::Arguments<'_>) -> Self {
+        text.as_str().map_or_else(|| Cow::from(text.to_string()), Cow::from).as_ref().into()
+    }
+}
+
+impl Extend<Text> for Text {
+    fn extend<T: IntoIterator<Item = Text>>(&mut self, texts: T) {
+        texts.into_iter().for_each(|text| self.push(&text));
+    }
+}
+
+/// Puts a text in a style, which a [`Text`] makes visible.
+pub(super) fn in_style(style: Style, text: impl Display) -> String {
+    let mut out = String::new();
+    if let Some(number) = style.get_fg_color().and_then(number_of) {
+        out.extend(char::from_u32(u32::from(STYLES) + number));
+    }
+    if style.get_effects().contains(Effects::BOLD) {
+        out.push(BOLD);
+    }
+    let end = if out.is_empty() { "" } else { "\u{fde2}" };
+    // Writing to a String cannot fail.
+    let _ = write!(out, "{text}{end}");
+    out
+}
+
+fn is_style(c: char) -> bool {
+    matches!(c, STYLES..=RESET)
+}
+
+fn number_of(colour: Color) -> Option<u32> {
+    match colour {
+        Color::Ansi(colour) => Some(u32::from(Ansi256Color::from_ansi(colour).index())),
+        Color::Ansi256(_) | Color::Rgb(_) => None,
+    }
+}
+
+fn colour_of(mark: char) -> Color {
+    let number = u8::try_from((u32::from(mark) - u32::from(STYLES)) % COLOURS).unwrap_or_default();
+    Ansi256Color::from(number).into_ansi().map_or(Color::Ansi(AnsiColor::White), Color::Ansi)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RED: Style = AnsiColor::Red.on_default().bold();
+
+    #[test]
+    fn a_call_writes_one_line() {
+        let mut text = Text::default();
+        let (name, other) = ("a\n::error::b\u{1b}[2J\r", "c");
+        writeln!(text, "name {name}").unwrap();
+        write!(text, "{other}").unwrap();
+        writeln!(text).unwrap();
+
+        assert_eq!(text.to_string(), "name a\\n::error::b\\u{1b}[2J\\r\nc\n");
+    }
+
+    #[test]
+    fn styles_are_seen_only_where_they_are_asked_for() {
+        let mut text = Text::default();
+        writeln!(text, "{} b", in_style(RED, "a")).unwrap();
+        writeln!(text, "{}", in_style(AnsiColor::BrightBlue.on_default(), "c")).unwrap();
+
+        assert_eq!(text.to_string(), "a b\nc\n");
+        assert_eq!(text.styled(), "\u{1b}[31m\u{1b}[1ma\u{1b}[0m b\n\u{1b}[94mc\u{1b}[0m\n");
+    }
+
+    #[test]
+    fn a_style_of_an_input_ends_with_its_line() {
+        let mut text = Text::default();
+        writeln!(text, "a\u{fde1}b").unwrap();
+
+        assert_eq!(text.to_string(), "ab\n");
+        assert_eq!(text.styled(), "a\u{1b}[1mb\u{1b}[0m\n");
+    }
+
+    #[test]
+    fn no_line_is_a_command_and_no_credential_is_shown() {
+        let text = Text::from("::error::x\n  ::warning::y\n##[group]z\nsee https://a:b@c/d?e=f\n");
+
+        assert_eq!(text.to_string(), "\\u{3a}:error::x\n  \\u{3a}:warning::y\n#\\u{23}[group]z\nsee https://…@c/d?…\n");
+        let mut text = Text::default();
+        writeln!(text, "{}", in_style(RED, "::error::")).unwrap();
+        assert_eq!(text.to_string(), "\\u{3a}:error::\n");
+    }
+}

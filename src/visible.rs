@@ -1,0 +1,186 @@
+//! Makes every character of a text visible, so that nothing in a name reaches a terminal, a log or a CI runner as
+//! anything but text.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Returns whether a character acts on what shows the text, or shows nothing itself: control characters (C0, DEL, C1),
+/// separators of lines and paragraphs, bidirectional controls, characters without a glyph, and noncharacters.
+pub(crate) fn is_hidden(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    let code = u32::from(c);
+    c.is_control()
+        || code & 0xfffe == 0xfffe
+        || matches!(code,
+            // Soft hyphen, grapheme joiner, prefixes of Arabic, Syriac and other numbers, Hangul fillers, Khmer vowels
+            // without a sound, Mongolian selectors.
+            0xad | 0x34f | 0x600..=0x605 | 0x61c | 0x6dd | 0x70f | 0x890..=0x891 | 0x8e2 | 0x115f..=0x1160
+            | 0x17b4..=0x17b5 | 0x180b..=0x180f
+            // Zero-width and bidirectional characters, separators, invisible operators.
+            | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f
+            // The blank of Braille, a Hangul filler, noncharacters, variation selectors, the byte order mark, a Hangul
+            // filler of half width, annotations and the replacement of an object.
+            | 0x2800 | 0x3164 | 0xfdd0..=0xfdef | 0xfe00..=0xfe0f | 0xfeff | 0xffa0 | 0xfff0..=0xfffc
+            // Numbers and words of Kaithi, Egyptian hieroglyphs, shorthand, musical notation.
+            | 0x110bd | 0x110cd | 0x13430..=0x1343f | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a
+            // Tags and further variation selectors.
+            | 0xe0000..=0xe0fff)
+}
+
+/// Returns the text on one line, with an escape in the place of each hidden character.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_hidden(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// What begins a command of GitLab's job log.
+const SECTIONS: [&str; 2] = ["section_start:", "section_end:"];
+
+/// Appends a line in which no CI runner finds a command: GitHub's `::name::` at the start of a line, whatever blanks
+/// are before it, `##[name]` and Azure's `##vso[name]` anywhere, GitLab's `section_start:` at the start.
+///
+/// `lead` tells which characters do not count as the start of a line.
+pub(crate) fn push_without_commands(out: &mut String, line: &str, lead: impl Fn(char) -> bool) {
+    let body = line.trim_start_matches(|c: char| c.is_whitespace() || lead(c));
+    out.push_str(&line[..line.len() - body.len()]);
+    let mut rest = body;
+    let colon = SECTIONS.iter().find(|section| body.starts_with(**section)).map(|section| section.len() - 1);
+    if let Some(colon) = colon.or(body.starts_with("::").then_some(0)) {
+        out.push_str(&body[..colon]);
+        out.push_str("\\u{3a}");
+        rest = &body[colon + 1..];
+    }
+    while let Some(at) = rest.find("##") {
+        let behind = &rest[at + 2..];
+        let name = behind.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
+        out.push_str(&rest[..=at]);
+        rest = &rest[at + 1..];
+        if name.starts_with('[') {
+            out.push_str("\\u{23}");
+            rest = behind;
+        }
+    }
+    out.push_str(rest);
+}
+
+/// Returns JSON in which every hidden character of a text is an escape, and so is the `#` of a command of a CI runner.
+///
+/// Hidden characters stand in JSON only inside of texts, but for the line feeds and blanks that a printer of JSON adds.
+pub(crate) fn visible_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut units = [0; 2];
+    let mut before = ' ';
+    for c in json.chars() {
+        if c != '\n' && is_hidden(c) || c == '#' && before == '#' {
+            for unit in c.encode_utf16(&mut units) {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+        before = c;
+    }
+    out
+}
+
+/// Returns JSON as YAML that every reader takes for the same: some end a line at U+0085 or U+2028, refuse what is not
+/// printable, or read the two halves of an escaped character as two.
+pub(crate) fn json_as_yaml(json: &str) -> Cow<'_, str> {
+    if !json.contains(|c| c != '\n' && is_hidden(c)) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 8);
+    for c in json.chars() {
+        let code = u32::from(c);
+        // Writing to a String cannot fail.
+        let _ = match c {
+            '\n' => out.write_char(c),
+            c if is_hidden(c) && code > 0xffff => write!(out, "\\U{code:08x}"),
+            c if is_hidden(c) => write!(out, "\\u{code:04x}"),
+            c => out.write_char(c),
+        };
+    }
+    Cow::Owned(out)
+}
+
+/// Returns a text as a scalar of YAML in quotes, which stays the text that it is to every reader.
+pub(crate) fn yaml_text(text: &str) -> String {
+    json_as_yaml(&serde_json::Value::from(text).to_string()).into_owned()
+}
+
+/// Returns whether a character in a file makes readers of YAML refuse it or read something else.
+pub(crate) fn is_unreadable(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn without_commands(line: &str) -> String {
+        let mut out = String::new();
+        push_without_commands(&mut out, line, |_| false);
+        out
+    }
+
+    #[test]
+    fn hidden_characters_become_escapes() {
+        for (text, expected) in [
+            ("plain größe 机架 é", "plain größe 机架 é"),
+            ("a\nb\r\tc\0", "a\\nb\\r\\tc\\u{0}"),
+            ("\u{1b}]8;;http://x\u{7}y\u{7f}\u{85}\u{9b}1m", "\\u{1b}]8;;http://x\\u{7}y\\u{7f}\\u{85}\\u{9b}1m"),
+            ("a\u{202e}b\u{2066}c\u{2028}d\u{2029}", "a\\u{202e}b\\u{2066}c\\u{2028}d\\u{2029}"),
+            ("\u{200b}\u{ad}\u{feff}\u{2060}\u{e0041}", "\\u{200b}\\u{ad}\\u{feff}\\u{2060}\\u{e0041}"),
+            ("\u{fffe}\u{ffff}\u{1fffe}\u{fdd1}\u{fffd}", "\\u{fffe}\\u{ffff}\\u{1fffe}\\u{fdd1}\u{fffd}"),
+        ] {
+            assert_eq!(visible(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_line_is_a_command_of_a_runner() {
+        for (line, expected) in [
+            ("::error::x", "\\u{3a}:error::x"),
+            (" \u{a0}\u{3000}::set-output name=a::b", " \u{a0}\u{3000}\\u{3a}:set-output name=a::b"),
+            ("a ##[error]x ##vso[task.setvariable]", "a #\\u{23}[error]x #\\u{23}vso[task.setvariable]"),
+            ("###[group]", "##\\u{23}[group]"),
+            ("  section_start:1:a", "  section_start\\u{3a}1:a"),
+            ("## heading ##", "## heading ##"),
+            ("2001:db8::1 ::", "2001:db8::1 ::"),
+        ] {
+            assert_eq!(without_commands(line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn yaml_says_the_same_without_hidden_characters() {
+        let text = "a\u{85}b\u{2028}\u{feff}\u{ffff}\u{7f}\u{e0041}\u{10ffff}\u{1b}\n\"\\机";
+        let yaml = yaml_text(text);
+
+        assert!(!yaml.contains(is_hidden) && !yaml.contains("\\ud"), "{yaml}");
+        assert_eq!(yaml_serde::from_str::<String>(&yaml).unwrap(), text);
+    }
+
+    #[test]
+    fn json_says_the_same_without_hidden_characters() {
+        let text = "::a ##[b]\u{85}\u{202e}\u{e0041}\u{10ffff}\u{7f}###[c]";
+        let json = visible_json(&serde_json::to_string(text).unwrap());
+
+        assert!(!json.contains(is_hidden) && !json.contains("##"), "{json}");
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+    }
+}
