@@ -4,8 +4,8 @@ use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
 use sipgen::picture::Picture;
-use sipgen::report::{self, Document};
 use sipgen::report::status::{Focus, View};
+use sipgen::report::{self, Document};
 
 use super::{Failure, Outcome, print, print_document, repo, say};
 

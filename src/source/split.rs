@@ -134,11 +134,11 @@ impl Outline<'_> {
             let indent = content.len() - body.len();
             let is_item = body == "-" || body.starts_with("- ");
             let is_filler = body.trim_ascii_start().is_empty() || body.starts_with('#');
+            let is_full = items.len() == ITEMS;
             match items.last_mut() {
                 Some(last) if is_filler || dash.is_some_and(|dash| indent > dash) => last.range.end = line.end,
                 None if is_filler => {}
-                _ if items.len() == ITEMS => return None,
-                _ if is_item && *dash.get_or_insert(indent) == indent => {
+                _ if is_item && !is_full && *dash.get_or_insert(indent) == indent => {
                     let rest = body[1..].trim_start_matches(' ');
                     items.push(Item { range: line, column: content.len() - rest.len() });
                 }
