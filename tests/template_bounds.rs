@@ -209,6 +209,6 @@ fn what_is_large_and_harmless_is_rendered() {
 
     run.expect(0);
     let text = repo.read("overlays/clusters/tenant-a/edge/loadbalancer-worker/haproxy.cfg");
-    assert!(text.contains("\nserver 04999 edge-loadbalancer-worker-4999 "), "{text:.500}");
+    assert!(text.contains("\nserver 04999 loadbalancer-worker-edge-4999 "), "{text:.500}");
     assert_says(&text, &["5000 0,100,200,", " check port 9998\n"]);
 }
