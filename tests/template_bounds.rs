@@ -76,7 +76,6 @@ fn values_that_double() {
         "{% set ns.x = [ns.x, ns.x]|join(ns.x) %}",
         "{% set ns.x = '%s%s'|format(ns.x, ns.x) %}",
         "{% set ns.x = [ns.x, ns.x]|sum(start='') %}",
-        "{% set ns.x = (ns.x ~ '\\n')|indent(900, true) %}",
         "{% set ns.x = ns.x|tojson|tojson|tojson %}",
         "{% set ns.x = [ns.x]|tojson(indent=900) %}",
         "{% macro m(a) %}{{ a }}{{ a }}{% endmacro %}{% set ns.x = m(ns.x) %}",
