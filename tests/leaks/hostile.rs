@@ -133,10 +133,7 @@ fn in_network_data() {
     let hostile = escaped(HOSTILE).replace('\\', "\\\\").replace('"', "\\\"");
     for from in ["id: oam-ipv4", "ip_address: 198.51.100.11", "id: eno1"] {
         let key = from.split(':').next().unwrap();
-        let inner = format!(
-            "networks: [{{id: oam-ipv4, ip_address: 198.51.100.1}}, {{{key}: {}}}]",
-            hostile.replace("\\\\", "\\\\")
-        );
+        let inner = format!("networks: [{{id: oam-ipv4, ip_address: 198.51.100.1}}, {{{key}: {hostile}}}]");
         let (before, rest) = text.split_once("  networkData: |\n").unwrap();
         let (_, after) = rest.split_once("    services: []\n").unwrap();
         let mut tree = tree.clone();
