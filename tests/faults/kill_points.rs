@@ -145,7 +145,7 @@ fn a_run_that_is_killed_anywhere_is_healed_by_the_next_one() {
 
 #[test]
 fn a_commit_that_is_killed_anywhere_is_healed_by_the_next_run() {
-    let tried = heals(&cases::committing(), Whose::Own, SAMPLE);
+    let tried = heals(&cases::committing(), Whose::Own, 2 * SAMPLE);
     assert!(tried.killed.load(Ordering::Relaxed) > 50, "{tried:?}");
 }
 
