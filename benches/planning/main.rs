@@ -73,6 +73,13 @@ fn measure() -> io::Result<()> {
     println!("{:<34} {:>10} {:>8.3} s", format!("a chain of {length} clusters"), "", planning_of_chain.as_secs_f64());
     let starved = planning(&competing_hosts(10_000), &starved_clusters(500), 1_000)?;
     println!("{:<34} {:>10} {:>8.3} s", "10000 hosts, 500 starved clusters", "", starved.as_secs_f64());
+    for (hosts, clusters, wanted, keys) in
+        [(5_000, 200, 24, "rack, feed"), (30_000, 10_000, 3, "rack, feed"), (500, 20, 20, "rack, feed, switch")]
+    {
+        let crossing = planning(&crossing_hosts(hosts), &crossing_clusters(clusters, wanted, keys), 0)?;
+        let name = format!("{hosts} hosts, {clusters} by {keys}");
+        println!("{name:<34} {:>10} {:>8.3} s", "", crossing.as_secs_f64());
+    }
     Ok(())
 }
 
@@ -230,6 +237,27 @@ fn starved_clusters(clusters: usize) -> String {
     for cluster in 0..clusters {
         let nodes = node_set("ControlPlane", "{matchLabels: {flavor: control-plane}}", ", topologyKey: rack", 5_000)
             + &node_set("Worker", "{matchLabels: {flavor: worker}}", "", 20_000);
+        push_cluster(&mut text, &format!("c{cluster:05}"), &nodes);
+    }
+    text
+}
+
+/// Racks of twenty hosts, whose power feeds and switches go across the racks.
+fn crossing_hosts(hosts: usize) -> String {
+    let mut text = String::new();
+    for host in 0..hosts {
+        let rack = host / HOSTS_PER_RACK;
+        let (feed, switch) = ((host * 7 + rack * 3) % 60, (host * 11 + rack * 5) % 40);
+        push_host(&mut text, &format!("h{host}"), &format!("rack: r{rack}, feed: f{feed}, switch: s{switch}"));
+    }
+    text
+}
+
+/// Clusters whose hosts are to be apart by all of these keys.
+fn crossing_clusters(clusters: usize, wanted: usize, keys: &str) -> String {
+    let mut text = String::new();
+    for cluster in 0..clusters {
+        let nodes = node_set("Worker", "{}", &format!(", topologyKeys: [{keys}]"), wanted - 1);
         push_cluster(&mut text, &format!("c{cluster:05}"), &nodes);
     }
     text

@@ -93,6 +93,7 @@ pub(super) struct Served {
 }
 
 /// A demand that could not be served.
+#[derive(Clone)]
 pub(super) struct Unserved {
     pub(super) index: usize,
     pub(super) found: usize,

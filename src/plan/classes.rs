@@ -98,17 +98,15 @@ impl<'a> Instance<'a> {
             domains.push(numbers);
             keys.push(key);
         }
+        let with_domain = with_domains(&demands, &topology, &classes);
         let wanted = demands.iter().zip(&pool_of).map(|(demand, pool)| {
             let mut load: BTreeMap<usize, usize> = BTreeMap::new();
             for domain in demand.kept.iter().filter_map(|host| domain(&hosts[*host], keys[*pool], &domains[*pool])) {
                 *load.entry(domain).or_default() += 1;
             }
             // Of several keys, the pool's domains are those of one only.
-            let of_others = |class: &&usize| {
-                let class = &classes[**class];
-                demand.needs.topology_keys.len() > 1 && demand.domain_taken(&hosts[class.hosts[0]]).is_some()
-            };
-            let barred = members[*pool].iter().filter(of_others).copied().collect();
+            let taken = demand.domains.iter().filter(|_| demand.needs.topology_keys.len() > 1);
+            let barred = taken.filter_map(|domain| with_domain.get(domain)).flatten().copied().collect();
             let group = groups[&demand.cluster.key];
             matching::Demand { group, pool: *pool, missing: demand.missing, load, barred }
         });
@@ -194,6 +192,26 @@ fn classify<'a>(availability: &'a [Availability], kinds: &Kinds<'a>) -> (Vec<Cla
         classes[class].hosts.push(index);
     }
     (classes, of_kind)
+}
+
+/// The classes in each of the domains in which demands keep hosts: key and value.
+fn with_domains<'a>(
+    demands: &[&Demand<'a>],
+    topology: &[&'a str],
+    classes: &[Class<'a>],
+) -> HashMap<(&'a str, &'a str), Vec<usize>> {
+    let kept = demands.iter().flat_map(|demand| &demand.domains);
+    let mut with_domain: HashMap<(&str, &str), Vec<usize>> = kept.map(|domain| (*domain, Vec::new())).collect();
+    if with_domain.is_empty() {
+        return with_domain;
+    }
+    for (index, class) in classes.iter().enumerate() {
+        for (key, value) in topology.iter().zip(&class.domains) {
+            let of_domain = value.and_then(|value| with_domain.get_mut(&(*key, value)));
+            of_domain.into_iter().for_each(|classes| classes.push(index));
+        }
+    }
+    with_domain
 }
 
 /// How many demands could use a host of each class.

@@ -25,7 +25,7 @@ pub(super) struct Demand<'a> {
     /// Those of them that give way when a spare host exists.
     pub(super) replaceable: Vec<usize>,
     /// The topology domains of the hosts that stay.
-    domains: BTreeSet<(&'a str, &'a str)>,
+    pub(super) domains: BTreeSet<(&'a str, &'a str)>,
 }
 
 impl<'a> Demand<'a> {

@@ -240,10 +240,13 @@ impl<'a> Matching<'a> {
         self.free[pick.class] += 1;
     }
 
-    /// Whether the class is not reserved for another group, nor barred for the demand.
-    pub(super) fn may_use(&self, demand: usize, class: usize) -> bool {
-        let Demand { group, barred, .. } = &self.problem.demands[demand];
-        self.problem.reserved[class].is_none_or(|reserved| reserved == *group) && !barred.contains(&class)
+    fn may_use(&self, demand: usize, class: usize) -> bool {
+        self.may_have(demand, class) && !self.problem.demands[demand].barred.contains(&class)
+    }
+
+    /// Whether a class is not reserved for another group.
+    pub(super) fn may_have(&self, demand: usize, class: usize) -> bool {
+        self.problem.reserved[class].is_none_or(|reserved| reserved == self.problem.demands[demand].group)
     }
 
     /// Whether a demand has no host yet in a domain where it may have one only.

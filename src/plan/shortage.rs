@@ -412,19 +412,26 @@ fn conflict(
     outside: usize,
     is_minimal: bool,
 ) -> Vec<String> {
-    let all = some_of(node_sets.iter(), node_sets.len());
-    let mut lines = vec![format!("cannot be filled together, with the hosts that they miss: {all}")];
+    let (all, these) = (some_of(node_sets.iter(), node_sets.len()), if node_sets.len() == 1 { "it" } else { "them" });
+    let mut lines = vec![match node_sets.len() {
+        1 => format!("in conflict with its topologyKeys, with the hosts that it misses: {all}"),
+        _ => format!("in conflict with each other, with the hosts that they miss: {all}"),
+    }];
     for (key, domains) in domains {
         let mut sorted: Vec<&String> = domains.iter().collect();
         sorted.sort_by(|a, b| natural(a, b));
         let named = some_of(sorted.iter(), sorted.len());
-        lines.push(format!("even if {key} kept hosts apart in {} only ({named})", counted(domains.len(), "domain")));
+        lines.push(format!("over {} of {key} ({named})", counted(domains.len(), "domain")));
     }
-    lines.push(format!("{} can serve them, {outside} of which are in none of these domains", counted(usable, "host")));
+    lines.push(format!(
+        "{} can serve {these}, {outside} of which are in none of these domains; a node set takes at most one host of \
+         each domain",
+        counted(usable, "host")
+    ));
     let why = if is_minimal {
-        "without any one of these node sets, or if hosts could share any one of these domains, there is a choice"
+        "with one of these node sets or domains fewer there would be a choice"
     } else {
-        "fewer node sets or domains may do; the search for fewer ended at its limit of steps"
+        "some of these node sets or domains may not matter: the search for fewer ended at its limit of steps"
     };
     lines.push(why.to_owned());
     lines

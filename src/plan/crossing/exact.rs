@@ -40,6 +40,8 @@ pub(super) struct Question<'q> {
     pub(super) problem: &'q Problem,
     pub(super) candidates: &'q Candidates<'q>,
     pub(super) demands: &'q [usize],
+    /// How many hosts each of them misses.
+    pub(super) missing: &'q dyn Fn(usize) -> usize,
     /// How many hosts of a class there are for these demands.
     pub(super) hosts: &'q dyn Fn(usize) -> usize,
     /// Whether hosts are to be apart by a domain.
@@ -82,7 +84,7 @@ impl Question<'_> {
                     continue;
                 }
                 limits.iter().for_each(|limit| limited.entry((demand, *limit)).or_default().push(takes.len()));
-                let most = if limits.is_empty() { sizes[group].min(of.missing) } else { 1 };
+                let most = if limits.is_empty() { sizes[group].min((self.missing)(demand)) } else { 1 };
                 takes.push(Take { demand, group, most });
             }
         }
@@ -94,7 +96,7 @@ impl Question<'_> {
             of_group.entry(take.group).or_default().push(at);
         }
         let most = |takes_of: &[usize]| takes_of.iter().map(|at| takes[*at].most).sum::<usize>();
-        let missing = |demand: usize| self.problem.demands[demand].missing;
+        let missing = self.missing;
         if of_demand.iter().any(|(demand, of)| most(of) < missing(*demand)) {
             return Answer::Impossible;
         }
@@ -142,7 +144,7 @@ impl Question<'_> {
         let mut missing: HashMap<usize, usize> = HashMap::new();
         let mut placed = Vec::new();
         for (Take { demand, group, .. }, value) in takes.iter().zip(values) {
-            let missing = missing.entry(*demand).or_insert(self.problem.demands[*demand].missing);
+            let missing = missing.entry(*demand).or_insert_with(|| (self.missing)(*demand));
             let mut wanted = (*value).min(*missing);
             *missing -= wanted;
             for class in &groups[*group].1 {

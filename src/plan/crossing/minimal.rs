@@ -1,6 +1,6 @@
 //! A minimal set of demands and topology domains that cannot be satisfied together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::matching::Problem;
 use super::candidates::{Candidates, Limit};
@@ -28,7 +28,9 @@ pub(super) fn core(problem: &Problem, candidates: &Candidates<'_>, demands: &[us
         let limits: BTreeSet<Limit> = limits.iter().copied().collect();
         let hosts = |class: usize| problem.capacities[class];
         let limits = |limit: Limit| limits.contains(&limit);
-        let answer = Question { problem, candidates, demands, hosts: &hosts, limits: &limits }.answer(budget, SHARE);
+        let missing = |demand: usize| problem.demands[demand].missing;
+        let question = Question { problem, candidates, demands, missing: &missing, hosts: &hosts, limits: &limits };
+        let answer = question.answer(budget, SHARE);
         is_minimal &= answer != Answer::Undecided;
         answer == Answer::Impossible
     };
@@ -38,6 +40,41 @@ pub(super) fn core(problem: &Problem, candidates: &Candidates<'_>, demands: &[us
     shrink(&mut limits, |limits| is_impossible(&demands, limits));
     demands.sort_unstable();
     Core { demands, limits, is_minimal }
+}
+
+/// How many hosts each demand of a cluster can have, one after the other, beside all `others`.
+pub(super) fn most(
+    problem: &Problem,
+    candidates: &Candidates<'_>,
+    others: &[usize],
+    cluster: &[usize],
+    budget: &mut Budget,
+) -> Vec<usize> {
+    let mut found: BTreeMap<usize, usize> = BTreeMap::new();
+    let demands: Vec<usize> = others.iter().chain(cluster).copied().collect();
+    for last in cluster {
+        // As many as it misses are too many for at least one of them.
+        let (mut least, mut most) = (0, problem.demands[*last].missing);
+        while least < most {
+            let middle = (least + most).div_ceil(2);
+            let missing = |demand: usize| match found.get(&demand) {
+                Some(found) => *found,
+                None if demand == *last => middle,
+                None if cluster.contains(&demand) => 0,
+                None => problem.demands[demand].missing,
+            };
+            let hosts = |class: usize| problem.capacities[class];
+            let limits = |_: Limit| true;
+            let demands = &demands;
+            let question = Question { problem, candidates, demands, missing: &missing, hosts: &hosts, limits: &limits };
+            match question.answer(budget, SHARE) {
+                Answer::Placed(_) => least = middle,
+                Answer::Impossible | Answer::Undecided => most = middle - 1,
+            }
+        }
+        found.insert(*last, least);
+    }
+    cluster.iter().map(|demand| found.get(demand).copied().unwrap_or_default()).collect()
 }
 
 /// Removes all that can go while the rest still `holds`: many at once, then fewer.

@@ -76,6 +76,7 @@ pub(super) fn serve<'a, 'i>(
         problems: &problems,
         bounds: None,
         accepted: Vec::new(),
+        reserved: instance.problem.reserved.iter().flatten().copied().collect(),
         refused: HashMap::new(),
         budget: Budget::new(STEPS),
     };
@@ -109,8 +110,10 @@ struct Search<'a, 'c> {
     /// Made when it is first needed.
     bounds: Option<Bounds<'c>>,
     accepted: Vec<usize>,
+    /// The groups for which some hosts are reserved.
+    reserved: HashSet<usize>,
     /// Why clusters were refused that had no hosts of their own: there are not more hosts for those that come later.
-    refused: HashMap<Wants, (Vec<usize>, Why)>,
+    refused: HashMap<Wants, (Vec<usize>, Vec<Unserved>)>,
     budget: Budget,
 }
 
@@ -123,10 +126,10 @@ impl Search<'_, '_> {
         }
         let wants = self.wants(cluster);
         let known = wants.as_ref().and_then(|wants| self.refused.get(wants));
-        if let Some((others, why)) = known {
-            let why = why.instead(others, cluster);
+        if let Some((others, refused)) = known {
+            let instead = refused.iter().map(|unserved| unserved.instead(others, cluster)).collect();
             self.release(cluster, is_bounded);
-            return Err(whole(cluster, &why));
+            return Err(instead);
         }
         if cluster.iter().all(|demand| self.placing.fill(*demand)) {
             return Ok(());
@@ -135,20 +138,40 @@ impl Search<'_, '_> {
         if !is_bounded {
             self.bound(cluster)?;
         }
-        let why = match self.rearrange(cluster) {
+        let refused = match self.rearrange(cluster) {
             Answer::Placed(_) => return Ok(()),
-            Answer::Impossible => {
-                let all: Vec<usize> = cluster.iter().chain(self.accepted.iter().rev()).copied().collect();
-                let all: Vec<usize> = all.into_iter().rev().collect();
-                let core = minimal::core(&self.instance.problem, self.placing.candidates, &all, &mut self.budget);
-                Why::Crossing(self.conflict(core))
-            }
-            Answer::Undecided => Why::Undecided,
+            Answer::Impossible => self.refusal(cluster),
+            Answer::Undecided => self.undecided(cluster),
         };
         self.release(cluster, true);
-        let unserved = whole(cluster, &why);
-        wants.into_iter().for_each(|wants| drop(self.refused.insert(wants, (cluster.to_vec(), why.clone()))));
-        Err(unserved)
+        wants.into_iter().for_each(|wants| drop(self.refused.insert(wants, (cluster.to_vec(), refused.clone()))));
+        Err(refused)
+    }
+
+    /// Why a cluster cannot be served: of the demands that matter for it, those that do not have all of their hosts.
+    fn refusal(&mut self, cluster: &[usize]) -> Vec<Unserved> {
+        let Self { instance, placing, accepted, budget, .. } = self;
+        let (problem, candidates) = (&instance.problem, placing.candidates);
+        // Those that are served last are left out first.
+        let last_first: Vec<usize> = cluster.iter().rev().chain(accepted.iter().rev()).copied().collect();
+        let core = minimal::core(problem, candidates, &last_first, budget);
+        let found = minimal::most(problem, candidates, accepted, cluster, budget);
+        let is_short = |(index, found): &(&usize, usize)| {
+            *found < problem.demands[**index].missing && core.demands.contains(index)
+        };
+        let short: Vec<(&usize, usize)> = cluster.iter().zip(found).filter(is_short).collect();
+        let conflict = self.conflict(core);
+        let unserved = |(index, found): (&usize, usize)| {
+            let why = Why::Crossing(conflict.clone());
+            Unserved { index: *index, found, why }
+        };
+        let short: Vec<Unserved> = short.into_iter().map(unserved).collect();
+        if short.is_empty() { self.undecided(cluster) } else { short }
+    }
+
+    fn undecided(&self, cluster: &[usize]) -> Vec<Unserved> {
+        let open = cluster.iter().filter(|demand| self.instance.problem.demands[**demand].missing > 0);
+        open.map(|index| Unserved { index: *index, found: 0, why: Why::Undecided }).collect()
     }
 
     fn release(&mut self, cluster: &[usize], is_bounded: bool) {
@@ -170,8 +193,7 @@ impl Search<'_, '_> {
 
     fn wants(&self, cluster: &[usize]) -> Option<Wants> {
         let problem = &self.instance.problem;
-        let group = cluster.first().map(|demand| problem.demands[*demand].group);
-        if group.is_some() && problem.reserved.contains(&group) {
+        if cluster.iter().any(|demand| self.reserved.contains(&problem.demands[*demand].group)) {
             return None;
         }
         let wants = cluster.iter().map(|demand| {
@@ -199,6 +221,7 @@ impl Search<'_, '_> {
                 problem: &self.instance.problem,
                 candidates: self.placing.candidates,
                 demands: &demands,
+                missing: &|demand| self.instance.problem.demands[demand].missing,
                 hosts: &|class| hosts[class],
                 limits: &|_| true,
             };
@@ -269,21 +292,14 @@ impl Search<'_, '_> {
     }
 }
 
-impl Why {
+impl Unserved {
     /// The same of another cluster that wants as much.
-    fn instead(&self, others: &[usize], cluster: &[usize]) -> Why {
-        let mut why = self.clone();
+    fn instead(&self, others: &[usize], cluster: &[usize]) -> Unserved {
+        let instead = |demand: usize| others.iter().position(|other| *other == demand).map_or(demand, |at| cluster[at]);
+        let mut why = self.why.clone();
         if let Why::Crossing(conflict) = &mut why {
-            for demand in &mut conflict.demands {
-                if let Some(at) = others.iter().position(|other| other == demand) {
-                    *demand = cluster[at];
-                }
-            }
+            conflict.demands.iter_mut().for_each(|demand| *demand = instead(*demand));
         }
-        why
+        Unserved { index: instead(self.index), found: self.found, why }
     }
-}
-
-fn whole(cluster: &[usize], why: &Why) -> Vec<Unserved> {
-    cluster.iter().map(|index| Unserved { index: *index, found: 0, why: why.clone() }).collect()
 }

@@ -63,9 +63,8 @@ impl<'a, 'c> Placing<'a, 'c> {
         if self.instance.crossing[pool].is_empty() {
             let before = self.matching.picks[demand].len();
             self.matching.take_free(demand);
-            for pick in self.matching.picks[demand][before..].to_vec() {
-                self.count(demand, pick.class, true);
-            }
+            let new: Vec<usize> = self.matching.picks[demand][before..].iter().map(|pick| pick.class).collect();
+            new.into_iter().for_each(|class| self.count(demand, class, true));
         } else {
             self.take_free(demand);
         }
@@ -104,7 +103,7 @@ impl<'a, 'c> Placing<'a, 'c> {
 
     /// Whether a demand may have a class beside all that it has but `left`.
     fn fits(&self, demand: usize, candidate: &Candidate<'_>, left: Option<usize>) -> bool {
-        self.matching.may_use(demand, candidate.class) && self.clashes(demand, candidate, left).next().is_none()
+        self.matching.may_have(demand, candidate.class) && self.clashes(demand, candidate, left).next().is_none()
     }
 
     /// The domains in which a demand would have too many hosts with a class, if it left another.
@@ -219,7 +218,7 @@ impl<'a, 'c> Placing<'a, 'c> {
                 looks += 1;
                 let candidate = self.candidates.at(pool, *place);
                 let class = candidate.class;
-                if !self.matching.is_free(class) || !self.matching.may_use(demand, class) || left == Some(class) {
+                if !self.matching.is_free(class) || !self.matching.may_have(demand, class) || left == Some(class) {
                     continue;
                 }
                 match self.in_the_way(demand, &candidate, left) {
