@@ -21,7 +21,7 @@ fn a_host_that_has_left_the_inventory_is_replaced() {
     warning[SIP0506]: host metal/host-1 of tenant/one is no longer in the inventory
       --> overlays/hosts/declared/inventory/tenant.one.yaml:6:9
        |
-     6 |   name: "host-2"
+     6 |   name: "host-1"
        |         ^^^^^^^^
       help: it leaves the overlay and is replaced; nothing is done to the machine
 

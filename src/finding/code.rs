@@ -323,6 +323,9 @@ impl fmt::Display for Code {
     }
 }
 
+/// How many characters of an unknown code are shown.
+const LONGEST_SHOWN: usize = 20;
+
 /// A text that is no code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no code `{text}`; near it are {}", near.map(Code::id).join(", "))]
@@ -350,7 +353,9 @@ impl FromStr for Code {
             (strsim::damerau_levenshtein(code.id(), &wanted), (number(code.id()) - number(&wanted)).abs())
         });
         let near = [near[0], near[1], near[2]];
-        Err(UnknownCode { text: text.chars().take(20).collect(), near })
+        // A part of a longer text might be one of a credential, which nothing knows as such.
+        let text = if text.chars().nth(LONGEST_SHOWN).is_some() { "…" } else { text };
+        Err(UnknownCode { text: text.to_owned(), near })
     }
 }
 

@@ -372,8 +372,12 @@ fn directory() -> serde_json::Value {
     })
 }
 
-/// A path in its plainest form, if it leads to somewhere below the directory that it is relative to.
+/// A path in its plainest form, if it leads to somewhere below the directory that it is relative to. A URL does not, and
+/// as a path it would lose what its credentials are known by.
 pub(super) fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    if path.as_str().contains("://") {
+        return None;
+    }
     let mut plain = Utf8PathBuf::new();
     for component in path.components() {
         match component {

@@ -1,12 +1,11 @@
 //! Decides whether demands can be served together: an integer program, solved by branch and bound.
 //!
-//! `microlp` was chosen by measurement. Of 150 sites of up to 100 hosts, drawn so that about half of those that were
-//! not planted have no placement, it decided all, most in some ms; a SAT solver (`batsat`) left 34 undecided after 3 s
-//! each, and a pseudo-Boolean solver of our own 31: counting arguments, such as ten hosts for eleven racks, are long
-//! proofs for the former and none for a linear relaxation. Other SAT crates are alike in that, and `splr` and
-//! `varisat` have a licence or a last release that rules them out; HiGHS would bring C++. `microlp` is Rust without
-//! `unsafe`, counts nodes instead of time, and says "infeasible" only with a certificate that it has checked. What it
-//! finds is checked here.
+//! `microlp` was chosen by measurement on 150 sites of up to 100 hosts. About half of those without a planted solution
+//! have no placement. A SAT solver (`batsat`) left 34 undecided after 3 s each, and a pseudo-Boolean solver of our own
+//! 31: counting arguments, such as ten hosts for eleven racks, are long proofs for both and immediate for a linear
+//! relaxation. Most take `microlp` some ms, and packed sites of 200 hosts up to 9 s. The licence of `splr` is not among
+//! those that we take, and HiGHS would bring C++. `microlp` is Rust without `unsafe`, bounds its search by nodes instead
+//! of time, and checks a certificate before it answers "infeasible". Its placements are checked here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
