@@ -206,7 +206,7 @@ pub fn released_directory() -> Utf8PathBuf {
     Utf8Path::new(HOSTS).join(OBSERVED).join("released")
 }
 
-/// Whether a file has the observed hosts that are being given back.
+/// Returns whether a file has the observed hosts that are being given back.
 pub fn is_released(file: &Utf8Path) -> bool {
     file.parent().is_some_and(|directory| directory.ends_with(released_directory()))
 }

@@ -21,7 +21,7 @@ pub use worktree::in_worktree;
 /// How the names of files begin and end that are being written; only a killed run leaves one behind.
 pub(crate) const STAGED: (&str, &str) = (".sipgen-", ".tmp");
 
-/// Whether a file is one that a killed run was about to put into its place.
+/// Returns whether a file is one that a killed run was about to put into its place.
 pub(crate) fn is_leftover(file: &Utf8Path) -> bool {
     file.file_name().is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1))
 }

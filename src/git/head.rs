@@ -26,7 +26,7 @@ impl Head {
         self.id.to_string()
     }
 
-    /// Whether it has this text at a path, or nothing there if that is what is asked.
+    /// Returns whether it has this text at a path, or nothing there if that is what is asked.
     pub(crate) fn has(&self, path: &Utf8Path, text: Option<&str>) -> bool {
         let tree = self.repo.find_commit(self.id).and_then(|commit| commit.tree());
         let entry = tree.and_then(|tree| tree.get_path(self.prefix.join(path).as_std_path()));

@@ -100,7 +100,7 @@ pub(super) fn clean_up(opened: &Opened) -> Result<(), GitError> {
     Ok(())
 }
 
-/// Whether another git is about to write the index.
+/// Returns whether another git is about to write the index.
 pub(super) fn expect_unlocked(opened: &Opened) -> Result<(), GitError> {
     if lock(opened).exists() { Err(busy(opened)) } else { Ok(()) }
 }

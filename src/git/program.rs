@@ -78,7 +78,7 @@ impl Program {
         command.status().map_err(|error| GitError::new(format!("cannot run the hook {name}: {error}")))
     }
 
-    /// Whether git is 2.36 or newer, which runs hooks for others.
+    /// Returns whether git is 2.36 or newer, which runs hooks for others.
     fn knows_hooks(&self) -> Result<bool, GitError> {
         if let Some(known) = self.knows_hooks.get() {
             return Ok(*known);

@@ -198,7 +198,7 @@ impl<'a> Matching<'a> {
         false
     }
 
-    /// Whether a demand has fewer picks than it wants.
+    /// Returns whether a demand has fewer picks than it wants.
     pub(super) fn is_short(&self, demand: usize) -> bool {
         self.picks[demand].len() < self.wanted[demand]
     }
@@ -213,7 +213,7 @@ impl<'a> Matching<'a> {
         self.wanted[demand] -= 1;
     }
 
-    /// Whether a class has a host that is not picked.
+    /// Returns whether a class has a host that is not picked.
     pub(super) fn is_free(&self, class: usize) -> bool {
         self.free[class] > 0
     }
@@ -244,7 +244,7 @@ impl<'a> Matching<'a> {
         self.may_have(demand, class) && !self.problem.demands[demand].barred.contains(&class)
     }
 
-    /// Whether a class is not reserved for another group.
+    /// Returns whether a class is not reserved for another group.
     pub(super) fn may_have(&self, demand: usize, class: usize) -> bool {
         self.problem.reserved[class].is_none_or(|reserved| reserved == self.problem.demands[demand].group)
     }

@@ -23,7 +23,7 @@ use crate::source::{Document, Files, Kind, Origin, Place, ReadError, mentions};
 /// How many unread paths a finding shows.
 const SHOWN: usize = 3;
 
-/// What a run knows of the files that it has read.
+/// The parts of a site that prove or disprove an absence.
 pub(super) struct Known<'a> {
     pub(super) repo: &'a Files,
     pub(super) settings: &'a Settings,
@@ -44,7 +44,7 @@ struct Lost<'a> {
     name: &'a str,
     /// The cluster that it is or belongs to.
     cluster: &'a ClusterKey,
-    /// Whether it is the cluster itself.
+    /// Tells the cluster itself from one of its hosts.
     is_cluster: bool,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn unproven(known: &Known<'_>) -> Result<Vec<Finding>, ReadError> {
     Ok(findings)
 }
 
-/// What became of the files that something was generated from.
+/// State of the files that a cluster was generated from.
 enum Source {
     /// One of them is there and was not read to its end.
     Unread(Finding),
@@ -101,7 +101,7 @@ impl Known<'_> {
         clusters.chain(hosts).collect()
     }
 
-    /// What may hold resources and is not read, other than by the settings.
+    /// Returns the paths that may hold resources, that are not read and that the settings do not exclude.
     fn unread(&self) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
         let mut unread = self.repo.unread(&self.settings.output)?;
         unread.retain(|(path, _)| self.settings.may_be_input(path));
@@ -205,7 +205,7 @@ fn in_unread(lost: &Lost<'_>, unread: &[(Utf8PathBuf, &'static str)]) -> Option<
 }
 
 impl Settings {
-    /// Whether the settings let a path be an input.
+    /// Returns whether the settings let a path be an input.
     fn may_be_input(&self, path: &Utf8Path) -> bool {
         self.sources.is_empty() || self.sources.iter().any(|source| source.takes(path))
     }

@@ -313,7 +313,7 @@ pub(super) fn files(repo: &Files, output: &Utf8Path) -> Result<(Vec<Utf8PathBuf>
     Ok(not_too_large(repo, repo.files(output)?))
 }
 
-/// Those of some files that are not too large to be read, and the others as findings.
+/// Splits files into those that are read and findings for those that are too large.
 fn not_too_large(repo: &Files, mut files: Vec<Utf8PathBuf>) -> (Vec<Utf8PathBuf>, Vec<Finding>) {
     let mut findings = Vec::new();
     files.retain(|file| {

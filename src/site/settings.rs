@@ -389,7 +389,7 @@ pub(super) fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
     (!plain.as_str().is_empty()).then_some(plain)
 }
 
-/// Whether git tracks nothing below a directory of this name, because it is that of a repo's own files on some file
+/// Returns whether git tracks nothing below a directory of this name, because it is that of a repo's own files on some file
 /// system: those of macOS and Windows ignore the case, Windows also what stands behind a colon, dots and spaces at the
 /// end, and has a short name for it; macOS ignores some characters that cannot be seen.
 fn is_git_directory(name: &str) -> bool {

@@ -56,7 +56,7 @@ impl Source {
         self.paths.as_ref().map(|paths| Globs(paths.iter().filter_map(|path| glob(path)).collect()))
     }
 
-    /// Whether a file may be one of its inputs.
+    /// Returns whether a file may be one of its inputs.
     pub(super) fn takes(&self, file: &Utf8Path) -> bool {
         match &self.kustomization {
             Some(directory) => file.starts_with(directory),
@@ -101,7 +101,7 @@ impl Source {
 pub(super) struct Globs(pub(super) Vec<Glob>);
 
 impl Globs {
-    /// Whether a file is among those that they name. Without one that includes, all are.
+    /// Returns whether a file is among those that they name. Without one that includes, all are.
     pub(super) fn take(&self, file: &Utf8Path) -> bool {
         let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = self.0.iter().partition(|glob| glob.excludes);
         let is_in = including.is_empty() || including.iter().any(|glob| glob.matches(file));

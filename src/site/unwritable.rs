@@ -29,7 +29,7 @@ pub(super) fn unwritable(spec: &Value, kind: &str, origin: &Origin) -> Vec<Findi
     found
 }
 
-/// Whether a key looks like the name of a field, and not like a text that somebody has put there.
+/// Returns whether a key looks like the name of a field, and not like a text that somebody has put there.
 fn is_field(key: &str) -> bool {
     key.len() <= 30 && key.chars().all(|c| c.is_ascii_alphabetic())
 }

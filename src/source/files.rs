@@ -241,7 +241,7 @@ impl Files {
         links::stay_inside(&self.root, &full).map_err(|error| ReadError::new(&full, error))
     }
 
-    /// Whether a path, or a directory around it, is a symbolic link.
+    /// Returns whether a path, or a directory around it, is a symbolic link.
     pub(crate) fn has_link(&self, path: &Utf8Path) -> bool {
         let mut around = path.ancestors().filter(|around| !around.as_str().is_empty());
         around.any(|around| self.kind(around) == Some(Kind::Link))
@@ -449,7 +449,7 @@ fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
     }
 }
 
-/// Whether a file can hold resources, by its name. kustomize reads whatever it is told to, so case does not matter.
+/// Returns whether a file can hold resources, by its name. kustomize reads whatever it is told to, so case does not matter.
 pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
     let is_known = |extension: &str| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known));
     path.extension().is_some_and(is_known) || path.file_name() == Some("Kustomization")

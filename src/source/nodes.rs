@@ -105,7 +105,7 @@ impl Nodes {
         Some(Entry { key, value })
     }
 
-    /// Whether a position in the text is within a comment.
+    /// Returns whether a position in the text is within a comment.
     pub(crate) fn is_in_comment(&self, at: usize) -> bool {
         let behind = self.comments.partition_point(|comment| comment.end <= at);
         self.comments.get(behind).is_some_and(|comment| comment.contains(&at))
@@ -252,7 +252,7 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// Whether what comes next is a key of a mapping.
+    /// Returns whether what comes next is a key of a mapping.
     fn is_at_key(&self) -> bool {
         self.open
             .last()

@@ -107,7 +107,7 @@ impl<'d> Plain<'d> {
         PlainEntries { plain: self, route, lines: OnceCell::new() }
     }
 
-    /// Whether the scalar at the end of a route of keys is this text without quotes.
+    /// Returns whether the scalar at the end of a route of keys is this text without quotes.
     pub(crate) fn has(&self, route: &[&str], text: &str) -> bool {
         let steps: Vec<Step> = route.iter().map(|key| Step::from(*key)).collect();
         let value = self.find(&steps).and_then(|found| self.document.text().get(found.value?));
@@ -131,7 +131,7 @@ impl<'d> Plain<'d> {
 }
 
 impl PlainEntries<'_> {
-    /// Whether the value of a key is this text without quotes. Cheap where the mapping is written as a block, as in all
+    /// Returns whether the value of a key is this text without quotes. Cheap where the mapping is written as a block, as in all
     /// that kubectl prints.
     pub(crate) fn has(&self, key: &str, text: &str) -> bool {
         let [outer, inner] = self.route;
@@ -159,7 +159,7 @@ fn without_quote(line: &str) -> &str {
     line.strip_prefix(['"', '\'']).unwrap_or(line)
 }
 
-/// Whether one of the sorted lines of a block mapping gives a key this text without quotes.
+/// Returns whether one of the sorted lines of a block mapping gives a key this text without quotes.
 fn has_plain_line(lines: &[&str], key: &str, text: &str) -> bool {
     let first = lines.partition_point(|line| *line < key);
     lines[first..].iter().take_while(|line| line.starts_with(key)).any(|line| {

@@ -126,7 +126,7 @@ pub(super) fn is_harmless(value: &str) -> bool {
     (is_name || !tells(value)) && !has_credential && !value.contains("ENC[") && !credentials::is_random(value)
 }
 
-/// Whether a scalar, as it is written, tells nothing by itself, however many lines it has and whatever of it is escaped.
+/// Returns whether a scalar, as it is written, tells nothing by itself, however many lines it has and whatever of it is escaped.
 pub(super) fn is_harmless_scalar(written: &str) -> bool {
     // An escape can hide any character, and a login with a blank in it is one.
     let is_escaped = written.starts_with('"') && written.contains('\\');
@@ -136,7 +136,7 @@ pub(super) fn is_harmless_scalar(written: &str) -> bool {
     is_harmless(written) && !is_escaped && !logs_in && (!written.contains('\n') || is_harmless(&unwrapped(written)))
 }
 
-/// Whether a line as it would be shown has no credential in it, not even behind an escape.
+/// Returns whether a line as it would be shown has no credential in it, not even behind an escape.
 pub(super) fn is_shown(line: &str) -> bool {
     let is_escaped = line.contains('"') && line.contains("\\x");
     !is_escaped && credentials::found(line, false).is_none()
@@ -151,7 +151,7 @@ fn unwrapped(lines: &str) -> String {
 const WRAPPED: usize = 6;
 const WRAPPED_BYTES: usize = 400;
 
-/// Whether a line has a part of a credential that goes on in the lines around it; `line` is its range in the text.
+/// Returns whether a line has a part of a credential that goes on in the lines around it; `line` is its range in the text.
 pub(super) fn is_part_of_credential(text: &str, line: Range<usize>) -> bool {
     let first_bytes = |line: &str| line[..line.floor_char_boundary(WRAPPED_BYTES)].to_owned();
     let mut before: Vec<String> = text[..line.start].lines().rev().take(WRAPPED).map(first_bytes).collect();
@@ -223,7 +223,7 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
     true
 }
 
-/// Whether a line of a file that people write is of a Secret, of a private key, or has a password behind its key.
+/// Returns whether a line of a file that people write is of a Secret, of a private key, or has a password behind its key.
 pub(crate) fn is_of_secret(text: &str, line: Range<usize>) -> bool {
     let document = document_around(text, &line);
     let (before, own) = (&text[document.start..line.start], &text[line.clone()]);

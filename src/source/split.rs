@@ -102,14 +102,14 @@ enum Line {
 /// Every line break of YAML 1.1.
 const LINE_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Whether a text has a line break that YAML 1.1 knows and that is neither a line feed nor one after a carriage return.
+/// Returns whether a text has a line break that YAML 1.1 knows and that is neither a line feed nor one after a carriage return.
 pub(super) fn has_other_line_breaks(text: &str) -> bool {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'\r', bytes).any(|at| bytes.get(at + 1) != Some(&b'\n'))
         || LINE_BREAKS[2..].iter().any(|char| memchr::memmem::find(bytes, char.to_string().as_bytes()).is_some())
 }
 
-/// Whether a text may have an alias or a merge key, which tie its parts together.
+/// Returns whether a text may have an alias or a merge key, which tie its parts together.
 pub(super) fn has_ties(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_name = |at: usize| bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte));
@@ -216,12 +216,12 @@ fn has_content(text: &str) -> bool {
     })
 }
 
-/// Whether a line is the marker of a document, and nothing but a comment behind it.
+/// Returns whether a line is the marker of a document, and nothing but a comment behind it.
 fn is_bare_marker(line: &str) -> bool {
     line.strip_prefix("---").is_some_and(is_blank_or_comment)
 }
 
-/// Whether nothing of a value stands behind its key.
+/// Returns whether nothing of a value stands behind its key.
 fn is_blank_or_comment(value: &str) -> bool {
     value.trim_ascii_start().is_empty() || value.starts_with([' ', '\t']) && value.trim_ascii_start().starts_with('#')
 }

@@ -312,7 +312,7 @@ impl Text {
         }
     }
 
-    /// Whether a node's first line tells nothing: all of it is looked at, as a scalar may go on in the next line.
+    /// Returns whether a node's first line tells nothing: all of it is looked at, as a scalar may go on in the next line.
     fn is_harmless(&self, node: &Range<usize>, line: &Range<usize>) -> bool {
         let first = &self.text[self.on_one_line(node.clone())];
         let is_collection = first.starts_with(['{', '[']) || first.contains(": ") || first.ends_with(':');
@@ -322,7 +322,7 @@ impl Text {
         quoting::is_harmless(first) && quoting::is_harmless_scalar(&self.text[node.clone()])
     }
 
-    /// Whether the object is a Secret of some kind, or may be one: a kind may be written with escapes or by an alias.
+    /// Returns whether the object is a Secret of some kind, or may be one: a kind may be written with escapes or by an alias.
     fn is_secret(&mut self, origin: &Origin) -> bool {
         let kind = self.find(origin, &["kind".into()]).and_then(|found| found.value);
         let is_word = |kind: &str| kind.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '"' | '\''));

@@ -56,7 +56,7 @@ pub(super) struct Written<'a> {
     output: &'a Utf8Path,
 }
 
-/// Whether a run was killed in the middle of changing the output directory, or is in the middle of it.
+/// Returns whether a run was killed in the middle of changing the output directory, or is in the middle of it.
 pub fn is_interrupted(root: &Utf8Path, output: &Utf8Path) -> bool {
     fs::symlink_metadata(place(root, output)).is_ok()
 }
@@ -115,7 +115,7 @@ impl Journal {
         Ok(Written { root, output })
     }
 
-    /// Whether all paths are those of generated files of hosts: a journal may have come with a commit.
+    /// Returns whether all paths are those of generated files of hosts: a journal may have come with a commit.
     fn check(&self, root: &Utf8Path, output: &Utf8Path) -> Result<(), String> {
         for path in self.hosts.keys().chain(&self.directories) {
             let is_plain = path.components().all(|component| matches!(component, Utf8Component::Normal(_)));

@@ -238,7 +238,7 @@ fn new_file_beside(path: &Utf8Path) -> io::Result<NamedTempFile> {
         .tempfile_in(path.parent().unwrap_or(Utf8Path::new(".")))
 }
 
-/// Whether files can be deleted, found out before anything changes: it takes the same right in their
+/// Returns whether files can be deleted, found out before anything changes: it takes the same right in their
 /// directories as making a new file.
 fn may_delete(root: &Utf8Path, files: &[&Utf8PathBuf]) -> Result<(), WriteError> {
     let mut asked = BTreeSet::new();

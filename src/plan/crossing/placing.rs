@@ -101,7 +101,7 @@ impl<'a, 'c> Placing<'a, 'c> {
         live[pool].retain(|place| matching.is_free(candidates.at(pool, *place).class));
     }
 
-    /// Whether a demand may have a class beside all that it has but `left`.
+    /// Returns whether a demand may have a class beside all that it has but `left`.
     fn fits(&self, demand: usize, candidate: &Candidate<'_>, left: Option<usize>) -> bool {
         self.matching.may_have(demand, candidate.class) && self.clashes(demand, candidate, left).next().is_none()
     }

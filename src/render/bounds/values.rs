@@ -92,7 +92,7 @@ fn not_kept() -> Error {
     Error::new(ErrorKind::InvalidOperation, "a namespace keeps no other namespace, and no `loop` and no macro")
 }
 
-/// Whether a value has others that may change after it is kept, or that only it knows.
+/// Returns whether a value has others that may change after it is kept, or that only it knows.
 fn is_state(value: &Value) -> bool {
     value.as_object().is_some_and(|object| {
         let name = object.type_name().rsplit("::").next().unwrap_or_default();
