@@ -35,6 +35,9 @@ pub const PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
 /// Annotation: `Merge` makes Flux keep the fields that it does not name.
 pub const SSA: &str = "kustomize.toolkit.fluxcd.io/ssa";
 
+/// Annotation: what `kubectl apply` applied last, by which it knows what to remove.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// A BareMetalHost, from a manifest (without status) or from a live cluster.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,6 +1,7 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
-//! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents, `provisioning_settings` of Provisionings.
+//! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents, `provisioning_settings` of Provisionings,
+//!   `snapshot_settings` of snapshots and Secrets.
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
 //!   who renders hosts that came by another way than their manifests;
 //!   `left_out`: what inputs leave out that the repo still has.
@@ -63,6 +64,7 @@ mod relabelled;
 mod request;
 mod selector;
 pub mod settings;
+pub mod snapshot_settings;
 pub mod sources;
 mod specs;
 mod standings;
