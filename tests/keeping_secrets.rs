@@ -14,7 +14,9 @@ const PASSWORD_IN_BASE64: &str = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ==";
 /// The quickstart after its first run, with a password that can be told from all other texts.
 fn with_password() -> Repo {
     let repo = Repo::generated("quickstart");
-    repo.replace(RACK_A, "bm90LWEtc2VjcmV0", PASSWORD_IN_BASE64);
+    repo.replace(RACK_A, "ENC[AES256_GCM,data:RHVtbXkgdmFsdWU=,iv:x,tag:y,type:str]", PASSWORD_IN_BASE64);
+    repo.replace(RACK_A, "stringData:\n  username", "data:\n  username");
+    repo.write("sipgen.yaml", "secrets: {plaintext: warning}\n");
     repo
 }
 

@@ -19,6 +19,7 @@
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `specs`: what requests ask for, read in one piece or refused.
+//! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `near_misses`: objects that are nearly ours.
 //! * `templates`: documents that pass for templates of other tools, and are none.
 //! * `relabelled`: kustomizations that give a Provisioning another cluster.
@@ -58,6 +59,7 @@ pub mod networks;
 mod objects;
 pub mod older;
 mod older_labels;
+mod plaintext_secrets;
 mod provisioning;
 pub mod provisioning_settings;
 mod relabelled;

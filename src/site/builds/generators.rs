@@ -21,6 +21,11 @@ pub struct Generated<'a> {
 }
 
 impl Generated<'_> {
+    /// Returns whether it makes a Secret.
+    pub fn is_secret(&self) -> bool {
+        self.list == "secretGenerator"
+    }
+
     /// The place of an entry of a list that the generator has.
     pub fn place(&self, list: &str, index: usize) -> Place {
         self.origin.at([Step::from(self.list), self.index.into(), list.into(), index.into()])

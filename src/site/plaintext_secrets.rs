@@ -1,0 +1,156 @@
+//! Values of Secrets in the inputs that are neither encrypted nor network data.
+//!
+//! Whoever can read the repo, or a clone of it that is years old, has such a value. What others have rendered is not in
+//! the repo, and says nothing about it.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use yaml_serde::Value;
+
+use super::builds::Builds;
+use super::settings::{self, Settings};
+use super::snapshot_settings::Plaintext;
+use crate::api::network_data::{NetworkData, SECRET_KEYS};
+use crate::finding::{Code, Finding, counted};
+use crate::source::{Document, Origin, Place, Step, sops};
+
+/// The key of network data in the form of nmstate, which some image builders of Metal3 take.
+const NMSTATE: &str = "nmstate";
+/// How many places a finding names.
+const SHOWN: usize = 5;
+
+const HELP: &str = "change these passwords and remove them from the file and from git's history; `sipgen snapshot` \
+                    writes none, and SOPS encrypts those of manifests";
+
+/// A Secret with values in plain text.
+pub(super) struct PlainSecret {
+    origin: Origin,
+    name: String,
+    /// The places and names of the values.
+    values: Vec<(Place, String)>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Object {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    data: Option<BTreeMap<String, Value>>,
+    #[serde(default)]
+    string_data: Option<BTreeMap<String, Value>>,
+}
+
+#[derive(Deserialize, Default)]
+struct Metadata {
+    #[serde(default)]
+    name: Option<String>,
+}
+
+/// Finds the values of a Secret that stand in plain text in a file of the repo.
+pub(super) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
+    let origin = &document.origin;
+    if origin.is_rendered() || document.looks_like_template() {
+        return None;
+    }
+    let Object { metadata, data, string_data } = document.parse().ok()?;
+    let fields = [("data", data, true), ("stringData", string_data, false)];
+    let values = fields.into_iter().flat_map(|(field, values, is_encoded)| {
+        let values = values.unwrap_or_default().into_iter();
+        let plain = values.filter(move |(key, value)| is_plain(key, value, is_encoded));
+        plain.map(move |(key, _)| (origin.at([Step::from(field), Step::from(key.as_str())]), key))
+    });
+    let values: Vec<_> = values.collect();
+    let name = metadata.name.unwrap_or_default();
+    (!values.is_empty()).then(|| PlainSecret { origin: origin.clone(), name, values })
+}
+
+/// Finds the texts that generators of Secrets have in kustomizations themselves.
+pub(super) fn of_generators(builds: &Builds) -> Vec<PlainSecret> {
+    let mut found = Vec::new();
+    for generated in builds.generated().filter(|generated| generated.is_secret()) {
+        let literals = generated.generator.literals.iter().flatten().enumerate();
+        let values = literals.filter_map(|(index, literal)| {
+            let (key, text) = literal.split_once('=')?;
+            let is_plain = is_plain(key, &Value::from(text.trim_matches(['"', '\''])), false);
+            is_plain.then(|| (generated.place("literals", index), key.to_owned()))
+        });
+        let values: Vec<_> = values.collect();
+        if !values.is_empty() {
+            let name = generated.generator.name.clone().unwrap_or_default();
+            found.push(PlainSecret { origin: generated.origin.clone(), name, values });
+        }
+    }
+    found
+}
+
+fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
+    let Value::String(text) = value else { return !value.is_null() };
+    if sops::is_encrypted(text) || key == NMSTATE || key == SECRET_KEYS[0] {
+        return false;
+    }
+    let decoded = || {
+        let compact: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+        String::from_utf8(BASE64_STANDARD.decode(compact).ok()?).ok()
+    };
+    let decoded = is_encoded.then(decoded).flatten();
+    let text = decoded.as_deref().unwrap_or(text);
+    // Cluster API has user data with credentials under the second key.
+    let is_network_data = key == SECRET_KEYS[1] && NetworkData::is_plain(text);
+    !(is_network_data || is_placeholder(text) || sops::form(text).is_some())
+}
+
+/// Returns whether a text stands for a value that comes from elsewhere: a variable of Flux, a path of Argo CD's Vault
+/// plugin, or what people leave of a value that they take out.
+fn is_placeholder(text: &str) -> bool {
+    let text = text.trim();
+    let is_between = |start: &str, end: &str| text.starts_with(start) && text.ends_with(end) && !text.contains('\n');
+    text.is_empty()
+        || is_between("${", "}")
+        || is_between("<", ">")
+        || text.chars().all(|c| c == '*')
+        || text.eq_ignore_ascii_case("redacted")
+}
+
+/// Reports those in files that are inputs, one finding for each file.
+pub(super) fn findings(
+    all: Vec<PlainSecret>,
+    settings: &Settings,
+    is_input: impl Fn(&Origin) -> bool,
+) -> Vec<Finding> {
+    let is_source = |origin: &Origin| settings.sources.iter().any(|source| source.takes(&origin.file));
+    let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
+    for secret in all.into_iter().filter(|secret| is_input(&secret.origin) || is_source(&secret.origin)) {
+        by_file.entry(secret.origin.file.clone()).or_default().push(secret);
+    }
+    by_file.into_values().map(|secrets| finding(&secrets, settings.secrets.plaintext)).collect()
+}
+
+fn finding(secrets: &[PlainSecret], plaintext: Plaintext) -> Finding {
+    let mut keys: Vec<&str> = secrets.iter().flat_map(|secret| &secret.values).map(|(_, key)| key.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let more = keys.len().saturating_sub(SHOWN);
+    keys.truncate(SHOWN);
+    let mut keys = keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        keys = format!("{keys} and {more} more");
+    }
+    let message = match secrets {
+        [only] => format!("the Secret `{}` has values in plain text: {keys}", only.name),
+        several => {
+            format!("{} of one file have values in plain text: {keys}", counted(several.len(), "Secret"))
+        }
+    };
+    let (code, help) = match plaintext {
+        Plaintext::Error => {
+            (Code::PlaintextSecret, format!("{HELP}. To go on without: `secrets: {{plaintext: warning}}` in {}", settings::FILE))
+        }
+        Plaintext::Warning => (Code::PlaintextSecretAllowed, HELP.to_owned()),
+    };
+    let places = secrets.iter().filter_map(|secret| secret.values.first()).take(SHOWN);
+    places.fold(Finding::new(code, message).help(help), |finding, (place, _)| finding.at(place.clone()))
+}
