@@ -64,7 +64,9 @@ fn passwords_as_plain_values() {
     let repo = with_password();
     repo.replace(
         RACK_A,
-        &format!("data:\n  username: YWRtaW4=\n  password: {PASSWORD_IN_BASE64}\n"),
+        &format!(
+            "data:\n  username: ENC[AES256_GCM,data:tmD3Og==,iv:x,tag:y,type:str]\n  password: {PASSWORD_IN_BASE64}\n"
+        ),
         &format!("stringData:\n  username: admin\n  password: {PASSWORD}\n"),
     );
 

@@ -206,8 +206,9 @@ impl Target {
 }
 
 fn inside(to: &Utf8Path, output: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
-    let directory = sipgen::site::settings::inside(to)
-        .ok_or_else(|| Failure(format!("--to {to} is not a directory inside the repo: write it relative to the root")))?;
+    let directory = sipgen::site::settings::inside(to).ok_or_else(|| {
+        Failure(format!("--to {to} is not a directory inside the repo: write it relative to the root"))
+    })?;
     if directory.starts_with(output) || output.starts_with(&directory) {
         let message = format!("--to {to} overlaps the output directory {output}, which is never read as an input");
         return Err(Failure(message));
@@ -243,8 +244,7 @@ fn check(files: &Files, changes: &Changes, after: &Snapshot) -> Result<Outcome, 
     let texts = changes.files.iter().map(|(path, change)| (path, change.texts().1));
     let copied = Copied::with(files, texts)?;
     let (lock, progress) = (repo::lock_to_read(files)?, Progress::start());
-    let difference =
-        difference::between(files, copied.files(), &Options::default(), &|stage| progress.show(stage))?;
+    let difference = difference::between(files, copied.files(), &Options::default(), &|stage| progress.show(stage))?;
     progress.finish();
     drop(lock);
     print("\n");

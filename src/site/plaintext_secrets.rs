@@ -13,9 +13,10 @@ use yaml_serde::Value;
 use super::builds::Builds;
 use super::settings::{self, Settings};
 use super::snapshot_settings::Plaintext;
+use crate::api::names::ObjectName;
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::finding::{Code, Finding, counted};
-use crate::source::{Document, Origin, Place, Step, sops};
+use crate::source::{Document, Origin, Place, sops};
 
 /// The key of network data in the form of nmstate, which some image builders of Metal3 take.
 const NMSTATE: &str = "nmstate";
@@ -25,12 +26,12 @@ const SHOWN: usize = 5;
 const HELP: &str = "change these passwords and remove them from the file and from git's history; `sipgen snapshot` \
                     writes none, and SOPS encrypts those of manifests";
 
-/// A Secret with values in plain text.
+/// A Secret with values in plain text. Their keys are not shown: people write a password on the wrong side of the colon.
 pub(super) struct PlainSecret {
     origin: Origin,
-    name: String,
-    /// The places and names of the values.
-    values: Vec<(Place, String)>,
+    /// Where its name stands.
+    place: Place,
+    name: Option<ObjectName>,
 }
 
 #[derive(Deserialize)]
@@ -57,34 +58,28 @@ pub(super) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
         return None;
     }
     let Object { metadata, data, string_data } = document.parse().ok()?;
-    let fields = [("data", data, true), ("stringData", string_data, false)];
-    let values = fields.into_iter().flat_map(|(field, values, is_encoded)| {
-        let values = values.unwrap_or_default().into_iter();
-        let plain = values.filter(move |(key, value)| is_plain(key, value, is_encoded));
-        plain.map(move |(key, _)| (origin.at([Step::from(field), Step::from(key.as_str())]), key))
-    });
-    let values: Vec<_> = values.collect();
-    let name = metadata.name.unwrap_or_default();
-    (!values.is_empty()).then(|| PlainSecret { origin: origin.clone(), name, values })
+    let fields = [(data, true), (string_data, false)];
+    let has_plain = fields
+        .into_iter()
+        .any(|(values, is_encoded)| values.iter().flatten().any(|(key, value)| is_plain(key, value, is_encoded)));
+    let name = metadata.name.and_then(|name| name.parse().ok());
+    has_plain.then(|| PlainSecret { origin: origin.clone(), place: origin.name(), name })
 }
 
 /// Finds the texts that generators of Secrets have in kustomizations themselves.
 pub(super) fn of_generators(builds: &Builds) -> Vec<PlainSecret> {
-    let mut found = Vec::new();
-    for generated in builds.generated().filter(|generated| generated.is_secret()) {
-        let literals = generated.generator.literals.iter().flatten().enumerate();
-        let values = literals.filter_map(|(index, literal)| {
-            let (key, text) = literal.split_once('=')?;
-            let is_plain = is_plain(key, &Value::from(text.trim_matches(['"', '\''])), false);
-            is_plain.then(|| (generated.place("literals", index), key.to_owned()))
-        });
-        let values: Vec<_> = values.collect();
-        if !values.is_empty() {
-            let name = generated.generator.name.clone().unwrap_or_default();
-            found.push(PlainSecret { origin: generated.origin.clone(), name, values });
-        }
-    }
-    found
+    let is_plain = |literal: &String| {
+        let (key, text) = literal.split_once('=').unwrap_or(("", literal));
+        is_plain(key, &Value::from(text.trim_matches(['"', '\''])), false)
+    };
+    let of_secrets = builds.generated().filter(|generated| generated.is_secret());
+    let plain = of_secrets.filter(|generated| generated.generator.literals.iter().flatten().any(is_plain));
+    let found = plain.map(|generated| PlainSecret {
+        origin: generated.origin.clone(),
+        place: generated.place_of_name(),
+        name: generated.generator.name.as_deref().and_then(|name| name.parse().ok()),
+    });
+    found.collect()
 }
 
 fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
@@ -116,11 +111,7 @@ fn is_placeholder(text: &str) -> bool {
 }
 
 /// Reports those in files that are inputs, one finding for each file.
-pub(super) fn findings(
-    all: Vec<PlainSecret>,
-    settings: &Settings,
-    is_input: impl Fn(&Origin) -> bool,
-) -> Vec<Finding> {
+pub(super) fn findings(all: Vec<PlainSecret>, settings: &Settings, is_input: impl Fn(&Origin) -> bool) -> Vec<Finding> {
     let is_source = |origin: &Origin| settings.sources.iter().any(|source| source.takes(&origin.file));
     let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
     for secret in all.into_iter().filter(|secret| is_input(&secret.origin) || is_source(&secret.origin)) {
@@ -130,27 +121,18 @@ pub(super) fn findings(
 }
 
 fn finding(secrets: &[PlainSecret], plaintext: Plaintext) -> Finding {
-    let mut keys: Vec<&str> = secrets.iter().flat_map(|secret| &secret.values).map(|(_, key)| key.as_str()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let more = keys.len().saturating_sub(SHOWN);
-    keys.truncate(SHOWN);
-    let mut keys = keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
-    if more > 0 {
-        keys = format!("{keys} and {more} more");
-    }
     let message = match secrets {
-        [only] => format!("the Secret `{}` has values in plain text: {keys}", only.name),
-        several => {
-            format!("{} of one file have values in plain text: {keys}", counted(several.len(), "Secret"))
-        }
+        [PlainSecret { name: Some(name), .. }] => format!("the Secret `{name}` has values in plain text"),
+        [_] => "a Secret has values in plain text".to_owned(),
+        several => format!("{} of one file have values in plain text", counted(several.len(), "Secret")),
     };
     let (code, help) = match plaintext {
-        Plaintext::Error => {
-            (Code::PlaintextSecret, format!("{HELP}. To go on without: `secrets: {{plaintext: warning}}` in {}", settings::FILE))
-        }
+        Plaintext::Error => (
+            Code::PlaintextSecret,
+            format!("{HELP}. To go on without: `secrets: {{plaintext: warning}}` in {}", settings::FILE),
+        ),
         Plaintext::Warning => (Code::PlaintextSecretAllowed, HELP.to_owned()),
     };
-    let places = secrets.iter().filter_map(|secret| secret.values.first()).take(SHOWN);
-    places.fold(Finding::new(code, message).help(help), |finding, (place, _)| finding.at(place.clone()))
+    let shown = secrets.iter().take(SHOWN);
+    shown.fold(Finding::new(code, message).help(help), |finding, secret| finding.at(secret.place.clone()))
 }

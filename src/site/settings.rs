@@ -297,9 +297,9 @@ impl Settings {
         let (snapshot, output) = (&settings.snapshot.directory, &settings.output);
         if snapshot.starts_with(output) || output.starts_with(snapshot) {
             let message = format!("`snapshot.directory: {snapshot}` and the output directory {output} overlap");
-            return Err(Finding::new(Code::InvalidSetting, message)
-                .at(at("snapshot.directory"))
-                .help("write `snapshot.directory` as a directory of its own: what sipgen writes elsewhere is no input"));
+            return Err(Finding::new(Code::InvalidSetting, message).at(at("snapshot.directory")).help(
+                "write `snapshot.directory` as a directory of its own: what sipgen writes elsewhere is no input",
+            ));
         }
         for (name, prefix) in [("flux.path", &mut settings.flux.path), ("argocd.path", &mut settings.argocd.path)] {
             let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);

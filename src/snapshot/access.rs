@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Snapshot;
 use crate::api::host;
-use crate::api::names::{Namespace, ObjectName, SecretKey};
+use crate::api::names::{HostKey, Namespace, ObjectName, SecretKey};
 use crate::render::block_of;
 
 /// The name of the roles.
@@ -80,7 +80,8 @@ fn comment(access: &Access<'_>) -> String {
 fn by_namespace(access: &Access<'_>) -> Option<BTreeMap<Namespace, Vec<String>>> {
     let mut names: BTreeMap<Namespace, BTreeSet<String>> = BTreeMap::new();
     let snapshot = access.names?;
-    for (key, host) in &snapshot.hosts {
+    let is_read = |key: &HostKey| access.namespaces.is_empty() || access.namespaces.contains(&key.namespace);
+    for (key, host) in snapshot.hosts.iter().filter(|(key, _)| is_read(key)) {
         let named = super::secrets_of(key, host);
         for SecretKey { namespace, name } in named.network_data.into_iter().chain(named.credentials) {
             names.entry(namespace).or_default().insert(name.to_string());

@@ -262,10 +262,8 @@ impl Server {
                 });
             }
             let Some(ended) = running.join_next().await else { break };
-            let (key, found) = ended.map_err(|error| ClientError::Failed {
-                what: "read Secrets".to_owned(),
-                reason: error.to_string(),
-            })?;
+            let (key, found) = ended
+                .map_err(|error| ClientError::Failed { what: "read Secrets".to_owned(), reason: error.to_string() })?;
             done += 1;
             progress(Step::Secrets(done, all));
             match found? {
@@ -378,7 +376,8 @@ impl Failure {
                 // A proxy may answer with a page.
                 let said = if status.message.is_empty() { &status.reason } else { &status.message };
                 let said: String = visible(said).chars().take(500).collect();
-                let after = status.details.as_ref().map(|details| details.retry_after_seconds).filter(|after| *after > 0);
+                let after =
+                    status.details.as_ref().map(|details| details.retry_after_seconds).filter(|after| *after > 0);
                 match status.code {
                     401 | 403 => Self::Refused(said),
                     404 => Self::NotFound,

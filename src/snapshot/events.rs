@@ -100,9 +100,7 @@ fn of_host(old: &Value, new: &Value) -> Vec<String> {
     }
     said.extend(of_texts("label", old.pointer("/metadata/labels"), new.pointer("/metadata/labels")));
     said.extend(of_texts("annotation", old.pointer("/metadata/annotations"), new.pointer("/metadata/annotations")));
-    if old.pointer("/metadata/managedFields") != new.pointer("/metadata/managedFields") {
-        said.push("has other field managers".to_owned());
-    }
+    said.extend(of_managers(old, new));
     said.extend(of_hardware(old.pointer("/status/hardware"), new.pointer("/status/hardware")));
     said.extend(of_fields(old, new));
     said
@@ -129,6 +127,26 @@ fn of_texts(noun: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<String>
         _ => None,
     };
     keys.iter().filter_map(say).collect()
+}
+
+fn of_managers(old: &Value, new: &Value) -> Vec<String> {
+    let managers = |host: &Value| -> BTreeMap<String, Value> {
+        let entries = host.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
+        let entry = |entry: &Value| {
+            let text = |field: &str| entry.get(field).and_then(Value::as_str);
+            Some((format!("{} ({})", text("manager")?, text("operation")?), entry.get("fieldsV1")?.clone()))
+        };
+        entries.filter_map(entry).collect()
+    };
+    let (old, new) = (managers(old), managers(new));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let say = |name: &&String| match (old.get(*name), new.get(*name)) {
+        (None, Some(_)) => Some(format!("has the new field manager `{name}`")),
+        (Some(_), None) => Some(format!("has lost the field manager `{name}`")),
+        (before, after) if before != after => Some(format!("has other fields of the manager `{name}`")),
+        _ => None,
+    };
+    names.iter().filter_map(say).collect()
 }
 
 /// The fields of the spec that have no words of their own.
@@ -181,4 +199,91 @@ fn of_secrets(key: &HostKey, old: (&Value, &Snapshot), new: (&Value, &Snapshot))
         _ => None,
     };
     old.iter().filter_map(say).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn snapshot(hosts: &[(&str, Value)]) -> Snapshot {
+        let host = |(key, host): &(&str, Value)| (key.parse().unwrap(), host.clone());
+        Snapshot { hosts: hosts.iter().map(host).collect(), ..Snapshot::default() }
+    }
+
+    fn said(before: &Snapshot, after: &Snapshot) -> Vec<String> {
+        events(before, after).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_life_of_a_host_is_told() {
+        let available =
+            json!({"metadata": {"labels": {"rack": "r7"}}, "status": {"provisioning": {"state": "available"}}});
+        let mut failed = available.clone();
+        failed["status"]["errorType"] = "registration error".into();
+        failed["metadata"]["labels"] = json!({"rack": "r8", "new": ""});
+        failed["spec"] =
+            json!({"consumerRef": {"kind": "Metal3Machine", "namespace": "a", "name": "m"}, "online": true});
+        let (old, new) = (
+            snapshot(&[("a/x", available.clone()), ("a/y", available.clone())]),
+            snapshot(&[("a/y", failed.clone()), ("a/z", available)]),
+        );
+        assert_eq!(
+            said(&old, &new),
+            [
+                "host `a/x` is gone, was `available`",
+                "host `a/y` went from `available` to `error` (registration error, in state `available`)",
+                "host `a/y` is now consumed by `Metal3Machine a/m`",
+                "host `a/y` has the new label `new: `",
+                "host `a/y` has the label `rack: r8`, no longer `r7`",
+                "host `a/y` has another spec.online: `true`, was unset",
+                "host `a/z` is new, `available`",
+            ]
+        );
+        assert_eq!(said(&new, &new), [] as [&str; 0]);
+        assert!(said(&new, &old).contains(&"host `a/y` is no longer consumed by `Metal3Machine a/m`".to_owned()));
+        failed["metadata"]["deletionTimestamp"] = "x".into();
+        let deleting = snapshot(&[("a/y", failed.clone()), ("a/z", failed)]);
+        assert!(said(&new, &deleting).contains(&"host `a/y` is being deleted".to_owned()));
+    }
+
+    #[test]
+    fn every_difference_is_an_event() {
+        let full = json!({
+            "metadata": {"uid": "u", "labels": {"l": "v"}, "annotations": {"a": "v"}, "deletionTimestamp": "d",
+                "managedFields": [{"manager": "m", "operation": "Apply", "fieldsV1": {"f:spec": {}}}]},
+            "spec": {"online": true, "bootMACAddress": "m", "preprovisioningNetworkDataName": "p",
+                "bmc": {"address": "a", "credentialsName": "c", "disableCertificateVerification": true},
+                "networkData": {"name": "n", "namespace": "ns"}, "consumerRef": {"kind": "k", "name": "n", "namespace": "ns"}},
+            "status": {"errorType": "e", "operationalStatus": "error", "provisioning": {"state": "s"},
+                "hardware": {"ramMebibytes": 1}}
+        });
+        let mut leaves = Vec::new();
+        leaves_of(&full, String::new(), &mut leaves);
+        for leaf in leaves {
+            let mut changed = full.clone();
+            *changed.pointer_mut(&leaf).unwrap() = match full.pointer(&leaf).unwrap() {
+                Value::Bool(value) => (!value).into(),
+                Value::Number(_) => 2.into(),
+                Value::Object(_) => json!({"f:x": {}}),
+                _ => "other".into(),
+            };
+            let is_marked_only = leaf == "/metadata/deletionTimestamp" || leaf == "/status/operationalStatus";
+            let said = said(&snapshot(&[("a/x", full.clone())]), &snapshot(&[("a/x", changed)]));
+            assert_eq!(said.is_empty(), is_marked_only, "{leaf}: {said:?}");
+        }
+    }
+
+    fn leaves_of(value: &Value, route: String, leaves: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) if !fields.is_empty() => {
+                fields.iter().for_each(|(name, value)| leaves_of(value, format!("{route}/{name}"), leaves));
+            }
+            Value::Array(items) => {
+                items.iter().enumerate().for_each(|(index, item)| leaves_of(item, format!("{route}/{index}"), leaves));
+            }
+            _ => leaves.push(route),
+        }
+    }
 }

@@ -28,7 +28,9 @@ pub enum Obstacle {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Somebody else's file has a name that a file of the snapshot needs.
-    #[error("{0} is in the way: it is no file that `sipgen snapshot` wrote; move or delete it, or choose another directory by --to")]
+    #[error(
+        "{0} is in the way: it is no file that `sipgen snapshot` wrote; move or delete it, or choose another directory by --to"
+    )]
     Foreign(Utf8PathBuf),
 }
 
@@ -164,4 +166,112 @@ fn manifest(key: &SecretKey, secret: &Secret) -> Value {
         manifest["stringData"] = json!({"networkData": data.to_string()});
     }
     manifest
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8Path;
+    use serde_json::json;
+
+    use super::super::keep;
+    use super::*;
+    use crate::{Options, generate};
+
+    const DUMP: &str = "inventory/dump.yaml";
+
+    /// The files of a fixture with live hosts, by path.
+    fn fixture() -> BTreeMap<Utf8PathBuf, Vec<u8>> {
+        let root = Utf8Path::new("fixtures/observed");
+        let files = Files::on_disk(root);
+        let all = files.files_below(Utf8Path::new("")).unwrap();
+        all.into_iter().map(|file| (file.clone(), files.read(&file).unwrap())).collect()
+    }
+
+    /// The snapshot of what the fixture shows of a cluster.
+    fn taken() -> Snapshot {
+        let text = String::from_utf8(fixture()[Utf8Path::new(DUMP)].clone()).unwrap();
+        let mut snapshot = Snapshot::default();
+        let all: Vec<Value> =
+            objects(&Arc::from(Utf8Path::new(DUMP)), &text).iter().map(|object| object.parse().unwrap()).collect();
+        for object in &all {
+            match object["kind"].as_str() {
+                Some(host::KIND) => snapshot.hosts.extend(keep::host(object)),
+                Some("Secret") if object["data"].get("networkData").is_some() => {
+                    let text = |field: &str| object["metadata"][field].as_str().unwrap();
+                    let key = format!("{}/{}", text("namespace"), text("name")).parse().unwrap();
+                    assert_eq!(snapshot.add_network_data(key, object), None);
+                }
+                _ => {}
+            }
+        }
+        snapshot.finish();
+        assert!(snapshot.hosts.len() > 5);
+        snapshot
+    }
+
+    fn repo(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Files {
+        Files::in_memory(files)
+    }
+
+    fn written(snapshot: &Snapshot, split_by: Option<&str>) -> BTreeMap<Utf8PathBuf, Vec<u8>> {
+        let texts = texts(snapshot, split_by).into_iter();
+        texts.map(|(path, text)| (Utf8Path::new("snapshot").join(path), text.into_bytes())).collect()
+    }
+
+    #[test]
+    fn planning_comes_to_the_same_by_a_snapshot_as_by_the_live_objects() {
+        let output = |files: BTreeMap<Utf8PathBuf, Vec<u8>>| {
+            let generated = generate(&repo(files), &Options::default(), &|_| {}).unwrap();
+            let errors: Vec<_> = generated.findings.iter().filter(|finding| finding.is_error()).collect();
+            assert!(errors.is_empty(), "{errors:?}");
+            generated.tree
+        };
+        let by_live_objects = output(fixture());
+        assert!(by_live_objects.len() > 5);
+        for split_by in [None, Some("vino.airshipit.org/rack")] {
+            let mut files = fixture();
+            files.remove(Utf8Path::new(DUMP)).unwrap();
+            files.extend(written(&taken(), split_by));
+            assert_eq!(output(files), by_live_objects);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let snapshot = taken();
+        let files = written(&snapshot, None);
+        let read = read_back(&repo(files.clone()), Utf8Path::new("snapshot")).unwrap().unwrap();
+        assert_eq!(read.hosts, snapshot.hosts);
+        // Only those that hosts name are written.
+        assert!(read.secrets.iter().all(|(key, secret)| snapshot.secrets.get(key) == Some(secret)));
+        assert!(!read.secrets.is_empty());
+        assert_eq!(written(&read, None), files);
+    }
+
+    #[test]
+    fn files_of_other_people_stay_or_are_in_the_way() {
+        let snapshot = taken();
+        let mut files = written(&snapshot, None);
+        let own = files.keys().next().unwrap().clone();
+        files.insert("snapshot/README.yaml".into(), b"a: b\n".to_vec());
+        files.insert("snapshot/gone.yaml".into(), format!("{}\n---\n", layout::SNAPSHOT_MARK).into_bytes());
+        let compared =
+            |files: &BTreeMap<_, _>| changes(&repo(files.clone()), Utf8Path::new("snapshot"), &snapshot, None);
+        let (changes, _) = compared(&files).unwrap();
+        let changed: Vec<_> = changes.files.keys().map(Utf8PathBuf::as_str).collect();
+        assert_eq!(changed, ["snapshot/gone.yaml"]);
+        files.insert(own, b"a: b\n".to_vec());
+        assert!(matches!(compared(&files), Err(Obstacle::Foreign(_))));
+    }
+
+    #[test]
+    fn the_label_names_the_file() {
+        let host = |labels: Value| json!({"metadata": {"labels": labels}});
+        let key: HostKey = "metal/a".parse().unwrap();
+        let file = |labels, split_by| file_of(&key, &host(labels), split_by).into_string();
+        assert_eq!(file(json!({"rack": "R7.2"}), Some("rack")), "r7.2.yaml");
+        assert_eq!(file(json!({}), Some("rack")), "without-label.yaml");
+        assert_eq!(file(json!({"rack": ""}), Some("rack")), "without-label.yaml");
+        assert_eq!(file(json!({"rack": "r7"}), None), "metal.yaml");
+    }
 }

@@ -23,7 +23,9 @@ use crate::api::network_data::{NetworkData, SECRET_KEYS};
 const WITH_VALUE: [&str; 6] = [GIVEN_BACK, GIVEN_BACK_BY, PRUNE, SSA, SYNC_OPTIONS, TRACKING_ID];
 /// Annotations that decide by being there.
 const AS_MARK: [&str; 4] = [PAUSED, DETACHED, UNHEALTHY[0], UNHEALTHY[1]];
-/// The content of an annotation or a message that is there and left out.
+/// The field managers of the agents, whichever way they write.
+const AGENTS: [&str; 2] = ["kustomize-controller", "argocd-controller"];
+/// The content of an annotation that is there and left out.
 const LEFT_OUT: &str = "{}";
 /// The deletion time of every host that is being deleted: when it began decides nothing.
 const DELETION: &str = "1970-01-01T00:00:00Z";
@@ -43,9 +45,9 @@ pub(super) fn host(live: &Value) -> Option<(HostKey, Value)> {
     put(&mut metadata, "labels", labels(from.0.get("labels")));
     let annotations = from.0.get("annotations").and_then(Value::as_object);
     put(&mut metadata, "annotations", annotations.map(kept_annotations).unwrap_or_default());
-    let managers = managers(from.0.get("managedFields"));
-    if !managers.is_empty() {
-        metadata.insert("managedFields".to_owned(), managers.into());
+    // An empty list says that nobody is known to apply the host; without one, nothing is known.
+    if let Some(entries) = from.0.get("managedFields").and_then(Value::as_array) {
+        metadata.insert("managedFields".to_owned(), managers(entries).into());
     }
     let mut kept = json!({"apiVersion": host::API_VERSION, "kind": host::KIND, "metadata": metadata});
     if let Some(spec) = live.get("spec").filter(|spec| spec.is_object()) {
@@ -144,28 +146,30 @@ fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
     kept
 }
 
-/// Keeps who has set the spec, assignment labels or the annotation of client-side apply, and by which operation.
-fn managers(live: Option<&Value>) -> Vec<Value> {
-    let mut owned: BTreeMap<(String, String), BTreeSet<&str>> = BTreeMap::new();
-    for entry in live.and_then(Value::as_array).into_iter().flatten() {
-        let of = Fields(entry);
-        let (Some(manager), Some(operation), None) = (of.text("manager"), of.text("operation"), of.text("subresource"))
-        else {
+/// Keeps who applies the spec, and who has set assignment labels or the annotation of client-side apply. Whoever sets a
+/// part of the spec without applying it, as Cluster API and Metal3 do, takes nothing away, and comes and goes.
+fn managers(entries: &[Value]) -> Vec<Value> {
+    let mut owned: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for entry in entries {
+        let text = |field: &str| entry.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let (Some(manager), Some(operation), None) = (text("manager"), text("operation"), text("subresource")) else {
             continue;
         };
         let owns = |route: &[&str]| {
-            route.iter().try_fold(entry.get("fieldsV1")?, |fields, name| fields.get(format!("f:{name}"))).map(|_| ())
+            let all = entry.get("fieldsV1");
+            route.iter().try_fold(all?, |fields, name| fields.get(format!("f:{name}"))).map(|_| ())
         };
         let mut fields = BTreeSet::new();
-        fields.extend(owns(&["spec"]).map(|()| "spec"));
         fields.extend(owns(&["metadata", "annotations", LAST_APPLIED]).map(|()| LAST_APPLIED));
+        let is_applier = operation == "Apply" || !fields.is_empty() || AGENTS.contains(&manager);
+        fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
         let labels = assignment::LABELS.into_iter().chain(assignment::OLDER_LABELS);
         fields.extend(labels.filter(|label| owns(&["metadata", "labels", label]).is_some()));
         if !fields.is_empty() {
-            owned.entry((manager.to_owned(), operation.to_owned())).or_default().extend(fields);
+            owned.entry((manager, operation)).or_default().extend(fields);
         }
     }
-    let entry = |((manager, operation), fields): ((String, String), BTreeSet<&str>)| {
+    let entry = |((manager, operation), fields): ((&str, &str), BTreeSet<&str>)| {
         let mut kept = json!({});
         for field in fields {
             match field {
@@ -236,4 +240,158 @@ fn hardware(live: &Value) -> Option<Map<String, Value>> {
         kept.insert("nics".to_owned(), nics.into());
     }
     Some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text that no field of a snapshot may have.
+    const CANARY: &str = "c4nary";
+
+    /// A live host, as an API server of a Metal3 cluster shows it.
+    fn live() -> Value {
+        json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": {
+                "name": "r7-u03", "namespace": "metal", "uid": "b8a0", "resourceVersion": "81234", "generation": 7,
+                "creationTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["baremetalhost.metal3.io"],
+                "labels": {"example.com/rack": "r7", "sip.airshipit.org/cluster-name": "edge"},
+                "annotations": {
+                    LAST_APPLIED: format!("{{\"spec\": \"{CANARY}\"}}"), PAUSED: CANARY, "note": CANARY,
+                    TRACKING_ID: "apps:metal3.io/BareMetalHost:metal/r7-u03"
+                },
+                "managedFields": [
+                    {"manager": "kubectl-client-side-apply", "operation": "Update", "time": "2026-01-01T00:00:00Z",
+                     "apiVersion": "metal3.io/v1alpha1", "fieldsType": "FieldsV1", "fieldsV1": {
+                        "f:metadata": {"f:annotations": {".": {}, format!("f:{LAST_APPLIED}"): {}}},
+                        "f:spec": {".": {}, "f:online": {}, "f:bmc": {"f:address": {}}}}},
+                    {"manager": "baremetal-operator", "operation": "Update", "subresource": "status",
+                     "fieldsV1": {"f:status": {}}},
+                    {"manager": "capm3", "operation": "Update", "fieldsV1": {"f:spec": {"f:consumerRef": {}}}},
+                    {"manager": "kustomize-controller", "operation": "Apply", "fieldsV1": {"f:metadata": {"f:labels": {
+                        "f:sip.airshipit.org/cluster-name": {}, "f:example.com/rack": {}}}}}
+                ]
+            },
+            "spec": {
+                "online": true, "bootMACAddress": "52:54:00:00:00:01", "automatedCleaningMode": "metadata",
+                "bmc": {"address": format!("redfish://u:{CANARY}@[fd00::1]/redfish/v1/Systems/1?k={CANARY}"),
+                        "credentialsName": "r7-u03-bmc", "disableCertificateVerification": false},
+                "networkData": {"name": "r7-u03-net", "namespace": "metal"}, "userData": {"name": CANARY},
+                "consumerRef": {"apiVersion": CANARY, "kind": "Metal3Machine", "name": "m", "namespace": "metal", "uid": CANARY}
+            },
+            "status": {
+                "operationalStatus": "OK", "errorType": "", "errorMessage": "", "poweredOn": true, "errorCount": 3,
+                "lastUpdated": "2026-01-01T00:00:00Z", "provisioning": {"state": "provisioned", "ID": CANARY},
+                "hardware": {"cpu": {"arch": "x86_64", "count": 8, "model": CANARY}, "hostname": CANARY,
+                    "ramMebibytes": 1024, "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1", "vlans": [CANARY]}],
+                    "storage": [{"serialNumber": CANARY}]}
+            }
+        })
+    }
+
+    #[test]
+    fn a_host_keeps_what_decides_and_nothing_else() {
+        let (key, kept) = host(&live()).unwrap();
+        assert_eq!(key.to_string(), "metal/r7-u03");
+        let expected = json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": {
+                "name": "r7-u03", "namespace": "metal", "uid": "b8a0",
+                "labels": {"example.com/rack": "r7", "sip.airshipit.org/cluster-name": "edge"},
+                "annotations": {LAST_APPLIED: "{}", PAUSED: "", TRACKING_ID: "apps:metal3.io/BareMetalHost:metal/r7-u03"},
+                "managedFields": [
+                    {"manager": "kubectl-client-side-apply", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1":
+                        {"f:metadata": {"f:annotations": {format!("f:{LAST_APPLIED}"): {}}}, "f:spec": {}}},
+                    {"manager": "kustomize-controller", "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1":
+                        {"f:metadata": {"f:labels": {"f:sip.airshipit.org/cluster-name": {}}}}}
+                ]
+            },
+            "spec": {
+                "online": true, "bootMACAddress": "52:54:00:00:00:01",
+                "bmc": {"address": "redfish://[fd00::1]/redfish/v1/Systems/1", "credentialsName": "r7-u03-bmc"},
+                "networkData": {"name": "r7-u03-net", "namespace": "metal"},
+                "consumerRef": {"kind": "Metal3Machine", "name": "m", "namespace": "metal"}
+            },
+            "status": {
+                "provisioning": {"state": "provisioned"},
+                "hardware": {"cpu": {"arch": "x86_64", "count": 8}, "ramMebibytes": 1024,
+                    "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1"}]}
+            }
+        });
+        assert_eq!(kept, expected);
+        assert!(!kept.to_string().contains(CANARY));
+    }
+
+    #[test]
+    fn what_is_kept_is_kept_again_unchanged() {
+        let (_, once) = host(&live()).unwrap();
+        assert_eq!(host(&once).unwrap().1, once);
+    }
+
+    #[test]
+    fn errors_are_kept_by_type_and_deletions_as_a_mark() {
+        let mut live = live();
+        live["metadata"]["deletionTimestamp"] = "2026-03-03T03:03:03Z".into();
+        live["status"]["errorMessage"] = CANARY.into();
+        live["status"]["operationalStatus"] = "error".into();
+        let kept = host(&live).unwrap().1;
+        assert_eq!(kept["metadata"]["deletionTimestamp"], DELETION);
+        assert_eq!(
+            (&kept["status"]["errorType"], &kept["status"]["operationalStatus"]),
+            (&json!("error"), &json!("error"))
+        );
+        live["status"]["errorType"] = "registration error".into();
+        assert_eq!(host(&live).unwrap().1["status"]["errorType"], "registration error");
+    }
+
+    #[test]
+    fn an_empty_annotation_of_client_side_apply_is_told_from_a_full_one() {
+        let mut live = live();
+        live["metadata"]["annotations"][LAST_APPLIED] = "".into();
+        assert_eq!(host(&live).unwrap().1["metadata"]["annotations"][LAST_APPLIED], "");
+    }
+
+    #[test]
+    fn a_host_without_status_has_the_one_of_its_annotation() {
+        let mut live = live();
+        live.as_object_mut().unwrap().remove("status");
+        let annotations = json!({STATUS: format!("{{\"provisioning\": {{\"state\": \"available\"}}, \"x\": \"{CANARY}\"}}"),
+            DETAILS: "{\"ramMebibytes\": 5, \"hostname\": \"c4nary\"}"});
+        live["metadata"]["annotations"] = annotations;
+        let kept = host(&live).unwrap().1;
+        assert_eq!(kept["status"], json!({"provisioning": {"state": "available"}, "hardware": {"ramMebibytes": 5}}));
+        assert_eq!(kept["metadata"].get("annotations"), None);
+    }
+
+    #[test]
+    fn of_network_data_only_addresses_are_kept() {
+        let secret = |key: &str, text: &str| json!({"data": {key: BASE64_STANDARD.encode(text), "other": CANARY}});
+        let text = r#"{"links": [{"id": "eno1", "ethernet_mac_address": "52:54:00:00:00:01", "x": "c4nary"}],
+            "networks": [{"id": "oam", "link": "eno1", "ip_address": "10.0.0.5/24", "dns": "c4nary"}], "services": ["c4nary"]}"#;
+        let kept = network_data(&secret("networkData", text)).unwrap();
+        assert!(!kept.to_string().contains(CANARY), "{kept}");
+        assert_eq!(NetworkData::parse(&kept.to_string()), NetworkData::parse(text));
+        assert_eq!(network_data(&secret("value", text)), Ok(kept));
+        for (key, text) in
+            [("networkData", CANARY), ("networkData", "networks: [{id: a, ip_address: c4nary}]"), ("password", CANARY)]
+        {
+            let problem = network_data(&secret(key, text)).unwrap_err();
+            assert!(!problem.contains(CANARY), "{problem}");
+        }
+    }
+
+    #[test]
+    fn bonds_and_vlans_lead_to_the_same_cards() {
+        let text = r#"{"links": [
+            {"id": "eno1", "ethernet_mac_address": "52:54:00:00:00:01"}, {"id": "eno2", "ethernet_mac_address": "52:54:00:00:00:02"},
+            {"id": "bond0", "bond_links": ["eno1", "eno2"]}, {"id": "vlan5", "vlan_link": "bond0"}],
+            "networks": [{"id": "a", "link": "vlan5", "ip_address": "10.0.0.5"}, {"id": "b", "link": "eno2", "ip_address": "fd00::5"},
+                         {"id": "dhcp", "link": "eno1"}]}"#;
+        let data = NetworkData::parse(text).unwrap();
+        let again = NetworkData::parse(&data.essentials().to_string()).unwrap();
+        // Without an address, the card of a network decides nothing.
+        assert_eq!(again, data);
+        assert_eq!(again.of_cards().count(), 3);
+    }
 }

@@ -31,6 +31,11 @@ impl Generated<'_> {
         self.origin.at([Step::from(self.list), self.index.into(), list.into(), index.into()])
     }
 
+    /// The place of the name of what it makes.
+    pub fn place_of_name(&self) -> Place {
+        self.origin.at([Step::from(self.list), self.index.into(), "name".into()])
+    }
+
     /// A file that the generator names, relative to the repo's root.
     pub fn path(&self, file: &str) -> Option<Utf8PathBuf> {
         join(self.directory, file)
