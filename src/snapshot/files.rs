@@ -258,7 +258,7 @@ mod tests {
         let compared =
             |files: &BTreeMap<_, _>| changes(&repo(files.clone()), Utf8Path::new("snapshot"), &snapshot, None);
         let (changes, _) = compared(&files).unwrap();
-        let changed: Vec<_> = changes.files.keys().map(Utf8PathBuf::as_str).collect();
+        let changed: Vec<_> = changes.files.keys().map(|path| path.as_str()).collect();
         assert_eq!(changed, ["snapshot/gone.yaml"]);
         files.insert(own, b"a: b\n".to_vec());
         assert!(matches!(compared(&files), Err(Obstacle::Foreign(_))));

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod access;
+mod examples;
 mod failing;
 mod live;
 mod stub;
