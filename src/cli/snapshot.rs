@@ -190,8 +190,11 @@ impl Target {
         let settings = Settings::load(files).map_err(|finding| Failure(finding.message))?;
         let directory = match &arguments.to {
             Some(to) => inside(to, &settings.output)?,
-            None => settings.snapshot.directory,
+            None => settings.snapshot.directory.clone(),
         };
+        if !settings.may_read(&directory.join("file.yaml")) {
+            say(format!("note: `sources` in sipgen.yaml do not have {directory}: add {{paths: [{directory}]}} to them\n"));
+        }
         let split_by = arguments.split_by.clone().or(settings.snapshot.split_by);
         if let Some(label) = split_by.as_ref().filter(|label| !sipgen::api::names::is_label_key(label)) {
             return Err(Failure(format!("--split-by: `{label}` is not the key of a label")));

@@ -112,7 +112,8 @@ fn is_placeholder(text: &str) -> bool {
 
 /// Reports those in files that are inputs, one finding for each file.
 pub(super) fn findings(all: Vec<PlainSecret>, settings: &Settings, is_input: impl Fn(&Origin) -> bool) -> Vec<Finding> {
-    let is_source = |origin: &Origin| settings.sources.iter().any(|source| source.takes(&origin.file));
+    // What a source builds is made of files of the repo.
+    let is_source = |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
     let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
     for secret in all.into_iter().filter(|secret| is_input(&secret.origin) || is_source(&secret.origin)) {
         by_file.entry(secret.origin.file.clone()).or_default().push(secret);
@@ -135,4 +136,84 @@ fn finding(secrets: &[PlainSecret], plaintext: Plaintext) -> Finding {
     };
     let shown = secrets.iter().take(SHOWN);
     shown.fold(Finding::new(code, message).help(help), |finding, secret| finding.at(secret.place.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8PathBuf;
+
+    use super::*;
+    use crate::source::{Files, Stream};
+    use crate::{Options, generate};
+
+    fn is_plain(key: &str, value: &str, is_encoded: bool) -> bool {
+        super::is_plain(key, &Value::from(value), is_encoded)
+    }
+
+    #[test]
+    fn network_data_encrypted_values_and_placeholders_are_no_secrets() {
+        let networks = "networks: [{id: oam, ip_address: 10.0.0.1}]";
+        for (key, value) in [
+            ("networkData", "anything"),
+            ("nmstate", "interfaces: []"),
+            ("value", networks),
+            ("password", "ENC[AES256_GCM,data:Zm9v,iv:YQ==,tag:Yg==,type:str]"),
+            ("password", " \n"),
+            ("password", "${BMC_PASSWORD}"),
+            ("password", "<path:kv/data/bmc#password>"),
+            ("password", "*****"),
+            ("password", "REDACTED"),
+        ] {
+            assert!(!is_plain(key, value, false), "{key}: {value}");
+            assert!(!is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
+        }
+        for (key, value) in
+            [("password", "x"), ("value", "#cloud-config\nusers: []"), ("metaData", networks), ("username", "${USER}x")]
+        {
+            assert!(is_plain(key, value, false), "{key}: {value}");
+            assert!(is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
+        }
+        assert!(super::is_plain("pin", &Value::from(1234), false));
+        assert!(!super::is_plain("pin", &Value::Null, false));
+        assert!(is_plain("password", "no base64", true));
+    }
+
+    /// The codes of the findings about Secrets, and in which files.
+    fn found(files: &[(&str, &str)], stream: Option<&str>) -> Vec<(Code, String)> {
+        let files = files.iter().map(|(path, text)| (Utf8PathBuf::from(*path), text.as_bytes().to_vec()));
+        let mut repo = Files::in_memory(files);
+        if let Some(text) = stream {
+            let name = std::sync::Arc::from(camino::Utf8Path::new("<stdin>"));
+            repo = repo.with_streams(vec![Stream { name, content: text.as_bytes().to_vec() }]);
+        }
+        let generated = generate(&repo, &Options::default(), &|_| {}).unwrap();
+        let ours = [Code::PlaintextSecret, Code::PlaintextSecretAllowed];
+        let findings = generated.findings.iter().filter(|finding| ours.contains(&finding.code));
+        findings.map(|finding| (finding.code, finding.message.clone())).collect()
+    }
+
+    const SECRET: &str = "{apiVersion: v1, kind: Secret, metadata: {name: bmc}, stringData: {password: x}}";
+
+    #[test]
+    fn a_secret_counts_wherever_it_is_an_input_in_git() {
+        let error = vec![(Code::PlaintextSecret, "the Secret `bmc` has values in plain text".to_owned())];
+        assert_eq!(found(&[("a.yaml", SECRET)], None), error);
+        // A patch needs no apiVersion.
+        assert_eq!(found(&[("a.yaml", &SECRET.replace("apiVersion: v1, ", ""))], None), error);
+        let list = format!("kind: List\nitems:\n- {SECRET}\n- {SECRET}\n");
+        assert_eq!(found(&[("a.yaml", &list)], None)[0].1, "2 Secrets of one file have values in plain text");
+        let generator = "secretGenerator: [{name: bmc, literals: [password=x]}]";
+        assert_eq!(found(&[("kustomization.yaml", generator)], None), error);
+        let allowed = found(&[("sipgen.yaml", "secrets: {plaintext: warning}"), ("a.yaml", SECRET)], None);
+        assert_eq!(allowed, [(Code::PlaintextSecretAllowed, error[0].1.clone())]);
+        let sources = |of: &str| found(&[("sipgen.yaml", of), ("a/a.yaml", SECRET), ("b/b.yaml", "{}")], None);
+        assert_eq!(sources("sources: [{paths: [a]}]"), error);
+        assert_eq!(sources("sources: [{paths: [b]}]"), []);
+        assert_eq!(found(&[], Some(SECRET)), []);
+        for other in ["SealedSecret", "ExternalSecret", "ConfigMap"] {
+            assert_eq!(found(&[("a.yaml", &SECRET.replace("kind: Secret", &format!("kind: {other}")))], None), []);
+        }
+        let template = SECRET.replace("password: x", "password: '{{ .Values.password }}'");
+        assert_eq!(found(&[("a.yaml", &template)], None), []);
+    }
 }

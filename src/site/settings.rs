@@ -220,6 +220,11 @@ impl Settings {
         !finding.is_error() && self.findings.ignore.iter().any(|ignored| ignored.code == finding.code)
     }
 
+    /// Returns whether a file may be an input, as far as `sources` say.
+    pub fn may_read(&self, file: &Utf8Path) -> bool {
+        self.sources.is_empty() || self.sources.iter().any(|source| source.takes(file))
+    }
+
     /// Reads the settings of a repo; the defaults where it has none.
     pub fn load(repo: &Files) -> Result<Self, Finding> {
         let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 
-use super::files::{Files, Kind, ReadError};
+use super::files::{Files, Kind, ReadError, may_hold_resources};
 use super::worktree::Worktree;
 
 /// A copy of the files of a repo on the disk. It goes when this is dropped.
@@ -61,7 +61,7 @@ impl Copied {
 /// The paths of all files that git does not ignore or tracks all the same.
 fn everything(repo: &Files) -> Result<Vec<Utf8PathBuf>, ReadError> {
     let nowhere = Utf8Path::new(".git");
-    let worktree = Worktree::around(repo.root(), |_| true);
+    let worktree = Worktree::around(repo.root(), may_hold_resources);
     let mut worktree = worktree.map_err(|error| ReadError::new(repo.root(), io::Error::other(error)))?;
     let mut paths = std::mem::take(&mut worktree.tracked);
     repo.walk(nowhere, worktree, |entry| {

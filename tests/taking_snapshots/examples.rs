@@ -49,7 +49,12 @@ impl Stage {
         let tools = self.clone.path().join(".git/tools");
         fs::create_dir_all(&tools).unwrap();
         let gh = tools.join("gh");
-        fs::write(&gh, "#!/bin/sh\necho \"gh $*\"\n[ \"$1 $2\" != \"pr list\" ] || echo 0\n".replace("echo \"gh $*\"", "echo \"gh $*\" >&2")).unwrap();
+        fs::write(
+            &gh,
+            "#!/bin/sh\necho \"gh $*\"\n[ \"$1 $2\" != \"pr list\" ] || echo 0\n"
+                .replace("echo \"gh $*\"", "echo \"gh $*\" >&2"),
+        )
+        .unwrap();
         run(Command::new("chmod").arg("+x").arg(&gh)).expect(0);
         let sipgen = Path::new(env!("CARGO_BIN_EXE_sipgen")).parent().unwrap();
         let path = format!("{}:{}:{}", tools.display(), sipgen.display(), std::env::var("PATH").unwrap());
@@ -101,9 +106,16 @@ fn the_job_of_gitlab_pushes_both() {
     let script = parsed("gitlab/snapshot.yml")["sipgen-snapshot"]["script"][0].as_str().unwrap().to_owned();
     let stage = Stage::new();
     // A forge on this disk in the place of one on the network.
-    let script = script.replace("\"$CI_SERVER_PROTOCOL://sipgen:$SIPGEN_PUSH_TOKEN@$CI_SERVER_HOST:$CI_SERVER_PORT/$CI_PROJECT_PATH.git\"", "origin");
+    let script = script.replace(
+        "\"$CI_SERVER_PROTOCOL://sipgen:$SIPGEN_PUSH_TOKEN@$CI_SERVER_HOST:$CI_SERVER_PORT/$CI_PROJECT_PATH.git\"",
+        "origin",
+    );
     let kubeconfig = stage.cluster.kubeconfig();
-    let variables = [("SIPGEN_KUBECONFIG", kubeconfig.to_str().unwrap()), ("CI_SERVER_HOST", "git.example.com"), ("CI_DEFAULT_BRANCH", "main")];
+    let variables = [
+        ("SIPGEN_KUBECONFIG", kubeconfig.to_str().unwrap()),
+        ("CI_SERVER_HOST", "git.example.com"),
+        ("CI_DEFAULT_BRANCH", "main"),
+    ];
 
     stage.script(&["sh", "-ec"], &script, &variables).expect(0);
 
@@ -115,12 +127,14 @@ fn the_cron_job_clones_and_pushes_both() {
     let cron_job = parsed("kubernetes/snapshot.yaml");
     let pod = &cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
-    let shell: Vec<&str> = container["command"].as_sequence().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    let shell: Vec<&str> =
+        container["command"].as_sequence().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
     let stage = Stage::new();
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("url"), stage.forge.path().to_str().unwrap()).unwrap();
     let (place, kubeconfig) = (directory.path().to_str().unwrap(), stage.cluster.kubeconfig());
-    let variables = [("BASE", "main"), ("GIT_SECRET", place), ("WORK", place), ("KUBECONFIG", kubeconfig.to_str().unwrap())];
+    let variables =
+        [("BASE", "main"), ("GIT_SECRET", place), ("WORK", place), ("KUBECONFIG", kubeconfig.to_str().unwrap())];
 
     stage.script(&shell, container["args"][0].as_str().unwrap(), &variables).expect(0);
 

@@ -150,3 +150,25 @@ fn no_server_is_no_empty_cluster() {
     assert!(run.stderr.contains("cannot connect to a cluster"), "{}", run.stderr);
     assert!(repo.on_disk("") == before);
 }
+
+#[test]
+fn a_run_that_was_killed_while_it_wrote_is_undone() {
+    let repo = repo_with_host();
+    let before = repo.on_disk("snapshot").keys().cloned().collect::<Vec<_>>();
+    let text = repo.read(FILE);
+    // Killed behind the removal of one file and before that of the journal.
+    let journal = json!({"hosts": {"metal.yaml": {"before": text, "after": null}}, "directories": []}).to_string();
+    for command in [&["status"] as &[&str], &["generate", "--allow-empty"]] {
+        repo.write("snapshot/.sipgen-journal.tmp", &journal);
+        repo.remove(FILE);
+        let run = run(&mut repo.sipgen(command));
+        if command == ["status"] {
+            assert!(run.code == 2 && run.stderr.contains("snapshot is half written"), "{}", run.stderr);
+            assert!(!repo.exists(FILE));
+        } else {
+            run.expect(0);
+            assert_eq!(repo.read(FILE), text);
+            assert_eq!(repo.on_disk("snapshot").keys().cloned().collect::<Vec<_>>(), before);
+        }
+    }
+}

@@ -156,11 +156,11 @@ fn planning_takes_hosts_from_a_snapshot_and_a_check_says_what_a_new_one_changes(
 
     // On a branch of its own first, then here.
     let head = repo.git(&["rev-parse", "HEAD"]);
-    snapshot(&repo, server, &["--branch=live"]).expect(0);
+    snapshot(&repo, server, &["--branch=nightly"]).expect(0);
     assert!(repo.on_disk("") == before);
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
-    assert_eq!(repo.git(&["log", "-1", "--format=%s", "live"]).trim(), "snapshot: 2 hosts changed");
-    let shown = repo.git(&["show", "--format=%b", "--name-status", "live"]);
+    assert_eq!(repo.git(&["log", "-1", "--format=%s", "nightly"]).trim(), "snapshot: 2 hosts changed");
+    let shown = repo.git(&["show", "--format=%b", "--name-status", "nightly"]);
     assert!(shown.contains("D\tlive/r3.yaml") && shown.contains("M\tlive/r2.yaml"), "{shown}");
     let run = snapshot(&repo, server, &["--commit", "--diff"]).expect(0);
     assert!(run.stdout.contains("went from `available` to `error`"), "{}", run.stdout);
