@@ -247,6 +247,32 @@ fn can_be_served(case: &Case, clusters: &[usize], limits: &dyn Fn(usize, usize) 
     place(case, clusters, &kinds, limits, (0, 0, left, BTreeSet::new()), missing, &mut BTreeSet::new())
 }
 
+#[test]
+fn clusters_that_are_alike_are_refused_alike_and_each_in_its_own_name() {
+    // All hosts are in three racks or three feeds: six at most, apart by both.
+    let host = |at: usize| {
+        let domains = if at.is_multiple_of(2) { [at % 3, 3 + at % 7] } else { [3 + at % 8, at % 3] };
+        Host { flavor: 0, domains: domains.map(Some).to_vec() }
+    };
+    let of_both = |wanted| Cluster { flavor: None, keys: vec![0, 1], wanted };
+    let too_many = Cluster { flavor: Some(0), keys: vec![0, 1], wanted: 41 };
+    let clusters = vec![of_both(7), of_both(7), of_both(3), of_both(7), too_many.clone(), too_many];
+    let case = Case { hosts: (0..40).map(host).collect(), clusters };
+
+    let (site, plan, _) = planned(&case);
+
+    assert_eq!(served(&case, &site, &plan), BTreeSet::from([2]));
+    assert_eq!(plan.shortages.len(), 5);
+    for ((cluster, _), shortage) in &plan.shortages {
+        let named = match &shortage.reason {
+            Reason::Crossing { node_sets, .. } => node_sets,
+            Reason::Counted { rivals, .. } => rivals,
+            Reason::Undecided => panic!("{cluster} is undecided"),
+        };
+        assert!(named.iter().any(|rival| rival.cluster == *cluster), "{cluster}: {named:?}");
+    }
+}
+
 fn cases() -> impl Strategy<Value = Case> {
     let label = |values: usize| prop::option::weighted(0.93, 0..values);
     let host = (0..2_usize, label(4), label(4), label(3))

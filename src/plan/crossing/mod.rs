@@ -112,7 +112,7 @@ struct Search<'a, 'c> {
     accepted: Vec<usize>,
     /// The groups for which some hosts are reserved.
     reserved: HashSet<usize>,
-    /// Why clusters were refused that had no hosts of their own: there are not more hosts for those that come later.
+    /// Why clusters were refused that have no hosts reserved: there are not more hosts for those that come later.
     refused: HashMap<Wants, (Vec<usize>, Vec<Unserved>)>,
     budget: Budget,
 }
@@ -120,16 +120,22 @@ struct Search<'a, 'c> {
 impl Search<'_, '_> {
     /// Satisfies all demands of a cluster or none; all those accepted before stay satisfied.
     fn accept(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
+        let wants = self.wants(cluster);
+        if let Some((others, refused)) = wants.as_ref().and_then(|wants| self.refused.get(wants)) {
+            return Err(refused.iter().map(|unserved| unserved.instead(others, cluster)).collect());
+        }
+        let refused = self.decide(cluster);
+        if let (Err(refused), Some(wants)) = (&refused, wants) {
+            self.refused.insert(wants, (cluster.to_vec(), refused.clone()));
+        }
+        refused
+    }
+
+    /// Searches for hosts, once it is known that no equal cluster was refused.
+    fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
         let is_bounded = self.bounds.is_some();
         if is_bounded {
             self.bound(cluster)?;
-        }
-        let wants = self.wants(cluster);
-        let known = wants.as_ref().and_then(|wants| self.refused.get(wants));
-        if let Some((others, refused)) = known {
-            let instead = refused.iter().map(|unserved| unserved.instead(others, cluster)).collect();
-            self.release(cluster, is_bounded);
-            return Err(instead);
         }
         if cluster.iter().all(|demand| self.placing.fill(*demand)) {
             return Ok(());
@@ -143,8 +149,7 @@ impl Search<'_, '_> {
             Answer::Impossible => self.refusal(cluster),
             Answer::Undecided => self.undecided(cluster),
         };
-        self.release(cluster, true);
-        wants.into_iter().for_each(|wants| drop(self.refused.insert(wants, (cluster.to_vec(), refused.clone()))));
+        self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
         Err(refused)
     }
 
@@ -172,12 +177,6 @@ impl Search<'_, '_> {
     fn undecided(&self, cluster: &[usize]) -> Vec<Unserved> {
         let open = cluster.iter().filter(|demand| self.instance.problem.demands[**demand].missing > 0);
         open.map(|index| Unserved { index: *index, found: 0, why: Why::Undecided }).collect()
-    }
-
-    fn release(&mut self, cluster: &[usize], is_bounded: bool) {
-        if is_bounded {
-            self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
-        }
     }
 
     /// Satisfies a cluster by one key at a time.
@@ -297,8 +296,13 @@ impl Unserved {
     fn instead(&self, others: &[usize], cluster: &[usize]) -> Unserved {
         let instead = |demand: usize| others.iter().position(|other| *other == demand).map_or(demand, |at| cluster[at]);
         let mut why = self.why.clone();
-        if let Why::Crossing(conflict) = &mut why {
-            conflict.demands.iter_mut().for_each(|demand| *demand = instead(*demand));
+        match &mut why {
+            Why::Crossing(conflict) => conflict.demands.iter_mut().for_each(|demand| *demand = instead(*demand)),
+            Why::Cut(cut) => {
+                cut.demands = cut.demands.iter().map(|demand| instead(*demand)).collect();
+                cut.domains = cut.domains.iter().map(|(demand, domain)| (instead(*demand), *domain)).collect();
+            }
+            Why::Undecided => {}
         }
         Unserved { index: instead(self.index), found: self.found, why }
     }
