@@ -382,7 +382,7 @@ fn assignments(site: &Site, plan: &Plan) -> BTreeMap<usize, BTreeSet<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn hosts_stay_and_missing_ones_are_found_around_them(mut case in cases(), drift in drifts()) {

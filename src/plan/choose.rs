@@ -176,14 +176,27 @@ fn serve<'i>(
     }
     let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
     for index in accepted {
-        for (host, left) in replaceable(index) {
-            if matching.accept_one_more(index, &left) {
-                replaced[index].push(host);
-            }
-        }
+        replaced[index] = replace_each(replaceable(index), |left| matching.accept_one_more(index, left));
     }
     matching.settle();
     Served { picks: matching.picks, replaced, unserved }
+}
+
+/// Replaces what can be replaced of a demand's hosts, each with what it leaves, and returns the hosts that are. One that
+/// cannot be is tried again when another one has left a domain.
+pub(super) fn replace_each<T>(mut hosts: Vec<(usize, T)>, mut replace: impl FnMut(&T) -> bool) -> Vec<usize> {
+    let mut replaced = Vec::new();
+    loop {
+        let before = replaced.len();
+        hosts.retain(|(host, left)| {
+            let found = replace(left);
+            replaced.extend(found.then_some(*host));
+            !found
+        });
+        if replaced.len() == before {
+            return replaced;
+        }
+    }
 }
 
 fn of_cut((index, found, cut): (usize, usize, Cut)) -> Unserved {

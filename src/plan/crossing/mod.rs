@@ -17,9 +17,9 @@ mod minimal;
 mod placing;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::choose::{Served, Unserved, Why};
+use super::choose::{Served, Unserved, Why, replace_each};
 use super::classes::Instance;
 use super::demand::Demand;
 use super::matching::Problem;
@@ -62,11 +62,12 @@ pub(super) fn serve<'a, 'i>(
     clusters: impl Iterator<Item = &'i [usize]>,
 ) -> Served {
     let mut candidates = Candidates::new(instance, hosts, demands);
-    let mut replaceable: Vec<(usize, usize, Vec<Limit>)> = Vec::new();
+    let mut replaceable: BTreeMap<usize, Vec<(usize, Vec<Limit>)>> = BTreeMap::new();
     for (index, demand) in demands {
         let pool = instance.problem.demands[*index].pool;
         for host in &demand.replaceable {
-            replaceable.push((*index, *host, candidates.limits_of(instance, &hosts[*host], pool)));
+            let left = candidates.limits_of(instance, &hosts[*host], pool);
+            replaceable.entry(*index).or_default().push((*host, left));
         }
     }
     let problems = OnceCell::new();
@@ -90,10 +91,8 @@ pub(super) fn serve<'a, 'i>(
     let Search { mut placing, accepted, .. } = search;
     let accepted: BTreeSet<usize> = accepted.into_iter().collect();
     let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
-    for (index, host, limits) in replaceable {
-        if accepted.contains(&index) && placing.replace(index, &limits) {
-            replaced[index].push(host);
-        }
+    for (index, hosts) in replaceable.into_iter().filter(|(index, _)| accepted.contains(index)) {
+        replaced[index] = replace_each(hosts, |left| placing.replace(index, left));
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
     placing.matching.settle();
