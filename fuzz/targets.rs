@@ -14,7 +14,7 @@ use sipgen::{Options, generate, report};
 pub(crate) type Target = fn(&[u8]);
 
 /// Every target by its name.
-pub(crate) const ALL: [(&str, Target); 12] = [
+pub(crate) const ALL: [(&str, Target); 13] = [
     ("documents", documents),
     ("sip_cluster", sip_cluster),
     ("provisioning", provisioning),
@@ -27,6 +27,7 @@ pub(crate) const ALL: [(&str, Target); 12] = [
     ("label_selector", label_selector),
     ("generated_hosts", generated_hosts),
     ("agent_objects", agent_objects),
+    ("template", template),
 ];
 
 /// Any file of a repo: cut into documents, each parsed, its nodes looked up. A text that the parser understands as one
@@ -170,6 +171,18 @@ pub(crate) fn agent_objects(data: &[u8]) {
 }
 
 const SELECTOR: &str = "{matchLabels: {flavor: worker}}";
+
+/// A repo's own template of a load balancer's file.
+pub(crate) fn template(data: &[u8]) {
+    let load_balancer = "  services:\n    loadBalancerWorker:\n    - {image: \"haproxy:3.0\", nodeInterfaceId: oam-ipv4, \
+                         clusterIP: 192.0.2.10, nodePortRange: {start: 30080, end: 30082}}\n";
+    run(repo([
+        ("sipgen.yaml", b"templates: own\n".to_vec()),
+        ("own/loadbalancer/haproxy.cfg", data.to_vec()),
+        ("cluster.yaml", (cluster(SELECTOR) + load_balancer).into()),
+        ("hosts.yaml", HOSTS.into()),
+    ]));
+}
 
 /// A SIPCluster that wants one worker; a `services:` may follow.
 fn cluster(selector: &str) -> String {

@@ -9,9 +9,11 @@ use std::fs;
 
 use camino::Utf8Path;
 use proptest::prelude::*;
+use proptest::sample::Index;
 use sipgen::plan::{Plan, Reason, plan};
 use sipgen::site::{Settings, Site};
 use sipgen::source::Files;
+use sipgen::{Options, generate};
 use tempfile::TempDir;
 
 const FLAVOR: &str = "example.com/flavor";
@@ -22,6 +24,8 @@ const KEYS: [&str; 3] = ["example.com/rack", "example.com/feed", "example.com/sw
 struct Host {
     flavor: usize,
     domains: Vec<Option<usize>>,
+    /// Whether Metal3 reports an error for it.
+    fails: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -30,6 +34,15 @@ struct Cluster {
     flavor: Option<usize>,
     keys: Vec<usize>,
     wanted: usize,
+    /// The domains, each with its key, in which it has hosts already.
+    used: BTreeSet<(usize, usize)>,
+}
+
+impl Host {
+    /// The domains of a host that some keys limit.
+    fn domains_of(&self, keys: &[usize]) -> BTreeSet<(usize, usize)> {
+        keys.iter().filter_map(|key| Some((*key, self.domains[*key]?))).collect()
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -74,13 +87,15 @@ fn planted(seed: u64, hosts: usize, clusters: usize, wanted: usize, domains: &[u
             .collect();
         for at in 0..wanted {
             let flavor = flavor.unwrap_or_else(|| numbers.below(flavors));
-            case.hosts.push(Host { flavor, domains: orders.iter().map(|order| Some(order[at])).collect() });
+            let domains = orders.iter().map(|order| Some(order[at])).collect();
+            case.hosts.push(Host { flavor, domains, fails: false });
         }
-        case.clusters.push(Cluster { flavor, keys: (0..domains.len()).collect(), wanted });
+        case.clusters.push(Cluster { flavor, keys: (0..domains.len()).collect(), wanted, used: BTreeSet::new() });
     }
     while case.hosts.len() < hosts {
         let flavor = numbers.below(flavors);
-        case.hosts.push(Host { flavor, domains: domains.iter().map(|count| Some(numbers.below(*count))).collect() });
+        let domains = domains.iter().map(|count| Some(numbers.below(*count))).collect();
+        case.hosts.push(Host { flavor, domains, fails: false });
     }
     numbers.shuffle(&mut case.hosts);
     case
@@ -96,12 +111,15 @@ fn host_text(text: &mut String, index: usize, host: &Host) {
         "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{index}, namespace: metal, labels: \
          {{{labels}}}}}\nspec: {{}}\n"
     );
+    if host.fails {
+        text.push_str("status: {errorMessage: no power, provisioning: {state: available}}\n");
+    }
 }
 
-fn planned(case: &Case) -> (Site, Plan, Vec<sipgen::finding::Finding>) {
+fn text_of(case: &Case) -> String {
     let mut text = String::new();
     case.hosts.iter().enumerate().for_each(|(index, host)| host_text(&mut text, index, host));
-    for (index, Cluster { flavor, keys, wanted }) in case.clusters.iter().enumerate() {
+    for (index, Cluster { flavor, keys, wanted, .. }) in case.clusters.iter().enumerate() {
         let selector = flavor.map_or("{}".to_owned(), |flavor| format!("{{matchLabels: {{{FLAVOR}: f{flavor}}}}}"));
         let keys: Vec<&str> = keys.iter().map(|key| KEYS[*key]).collect();
         let _ = write!(
@@ -112,9 +130,13 @@ fn planned(case: &Case) -> (Site, Plan, Vec<sipgen::finding::Finding>) {
             keys.join(", ")
         );
     }
+    text
+}
+
+fn planned(case: &Case) -> (Site, Plan, Vec<sipgen::finding::Finding>) {
     let directory = TempDir::new().unwrap();
     let root = Utf8Path::from_path(directory.path()).unwrap();
-    fs::write(root.join("site.yaml"), text).unwrap();
+    fs::write(root.join("site.yaml"), text_of(case)).unwrap();
     let (site, _) = Site::read(&Files::on_disk(root), Settings::default()).unwrap();
     let (plan, findings) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), false);
     (site, plan, findings)
@@ -126,7 +148,7 @@ fn served(case: &Case, site: &Site, plan: &Plan) -> BTreeSet<usize> {
     let mut served = BTreeSet::new();
     for (key, placement) in &plan.clusters {
         let number: usize = key.name.as_str()[1..].parse().unwrap();
-        let Cluster { flavor, keys, wanted } = &case.clusters[number];
+        let Cluster { flavor, keys, wanted, .. } = &case.clusters[number];
         let mut used = BTreeSet::new();
         let mut count = 0;
         for assigned in placement.values().flatten() {
@@ -206,8 +228,9 @@ fn can_be_served(case: &Case, clusters: &[usize], limits: &dyn Fn(usize, usize) 
         let Some(cluster) = clusters.get(at) else { return true };
         let Cluster { flavor, keys, .. } = &case.clusters[*cluster];
         if missing == 0 {
-            let missing = clusters.get(at + 1).map_or(0, |next| case.clusters[*next].wanted);
-            return place(case, clusters, kinds, limits, (at + 1, 0, left, BTreeSet::new()), missing, failed);
+            let next = clusters.get(at + 1).map(|next| &case.clusters[*next]);
+            let (missing, used) = next.map_or((0, BTreeSet::new()), |next| (next.wanted, next.used.clone()));
+            return place(case, clusters, kinds, limits, (at + 1, 0, left, used), missing, failed);
         }
         let state = ((at, from, left, used), missing);
         if failed.contains(&state) {
@@ -243,18 +266,48 @@ fn can_be_served(case: &Case, clusters: &[usize], limits: &dyn Fn(usize, usize) 
         }
     }
     let left = kinds.iter().map(|(_, count)| *count).collect();
-    let missing = clusters.first().map_or(0, |cluster| case.clusters[*cluster].wanted);
-    place(case, clusters, &kinds, limits, (0, 0, left, BTreeSet::new()), missing, &mut BTreeSet::new())
+    let first = clusters.first().map(|cluster| &case.clusters[*cluster]);
+    let (missing, used) = first.map_or((0, BTreeSet::new()), |first| (first.wanted, first.used.clone()));
+    place(case, clusters, &kinds, limits, (0, 0, left, used), missing, &mut BTreeSet::new())
+}
+
+#[test]
+fn clusters_that_are_alike_are_refused_alike_and_each_in_its_own_name() {
+    // All hosts are in three racks or three feeds: six at most, apart by both.
+    let host = |at: usize| {
+        let domains = if at.is_multiple_of(2) { [at % 3, 3 + at % 7] } else { [3 + at % 8, at % 3] };
+        Host { flavor: 0, domains: domains.map(Some).to_vec(), fails: false }
+    };
+    let of_both = |wanted| Cluster { flavor: None, keys: vec![0, 1], wanted, used: BTreeSet::new() };
+    let too_many = Cluster { flavor: Some(0), ..of_both(41) };
+    let clusters = vec![of_both(7), of_both(7), of_both(3), of_both(7), too_many.clone(), too_many];
+    let case = Case { hosts: (0..40).map(host).collect(), clusters };
+
+    let (site, plan, _) = planned(&case);
+
+    assert_eq!(served(&case, &site, &plan), BTreeSet::from([2]));
+    assert_eq!(plan.shortages.len(), 5);
+    for ((cluster, _), shortage) in &plan.shortages {
+        let named = match &shortage.reason {
+            Reason::Crossing { node_sets, .. } => node_sets,
+            Reason::Counted { rivals, .. } => rivals,
+            Reason::Undecided => panic!("{cluster} is undecided"),
+        };
+        assert!(named.iter().any(|rival| rival.cluster == *cluster), "{cluster}: {named:?}");
+    }
 }
 
 fn cases() -> impl Strategy<Value = Case> {
     let label = |values: usize| prop::option::weighted(0.93, 0..values);
-    let host = (0..2_usize, label(4), label(4), label(3))
-        .prop_map(|(flavor, rack, feed, switch)| Host { flavor, domains: vec![rack, feed, switch] });
+    let host = (0..2_usize, label(4), label(4), label(3)).prop_map(|(flavor, rack, feed, switch)| Host {
+        flavor,
+        domains: vec![rack, feed, switch],
+        fails: false,
+    });
     let keys =
         prop::sample::select(vec![vec![0, 1], vec![0, 1], vec![1, 0], vec![0, 2], vec![0, 1, 2], vec![0], vec![]]);
     let cluster = (prop::option::weighted(0.4, 0..2_usize), keys, 1..5_usize)
-        .prop_map(|(flavor, keys, wanted)| Cluster { flavor, keys, wanted });
+        .prop_map(|(flavor, keys, wanted)| Cluster { flavor, keys, wanted, used: BTreeSet::new() });
     (prop::collection::vec(host, 4..=11), prop::collection::vec(cluster, 1..=4))
         .prop_map(|(hosts, clusters)| Case { hosts, clusters })
 }
@@ -281,6 +334,137 @@ proptest! {
             if let Reason::Crossing { node_sets, domains, is_minimal, .. } = &shortage.reason {
                 prop_assert!(is_minimal);
                 assert_minimal(&case, node_sets, domains);
+            }
+        }
+    }
+}
+
+/// What changes between two runs.
+#[derive(Debug, Clone)]
+struct Drift {
+    failing: Vec<Index>,
+    /// Hosts that get another domain of a key.
+    moved: Vec<(Index, usize, Option<usize>)>,
+    grown: Vec<(Index, usize)>,
+    rebalance: bool,
+}
+
+fn drifts() -> impl Strategy<Value = Drift> {
+    let moved = (any::<Index>(), 0..3_usize, prop::option::weighted(0.9, 0..4_usize));
+    let failing = prop::collection::vec(any::<Index>(), 0..4);
+    let grown = prop::collection::vec((any::<Index>(), 1..3_usize), 0..3);
+    (failing, prop::collection::vec(moved, 0..4), grown, any::<bool>())
+        .prop_map(|(failing, moved, grown, rebalance)| Drift { failing, moved, grown, rebalance })
+}
+
+impl Drift {
+    fn apply(&self, case: &mut Case) {
+        for host in &self.failing {
+            host.get_mut(&mut case.hosts).fails = true;
+        }
+        for (host, key, domain) in &self.moved {
+            host.get_mut(&mut case.hosts).domains[*key] = *domain;
+        }
+        for (cluster, more) in &self.grown {
+            cluster.get_mut(&mut case.clusters).wanted += more;
+        }
+    }
+}
+
+/// The hosts of each cluster, by number.
+fn assignments(site: &Site, plan: &Plan) -> BTreeMap<usize, BTreeSet<usize>> {
+    let number = |name: &str| name[1..].parse().unwrap();
+    let hosts = |placement: &sipgen::plan::Placement| -> BTreeSet<usize> {
+        let assigned = placement.values().flatten();
+        assigned.map(|assigned| number(site.inventory.hosts[assigned.host].key.name.as_str())).collect()
+    };
+    plan.clusters.iter().map(|(key, placement)| (number(key.name.as_str()), hosts(placement))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn hosts_stay_and_missing_ones_are_found_around_them(mut case in cases(), drift in drifts()) {
+        let directory = TempDir::new().unwrap();
+        let root = Utf8Path::from_path(directory.path()).unwrap();
+        let files = Files::on_disk(root);
+        fs::write(root.join("site.yaml"), text_of(&case)).unwrap();
+        let options = Options { keep_going: true, ..Options::default() };
+        let generated = generate(&files, &options, &|_| {}).unwrap();
+        sipgen::write(files.root(), &generated.changes.unwrap()).unwrap();
+        let (site, _) = Site::read(&files, Settings::default()).unwrap();
+        let before = assignments(&site, &generated.plan);
+
+        drift.apply(&mut case);
+        fs::write(root.join("site.yaml"), text_of(&case)).unwrap();
+        let (site, _) = Site::read(&files, Settings::default()).unwrap();
+        let (plan, findings) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), drift.rebalance);
+        let after = assignments(&site, &plan);
+
+        // What is missing is placed exactly when it can be, around the hosts that stay.
+        let none = BTreeSet::new();
+        let taken: BTreeSet<usize> = before.values().flatten().copied().collect();
+        let mut rest = case.clone();
+        rest.hosts = (0..case.hosts.len())
+            .filter(|host| !taken.contains(host) && !case.hosts[*host].fails)
+            .map(|host| case.hosts[host].clone())
+            .collect();
+        for (number, cluster) in rest.clusters.iter_mut().enumerate() {
+            let kept = before.get(&number).unwrap_or(&none);
+            cluster.wanted = cluster.wanted.saturating_sub(kept.len());
+            cluster.used = kept.iter().flat_map(|host| case.hosts[*host].domains_of(&cluster.keys)).collect();
+        }
+        let short: BTreeSet<usize> =
+            plan.shortages.keys().map(|(key, _)| key.name.as_str()[1..].parse().unwrap()).collect();
+        let mut accepted: Vec<usize> = Vec::new();
+        for cluster in 0..case.clusters.len() {
+            let together: Vec<usize> = accepted.iter().copied().chain([cluster]).collect();
+            let expected = can_be_served(&rest, &together, &|_, _| true);
+            prop_assert_eq!(!short.contains(&cluster), expected, "c{}: {:?}", cluster, findings);
+            if expected {
+                accepted = together;
+            }
+        }
+
+        let assigned: Vec<usize> = after.values().flatten().copied().collect();
+        prop_assert_eq!(assigned.len(), BTreeSet::from_iter(&assigned).len(), "a host is assigned twice");
+        for (number, Cluster { flavor, keys, wanted, .. }) in case.clusters.iter().enumerate() {
+            let had = before.get(&number).unwrap_or(&none);
+            let has = after.get(&number).unwrap_or(&none);
+            let shares = |host: usize| {
+                let mut others = had.iter().filter(|other| **other != host);
+                let own = case.hosts[host].domains_of(keys);
+                others.any(|other| !case.hosts[*other].domains_of(keys).is_disjoint(&own))
+            };
+            for host in had.difference(has) {
+                prop_assert!(case.hosts[*host].fails || drift.rebalance && shares(*host), "h{} of c{} moved", host, number);
+                prop_assert!(!short.contains(&number), "h{} of c{} is released and not replaced", host, number);
+            }
+            for host in has.difference(had) {
+                let own = case.hosts[*host].domains_of(keys);
+                prop_assert!(!case.hosts[*host].fails && flavor.is_none_or(|flavor| flavor == case.hosts[*host].flavor));
+                for other in has.iter().filter(|other| *other != host) {
+                    prop_assert!(case.hosts[*other].domains_of(keys).is_disjoint(&own), "h{} beside h{}", host, other);
+                }
+            }
+            if !short.contains(&number) {
+                prop_assert_eq!(has.len(), *wanted.max(&had.len()));
+                // A failing host stays only where no spare host can take its place.
+                for failing in has.iter().filter(|host| case.hosts[**host].fails) {
+                    let used: BTreeSet<(usize, usize)> = has
+                        .iter()
+                        .filter(|host| *host != failing)
+                        .flat_map(|host| case.hosts[*host].domains_of(keys))
+                        .collect();
+                    let replacement = (0..case.hosts.len()).find(|host| {
+                        let Host { flavor: own, fails, .. } = &case.hosts[*host];
+                        let is_spare = !fails && !taken.contains(host) && !assigned.contains(host);
+                        let matches = flavor.is_none_or(|flavor| flavor == *own);
+                        is_spare && matches && case.hosts[*host].domains_of(keys).is_disjoint(&used)
+                    });
+                    prop_assert_eq!(replacement, None, "h{} of c{} fails and stays", failing, number);
+                }
             }
         }
     }

@@ -73,6 +73,19 @@ fn kustomizations_in_a_long_row() {
 }
 
 #[test]
+fn components_in_a_long_row() {
+    let repo = quickstart();
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+    for number in 0..8_000 {
+        let next = format!("components: [../{}]\n", number + 1);
+        repo.write(&format!("row/{number}/kustomization.yaml"), &format!("{component}{next}"));
+    }
+    repo.write("kustomization.yaml", "components: [row/0]\nresources: []\n");
+
+    validate_within(&repo, 700);
+}
+
+#[test]
 fn lines_without_number() {
     let repo = quickstart();
     repo.write("many.yaml", &format!("{HOST}metadata: [{}", "\n".repeat(8_000_000)));

@@ -11,7 +11,7 @@ use super::classes::Instance;
 use super::crossing::{self, Conflict};
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Refusal};
-use super::matching::{Cut, Matching, Pick};
+use super::matching::{Cut, Left, Matching, Pick};
 use super::shortage::{Reason, Shortage};
 use crate::api::mac::MacAddress;
 use crate::site::{Cluster, Host, Site};
@@ -47,7 +47,7 @@ pub(super) fn choose(
     let (crossing, others): (Vec<&[usize]>, Vec<&[usize]>) = clusters.partition(|cluster| crosses[cluster[0]]);
     let mut served = serve(&instance, others.into_iter(), |index| {
         let replaceable = demands[open[index]].replaceable.iter();
-        replaceable.map(|host| (*host, instance.domain_of(hosts, index, *host))).collect()
+        replaceable.map(|host| (*host, instance.left_by(&hosts[*host], index, &demands[open[index]]))).collect()
     });
     if !crossing.is_empty() {
         let of_crossing = crossing.iter().copied().flatten().map(|index| (*index, &demands[open[*index]]));
@@ -159,11 +159,11 @@ fn root(parts: &mut [usize], mut part: usize) -> usize {
 }
 
 /// Serves clusters one by one, and then replaces hosts where spare ones are left: `replaceable` has those of a
-/// demand, with their domains in its pool.
+/// demand, with what they leave.
 fn serve<'i>(
     instance: &Instance<'_>,
     clusters: impl Iterator<Item = &'i [usize]>,
-    replaceable: impl Fn(usize) -> Vec<(usize, Option<usize>)>,
+    replaceable: impl Fn(usize) -> Vec<(usize, Left)>,
 ) -> Served {
     let mut matching = Matching::new(&instance.problem);
     let mut unserved = Vec::new();
@@ -176,14 +176,27 @@ fn serve<'i>(
     }
     let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
     for index in accepted {
-        for (host, domain) in replaceable(index) {
-            if matching.accept_one_more(index, domain) {
-                replaced[index].push(host);
-            }
-        }
+        replaced[index] = replace_each(replaceable(index), |left| matching.accept_one_more(index, left));
     }
     matching.settle();
     Served { picks: matching.picks, replaced, unserved }
+}
+
+/// Replaces what can be replaced of a demand's hosts, each with what it leaves, and returns the hosts that are. One that
+/// cannot be is tried again when another one has left a domain.
+pub(super) fn replace_each<T>(mut hosts: Vec<(usize, T)>, mut replace: impl FnMut(&T) -> bool) -> Vec<usize> {
+    let mut replaced = Vec::new();
+    loop {
+        let before = replaced.len();
+        hosts.retain(|(host, left)| {
+            let found = replace(left);
+            replaced.extend(found.then_some(*host));
+            !found
+        });
+        if replaced.len() == before {
+            return replaced;
+        }
+    }
 }
 
 fn of_cut((index, found, cut): (usize, usize, Cut)) -> Unserved {

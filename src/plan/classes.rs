@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::demand::Demand;
 use super::eligibility::{self, Availability, Needs};
 use super::kinds::Kinds;
-use super::matching::{self, Choice, Domain, Pool, Problem};
+use super::matching::{self, Choice, Domain, Left, Pool, Problem};
 use crate::api::names::ClusterKey;
 use crate::site::Host;
 
@@ -28,7 +28,11 @@ pub(super) struct Instance<'a> {
     keys: Vec<Option<&'a str>>,
     /// The domains of each pool, by the value of the topology key; none for hosts without the label.
     domains: Vec<HashMap<Option<&'a str>, usize>>,
+    taken: Taken<'a>,
 }
+
+/// The domains in which demands keep hosts, key and value, with their numbers.
+type Taken<'a> = HashMap<(&'a str, &'a str), usize>;
 
 /// All in which two hosts of a class are alike: their kind, the cluster that alone may take them, their domains.
 /// Where there are several topology keys, a host that lacks one of them is a class by itself.
@@ -98,17 +102,18 @@ impl<'a> Instance<'a> {
             domains.push(numbers);
             keys.push(key);
         }
-        let with_domain = with_domains(&demands, &topology, &classes);
+        let taken = taken_values(&demands);
         let wanted = demands.iter().zip(&pool_of).map(|(demand, pool)| {
             let mut load: BTreeMap<usize, usize> = BTreeMap::new();
             for domain in demand.kept.iter().filter_map(|host| domain(&hosts[*host], keys[*pool], &domains[*pool])) {
                 *load.entry(domain).or_default() += 1;
             }
-            // Of several keys, the pool's domains are those of one only.
-            let taken = demand.domains.iter().filter(|_| demand.needs.topology_keys.len() > 1);
-            let barred = taken.filter_map(|domain| with_domain.get(domain)).flatten().copied().collect();
+            let mut taken_by: BTreeMap<usize, usize> = BTreeMap::new();
+            for value in demand.kept.iter().flat_map(|host| numbers_of(&hosts[*host], &demand.needs, &taken)) {
+                *taken_by.entry(value).or_default() += 1;
+            }
             let group = groups[&demand.cluster.key];
-            matching::Demand { group, pool: *pool, missing: demand.missing, load, barred }
+            matching::Demand { group, pool: *pool, missing: demand.missing, load, taken: taken_by }
         });
         let problem = Problem {
             capacities: classes.iter().map(|class| class.hosts.len()).collect(),
@@ -117,18 +122,38 @@ impl<'a> Instance<'a> {
                 .iter()
                 .map(|class| class.only.map(|only| groups.get(only).copied().unwrap_or(usize::MAX)))
                 .collect(),
+            values: classes.iter().map(|class| class.values(&topology, &taken)).collect(),
             demands: wanted.collect(),
             pools,
         };
         let (hosts, values) = classes.into_iter().map(|class| (class.hosts, class.domains)).unzip();
-        Self { hosts, values, crossing, limiting, topology, keys, domains, problem }
+        Self { hosts, values, crossing, limiting, topology, keys, domains, taken, problem }
     }
 
-    /// The domain of a host among those of a demand's pool.
-    pub(super) fn domain_of(&self, hosts: &[Host], demand: usize, host: usize) -> Option<usize> {
-        let pool = self.problem.demands[demand].pool;
-        domain(&hosts[host], self.keys[pool], &self.domains[pool])
+    /// What a host leaves to a demand that has it.
+    pub(super) fn left_by(&self, host: &Host, index: usize, demand: &Demand<'_>) -> Left {
+        let pool = self.problem.demands[index].pool;
+        Left {
+            domain: domain(host, self.keys[pool], &self.domains[pool]),
+            values: numbers_of(host, &demand.needs, &self.taken).collect(),
+        }
     }
+}
+
+impl Class<'_> {
+    /// The values of topology keys that demands have taken.
+    fn values(&self, topology: &[&str], taken: &Taken<'_>) -> Vec<usize> {
+        let values = topology.iter().zip(&self.domains).filter_map(|(key, value)| Some((*key, (*value)?)));
+        values.filter_map(|value| taken.get(&value).copied()).collect()
+    }
+}
+
+/// The numbers of a host's values of topology keys, where several keys keep hosts apart: the pool's domains are those
+/// of one only.
+fn numbers_of<'h>(host: &'h Host, needs: &Needs<'h>, taken: &Taken<'_>) -> impl Iterator<Item = usize> {
+    let keys = needs.topology_keys.as_slice();
+    let values = eligibility::domains(host, if keys.len() > 1 { keys } else { &[] });
+    values.into_iter().filter_map(|value| taken.get(&value).copied())
 }
 
 /// The number of a host's domain.
@@ -194,24 +219,14 @@ fn classify<'a>(availability: &'a [Availability], kinds: &Kinds<'a>) -> (Vec<Cla
     (classes, of_kind)
 }
 
-/// The classes in each of the domains in which demands keep hosts: key and value.
-fn with_domains<'a>(
-    demands: &[&Demand<'a>],
-    topology: &[&'a str],
-    classes: &[Class<'a>],
-) -> HashMap<(&'a str, &'a str), Vec<usize>> {
-    let kept = demands.iter().flat_map(|demand| &demand.domains);
-    let mut with_domain: HashMap<(&str, &str), Vec<usize>> = kept.map(|domain| (*domain, Vec::new())).collect();
-    if with_domain.is_empty() {
-        return with_domain;
+/// Numbers the domains in which demands keep hosts.
+fn taken_values<'a>(demands: &[&Demand<'a>]) -> Taken<'a> {
+    let mut taken = HashMap::new();
+    for domain in demands.iter().flat_map(|demand| &demand.domains) {
+        let next = taken.len();
+        taken.entry(*domain).or_insert(next);
     }
-    for (index, class) in classes.iter().enumerate() {
-        for (key, value) in topology.iter().zip(&class.domains) {
-            let of_domain = value.and_then(|value| with_domain.get_mut(&(*key, value)));
-            of_domain.into_iter().for_each(|classes| classes.push(index));
-        }
-    }
-    with_domain
+    taken
 }
 
 /// How many demands could use a host of each class.

@@ -15,6 +15,8 @@ pub(super) struct Problem {
     pub(super) capacities: Vec<usize>,
     /// Which group alone may take the hosts of a class, where it is not everybody's.
     pub(super) reserved: Vec<Option<usize>>,
+    /// The values of topology keys that the hosts of each class have, by number.
+    pub(super) values: Vec<Vec<usize>>,
     /// What demands choose from. Demands with the same needs share one pool.
     pub(super) pools: Vec<Pool>,
     /// Who wants hosts.
@@ -56,8 +58,17 @@ pub(super) struct Demand {
     pub(super) missing: usize,
     /// How many hosts it has already in domains of its pool.
     pub(super) load: BTreeMap<usize, usize>,
-    /// The classes that it may not use, although they are in its pool.
-    pub(super) barred: BTreeSet<usize>,
+    /// How many hosts it has already with values of topology keys, where it may not have another one.
+    pub(super) taken: BTreeMap<usize, usize>,
+}
+
+/// What a host leaves that another one comes for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Left {
+    /// Its domain in the demand's pool.
+    pub(super) domain: Option<usize>,
+    /// Its values of topology keys.
+    pub(super) values: Vec<usize>,
 }
 
 /// Why a demand cannot be satisfied, as a proof that can be checked by counting.
@@ -93,6 +104,8 @@ pub(super) struct Matching<'a> {
     wanted: Vec<usize>,
     /// How many hosts each demand has in domains of its pool: picks, and those that it had before.
     load: Vec<BTreeMap<usize, usize>>,
+    /// How many hosts each demand keeps with values of topology keys.
+    taken: Vec<BTreeMap<usize, usize>>,
     /// For each pool and tier, the choices that may have a free host.
     live: Vec<Vec<Vec<usize>>>,
 }
@@ -115,6 +128,7 @@ impl<'a> Matching<'a> {
             picks: vec![Vec::new(); problem.demands.len()],
             wanted: problem.demands.iter().map(|demand| demand.missing).collect(),
             load: problem.demands.iter().map(|demand| demand.load.clone()).collect(),
+            taken: problem.demands.iter().map(|demand| demand.taken.clone()).collect(),
             live: all_choices(problem),
         }
     }
@@ -140,14 +154,16 @@ impl<'a> Matching<'a> {
         Err(failed)
     }
 
-    /// Gives a demand that was accepted one host more, in the place of one that it has in a domain; if there is one.
-    pub(super) fn accept_one_more(&mut self, demand: usize, in_place_of: Option<usize>) -> bool {
-        in_place_of.into_iter().for_each(|domain| self.unload(demand, domain));
+    /// Gives a demand that was accepted one host more, in the place of one that it has; if there is one.
+    pub(super) fn accept_one_more(&mut self, demand: usize, in_place_of: &Left) -> bool {
+        in_place_of.domain.into_iter().for_each(|domain| take_one(&mut self.load[demand], domain));
+        in_place_of.values.iter().for_each(|value| take_one(&mut self.taken[demand], *value));
         self.wanted[demand] += 1;
         let found = self.fill(demand).is_ok();
         if !found {
             self.wanted[demand] -= 1;
-            in_place_of.into_iter().for_each(|domain| *self.load[demand].entry(domain).or_default() += 1);
+            in_place_of.domain.into_iter().for_each(|domain| *self.load[demand].entry(domain).or_default() += 1);
+            in_place_of.values.iter().for_each(|value| *self.taken[demand].entry(*value).or_default() += 1);
         }
         found
     }
@@ -241,7 +257,8 @@ impl<'a> Matching<'a> {
     }
 
     fn may_use(&self, demand: usize, class: usize) -> bool {
-        self.may_have(demand, class) && !self.problem.demands[demand].barred.contains(&class)
+        let taken = &self.taken[demand];
+        self.may_have(demand, class) && !self.problem.values[class].iter().any(|value| taken.contains_key(value))
     }
 
     /// Returns whether a class is not reserved for another group.
@@ -318,16 +335,7 @@ impl<'a> Matching<'a> {
         if let Some(at) = self.picks[demand].iter().position(|other| *other == pick) {
             self.picks[demand].remove(at);
         }
-        self.unload(demand, pick.domain);
-    }
-
-    fn unload(&mut self, demand: usize, domain: usize) {
-        if let Some(load) = self.load[demand].get_mut(&domain) {
-            *load -= 1;
-            if *load == 0 {
-                self.load[demand].remove(&domain);
-            }
-        }
+        take_one(&mut self.load[demand], pick.domain);
     }
 
     /// Takes all picks of a demand back.
@@ -335,7 +343,7 @@ impl<'a> Matching<'a> {
         for pick in std::mem::take(&mut self.picks[demand]) {
             self.free[pick.class] += 1;
             self.users[pick.class].retain(|user| *user != demand);
-            self.unload(demand, pick.domain);
+            take_one(&mut self.load[demand], pick.domain);
         }
         self.live = all_choices(self.problem);
     }
@@ -356,6 +364,16 @@ impl<'a> Matching<'a> {
         // Along the way, every class gets one unit for the one that it loses; only the last one gets one more.
         self.free[class] -= 1;
         Ok(())
+    }
+}
+
+/// Takes one off a count, and the count away where none is left.
+fn take_one(counts: &mut BTreeMap<usize, usize>, key: usize) {
+    if let Some(count) = counts.get_mut(&key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&key);
+        }
     }
 }
 
@@ -505,18 +523,22 @@ mod tests {
 
     use super::*;
 
+    fn is_taken(problem: &Problem, taken: &BTreeMap<usize, usize>, class: usize) -> bool {
+        problem.values[class].iter().any(|value| taken.contains_key(value))
+    }
+
     /// Whether demands can all be satisfied together, by trying every way.
     fn satisfiable(problem: &Problem, demands: &[usize]) -> bool {
         fn place(problem: &Problem, units: &[usize], free: &mut [usize], used: &mut BTreeSet<(usize, usize)>) -> bool {
             let Some((demand, rest)) = units.split_first() else { return true };
-            let Demand { group, pool, load, barred, .. } = &problem.demands[*demand];
+            let Demand { group, pool, load, taken, .. } = &problem.demands[*demand];
             for (domain, Domain { limited, classes }) in problem.pools[*pool].domains.iter().enumerate() {
                 if *limited && (load.contains_key(&domain) || used.contains(&(*demand, domain))) {
                     continue;
                 }
                 for class in classes {
                     let reserved = problem.reserved[*class].is_some_and(|reserved| reserved != *group);
-                    if free[*class] == 0 || reserved || barred.contains(class) {
+                    if free[*class] == 0 || reserved || is_taken(problem, taken, *class) {
                         continue;
                     }
                     free[*class] -= 1;
@@ -542,14 +564,14 @@ mod tests {
         let mut most = cut.domains.len() + cut.classes.iter().map(|class| problem.capacities[*class]).sum::<usize>();
         let mut wanted = 0;
         for demand in &cut.demands {
-            let Demand { group, pool, missing, load, barred } = &problem.demands[*demand];
+            let Demand { group, pool, missing, load, taken } = &problem.demands[*demand];
             wanted += missing;
             for (domain, Domain { limited, classes }) in problem.pools[*pool].domains.iter().enumerate() {
                 let closed = *limited && load.contains_key(&domain);
                 let counted = *limited && cut.domains.contains(&(*demand, domain));
                 let leaks = classes.iter().any(|class| {
                     let may_use = problem.reserved[*class].is_none_or(|reserved| reserved == *group);
-                    may_use && !barred.contains(class) && !cut.classes.contains(class)
+                    may_use && !is_taken(problem, taken, *class) && !cut.classes.contains(class)
                 });
                 if !closed && !counted && leaks {
                     most = usize::MAX;
@@ -561,10 +583,11 @@ mod tests {
 
     /// A small problem: classes in domains, pools over some of the classes, groups of one or two demands.
     fn problems() -> impl Strategy<Value = Problem> {
-        let class = (1..=2_usize, prop::option::weighted(0.15, 0..3_usize), 0..3_usize);
+        let values = prop::collection::vec(0..4_usize, 0..3);
+        let class = (1..=2_usize, prop::option::weighted(0.15, 0..3_usize), 0..3_usize, values);
         let pool = (any::<bool>(), prop::collection::vec(any::<bool>(), 5), prop::collection::vec(0..2_usize, 5));
-        let barred = prop::collection::btree_set(0..5_usize, 0..2);
-        let demand = (0..3_usize, 0..3_usize, prop::collection::btree_map(0..3_usize, 1..=1_usize, 0..2), barred);
+        let taken = prop::collection::btree_map(0..4_usize, 1..=2_usize, 0..2);
+        let demand = (0..3_usize, 0..3_usize, prop::collection::btree_map(0..3_usize, 1..=1_usize, 0..2), taken);
         let all = (
             prop::collection::vec(class, 1..=5),
             prop::collection::vec(pool, 3),
@@ -574,19 +597,20 @@ mod tests {
             let pools = pools.into_iter().map(|(limited, members, tiers)| {
                 let mut domains = vec![Domain { limited, classes: Vec::new() }; 3];
                 let mut by_tier = vec![Vec::new(); 2];
-                for (class, (_, _, domain)) in classes.iter().enumerate().filter(|(class, _)| members[*class]) {
+                for (class, (_, _, domain, _)) in classes.iter().enumerate().filter(|(class, _)| members[*class]) {
                     domains[*domain].classes.push(class);
                     by_tier[tiers[class]].push(Choice { domain: *domain, classes: vec![class] });
                 }
                 Pool { by_size: false, domains, tiers: by_tier }
             });
             let demands = groups.into_iter().enumerate().flat_map(|(group, demands)| {
-                let demand = move |(pool, missing, load, barred)| Demand { group, pool, missing, load, barred };
+                let demand = move |(pool, missing, load, taken)| Demand { group, pool, missing, load, taken };
                 demands.into_iter().map(demand)
             });
             Problem {
                 capacities: classes.iter().map(|(capacity, ..)| *capacity).collect(),
-                reserved: classes.iter().map(|(_, reserved, _)| *reserved).collect(),
+                reserved: classes.iter().map(|(_, reserved, ..)| *reserved).collect(),
+                values: classes.iter().map(|(.., values)| values.clone()).collect(),
                 pools: pools.collect(),
                 demands: demands.collect(),
             }
@@ -596,8 +620,8 @@ mod tests {
     fn assert_valid(problem: &Problem, matching: &Matching<'_>, accepted: &[usize]) {
         let mut used = vec![0; problem.capacities.len()];
         for (demand, picks) in matching.picks.iter().enumerate() {
-            let Demand { group, pool, missing, load, barred } = &problem.demands[demand];
-            assert!(picks.iter().all(|pick| !barred.contains(&pick.class)));
+            let Demand { group, pool, missing, load, taken } = &problem.demands[demand];
+            assert!(picks.iter().all(|pick| !is_taken(problem, taken, pick.class)));
             assert_eq!(picks.len(), if accepted.contains(&demand) { *missing } else { 0 });
             for (at, Pick { domain, class }) in picks.iter().enumerate() {
                 let in_domain = &problem.pools[*pool].domains[*domain];

@@ -119,7 +119,7 @@ pub(super) fn generated(
                 .and_then(|file| text(&file).and_then(|text| read_text(&text, || Sealed::File(file.clone())))),
         };
         for reach in generated.reaches {
-            let given = reach.namespace.as_ref().map(|(namespace, _)| namespace.clone());
+            let given = reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone());
             let namespace =
                 given.or_else(|| generated.generator.namespace.clone()).or_else(|| namespace(generated.origin));
             let Ok(namespace) = namespace.as_deref().unwrap_or("default").parse() else { continue };

@@ -689,7 +689,7 @@ impl Names<'_> {
                 roots.push(reach.root);
             }
         }
-        let is_given = own_namespace.is_some() || reach.iter().any(|reach| reach.namespace.is_some());
+        let is_given = own_namespace.is_some() || reach.iter().any(|reach| reach.effect.namespace.is_some());
         Some(HostDocument {
             key: HostKey { namespace, name },
             roots,
@@ -726,7 +726,8 @@ impl Names<'_> {
         let own = || (own.clone().unwrap_or_else(given), None);
         let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
         for reach in self.builds.reach_of(origin) {
-            let namespace = reach.namespace.clone().map_or_else(own, |(namespace, file)| (namespace, Some(file)));
+            let namespace =
+                reach.effect.namespace.clone().map_or_else(own, |(namespace, file)| (namespace, Some(file)));
             if !namespaces.iter().any(|(other, _)| *other == namespace.0) {
                 namespaces.push(namespace);
             }
@@ -739,7 +740,7 @@ impl Names<'_> {
 
     /// A prefix or suffix would rename hosts away from what refers to them, their BMC's credentials first.
     fn refuse_renaming(&mut self, kind: &str, origin: &Origin) {
-        let renamed_by = self.builds.reach_of(origin).iter().find_map(|reach| reach.renamed_by.clone());
+        let renamed_by = self.builds.reach_of(origin).iter().find_map(|reach| reach.effect.renamed_by.clone());
         if let Some(file) = renamed_by.filter(|file| self.renamed.insert(file.clone())) {
             self.findings.push(
                 Finding::new(

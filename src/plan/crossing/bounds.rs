@@ -20,12 +20,17 @@ pub(super) fn by_one_key(instance: &Instance<'_>) -> Vec<Problem> {
         let pools = instance.problem.pools.iter().zip(&instance.crossing);
         let pools =
             pools.map(|(pool, keys)| if keys.contains(&key) { by_key(instance, pool, key) } else { pool.clone() });
-        Problem { pools: pools.collect(), ..instance.problem.clone() }
+        let mut problem = Problem { pools: pools.collect(), ..instance.problem.clone() };
+        for demand in problem.demands.iter_mut().filter(|demand| instance.crossing[demand.pool].contains(&key)) {
+            // It counts in the domains that the pool had before. What the demand has taken says the same.
+            demand.load.clear();
+        }
+        problem
     };
     keys.into_iter().map(with_key).collect()
 }
 
-/// A pool with the domains of another key. What is barred has the hosts that demands keep.
+/// A pool with the domains of another key.
 fn by_key(instance: &Instance<'_>, pool: &Pool, key: usize) -> Pool {
     let mut numbers: HashMap<Option<&str>, usize> = HashMap::new();
     let mut domains: Vec<Domain> = Vec::new();

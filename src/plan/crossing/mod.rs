@@ -17,9 +17,9 @@ mod minimal;
 mod placing;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::choose::{Served, Unserved, Why};
+use super::choose::{Served, Unserved, Why, replace_each};
 use super::classes::Instance;
 use super::demand::Demand;
 use super::matching::Problem;
@@ -62,11 +62,12 @@ pub(super) fn serve<'a, 'i>(
     clusters: impl Iterator<Item = &'i [usize]>,
 ) -> Served {
     let mut candidates = Candidates::new(instance, hosts, demands);
-    let mut replaceable: Vec<(usize, usize, Vec<Limit>)> = Vec::new();
+    let mut replaceable: BTreeMap<usize, Vec<(usize, Vec<Limit>)>> = BTreeMap::new();
     for (index, demand) in demands {
         let pool = instance.problem.demands[*index].pool;
         for host in &demand.replaceable {
-            replaceable.push((*index, *host, candidates.limits_of(instance, &hosts[*host], pool)));
+            let left = candidates.limits_of(instance, &hosts[*host], pool);
+            replaceable.entry(*index).or_default().push((*host, left));
         }
     }
     let problems = OnceCell::new();
@@ -90,10 +91,8 @@ pub(super) fn serve<'a, 'i>(
     let Search { mut placing, accepted, .. } = search;
     let accepted: BTreeSet<usize> = accepted.into_iter().collect();
     let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
-    for (index, host, limits) in replaceable {
-        if accepted.contains(&index) && placing.replace(index, &limits) {
-            replaced[index].push(host);
-        }
+    for (index, hosts) in replaceable.into_iter().filter(|(index, _)| accepted.contains(index)) {
+        replaced[index] = replace_each(hosts, |left| placing.replace(index, left));
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
     placing.matching.settle();
@@ -112,7 +111,7 @@ struct Search<'a, 'c> {
     accepted: Vec<usize>,
     /// The groups for which some hosts are reserved.
     reserved: HashSet<usize>,
-    /// Why clusters were refused that had no hosts of their own: there are not more hosts for those that come later.
+    /// Why clusters were refused that have no hosts reserved: there are not more hosts for those that come later.
     refused: HashMap<Wants, (Vec<usize>, Vec<Unserved>)>,
     budget: Budget,
 }
@@ -120,16 +119,22 @@ struct Search<'a, 'c> {
 impl Search<'_, '_> {
     /// Satisfies all demands of a cluster or none; all those accepted before stay satisfied.
     fn accept(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
+        let wants = self.wants(cluster);
+        if let Some((others, refused)) = wants.as_ref().and_then(|wants| self.refused.get(wants)) {
+            return Err(refused.iter().map(|unserved| unserved.instead(others, cluster)).collect());
+        }
+        let refused = self.decide(cluster);
+        if let (Err(refused), Some(wants)) = (&refused, wants) {
+            self.refused.insert(wants, (cluster.to_vec(), refused.clone()));
+        }
+        refused
+    }
+
+    /// Searches for hosts, once it is known that no equal cluster was refused.
+    fn decide(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
         let is_bounded = self.bounds.is_some();
         if is_bounded {
             self.bound(cluster)?;
-        }
-        let wants = self.wants(cluster);
-        let known = wants.as_ref().and_then(|wants| self.refused.get(wants));
-        if let Some((others, refused)) = known {
-            let instead = refused.iter().map(|unserved| unserved.instead(others, cluster)).collect();
-            self.release(cluster, is_bounded);
-            return Err(instead);
         }
         if cluster.iter().all(|demand| self.placing.fill(*demand)) {
             return Ok(());
@@ -143,8 +148,7 @@ impl Search<'_, '_> {
             Answer::Impossible => self.refusal(cluster),
             Answer::Undecided => self.undecided(cluster),
         };
-        self.release(cluster, true);
-        wants.into_iter().for_each(|wants| drop(self.refused.insert(wants, (cluster.to_vec(), refused.clone()))));
+        self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
         Err(refused)
     }
 
@@ -172,12 +176,6 @@ impl Search<'_, '_> {
     fn undecided(&self, cluster: &[usize]) -> Vec<Unserved> {
         let open = cluster.iter().filter(|demand| self.instance.problem.demands[**demand].missing > 0);
         open.map(|index| Unserved { index: *index, found: 0, why: Why::Undecided }).collect()
-    }
-
-    fn release(&mut self, cluster: &[usize], is_bounded: bool) {
-        if is_bounded {
-            self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
-        }
     }
 
     /// Satisfies a cluster by one key at a time.
@@ -297,8 +295,13 @@ impl Unserved {
     fn instead(&self, others: &[usize], cluster: &[usize]) -> Unserved {
         let instead = |demand: usize| others.iter().position(|other| *other == demand).map_or(demand, |at| cluster[at]);
         let mut why = self.why.clone();
-        if let Why::Crossing(conflict) = &mut why {
-            conflict.demands.iter_mut().for_each(|demand| *demand = instead(*demand));
+        match &mut why {
+            Why::Crossing(conflict) => conflict.demands.iter_mut().for_each(|demand| *demand = instead(*demand)),
+            Why::Cut(cut) => {
+                cut.demands = cut.demands.iter().map(|demand| instead(*demand)).collect();
+                cut.domains = cut.domains.iter().map(|(demand, domain)| (instead(*demand), *domain)).collect();
+            }
+            Why::Undecided => {}
         }
         Unserved { index: instead(self.index), found: self.found, why }
     }

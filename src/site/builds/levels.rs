@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Builds, Reach, Root, children, join, walk};
+use super::{Builds, Effect, Reach, Root, children, join, walk};
 use crate::api::kustomization::GivenLabel;
 use crate::source::{Files, Place, Step};
 
@@ -46,7 +46,7 @@ impl Builds {
     pub fn before_component(&self, directory: &Utf8Path, components: usize) -> HashMap<Utf8PathBuf, Vec<Reach>> {
         let mut reached = HashMap::new();
         if let Some(node) = self.nodes.get(directory) {
-            let reach = Reach { root: usize::MAX, namespace: None, renamed_by: None };
+            let reach = Reach { root: usize::MAX, effect: Effect::default() };
             walk(&self.nodes, children(&self.nodes, node, components, reach), &mut reached);
         }
         reached

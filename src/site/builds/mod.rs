@@ -42,9 +42,16 @@ pub struct Root {
 pub struct Reach {
     /// Index of the root, see [`Builds::root`].
     pub root: usize,
-    /// The namespace that the build gives, with the kustomization that says so; the outermost wins.
+    /// What the kustomizations on the way do to the objects of the file; the outermost wins.
+    pub effect: Effect,
+}
+
+/// A change of names and namespaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Effect {
+    /// The namespace that a build gives, with the kustomization that says so.
     pub namespace: Option<(String, Arc<Utf8Path>)>,
-    /// A kustomization on the way that renames what it builds.
+    /// A kustomization that renames what it builds.
     pub renamed_by: Option<Arc<Utf8Path>>,
 }
 
@@ -58,6 +65,33 @@ struct Node {
     components: Vec<Utf8PathBuf>,
     /// Its own file, when it generates something: it stands for that among what builds reach.
     generates: Option<Utf8PathBuf>,
+    /// What it does by its own fields.
+    own: Effect,
+    /// What it does where it is listed as a component, with the components that it has itself.
+    as_component: Effect,
+}
+
+impl Effect {
+    /// Reads what a kustomization does by its own fields.
+    fn of(kustomization: &Kustomization, file: &Arc<Utf8Path>) -> Self {
+        let namespace = kustomization.namespace.clone().filter(|namespace| !namespace.is_empty());
+        let renaming = [&kustomization.name_prefix, &kustomization.name_suffix];
+        let renames = renaming.into_iter().flatten().any(|text| !text.is_empty());
+        Effect {
+            namespace: namespace.map(|namespace| (namespace, file.clone())),
+            renamed_by: renames.then(|| file.clone()),
+        }
+    }
+
+    /// Adds what runs earlier in a build, and so counts only where this changes nothing.
+    fn after(&mut self, earlier: &Effect) {
+        if self.namespace.is_none() {
+            self.namespace.clone_from(&earlier.namespace);
+        }
+        if self.renamed_by.is_none() {
+            self.renamed_by.clone_from(&earlier.renamed_by);
+        }
+    }
 }
 
 impl Node {
@@ -66,22 +100,18 @@ impl Node {
         self.kustomization.kind.as_deref() == Some("Component")
     }
 
-    /// Where it lists the directory of another kustomization, whose file this is.
-    fn place_of_listed(&self, other: &Utf8Path) -> Place {
+    /// Where it lists a file or the directory of a kustomization.
+    fn place_of_listed(&self, path: &Utf8Path) -> Option<Place> {
         let own = self.file.parent().unwrap_or(Utf8Path::new(""));
         let lists = [
             ("resources", &self.kustomization.resources),
             ("bases", &self.kustomization.bases),
             ("components", &self.kustomization.components),
         ];
-        let found = lists.into_iter().find_map(|(name, list)| {
-            let index = list.iter().flatten().position(|path| join(own, path).as_deref() == other.parent())?;
-            Some((name, index))
-        });
-        match found {
-            Some((name, index)) => self.origin.at([Step::from(name), Step::from(index)]),
-            None => Place::File(self.file.clone()),
-        }
+        lists.into_iter().find_map(|(name, list)| {
+            let index = list.iter().flatten().position(|entry| join(own, entry).as_deref() == Some(path))?;
+            Some(self.origin.at([Step::from(name), Step::from(index)]))
+        })
     }
 
     /// What it lists, directories and files alike.
@@ -90,27 +120,24 @@ impl Node {
     }
 }
 
-impl Reach {
-    /// Notes what a kustomization does to names and namespaces, unless one further out does it.
-    fn transform_by(&mut self, node: &Node) {
-        let own = &node.kustomization;
-        if self.namespace.is_none() {
-            let namespace = own.namespace.clone().filter(|namespace| !namespace.is_empty());
-            self.namespace = namespace.map(|namespace| (namespace, node.file.clone()));
-        }
-        if [&own.name_prefix, &own.name_suffix].into_iter().flatten().any(|text| !text.is_empty()) {
-            self.renamed_by.get_or_insert_with(|| node.file.clone());
-        }
-    }
-
-    /// Notes what a component does, and the components that it has itself.
-    fn transform_by_components(&mut self, nodes: &BTreeMap<Utf8PathBuf, Node>, component: &Utf8PathBuf) {
-        let mut seen: BTreeSet<&Utf8PathBuf> = BTreeSet::new();
-        let mut pending = vec![component];
-        while let Some(directory) = pending.pop() {
-            if let Some(node) = nodes.get(directory).filter(|_| seen.insert(directory)) {
-                self.transform_by(node);
-                pending.extend(&node.components);
+/// Sets what each kustomization does as a component. Of a cycle, which is refused, some of it is missing.
+fn join_effects(nodes: &mut BTreeMap<Utf8PathBuf, Node>) {
+    let mut entered: HashSet<Utf8PathBuf> = HashSet::new();
+    for start in nodes.keys().cloned().collect::<Vec<_>>() {
+        // A directory is on the stack twice: to be entered, and below its components, to be left.
+        let mut pending = vec![(start, false)];
+        while let Some((directory, leave)) = pending.pop() {
+            let Some(node) = nodes.get(&directory) else { continue };
+            if leave {
+                let mut effect = node.own.clone();
+                let components = node.components.iter().rev().filter_map(|component| nodes.get(component));
+                components.for_each(|component| effect.after(&component.as_component));
+                nodes.entry(directory).and_modify(|node| node.as_component = effect);
+            } else if entered.insert(directory.clone()) {
+                let components: Vec<(Utf8PathBuf, bool)> =
+                    node.components.iter().map(|component| (component.clone(), false)).collect();
+                pending.push((directory, true));
+                pending.extend(components);
             }
         }
     }
@@ -136,7 +163,10 @@ impl Builds {
             let generates = kustomization.secret_generator.is_some() || kustomization.config_map_generator.is_some();
             let generates = generates.then(|| origin.file.to_path_buf());
             let file = origin.file.clone();
-            let node = Node { origin: origin.clone(), file, kustomization, resources, components, generates };
+            let (own, as_component) = (Effect::of(&kustomization, &file), Effect::default());
+            let origin_of = origin.clone();
+            let node =
+                Node { origin: origin_of, file, kustomization, resources, components, generates, own, as_component };
             if let Some(other) = nodes.insert(directory, node) {
                 findings.push(
                     Finding::new(
@@ -150,6 +180,7 @@ impl Builds {
             }
         }
 
+        join_effects(&mut nodes);
         let inner: BTreeSet<&Utf8PathBuf> =
             nodes.values().flat_map(Node::listed).filter(|path| nodes.contains_key(*path)).collect();
         let mut builds = Builds { patches, ..Builds::default() };
@@ -159,16 +190,16 @@ impl Builds {
             }
             let root = builds.roots.len();
             builds.roots.push(Root { directory: directory.clone(), file: node.file.clone() });
-            let mut reach = Reach { root, namespace: None, renamed_by: None };
-            reach.transform_by(node);
+            let reach = Reach { root, effect: node.own.clone() };
             walk(&nodes, children(&nodes, node, usize::MAX, reach), &mut builds.reached);
         }
         findings.extend(cycles(&nodes).into_iter().map(|(node, next)| {
+            let listed = node.place_of_listed(next.file.parent().unwrap_or(Utf8Path::new("")));
             Finding::new(
                 Code::KustomizationCycle,
                 format!("{} has itself among its resources, directly or through others", node.file),
             )
-            .at(node.place_of_listed(&next.file))
+            .at(listed.unwrap_or_else(|| Place::File(node.file.clone())))
             .help("kustomize cannot build a cycle; remove one of the references")
         }));
         builds.nodes = nodes;
@@ -187,15 +218,7 @@ impl Builds {
 
     /// Where a kustomization lists a path that builds reach, and that kustomization's file.
     pub(super) fn place_of_listed(&self, path: &Utf8Path) -> (Place, Arc<Utf8Path>) {
-        let found = self.nodes.values().find_map(|node| {
-            let lists = [("resources", &node.kustomization.resources), ("bases", &node.kustomization.bases)];
-            let own = node.file.parent().unwrap_or(Utf8Path::new(""));
-            let mut steps = lists.into_iter().filter_map(|(name, list)| {
-                let index = list.iter().flatten().position(|entry| join(own, entry).as_deref() == Some(path))?;
-                Some([Step::from(name), Step::from(index)])
-            });
-            Some((node.origin.at(steps.next()?), node.file.clone()))
-        });
+        let found = self.nodes.values().find_map(|node| Some((node.place_of_listed(path)?, node.file.clone())));
         found.unwrap_or_else(|| (Place::File(Arc::from(path)), Arc::from(path)))
     }
 
@@ -256,7 +279,7 @@ fn children<'a>(
     let mut children = Vec::new();
     for component in node.components.iter().take(components).rev() {
         children.push((component, reach.clone()));
-        reach.transform_by_components(nodes, component);
+        nodes.get(component).into_iter().for_each(|node| reach.effect.after(&node.as_component));
     }
     children.extend(node.resources.iter().chain(&node.generates).map(|resource| (resource, reach.clone())));
     children
@@ -278,7 +301,7 @@ fn walk<'a>(
         }
         match nodes.get(path) {
             Some(node) => {
-                reach.transform_by(node);
+                reach.effect.after(&node.own);
                 pending.extend(children(nodes, node, usize::MAX, reach));
             }
             None => reached.entry(path.clone()).or_default().push(reach),
@@ -356,7 +379,7 @@ mod tests {
 
     fn namespace(builds: &Builds, file: &str) -> Vec<Option<String>> {
         let reach = builds.reach(Utf8Path::new(file));
-        reach.iter().map(|reach| reach.namespace.as_ref().map(|(namespace, _)| namespace.clone())).collect()
+        reach.iter().map(|reach| reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone())).collect()
     }
 
     #[test]

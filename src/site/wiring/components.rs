@@ -111,7 +111,9 @@ fn of_root(
     }
     let namespaces = reached
         .into_iter()
-        .filter_map(|(file, ways)| Some((file, ways.into_iter().next()?.namespace.map(|(namespace, _)| namespace))))
+        .filter_map(|(file, ways)| {
+            Some((file, ways.into_iter().next()?.effect.namespace.map(|(namespace, _)| namespace)))
+        })
         .collect();
     (Component { directory, included: !included.is_empty(), namespaces }, findings)
 }
