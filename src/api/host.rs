@@ -34,6 +34,8 @@ pub const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 pub const PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
 /// Annotation: `Merge` makes Flux keep the fields that it does not name.
 pub const SSA: &str = "kustomize.toolkit.fluxcd.io/ssa";
+/// Annotation: what `kubectl apply` applied last. Whoever owns it is taken for the owner of all that it lists.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A BareMetalHost, from a manifest (without status) or from a live cluster.
 #[derive(Debug, Clone, Default, Deserialize)]

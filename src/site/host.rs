@@ -34,6 +34,8 @@ pub struct Host {
     pub standing: Standing,
     /// Where it is described first: its manifest, or else its snapshot.
     pub origin: Origin,
+    /// The UID of its object, where a snapshot shows one: another object of the same name has another.
+    pub uid: Option<String>,
     /// Where a snapshot shows it, if one does: its status and its consumer are there, if they are anywhere.
     pub live: Option<Origin>,
     /// The labels by which it is selected: those of the manifest, or else those of the snapshot.
@@ -152,6 +154,13 @@ pub(super) fn live_field(metadata: &Metadata) -> Option<&'static str> {
     ]
     .into_iter()
     .find_map(|(field, there)| there.then_some(field))
+}
+
+/// Returns whether a text is a UID as API servers make them; no object has any other.
+fn is_uid(text: &str) -> bool {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    text.split('-').map(str::len).eq(GROUPS) && text.split('-').flat_map(str::chars).all(is_hex)
 }
 
 impl Descriptions {
@@ -277,6 +286,7 @@ impl Descriptions {
             (None, Some(live)) => appliers::applied_in_full(&key, &live.host.metadata, settings),
             _ => None,
         };
+        let uid = live.as_ref().and_then(|document| document.host.metadata.uid.clone()).filter(|uid| is_uid(uid));
         let status = [&live, &manifest].into_iter().flatten().find_map(|document| document.host.status.as_ref());
         // Ironic puts the URLs that it has asked into its messages.
         let text =
@@ -305,6 +315,7 @@ impl Descriptions {
             file: primary.file.clone(),
             standing,
             origin: primary.origin.clone(),
+            uid,
             live: live.as_ref().map(|document| document.origin.clone()),
             labels: primary.host.metadata.labels.clone().unwrap_or_default(),
             claims,

@@ -54,6 +54,13 @@ impl<'a> ArgoCd<'a> {
         failures
     }
 
+    /// Deletes all Applications.
+    #[track_caller]
+    pub fn remove_all(&self) {
+        let known = std::mem::take(&mut *self.known.lock().unwrap());
+        known.iter().filter(|(_, has_finalizer)| **has_finalizer).for_each(|(name, _)| self.delete(name));
+    }
+
     fn sync_one(&self, application: &Application, objects: &str) -> Result<(), String> {
         let has = |option: &str| application.options.iter().any(|own| own == option);
         let mut command = tool("argo-sync");

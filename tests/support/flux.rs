@@ -16,6 +16,7 @@ use super::api_server::{ApiServer, free_ports};
 use super::daemon::Daemon;
 use super::programs::succeed;
 
+const KUSTOMIZATIONS: &str = "kustomizations.kustomize.toolkit.fluxcd.io";
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Flux on an API server.
@@ -73,7 +74,7 @@ impl<'a> Flux<'a> {
 
     /// The Kustomizations of a namespace, by name.
     pub fn kustomizations(&self, namespace: &str) -> BTreeMap<String, Value> {
-        let list = self.server.get(&["--namespace", namespace, "kustomizations.kustomize.toolkit.fluxcd.io"]);
+        let list = self.server.get(&["--namespace", namespace, KUSTOMIZATIONS]);
         let items = list["items"].as_array().unwrap().iter();
         items.map(|item| (item["metadata"]["name"].as_str().unwrap().to_owned(), item.clone())).collect()
     }
@@ -84,6 +85,23 @@ impl<'a> Flux<'a> {
     pub fn sync(&self, repo: &Repo, namespace: &str) -> BTreeMap<String, String> {
         let revision = self.publish(repo, namespace);
         self.settle(namespace, &revision)
+    }
+
+    /// Has every Kustomization of the namespace apply once more what is published, and waits for it.
+    #[track_caller]
+    pub fn reconcile(&self, repo: &Repo, namespace: &str) -> BTreeMap<String, String> {
+        let requested = format!("{:?}", Instant::now());
+        let mut command = self.server.kubectl("admin");
+        command.args(["--namespace", namespace, "annotate", "--overwrite", "--all", KUSTOMIZATIONS]);
+        succeed(command.arg(format!("reconcile.fluxcd.io/requestedAt={requested}")));
+        let handled = |object: &Value| object["status"]["lastHandledReconcileAt"] == requested.as_str();
+        let deadline = Instant::now() + PATIENCE;
+        while !self.kustomizations(namespace).values().all(handled) {
+            assert!(Instant::now() < deadline, "Flux does not reconcile:\n{}", self.controller.said());
+            sleep(Duration::from_millis(200));
+        }
+        let commit = repo.git(&["rev-parse", "HEAD"]);
+        self.settle(namespace, &format!("main@sha1:{}", commit.trim()))
     }
 
     /// Waits until every Kustomization of the namespace has applied a revision or cannot.
