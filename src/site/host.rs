@@ -12,6 +12,7 @@ use super::machine::Machine;
 use super::networks::{self, Network, Networks, Referring, Unaddressed};
 use super::settings::{self, Mode, Settings};
 use crate::api::assignment::{self, Claim, GivenBack};
+use crate::api::gitops::Agent;
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
 use crate::api::names::HostKey;
 use crate::api::network_data::NoAddress;
@@ -53,6 +54,8 @@ pub struct Host {
     pub sync_options: Option<String>,
     /// Which agent applies an observed host in full, in words. An object of ours would erase its spec.
     pub applied_in_full_by: Option<String>,
+    /// The agents that keep assignment labels on the live host, as far as the snapshot has the managers of its fields.
+    pub label_owners: Vec<Agent>,
     /// The last time that the host was given back, as the snapshot shows it.
     pub given_back: Option<GivenBack>,
     /// How its BMC is reached.
@@ -286,6 +289,7 @@ impl Descriptions {
             (None, Some(live)) => appliers::applied_in_full(&key, &live.host.metadata, settings),
             _ => None,
         };
+        let label_owners = live.as_ref().map(|document| appliers::label_owners(&document.host.metadata));
         let uid = live.as_ref().and_then(|document| document.host.metadata.uid.clone()).filter(|uid| is_uid(uid));
         let status = [&live, &manifest].into_iter().flatten().find_map(|document| document.host.status.as_ref());
         // Ironic puts the URLs that it has asked into its messages.
@@ -324,6 +328,7 @@ impl Descriptions {
             by_older_labels: None,
             sync_options,
             applied_in_full_by,
+            label_owners: label_owners.unwrap_or_default(),
             given_back,
             bmc: spec.and_then(|spec| spec.bmc.clone()),
             consumer,

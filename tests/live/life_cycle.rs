@@ -211,7 +211,7 @@ impl Life {
         if step.starts_with("take the agent") {
             return;
         }
-        self.site.resync(self.agent);
+        assert_eq!(self.site.resync(self.agent), BTreeMap::new(), "{step}");
         let versions = |hosts: &BTreeMap<String, Value>| -> Vec<(String, Value)> {
             hosts.iter().map(|(name, host)| (name.clone(), host["metadata"]["resourceVersion"].clone())).collect()
         };

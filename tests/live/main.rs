@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod agents;
 mod hosts;
 mod life_cycle;
+mod observed;
 mod site;
 #[path = "../support/mod.rs"]
 mod support;

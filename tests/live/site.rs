@@ -27,6 +27,14 @@ impl Agent {
         }
     }
 
+    /// The end of the names of what is this agent's.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Flux => "flux",
+            Self::Argocd => "argocd",
+        }
+    }
+
     /// Its part of the settings; Flux has its objects in a namespace.
     pub(crate) fn settings(self, namespace: &str) -> String {
         match self {
@@ -35,6 +43,8 @@ impl Agent {
         }
     }
 }
+
+const KUSTOMIZATIONS: &str = "kustomizations.kustomize.toolkit.fluxcd.io";
 
 /// The controller of all tests.
 static FLUX: LazyLock<Flux<'static>> = LazyLock::new(|| Flux::start(ApiServer::shared()));
@@ -63,12 +73,37 @@ impl Site {
 
     /// Points Flux at the output, as the README says.
     pub(crate) fn point_flux(&self) {
+        self.kustomization("sipgen", "./overlays/agents/flux");
+    }
+
+    /// Makes a Kustomization.
+    pub(crate) fn kustomization(&self, name: &str, path: &str) {
         self.server.apply(&format!(
-            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: sipgen, namespace: {}}}\n\
-             spec: {{interval: 10m, path: ./overlays/agents/flux, prune: true, sourceRef: {{kind: GitRepository, name: \
-             flux-system}}}}\n",
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: {}}}\n\
+             spec: {{interval: 10m, path: {path}, prune: true, sourceRef: {{kind: GitRepository, name: flux-system}}}}\n",
             self.namespace
         ));
+    }
+
+    pub(crate) fn kustomizations(&self) -> Vec<String> {
+        FLUX.kustomizations(&self.namespace).into_keys().collect()
+    }
+
+    pub(crate) fn patch_kustomization(&self, name: &str, patch: &Value) {
+        let mut command = self.server.kubectl("human");
+        command.args(["--namespace", &self.namespace, "patch", KUSTOMIZATIONS, name, "--type=merge"]);
+        succeed(command.args(["--patch", &patch.to_string()]));
+    }
+
+    pub(crate) fn delete_kustomizations(&self, which: &[&str]) {
+        let mut command = self.server.kubectl("human");
+        command.args(["--namespace", &self.namespace, "delete", "--timeout=60s", KUSTOMIZATIONS]).args(which);
+        succeed(&mut command);
+    }
+
+    pub(crate) fn delete_host(&self, name: &str) {
+        let mut command = self.server.kubectl("human");
+        succeed(command.args(["--namespace", &self.namespace, "delete", "--timeout=60s", "baremetalhost", name]));
     }
 
     /// Commits what the repo has, and has the agent apply it; returns what it cannot apply, by its object.
@@ -88,35 +123,45 @@ impl Site {
         assert!(failures.is_empty(), "{failures:#?}");
     }
 
-    /// Has the agent apply once more what it applied last.
+    /// Commits what the repo has, and has the agent's objects apply it that are there, without the parent that made them;
+    /// returns what cannot be applied.
     #[track_caller]
-    pub(crate) fn resync(&self, agent: Agent) {
-        let failures = match agent {
+    pub(crate) fn sync_without_parent(&self, agent: Agent) -> BTreeMap<String, String> {
+        self.repo.commit();
+        match agent {
+            Agent::Flux => FLUX.sync(&self.repo, &self.namespace),
+            Agent::Argocd => self.argocd.sync_known(&self.repo),
+        }
+    }
+
+    /// Has the agent apply once more what it applied last; returns what it cannot apply.
+    #[track_caller]
+    pub(crate) fn resync(&self, agent: Agent) -> BTreeMap<String, String> {
+        match agent {
             Agent::Flux => FLUX.reconcile(&self.repo, &self.namespace),
             Agent::Argocd => self.argocd.sync(&self.repo),
-        };
-        assert!(failures.is_empty(), "{failures:#?}");
+        }
     }
 
     /// Deletes every object of Flux, the parent first.
     pub(crate) fn remove_flux(&self) {
-        let mut command = self.server.kubectl("human");
-        command.args([
-            "--namespace",
-            &self.namespace,
-            "delete",
-            "--timeout=60s",
-            "kustomizations.kustomize.toolkit.fluxcd.io",
-        ]);
-        let mut all = self.server.kubectl("human");
-        all.args(["--namespace", &self.namespace, "delete", "--timeout=60s", "--all"]);
-        succeed(command.arg("sipgen"));
-        succeed(all.arg("kustomizations.kustomize.toolkit.fluxcd.io"));
+        self.delete_kustomizations(&["sipgen"]);
+        self.delete_kustomizations(&["--all"]);
     }
 
     /// Deletes every Application, with what its finalizer says.
     pub(crate) fn remove_applications(&self) {
         self.argocd.remove_all();
+    }
+
+    /// Deletes every Application and nothing else, as `argocd app delete --cascade=false` does.
+    pub(crate) fn forget_applications(&self) {
+        self.argocd.remove_finalizers();
+        self.argocd.remove_all();
+    }
+
+    pub(crate) fn remove_finalizers(&self) {
+        self.argocd.remove_finalizers();
     }
 
     /// The live hosts, by name.

@@ -111,11 +111,11 @@ impl<'a> Flux<'a> {
         let mut settled = 0;
         loop {
             let all = self.kustomizations(namespace);
-            let states: Vec<(&String, State)> =
+            let states: BTreeMap<&String, State> =
                 all.iter().map(|(name, object)| (name, State::of(object, revision))).collect();
-            let waits = |state: &State| matches!(state, State::Waits(_));
+            let is_settled = states.keys().all(|name| is_settled(name, &states, &all));
             // Objects that the others wait for come and go, so one look is not enough.
-            settled = if states.iter().any(|(_, state)| waits(state)) { 0 } else { settled + 1 };
+            settled = if is_settled { settled + 1 } else { 0 };
             if settled == 2 {
                 return states.into_iter().filter_map(|(name, state)| Some((name.clone(), state.failure()?))).collect();
             }
@@ -126,11 +126,26 @@ impl<'a> Flux<'a> {
     }
 }
 
+/// Whether nothing more comes of a Kustomization: it is applied, it cannot be, or it waits for one that cannot be.
+fn is_settled(name: &String, states: &BTreeMap<&String, State>, all: &BTreeMap<String, Value>) -> bool {
+    match states.get(name) {
+        Some(State::Applied | State::Failed(_)) => true,
+        Some(State::Blocked(_)) => {
+            let dependencies = all[name]["spec"]["dependsOn"].as_array().into_iter().flatten();
+            let mut names = dependencies.map(|dependency| dependency["name"].as_str().unwrap().to_owned());
+            names.any(|name| !matches!(states.get(&name), Some(State::Applied)) && is_settled(&name, states, all))
+        }
+        Some(State::Waits(_)) | None => false,
+    }
+}
+
 /// How far a Kustomization is.
 #[derive(Debug)]
 enum State {
     Applied,
     Failed(String),
+    /// It depends on another one that is not ready.
+    Blocked(String),
     Waits(String),
 }
 
@@ -147,18 +162,18 @@ impl State {
         if !object["metadata"]["deletionTimestamp"].is_null() || !is_current {
             return Self::Waits(message);
         }
-        if status["lastAppliedRevision"] == revision && ready["status"] == "True" {
-            return Self::Applied;
+        match (ready["status"].as_str(), ready["reason"].as_str()) {
+            (Some("True"), _) if status["lastAppliedRevision"] == revision => Self::Applied,
+            (Some("False"), Some("DependencyNotReady")) => Self::Blocked(message),
+            (Some("False"), Some("ArtifactFailed")) => Self::Failed(message),
+            (Some("False"), _) if status["lastAttemptedRevision"] == revision => Self::Failed(message),
+            _ => Self::Waits(message),
         }
-        let attempted = status["lastAttemptedRevision"] == revision;
-        // What waits for a Kustomization that failed waits as long as that one does.
-        let depends = ready["reason"] == "DependencyNotReady";
-        if ready["status"] == "False" && (attempted || depends) { Self::Failed(message) } else { Self::Waits(message) }
     }
 
     fn failure(self) -> Option<String> {
         match self {
-            Self::Failed(message) => Some(message),
+            Self::Failed(message) | Self::Blocked(message) => Some(message),
             Self::Applied | Self::Waits(_) => None,
         }
     }
