@@ -67,7 +67,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
             format!("host {} was given back, but somebody else's labels stay on it", host.key),
         )
         .at(labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin)))
-        .help(take_labels_off(host))
+        .help(take_labels_off(site, host))
     };
     stuck.map(describe).collect()
 }
@@ -85,7 +85,7 @@ pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
             format!("host {} bears the labels of {cluster}, which has all the hosts it wants", host.key),
         )
         .at(place)
-        .help(take_labels_off(host))
+        .help(take_labels_off(site, host))
         .of(cluster)
     };
     surplus.map(describe).collect()
@@ -96,10 +96,16 @@ fn is_ours_to_take(host: &Host, how: How) -> bool {
     how == How::Stays || host.standing == Standing::Observed || !host.manifest_labels.is_empty()
 }
 
-fn take_labels_off(host: &Host) -> String {
+/// Returns how to take labels off that nothing of ours can take off. The agent of before, if it was replaced by another,
+/// still owns the labels that it applied.
+fn take_labels_off(site: &Site, host: &Host) -> String {
     let others = host.live_labels.iter().filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
     let command = without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others));
-    format!("another tool set them; take them off by hand, then refresh the snapshot:\n{command}")
+    let mut owners = host.label_owners.iter().filter(|owner| site.settings.gitops.is_some_and(|used| used != **owner));
+    let who = owners.next().map_or("another tool set them".to_owned(), |owner| {
+        format!("{} applied them before, and its manager {} still owns them", owner.title(), owner.manager())
+    });
+    format!("{who}; take them off by hand, then refresh the snapshot:\n{command}")
 }
 
 /// The command that takes those older labels off a host that no file of ours can take off: an object that others apply

@@ -11,8 +11,8 @@ use super::{Repo, documents, kustomize_build, text, tool};
 /// An app of apps, with automated syncs and pruning.
 pub struct ArgoCd<'a> {
     server: &'a ApiServer,
-    /// The Applications of the last sync, by name, and whether they take their objects along.
-    known: Mutex<BTreeMap<String, bool>>,
+    /// The Applications that there are, in the order of their waves.
+    known: Mutex<Vec<Application>>,
 }
 
 /// An Application, as far as it decides what a sync does.
@@ -36,22 +36,34 @@ impl<'a> ArgoCd<'a> {
     pub fn sync(&self, repo: &Repo) -> BTreeMap<String, String> {
         let mut applications = applications(repo);
         applications.sort_by_key(|application| application.wave);
-        let mut failures = BTreeMap::new();
-        for application in &applications {
-            let objects = kustomize_build(repo.path().join(&application.path));
-            if let Err(message) = self.sync_one(application, &objects) {
-                failures.insert(application.name.clone(), message);
-            }
-        }
-        let now: BTreeSet<&str> = applications.iter().map(|application| application.name.as_str()).collect();
-        let mut known = self.known.lock().unwrap();
-        for (name, has_finalizer) in known.iter() {
-            if !now.contains(name.as_str()) && *has_finalizer {
-                self.delete(name);
-            }
-        }
-        *known = applications.into_iter().map(|application| (application.name, application.has_finalizer)).collect();
+        let before = std::mem::replace(&mut *self.known.lock().unwrap(), applications);
+        let failures = self.sync_known(repo);
+        let now: BTreeSet<String> = self.known.lock().unwrap().iter().map(|known| known.name.clone()).collect();
+        before.iter().filter(|application| !now.contains(&application.name)).for_each(|gone| self.delete(gone));
         failures
+    }
+
+    /// Syncs the Applications that there are, whatever a commit's app of apps has.
+    #[track_caller]
+    pub fn sync_known(&self, repo: &Repo) -> BTreeMap<String, String> {
+        let known = self.known.lock().unwrap();
+        let sync = |application: &Application| {
+            let objects = kustomize_build(repo.path().join(&application.path));
+            Some((application.name.clone(), self.sync_one(application, &objects).err()?))
+        };
+        known.iter().filter_map(sync).collect()
+    }
+
+    /// Deletes all Applications.
+    #[track_caller]
+    pub fn remove_all(&self) {
+        let known = std::mem::take(&mut *self.known.lock().unwrap());
+        known.iter().for_each(|application| self.delete(application));
+    }
+
+    /// Takes the finalizers off all Applications.
+    pub fn remove_finalizers(&self) {
+        self.known.lock().unwrap().iter_mut().for_each(|application| application.has_finalizer = false);
     }
 
     fn sync_one(&self, application: &Application, objects: &str) -> Result<(), String> {
@@ -70,17 +82,11 @@ impl<'a> ArgoCd<'a> {
         }
     }
 
-    /// Deletes an Application together with what it applied, as its finalizer does.
-    fn delete(&self, name: &str) {
-        let empty = Application {
-            name: name.to_owned(),
-            path: String::new(),
-            wave: 0,
-            prunes: true,
-            options: Vec::new(),
-            has_finalizer: true,
-        };
-        self.sync_one(&empty, "").unwrap_or_else(|message| panic!("{name}: {message}"));
+    /// Deletes an Application, and with a finalizer what it applied.
+    fn delete(&self, application: &Application) {
+        if application.has_finalizer {
+            self.sync_one(application, "").unwrap_or_else(|message| panic!("{}: {message}", application.name));
+        }
     }
 }
 

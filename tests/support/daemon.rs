@@ -55,7 +55,7 @@ impl Daemon {
     pub fn said(&self) -> String {
         let log = String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned();
         let lines: Vec<&str> = log.lines().collect();
-        format!("-- {}\n{}\n", self.name, lines[lines.len().saturating_sub(40)..].join("\n"))
+        format!("-- {}\n{}\n", self.name, lines[lines.len().saturating_sub(15)..].join("\n"))
     }
 }
 

@@ -16,6 +16,7 @@ use super::api_server::{ApiServer, free_ports};
 use super::daemon::Daemon;
 use super::programs::succeed;
 
+const KUSTOMIZATIONS: &str = "kustomizations.kustomize.toolkit.fluxcd.io";
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Flux on an API server.
@@ -73,7 +74,7 @@ impl<'a> Flux<'a> {
 
     /// The Kustomizations of a namespace, by name.
     pub fn kustomizations(&self, namespace: &str) -> BTreeMap<String, Value> {
-        let list = self.server.get(&["--namespace", namespace, "kustomizations.kustomize.toolkit.fluxcd.io"]);
+        let list = self.server.get(&["--namespace", namespace, KUSTOMIZATIONS]);
         let items = list["items"].as_array().unwrap().iter();
         items.map(|item| (item["metadata"]["name"].as_str().unwrap().to_owned(), item.clone())).collect()
     }
@@ -86,6 +87,23 @@ impl<'a> Flux<'a> {
         self.settle(namespace, &revision)
     }
 
+    /// Has every Kustomization of the namespace apply once more what is published, and waits for it.
+    #[track_caller]
+    pub fn reconcile(&self, repo: &Repo, namespace: &str) -> BTreeMap<String, String> {
+        let requested = format!("{:?}", Instant::now());
+        let mut command = self.server.kubectl("admin");
+        command.args(["--namespace", namespace, "annotate", "--overwrite", "--all", KUSTOMIZATIONS]);
+        succeed(command.arg(format!("reconcile.fluxcd.io/requestedAt={requested}")));
+        let handled = |object: &Value| object["status"]["lastHandledReconcileAt"] == requested.as_str();
+        let deadline = Instant::now() + PATIENCE;
+        while !self.kustomizations(namespace).values().all(handled) {
+            assert!(Instant::now() < deadline, "Flux does not reconcile:\n{}", self.controller.said());
+            sleep(Duration::from_millis(200));
+        }
+        let commit = repo.git(&["rev-parse", "HEAD"]);
+        self.settle(namespace, &format!("main@sha1:{}", commit.trim()))
+    }
+
     /// Waits until every Kustomization of the namespace has applied a revision or cannot.
     #[track_caller]
     pub fn settle(&self, namespace: &str, revision: &str) -> BTreeMap<String, String> {
@@ -93,11 +111,11 @@ impl<'a> Flux<'a> {
         let mut settled = 0;
         loop {
             let all = self.kustomizations(namespace);
-            let states: Vec<(&String, State)> =
+            let states: BTreeMap<&String, State> =
                 all.iter().map(|(name, object)| (name, State::of(object, revision))).collect();
-            let waits = |state: &State| matches!(state, State::Waits(_));
+            let is_settled = states.keys().all(|name| is_settled(name, &states, &all));
             // Objects that the others wait for come and go, so one look is not enough.
-            settled = if states.iter().any(|(_, state)| waits(state)) { 0 } else { settled + 1 };
+            settled = if is_settled { settled + 1 } else { 0 };
             if settled == 2 {
                 return states.into_iter().filter_map(|(name, state)| Some((name.clone(), state.failure()?))).collect();
             }
@@ -108,11 +126,26 @@ impl<'a> Flux<'a> {
     }
 }
 
+/// Whether nothing more comes of a Kustomization: it is applied, it cannot be, or it waits for one that cannot be.
+fn is_settled(name: &String, states: &BTreeMap<&String, State>, all: &BTreeMap<String, Value>) -> bool {
+    match states.get(name) {
+        Some(State::Applied | State::Failed(_)) => true,
+        Some(State::Blocked(_)) => {
+            let dependencies = all[name]["spec"]["dependsOn"].as_array().into_iter().flatten();
+            let mut names = dependencies.map(|dependency| dependency["name"].as_str().unwrap().to_owned());
+            names.any(|name| !matches!(states.get(&name), Some(State::Applied)) && is_settled(&name, states, all))
+        }
+        Some(State::Waits(_)) | None => false,
+    }
+}
+
 /// How far a Kustomization is.
 #[derive(Debug)]
 enum State {
     Applied,
     Failed(String),
+    /// It depends on another one that is not ready.
+    Blocked(String),
     Waits(String),
 }
 
@@ -129,18 +162,18 @@ impl State {
         if !object["metadata"]["deletionTimestamp"].is_null() || !is_current {
             return Self::Waits(message);
         }
-        if status["lastAppliedRevision"] == revision && ready["status"] == "True" {
-            return Self::Applied;
+        match (ready["status"].as_str(), ready["reason"].as_str()) {
+            (Some("True"), _) if status["lastAppliedRevision"] == revision => Self::Applied,
+            (Some("False"), Some("DependencyNotReady")) => Self::Blocked(message),
+            (Some("False"), Some("ArtifactFailed")) => Self::Failed(message),
+            (Some("False"), _) if status["lastAttemptedRevision"] == revision => Self::Failed(message),
+            _ => Self::Waits(message),
         }
-        let attempted = status["lastAttemptedRevision"] == revision;
-        // What waits for a Kustomization that failed waits as long as that one does.
-        let depends = ready["reason"] == "DependencyNotReady";
-        if ready["status"] == "False" && (attempted || depends) { Self::Failed(message) } else { Self::Waits(message) }
     }
 
     fn failure(self) -> Option<String> {
         match self {
-            Self::Failed(message) => Some(message),
+            Self::Failed(message) | Self::Blocked(message) => Some(message),
             Self::Applied | Self::Waits(_) => None,
         }
     }
