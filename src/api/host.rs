@@ -37,9 +37,6 @@ pub const SSA: &str = "kustomize.toolkit.fluxcd.io/ssa";
 /// Annotation: what `kubectl apply` applied last. Whoever owns it is taken for the owner of all that it lists.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Annotation: what `kubectl apply` applied last, by which it knows what to remove.
-pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
 /// A BareMetalHost, from a manifest (without status) or from a live cluster.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -193,7 +193,9 @@ impl Target {
             None => settings.snapshot.directory.clone(),
         };
         if !settings.may_read(&directory.join("file.yaml")) {
-            say(format!("note: `sources` in sipgen.yaml do not have {directory}: add {{paths: [{directory}]}} to them\n"));
+            say(format!(
+                "note: `sources` in sipgen.yaml do not have {directory}: add {{paths: [{directory}]}} to them\n"
+            ));
         }
         let split_by = arguments.split_by.clone().or(settings.snapshot.split_by);
         if let Some(label) = split_by.as_ref().filter(|label| !sipgen::api::names::is_label_key(label)) {

@@ -38,10 +38,10 @@ fn scripts_of_gitlab_are_valid() {
     let cron_job = parsed("kubernetes/snapshot.yaml");
     let pod = &cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"];
     let in_pod = pod["containers"][0]["args"][0].as_str().unwrap().to_owned();
-    for (name, text) in jobs.into_iter().chain([("sipgen-snapshot", snapshot), ("the CronJob", in_pod)]) {
+    for (name, lines) in jobs.into_iter().chain([("sipgen-snapshot", snapshot), ("the CronJob", in_pod)]) {
         let directory = tempfile::tempdir().unwrap();
         let script = directory.path().join("script.sh");
-        fs::write(&script, format!("#!/bin/sh\nset -e\n{text}\n")).unwrap();
+        fs::write(&script, format!("#!/bin/sh\nset -e\n{lines}\n")).unwrap();
 
         let output = run_tool(tool("shellcheck").arg(&script));
 

@@ -79,7 +79,8 @@ fn a_list_that_expires_is_read_from_its_beginning() {
 fn what_is_no_answer_changes_no_file() {
     let repo = repo_with_host();
     let before = repo.on_disk("");
-    let cases: [(&str, fn(&str, usize) -> Answer, &str); 6] = [
+    type Rule = fn(&str, usize) -> Answer;
+    let cases: [(&str, Rule, &str); 6] = [
         ("forbidden", |_, _| status(403, "Forbidden"), "`sipgen snapshot --rbac` prints the rights"),
         ("unauthorized", |_, _| status(401, "Unauthorized"), "said Unauthorized"),
         ("no such kind", |_, _| status(404, "NotFound"), "is this the cluster that runs Metal3?"),
