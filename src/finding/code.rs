@@ -179,6 +179,7 @@ codes! {
 
     "0340" UnnamedNetworkData Warning "no host names a Secret with network data"
     "0341" MissingNetworkData Warning "hosts name network data that is not in the repo"
+    "0344" ShellHost Warning "a host has no spec"
 
     "0401" NodePortTaken Error "two services ask for one NodePort"
     "0402" NodePortMoves Warning "a NodePort would go from one service to another"

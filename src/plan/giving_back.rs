@@ -67,7 +67,7 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
             format!("host {} was given back, but somebody else's labels stay on it", host.key),
         )
         .at(labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin)))
-        .help(take_labels_off(host))
+        .help(format!("another tool set them: remove them, then take a new snapshot\n{}", labels_off(host)))
     };
     stuck.map(describe).collect()
 }
@@ -82,10 +82,14 @@ pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
         let place = labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin));
         Finding::new(
             Code::Surplus,
-            format!("host {} bears the labels of {cluster}, which has all the hosts it wants", host.key),
+            format!("host {} has the labels of {cluster}, which has all the hosts that it wants", host.key),
         )
         .at(place)
-        .help(take_labels_off(host))
+        .help(format!(
+            "if the agent has not yet applied its release, take a new snapshot afterwards; labels that stay were set by \
+             another tool: remove them, then take a new snapshot\n{}",
+            labels_off(host)
+        ))
         .of(cluster)
     };
     surplus.map(describe).collect()
@@ -96,10 +100,10 @@ fn is_ours_to_take(host: &Host, how: How) -> bool {
     how == How::Stays || host.standing == Standing::Observed || !host.manifest_labels.is_empty()
 }
 
-fn take_labels_off(host: &Host) -> String {
+/// The command that removes a host's assignment labels.
+fn labels_off(host: &Host) -> String {
     let others = host.live_labels.iter().filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
-    let command = without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others));
-    format!("another tool set them; take them off by hand, then refresh the snapshot:\n{command}")
+    without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others))
 }
 
 /// The command that takes those older labels off a host that no file of ours can take off: an object that others apply
@@ -129,7 +133,7 @@ pub(super) fn unlabelled(
         .chain(given_back)
         .filter(|index| !assigned.contains_key(index))
         .map(|index| &site.inventory.hosts[index])
-        .filter(|host| matches!(host.standing, Standing::Declared { .. }) && !host.manifest_labels.is_empty())
+        .filter(|host| host.is_declared() && !host.manifest_labels.is_empty())
         .map(|host| host.key.clone())
         .collect()
 }
