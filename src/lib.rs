@@ -42,6 +42,7 @@ pub mod report;
 pub mod review;
 pub mod schema;
 pub mod site;
+pub mod snapshot;
 pub mod source;
 mod visible;
 mod write;
@@ -60,7 +61,9 @@ use site::{Settings, Site};
 use source::{Files, ReadError};
 
 pub use migrate::{Migration, migrate};
-pub use write::{WriteError, is_interrupted, undo_interrupted, write, write_output};
+pub use write::{
+    WriteError, is_interrupted, undo_interrupted, undo_interrupted_snapshot, write, write_output, write_snapshot,
+};
 
 /// What a caller may choose.
 #[derive(Debug, Clone, Default)]

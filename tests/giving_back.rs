@@ -158,6 +158,34 @@ mod declared {
         assert_says(&run.stderr, &["error[SIP0508]", "tenant/two"]);
     }
 
+    #[test]
+    fn labels_that_the_agent_set_before_a_release_keep_no_host_from_others() {
+        for (manager, is_free) in
+            [("kustomize-controller", true), ("argocd-controller", false), ("kubectl-label", false)]
+        {
+            let repo = with_stale_snapshot();
+            repo.write("sipgen.yaml", "gitops: flux\n");
+            let managers = format!(
+                "  managedFields:\n  - manager: {manager}\n    operation: Apply\n    fieldsV1: {{f:metadata: {{f:labels: \
+                 {{f:sip.airshipit.org/cluster-name: {{}}}}}}}}\n"
+            );
+            let labels = labels_of("tenant/one") + &managers;
+            repo.write("snapshot/hosts.yaml", &(host("host-1", &labels) + &host("host-2", &labels)));
+            repo.want("tenant/one", 1);
+            repo.generate(&[]).expect(0);
+
+            let stale = repo.generate(&["--exit-code"]).expect(0);
+            repo.want("tenant/two", 1);
+            let next = repo.generate(&[]);
+
+            assert_eq!(!stale.stderr.contains("SIP0511"), is_free, "{manager}: {}", stale.stderr);
+            assert_eq!(next.code, if is_free { 0 } else { 1 }, "{manager}: {}", next.stderr);
+            if is_free {
+                assert_eq!(repo.hosts_of("tenant", "two"), ["Worker metal/host-2"]);
+            }
+        }
+    }
+
     /// Two declared hosts of one cluster, and a snapshot that shows their labels.
     fn with_stale_snapshot() -> Repo {
         let repo = Repo::of_hosts(2);

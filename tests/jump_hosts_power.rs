@@ -283,7 +283,7 @@ fn a_missing_secret_is_asked_for() {
 #[test]
 fn a_jump_host_without_power_control_says_who_has_decided_so() {
     let repo = Repo::of_fixture("jump-host");
-    repo.write("sipgen.yaml", "credentials: none\n");
+    repo.write("sipgen.yaml", "credentials: none\nsecrets: {plaintext: warning}\n");
     let scene = Scene::of(repo, "edge");
 
     let run = scene.host(&["on", "depot-2"]).expect(1);

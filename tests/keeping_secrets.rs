@@ -14,7 +14,9 @@ const PASSWORD_IN_BASE64: &str = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ==";
 /// The quickstart after its first run, with a password that can be told from all other texts.
 fn with_password() -> Repo {
     let repo = Repo::generated("quickstart");
-    repo.replace(RACK_A, "bm90LWEtc2VjcmV0", PASSWORD_IN_BASE64);
+    repo.replace(RACK_A, "ENC[AES256_GCM,data:RHVtbXkgdmFsdWU=,iv:x,tag:y,type:str]", PASSWORD_IN_BASE64);
+    repo.replace(RACK_A, "stringData:\n  username", "data:\n  username");
+    repo.write("sipgen.yaml", "secrets: {plaintext: warning}\n");
     repo
 }
 
@@ -62,7 +64,9 @@ fn passwords_as_plain_values() {
     let repo = with_password();
     repo.replace(
         RACK_A,
-        &format!("data:\n  username: YWRtaW4=\n  password: {PASSWORD_IN_BASE64}\n"),
+        &format!(
+            "data:\n  username: ENC[AES256_GCM,data:tmD3Og==,iv:x,tag:y,type:str]\n  password: {PASSWORD_IN_BASE64}\n"
+        ),
         &format!("stringData:\n  username: admin\n  password: {PASSWORD}\n"),
     );
 

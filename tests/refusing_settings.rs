@@ -30,7 +30,7 @@ fn an_unknown_setting() {
     let repo = with_settings("outptu: deploy\n");
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0002]: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `sources`, `sops`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`, `findings`, `topology`, `provisioning`
+    error[SIP0002]: the settings cannot be read: unknown field `outptu`, expected one of `output`, `templates`, `sources`, `sops`, `secrets`, `snapshot`, `inventory`, `credentials`, `externalSecrets`, `gitops`, `flux`, `argocd`, `hosts`, `findings`, `topology`, `provisioning`
       --> sipgen.yaml:1:1
        |
      1 | outptu: deploy
@@ -39,6 +39,16 @@ fn an_unknown_setting() {
 
     1 error: no file was changed
     ");
+}
+
+#[test]
+fn a_snapshot_has_a_directory_of_its_own() {
+    for directory in ["overlays", "overlays/live", "../live", "."] {
+        let said = with_settings(&format!("snapshot: {{directory: {directory}}}\n")).refused();
+        assert_says(&said, &["error[SIP0002]", &format!("`snapshot.directory: {directory}`"), "sipgen.yaml:1:23"]);
+    }
+    let said = with_settings("snapshot: {splitBy: \"no label\"}\n").refused();
+    assert_says(&said, &["error[SIP0002]: `snapshot.splitBy: no label` is not the key of a label"]);
 }
 
 #[test]

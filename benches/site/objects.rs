@@ -269,7 +269,7 @@ impl Host {
     /// Writes the host's two Secrets as items of a list: its BMC's credentials and its network data.
     pub(crate) fn write_secrets(self, out: &mut impl Write) -> io::Result<()> {
         let password = STANDARD.encode(format!("not-a-password-{}", self.number));
-        let credentials = format!("    password: {password}\n    username: cm9vdA==\n");
+        let credentials = format!("    password: ENC[{password}]\n    username: ENC[cm9vdA==]\n");
         self.write_secret(out, "bmc-credentials", &credentials, 3)?;
         let network_data = format!("    networkData: {}\n", STANDARD.encode(self.network_data()));
         self.write_secret(out, "network-data", &network_data, 4)

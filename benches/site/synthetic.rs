@@ -37,7 +37,7 @@ pub(crate) struct SiteSize {
     pub(crate) files: usize,
 }
 
-/// Writes a site below a directory: the inventory as `kubectl get bmh,secret -A -o yaml` prints it, and
+/// Writes a site below a directory: the inventory as `kubectl get bmh,secret -A -o yaml` prints it, with encrypted passwords, and
 /// one file a SIPCluster.
 ///
 /// Every cluster can be satisfied, even by a scheduler that never takes a choice back: with a rack for every

@@ -14,6 +14,24 @@ pub enum Agent {
     Argocd,
 }
 
+impl Agent {
+    /// The agent's own name.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Flux => "Flux",
+            Self::Argocd => "Argo CD",
+        }
+    }
+
+    /// The manager under whose name the API server knows what the agent applied.
+    pub fn manager(self) -> &'static str {
+        match self {
+            Self::Flux => "kustomize-controller",
+            Self::Argocd => "argocd-controller",
+        }
+    }
+}
+
 /// The API group of Flux's Kustomizations, which share their kind with the files of kustomize.
 pub const FLUX_GROUP: &str = "kustomize.toolkit.fluxcd.io";
 /// The API group and version of those that we write.

@@ -34,6 +34,8 @@ pub const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 pub const PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
 /// Annotation: `Merge` makes Flux keep the fields that it does not name.
 pub const SSA: &str = "kustomize.toolkit.fluxcd.io/ssa";
+/// Annotation: what `kubectl apply` applied last. Whoever owns it is taken for the owner of all that it lists.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A BareMetalHost, from a manifest (without status) or from a live cluster.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -97,12 +99,32 @@ pub struct ManagedFields {
     pub fields: Option<Fields>,
 }
 
-/// The fields that a manager has set: of those, whether there are any of the spec.
+/// The fields that a manager has set: whether there are any of the spec, and the labels.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Fields {
     /// Those of the spec.
     #[serde(rename = "f:spec", default)]
     pub spec: Option<IgnoredAny>,
+    /// Those of the metadata.
+    #[serde(rename = "f:metadata", default)]
+    pub metadata: Option<MetadataFields>,
+}
+
+/// The fields of the metadata that a manager has set.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct MetadataFields {
+    /// The labels, as `f:NAME`.
+    #[serde(rename = "f:labels", default)]
+    pub labels: Option<BTreeMap<String, IgnoredAny>>,
+}
+
+impl ManagedFields {
+    /// Returns whether the manager has set a label.
+    pub fn has_label(&self, label: &str) -> bool {
+        let metadata = self.fields.as_ref().and_then(|fields| fields.metadata.as_ref());
+        let labels = metadata.and_then(|metadata| metadata.labels.as_ref());
+        labels.is_some_and(|labels| labels.contains_key(&format!("f:{label}")))
+    }
 }
 
 /// A host's spec.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::json;
 
 use super::mac::MacAddress;
 use super::names::is_label_value;
@@ -246,6 +247,45 @@ impl NetworkData {
     /// The same data, which was decrypted: nothing of it is ever shown but the addresses that services need.
     pub fn decrypted(self) -> Self {
         Self { is_secret: true, ..self }
+    }
+
+    /// Writes down what is known of the networks and nothing else: parsing that gives the same data.
+    pub fn essentials(&self) -> serde_json::Value {
+        let mut links: BTreeMap<String, serde_json::Value> = BTreeMap::new();
+        let mut link = |cards: &[MacAddress]| -> Option<String> {
+            for mac in cards.iter().map(MacAddress::to_string) {
+                links.entry(mac.clone()).or_insert_with(|| json!({"id": mac, "ethernet_mac_address": mac}));
+            }
+            match cards {
+                [] => None,
+                [card] => Some(card.to_string()),
+                [first, ..] => {
+                    let macs: Vec<String> = cards.iter().map(MacAddress::to_string).collect();
+                    let bond = format!("bond of {}", macs.join(", "));
+                    let below: Vec<&String> = macs.iter().skip(1).collect();
+                    links.entry(bond.clone()).or_insert_with(
+                        || json!({"id": bond, "ethernet_mac_address": first.to_string(), "bond_links": below}),
+                    );
+                    Some(bond)
+                }
+            }
+        };
+        let networks: Vec<serde_json::Value> = self
+            .networks
+            .iter()
+            .map(|network| {
+                let mut written = json!({"id": network.id});
+                if let Some(address) = network.address {
+                    written["ip_address"] = address.to_string().into();
+                }
+                if let Some(link) = link(&network.cards) {
+                    written["link"] = link.into();
+                }
+                written
+            })
+            .collect();
+        let links: Vec<serde_json::Value> = links.into_values().collect();
+        if links.is_empty() { json!({"networks": networks}) } else { json!({"links": links, "networks": networks}) }
     }
 
     /// The ids of the networks, in their order: for matching, and not to be shown.

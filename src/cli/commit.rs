@@ -50,7 +50,7 @@ impl Commit {
                 let settings = &generated.site.settings;
                 let inputs = Inputs { output: &settings.output, templates: settings.templates.as_deref(), staged };
                 let Committed { id, branch } =
-                    self.committer.commit(&self.content, &message(&self.content, generated), inputs)?;
+                    self.committer.commit(&self.content, &message(&self.content, generated), Some(inputs))?;
                 let place = branch.map_or("a detached HEAD".to_owned(), |branch| format!("branch {branch}"));
                 say(format_args!("committed {} as {id} on {place}\n", counted(self.content.paths().len(), "file")));
             }

@@ -13,6 +13,7 @@ mod progress;
 mod repo;
 mod report;
 mod schema;
+mod snapshot;
 mod staging;
 mod status;
 mod template;
@@ -28,6 +29,7 @@ use sipgen::report::{Document, Text};
 const EXAMPLES: &str = "\
 Examples:
   sipgen init                        once: settings, a hook and a CI job for your repo
+  sipgen snapshot                    the hosts of a cluster, as files of the repo
   sipgen generate                    after every change of a SIPCluster or of the hosts
   sipgen validate                    what is wrong, line by line
   sipgen diff --base origin/main     what a branch changes, for its reviewer
@@ -48,6 +50,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Init(init::Arguments),
+    Snapshot(snapshot::Arguments),
     Generate(generate::Arguments),
     Validate(validate::Arguments),
     Migrate(migrate::Arguments),
@@ -97,6 +100,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Template(arguments) => template::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     };

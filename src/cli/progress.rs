@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sipgen::Stage;
+use sipgen::snapshot::client::Step;
 
 /// Work that ends before this has no bar.
 const BLINK: Duration = Duration::from_millis(300);
@@ -46,6 +47,21 @@ impl Progress {
         };
         self.bar.set_position(step);
         self.bar.set_message(what);
+    }
+
+    /// Shows how much of a cluster is read.
+    pub(super) fn show_reading(&self, step: Step) {
+        let (what, done, all) = match step {
+            Step::Hosts(done, all) => ("hosts", done, all),
+            Step::Hardware(done, all) => ("HardwareData", done, all),
+            Step::Secrets(done, all) => ("Secrets", done, Some(all)),
+        };
+        self.bar.set_length(all.unwrap_or(done));
+        self.bar.set_position(done);
+        self.bar.set_message(match all {
+            Some(all) => format!("reading {what}: {done} of {all}"),
+            None => format!("reading {what}: {done}"),
+        });
     }
 
     /// Shows that files are being written.

@@ -79,6 +79,7 @@ pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files,
 pub(super) fn undo_interrupted(files: &Files) -> Result<(), Failure> {
     // With settings that cannot be read, nothing is written.
     let Ok(settings) = Settings::load(files) else { return Ok(()) };
+    sipgen::undo_interrupted_snapshot(files.root(), &settings.snapshot.directory)?;
     Ok(sipgen::undo_interrupted(files.root(), &settings.output)?)
 }
 
@@ -88,12 +89,13 @@ pub(super) fn lock_to_read(files: &Files) -> Result<Option<Lock>, Failure> {
         return Ok(None);
     }
     let lock = Lock::shared(files.root())?;
-    match Settings::load(files) {
-        Ok(settings) if sipgen::is_interrupted(files.root(), &settings.output) => Err(Failure(format!(
-            "{} is half written: a run was killed in the middle of it; run `sipgen generate`, which undoes that first",
-            settings.output
+    let Ok(settings) = Settings::load(files) else { return Ok(Some(lock)) };
+    let directories = [&settings.output, &settings.snapshot.directory];
+    match directories.into_iter().find(|directory| sipgen::is_interrupted(files.root(), directory)) {
+        Some(directory) => Err(Failure(format!(
+            "{directory} is half written: a run was killed in the middle of it; run `sipgen generate`, which undoes that first"
         ))),
-        _ => Ok(Some(lock)),
+        None => Ok(Some(lock)),
     }
 }
 

@@ -179,6 +179,8 @@ codes! {
 
     "0340" UnnamedNetworkData Warning "no host names a Secret with network data"
     "0341" MissingNetworkData Warning "hosts name network data that is not in the repo"
+    "0342" PlaintextSecret Error "a Secret in the inputs has values in plain text"
+    "0343" PlaintextSecretAllowed Warning "a Secret in the inputs has values in plain text, which the settings allow"
     "0344" ShellHost Warning "a host has no spec"
 
     "0401" NodePortTaken Error "two services ask for one NodePort"

@@ -12,10 +12,11 @@ use tempfile::TempDir;
 
 use super::GitError;
 use super::branch::Branch;
-use super::content::{self, Content};
+use super::content::{self, Content, Owns};
 use super::index::{self, Entries};
 use super::open::{self, Opened};
 use super::program::Program;
+use crate::layout;
 use crate::lock::Lock;
 use crate::source;
 
@@ -111,14 +112,36 @@ impl Committer {
     ///
     /// When the repo cannot be read. When the branch has other inputs than HEAD.
     pub fn content(&self, output: &Utf8Path, files: &BTreeMap<Utf8PathBuf, String>) -> Result<Content, GitError> {
-        if let Some(branch) = &self.branch {
-            branch.expect_inputs_of(&self.opened.repo, self.at.commit, &self.opened.prefix, output)?;
-        }
-        let parent = self.parent_tree()?;
-        Content::new(&self.opened.repo, parent.as_ref(), &self.opened.prefix, output, files)
+        self.content_of(output, files, layout::is_ours)
     }
 
-    /// Commits, with a trailer that names the revision of the inputs behind the message.
+    /// What a commit would change below `directory` for it to have the files of a snapshot, by path relative to it.
+    ///
+    /// # Errors
+    ///
+    /// When the repo cannot be read. When the branch has other files than HEAD beside the snapshot.
+    pub fn snapshot_content(
+        &self,
+        directory: &Utf8Path,
+        files: &BTreeMap<Utf8PathBuf, String>,
+    ) -> Result<Content, GitError> {
+        self.content_of(directory, files, layout::is_snapshot)
+    }
+
+    fn content_of(
+        &self,
+        directory: &Utf8Path,
+        files: &BTreeMap<Utf8PathBuf, String>,
+        owns: Owns,
+    ) -> Result<Content, GitError> {
+        if let Some(branch) = &self.branch {
+            branch.expect_inputs_of(&self.opened.repo, self.at.commit, &self.opened.prefix, directory)?;
+        }
+        let parent = self.parent_tree()?;
+        Content::new(&self.opened.repo, parent.as_ref(), &self.opened.prefix, directory, files, owns)
+    }
+
+    /// Commits, with a trailer that names the revision of the inputs behind the message, if they are of one.
     ///
     /// On the branch that is checked out, this is what `git commit` does: hooks run, and git signs if it is set up to. The
     /// index is as it was afterwards, but for generated files. On another branch no hook runs, and neither worktree nor
@@ -127,9 +150,9 @@ impl Committer {
     /// # Errors
     ///
     /// When a hook or git refuses, or HEAD is no longer what the commit was made from: then the index is as it was.
-    pub fn commit(&self, content: &Content, message: &str, inputs: Inputs<'_>) -> Result<Committed, GitError> {
+    pub fn commit(&self, content: &Content, message: &str, inputs: Option<Inputs<'_>>) -> Result<Committed, GitError> {
         let mut message = format!("{}\n", message.trim_end());
-        if let Some(head) = self.at.commit {
+        if let (Some(head), Some(inputs)) = (self.at.commit, inputs) {
             let uncommitted = if self.are_uncommitted(inputs)? { " with uncommitted changes" } else { "" };
             // Writing to a String cannot fail.
             let _ = write!(message, "\n{TRAILER}: {head}{uncommitted}\n");

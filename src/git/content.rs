@@ -24,9 +24,14 @@ pub struct Content {
     place: Utf8PathBuf,
     /// The clusters of which the commit has files.
     clusters: BTreeSet<ClusterKey>,
+    /// Tells the files that may go from those of other people.
+    owns: Owns,
     /// The tree of a commit that changes them; none when there is nothing to commit.
     pub(super) tree: Option<Oid>,
 }
+
+/// Tells by its content that a file is one of those that a commit is made of.
+pub(super) type Owns = fn(&[u8]) -> bool;
 
 /// How much there is to commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +58,7 @@ impl Content {
         place: &Utf8Path,
         output: &Utf8Path,
         files: &BTreeMap<Utf8PathBuf, String>,
+        owns: Owns,
     ) -> Result<Self, GitError> {
         let output = place.join(output);
         let before = parent.map(|tree| blobs(repo, tree, &output)).transpose()?.unwrap_or_default();
@@ -78,14 +84,14 @@ impl Content {
             changed.insert(output.join(path), Changed { mode, change });
         }
         for (path, (id, mode)) in before.iter().filter(|(path, _)| !files.contains_key(*path)) {
-            if layout::is_ours(repo.find_blob(*id)?.content()) {
+            if owns(repo.find_blob(*id)?.content()) {
                 let change = Change::Delete { before: text(repo, *id)? };
                 changed.insert(output.join(path), Changed { mode: *mode, change });
             }
         }
         let clusters = before.keys().filter_map(|path| layout::cluster_of(path)).collect();
         let files = files.keys().map(|path| output.join(path)).collect();
-        let mut content = Self { changed, files, output, place: place.to_owned(), clusters, tree: None };
+        let mut content = Self { changed, files, output, place: place.to_owned(), clusters, owns, tree: None };
         if content.differs() == Differs::Really {
             content.tree = Some(content.write_tree(repo, parent)?);
         }
@@ -117,7 +123,7 @@ impl Content {
             let may_be_older = path.starts_with(&self.output) && !entries.contains_key(path);
             if may_be_older
                 && entry_of(tree, path).is_none()
-                && opened.repo.find_blob(entry.id).is_ok_and(|blob| layout::is_ours(blob.content()))
+                && opened.repo.find_blob(entry.id).is_ok_and(|blob| (self.owns)(blob.content()))
             {
                 entries.insert(path.to_owned(), None);
             }

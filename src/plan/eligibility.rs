@@ -5,6 +5,7 @@ use std::fmt;
 
 use kube::core::{Selector, SelectorExt};
 
+use super::giving_back;
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, HostKey, Part};
@@ -228,15 +229,15 @@ pub(super) fn unaddressed(host: &Host, interfaces: &BTreeSet<&str>) -> Option<Re
     interfaces.iter().find_map(|interface| host.address(interface).err()).map(Refusal::Unaddressed)
 }
 
-/// What labels say of who has a host, but for the labels that the last run gave to a declared one. This run writes other
-/// ones over those, or none, in the same build, whatever an older snapshot shows.
+/// What labels say of who has a host, without those that this repo gave to a declared one: a run writes other labels over
+/// them, or none, in the same build, whatever an older snapshot shows.
 fn foreign_claims<'a>(site: &'a Site, host: &'a Host) -> impl Iterator<Item = &'a Claim> {
     let held = site.state.held.get(&host.key).filter(|_| host.is_declared());
-    let is_own = move |claim: &Claim, origin: &Origin| match (claim, held) {
-        (Claim::Cluster(cluster, _), Some(held)) => {
-            origin != &host.origin && held.iter().any(|held| held.cluster == *cluster)
-        }
-        _ => false,
+    let is_of_agent = giving_back::has_labels_of_agent(site, host);
+    let is_own = move |claim: &Claim, origin: &Origin| {
+        let Claim::Cluster(cluster, _) = claim else { return false };
+        let was_held = || held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster));
+        origin != &host.origin && (is_of_agent || was_held())
     };
     let claims = host.claims.iter().filter(move |(claim, origin)| !is_own(claim, origin));
     claims.map(|(claim, _)| claim)

@@ -67,7 +67,11 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
             format!("host {} was given back, but somebody else's labels stay on it", host.key),
         )
         .at(labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin)))
-        .help(format!("another tool set them: remove them, then take a new snapshot\n{}", labels_off(host)))
+        .help(format!(
+            "{}: remove them, then take a new snapshot\n{}",
+            who_set_labels(site, host),
+            labels_off(host)
+        ))
     };
     stuck.map(describe).collect()
 }
@@ -75,8 +79,11 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
 /// The declared hosts that labels on the live object give to a cluster that has enough without them. No file of
 /// ours can take those away: the manifest does not have them, and its manager did not set them.
 pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
-    let surplus =
-        holdings.given_back.iter().filter(|(_, index, how)| !is_ours_to_take(&site.inventory.hosts[*index], *how));
+    let stays = |(_, index, how): &&(&ClusterKey, usize, How)| {
+        let host = &site.inventory.hosts[*index];
+        !is_ours_to_take(host, *how) && !has_labels_of_agent(site, host)
+    };
+    let surplus = holdings.given_back.iter().filter(stays);
     let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
         let place = labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin));
@@ -86,8 +93,9 @@ pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
         )
         .at(place)
         .help(format!(
-            "if the agent has not yet applied its release, take a new snapshot afterwards; labels that stay were set by \
-             another tool: remove them, then take a new snapshot\n{}",
+            "if the snapshot is older than the last release, take a new one; otherwise {}: remove them, then take a new \
+             snapshot\n{}",
+            who_set_labels(site, host),
             labels_off(host)
         ))
         .of(cluster)
@@ -95,9 +103,24 @@ pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
     surplus.map(describe).collect()
 }
 
+/// Returns whether the agent set the assignment labels that the snapshot shows. It removes those of a declared host with
+/// the next sync, or has done so since.
+pub(super) fn has_labels_of_agent(site: &Site, host: &Host) -> bool {
+    host.is_declared() && host.label_owners.iter().any(|owner| site.settings.gitops.is_none_or(|used| used == *owner))
+}
+
 /// Whether a file of ours can take a host's labels away.
 fn is_ours_to_take(host: &Host, how: How) -> bool {
     how == How::Stays || host.standing == Standing::Observed || !host.manifest_labels.is_empty()
+}
+
+/// Names who set labels that nothing of ours can remove. The agent of before, if it was replaced by another, still owns
+/// the labels that it applied.
+fn who_set_labels(site: &Site, host: &Host) -> String {
+    let mut owners = host.label_owners.iter().filter(|owner| site.settings.gitops.is_some_and(|used| used != **owner));
+    owners.next().map_or("another tool set them".to_owned(), |owner| {
+        format!("{} applied them before, and its manager `{}` still owns them", owner.title(), owner.manager())
+    })
 }
 
 /// The command that removes a host's assignment labels.

@@ -5,6 +5,8 @@
 //! * A declared host is patched in the one build that renders it, so that its object has one renderer.
 //! * A patch names its host and has no `target`: with one, kustomize silently drops a patch without a host.
 //! * An observed host is a partial object that tells agents to merge it, not to apply it as a whole.
+//! * It has the UID of the object that the snapshot showed. The API server then refuses it where that object is gone,
+//!   and does not make a host without a spec of it.
 //! * Every host is guarded against pruning: a deleted BareMetalHost is a machine that is switched off.
 //! * The guards are those of the agent that the settings name. Without one they are those of both.
 //! * There is no `namespace:` and no `namePrefix:`, which would rewrite hosts but not their references.
@@ -30,8 +32,8 @@ use crate::visible::yaml_text;
 
 /// Keeps agents from deleting a host that leaves their build.
 const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
-/// Makes Argo CD merge a partial object: server-side, without validation of what it lacks, and without taking
-/// over what `kubectl apply` once set.
+/// Makes Argo CD merge a partial object: server-side, without validation of what it lacks, and without a migration of
+/// its own of what `kubectl apply` once set. It applies by kubectl's code, which has one more: see [`host::LAST_APPLIED`].
 const MERGE: [&str; 3] = ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
 
 /// What the headers of files name that no single input file is behind.
@@ -208,6 +210,9 @@ fn observed_annotations(site: &Site) -> BTreeMap<&'static str, String> {
     if guards_for(site, Agent::Argocd) {
         let options: Vec<&str> = MERGE.into_iter().chain(GUARDS).collect();
         annotations.insert(host::SYNC_OPTIONS, options.join(","));
+        // The manager that owns this annotation is taken for one of `kubectl apply`: kubectl hands all its fields over to
+        // the agent, and then removes those that a partial object lacks, the spec first. So the agent owns it.
+        annotations.insert(host::LAST_APPLIED, String::new());
     }
     if guards_for(site, Agent::Flux) {
         annotations.insert(host::PRUNE, "disabled".to_owned());
@@ -280,6 +285,9 @@ fn write_host(
     let _ = writeln!(text, "metadata:\n  name: {}", quoted(host.key.name.as_str()));
     if let Some(namespace) = written_namespace(site, host) {
         let _ = writeln!(text, "  namespace: {}", quoted(namespace));
+    }
+    if let (Standing::Observed, Some(uid)) = (host.standing, &host.uid) {
+        let _ = writeln!(text, "  uid: {}", quoted(uid));
     }
     let annotations = annotations.iter().map(|(key, value)| (*key, Some(value.as_str())));
     write_map(text, "labels", labels.iter().map(|(key, value)| (*key, *value)));

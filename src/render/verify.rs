@@ -107,7 +107,7 @@ struct Kustomization {
     components: Vec<String>,
 }
 
-/// A host as we write it: never more than its name, labels and annotations.
+/// A host as we write it: never more than which it is, labels and annotations.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "read to see that they are there")]
@@ -125,6 +125,9 @@ struct LabelledMetadata {
     /// Patches in a component have that of the kustomization that includes it, maybe none.
     #[serde(default)]
     namespace: Option<String>,
+    /// Patches have none.
+    #[serde(default)]
+    uid: Option<String>,
     #[serde(default)]
     labels: std::collections::BTreeMap<String, Option<String>>,
     annotations: std::collections::BTreeMap<String, String>,

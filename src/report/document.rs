@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::credentials::{masked, masked_lines};
+use crate::snapshot::{Access, rbac};
 use crate::visible::visible_json;
 
 /// A document for a program, to be printed as it is: its form escapes all that acts on a terminal or a CI runner, and no
@@ -26,6 +27,11 @@ impl Document {
     /// Takes what sipgen says of itself, such as a script for shells: nothing of an input is in it.
     pub fn of_sipgen(text: impl Into<String>) -> Self {
         Self(text.into())
+    }
+
+    /// Writes the RBAC objects that allow to take a snapshot. Their form escapes the names in them.
+    pub fn of_rbac(access: &Access<'_>) -> Self {
+        Self(rbac(access))
     }
 
     /// Takes a document whose form has escaped all that is in it.

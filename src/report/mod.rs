@@ -7,6 +7,7 @@
 //! * `words`: what becomes of clusters, in the words that the following share.
 //! * `plan`: a review as text; `commit` as the message of a commit.
 //! * `comparison`: two states of a repo compared, for programs; `markdown` for a pull request.
+//! * `events`: what has happened to hosts between two snapshots.
 //! * `summary`: what a run came to.
 //! * `explanation`: why hosts are where they are; `hardware`: what is in them.
 //! * `proposals`: what `sipgen init` did, and what is left to do.
@@ -20,6 +21,7 @@ mod catalogue;
 mod commit;
 mod comparison;
 mod document;
+mod events;
 mod excerpt;
 mod explanation;
 mod findings;
@@ -51,6 +53,7 @@ pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use commit::commit_message;
 pub use comparison::{Comparison, FileLines};
 pub use document::Document;
+pub use events::{events, snapshot_message};
 pub use explanation::{explain_cluster, explain_host};
 pub use findings::{findings, tally};
 pub use github::github;

@@ -58,15 +58,20 @@ fn application<'a>(key: &HostKey, annotations: &'a BTreeMap<String, String>) -> 
 
 /// Whether the API server has it that an agent applied the host's spec.
 fn owns_spec(live: &Metadata, agent: Agent) -> bool {
-    let manager = match agent {
-        Agent::Flux => "kustomize-controller",
-        Agent::Argocd => "argocd-controller",
-    };
     live.managed_fields.iter().flatten().any(|managed| {
-        managed.manager == manager
+        managed.manager == agent.manager()
             && managed.operation == "Apply"
             && managed.fields.as_ref().is_some_and(|fields| fields.spec.is_some())
     })
+}
+
+/// Returns the agents that applied assignment labels of a live host and so keep them there.
+pub(super) fn label_owners(live: &Metadata) -> Vec<Agent> {
+    let owns = |agent: &Agent| {
+        let mut applied = live.managed_fields.iter().flatten().filter(|managed| managed.manager == agent.manager());
+        applied.any(|managed| assignment::LABELS.iter().any(|label| managed.has_label(label)))
+    };
+    [Agent::Flux, Agent::Argocd].into_iter().filter(owns).collect()
 }
 
 /// Whether what an agent applied last was one of our objects with labels alone. An object of somebody's own may apply

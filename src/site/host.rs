@@ -12,6 +12,7 @@ use super::machine::Machine;
 use super::networks::{self, Network, Networks, Referring, Unaddressed};
 use super::settings::{self, Mode, Settings};
 use crate::api::assignment::{self, Claim, GivenBack};
+use crate::api::gitops::Agent;
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
 use crate::api::names::HostKey;
 use crate::api::network_data::NoAddress;
@@ -34,6 +35,8 @@ pub struct Host {
     pub standing: Standing,
     /// Where it is described first: its manifest, or else its snapshot.
     pub origin: Origin,
+    /// The UID of its object, where a snapshot shows one: another object of the same name has another.
+    pub uid: Option<String>,
     /// Where a snapshot shows it, if one does: its status and its consumer are there, if they are anywhere.
     pub live: Option<Origin>,
     /// The labels by which it is selected: those of the manifest, or else those of the snapshot.
@@ -51,6 +54,8 @@ pub struct Host {
     pub sync_options: Option<String>,
     /// Which agent applies an observed host in full, in words. An object of ours would erase its spec.
     pub applied_in_full_by: Option<String>,
+    /// The agents that keep assignment labels on the live host, as far as the snapshot has the managers of its fields.
+    pub label_owners: Vec<Agent>,
     /// The last time that the host was given back, as the snapshot shows it.
     pub given_back: Option<GivenBack>,
     /// How its BMC is reached.
@@ -157,6 +162,13 @@ pub(super) fn live_field(metadata: &Metadata) -> Option<&'static str> {
     ]
     .into_iter()
     .find_map(|(field, there)| there.then_some(field))
+}
+
+/// Returns whether a text is a UID as API servers make them; no object has any other.
+fn is_uid(text: &str) -> bool {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    text.split('-').map(str::len).eq(GROUPS) && text.split('-').flat_map(str::chars).all(is_hex)
 }
 
 impl Descriptions {
@@ -287,6 +299,8 @@ impl Descriptions {
             (None, Some(live)) => appliers::applied_in_full(&key, &live.host.metadata, settings),
             _ => None,
         };
+        let label_owners = live.as_ref().map(|document| appliers::label_owners(&document.host.metadata));
+        let uid = live.as_ref().and_then(|document| document.host.metadata.uid.clone()).filter(|uid| is_uid(uid));
         let status = [&live, &manifest].into_iter().flatten().find_map(|document| document.host.status.as_ref());
         // Ironic puts the URLs that it has asked into its messages.
         let text =
@@ -315,6 +329,7 @@ impl Descriptions {
             file: primary.file.clone(),
             standing,
             origin: primary.origin.clone(),
+            uid,
             live: live.as_ref().map(|document| document.origin.clone()),
             labels: primary.host.metadata.labels.clone().unwrap_or_default(),
             claims,
@@ -323,6 +338,7 @@ impl Descriptions {
             by_older_labels: None,
             sync_options,
             applied_in_full_by,
+            label_owners: label_owners.unwrap_or_default(),
             given_back,
             bmc: spec.and_then(|spec| spec.bmc.clone()),
             consumer,

@@ -1,6 +1,7 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
-//! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents, `provisioning_settings` of Provisionings.
+//! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents, `provisioning_settings` of Provisionings,
+//!   `snapshot_settings` of snapshots and Secrets.
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
 //!   who renders hosts that came by another way than their manifests;
 //!   `left_out`: what inputs leave out that the repo still has.
@@ -18,6 +19,7 @@
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `specs`: what requests ask for, read in one piece or refused.
+//! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `near_misses`: objects that are nearly ours.
 //! * `templates`: documents that pass for templates of other tools, and are none.
 //! * `relabelled`: kustomizations that give a Provisioning another cluster.
@@ -57,12 +59,14 @@ pub mod networks;
 mod objects;
 pub mod older;
 mod older_labels;
+mod plaintext_secrets;
 mod provisioning;
 pub mod provisioning_settings;
 mod relabelled;
 mod request;
 mod selector;
 pub mod settings;
+pub mod snapshot_settings;
 pub mod sources;
 mod specs;
 mod standings;

@@ -14,6 +14,7 @@ use super::left_out::HostLeftOut;
 use super::near_misses::{self, near_miss};
 use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
+use super::plaintext_secrets::{self, PlainSecret};
 use super::provisioning::{cluster_of, of_label};
 use super::relabelled;
 use super::settings::{self, Settings};
@@ -108,6 +109,8 @@ enum Object {
     Host(Origin, Box<BareMetalHost>, Vec<Doubt>, Option<Finding>),
     /// A Secret or ConfigMap that may hold network data.
     Secret(Origin, networks::Kind, NetworkDataSecret),
+    /// A Secret with values in plain text, and its network data.
+    PlainSecret(PlainSecret, Option<(Origin, NetworkDataSecret)>),
     Kustomization(Origin, Box<Kustomization>),
     Template(Template),
     Agent(AgentObject),
@@ -177,6 +180,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let mut software = Vec::new();
     let (mut templates, mut agent_objects, mut services) = (Vec::new(), Vec::new(), Vec::new());
     let (mut generated_hosts, mut unreadable_documents) = (Vec::new(), Vec::new());
+    let mut plain_secrets = plaintext_secrets::of_generators(&builds);
     findings.extend(too_large.into_iter().chain(listed_too_large).chain(unread));
     for object in read {
         match object {
@@ -186,6 +190,10 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             Object::Software(origin, metadata, spec, found) => software.push((origin, metadata, spec, found)),
             Object::Host(origin, host, doubts, found) => hosts.push((origin, host, doubts, found)),
             Object::Secret(origin, kind, secret) => secrets.push((origin, kind, secret)),
+            Object::PlainSecret(plain, network_data) => {
+                plain_secrets.push(plain);
+                secrets.extend(network_data.map(|(origin, secret)| (origin, networks::Kind::Secret, secret)));
+            }
             // What is rendered has none, and those of the repo are read already.
             Object::Kustomization(..) => {}
             Object::Template(template) => templates.push(template),
@@ -206,6 +214,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         unreadable_documents.into_iter().filter(|(origin, finding)| matters(origin) && !is_patch(origin, finding));
     findings.extend(unreadable_documents.map(|(_, finding)| finding));
     templates.retain(|template: &Template| inputs.takes(&template.origin));
+    findings.extend(plaintext_secrets::findings(plain_secrets, settings, |origin| inputs.takes(origin)));
 
     let mut names = Names { builds: &builds, inputs: &inputs, findings, renamed: BTreeSet::new() };
     // Of what is no input, mistakes are nobody's business here.
@@ -488,18 +497,24 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             _ => None,
         },
         FLUX_KIND | APPLICATION | APPLICATION_SET => AgentObject::read(document).map(Object::Agent),
-        // Most Secrets are credentials, and not worth the parsing.
-        "Secret" | "ConfigMap" if !document.mentions(&SECRET_KEYS) => None,
-        // A Secret that cannot be read as one may still be somebody's: a host that needs it says that it misses it.
-        kind @ ("Secret" | "ConfigMap") => match document.parse::<NetworkDataSecret>() {
-            Ok(object) if object.api_version == "v1" => {
-                let kind = if kind == "Secret" { networks::Kind::Secret } else { networks::Kind::ConfigMap };
-                Some(Object::Secret(origin, kind, object))
+        "Secret" => {
+            let network_data = network_data(document);
+            match plaintext_secrets::of_document(document) {
+                Some(plain) => Some(Object::PlainSecret(plain, network_data.map(|object| (origin, object)))),
+                None => network_data.map(|object| Object::Secret(origin, networks::Kind::Secret, object)),
             }
-            _ => None,
-        },
+        }
+        "ConfigMap" => network_data(document).map(|object| Object::Secret(origin, networks::Kind::ConfigMap, object)),
         _ => nearly_ours(document, None),
     }
+}
+
+/// Reads a Secret or ConfigMap that may hold network data. One that cannot be read as such may still be somebody's: a
+/// host that needs it says that it misses it.
+fn network_data(document: &Document<'_>) -> Option<NetworkDataSecret> {
+    // Most Secrets are credentials.
+    let object = document.mentions(&SECRET_KEYS).then(|| document.parse::<NetworkDataSecret>().ok()).flatten();
+    object.filter(|object| object.api_version == "v1")
 }
 
 /// An object that was surely meant to be one of ours. One that may be another tool's template is none, but may hide a

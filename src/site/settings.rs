@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::gitops::{Argocd, Flux, Hosts};
 use super::provisioning_settings::{Provisioning, is_image};
+use super::snapshot_settings::{Secrets, SnapshotSettings};
 use super::sources::{Sops, Source};
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName, is_label_key};
@@ -49,6 +50,12 @@ pub struct Settings {
     /// What is done with what is encrypted with SOPS.
     #[serde(default)]
     pub sops: Sops,
+    /// What of Secrets may stand in the inputs.
+    #[serde(default)]
+    pub secrets: Secrets,
+    /// Where `sipgen snapshot` writes, and which hosts it takes.
+    #[serde(default)]
+    pub snapshot: SnapshotSettings,
     /// How the inventory is understood.
     #[serde(default)]
     pub inventory: Inventory,
@@ -191,6 +198,8 @@ impl Default for Settings {
             templates: None,
             sources: Vec::new(),
             sops: Sops::default(),
+            secrets: Secrets::default(),
+            snapshot: SnapshotSettings::default(),
             inventory: Inventory::default(),
             credentials: Credentials::default(),
             external_secrets: ExternalSecrets::default(),
@@ -209,6 +218,11 @@ impl Settings {
     /// Whether a finding is one that nobody is told of.
     pub fn ignores(&self, finding: &Finding) -> bool {
         !finding.is_error() && self.findings.ignore.iter().any(|ignored| ignored.code == finding.code)
+    }
+
+    /// Returns whether a file may be an input, as far as `sources` say.
+    pub fn may_read(&self, file: &Utf8Path) -> bool {
+        self.sources.is_empty() || self.sources.iter().any(|source| source.takes(file))
     }
 
     /// Reads the settings of a repo; the defaults where it has none.
@@ -255,7 +269,11 @@ impl Settings {
         let origin = Origin::of_file(file.clone(), &text);
         let route = |key: &str| -> Vec<Step> { key.split('.').map(Step::from).collect() };
         let at = |key: &str| origin.at(route(key));
-        let directories = [("output", Some(&mut settings.output)), ("templates", settings.templates.as_mut())];
+        let directories = [
+            ("output", Some(&mut settings.output)),
+            ("templates", settings.templates.as_mut()),
+            ("snapshot.directory", Some(&mut settings.snapshot.directory)),
+        ];
         for (name, directory) in directories {
             let Some(directory) = directory else { continue };
             *directory = inside(directory).ok_or_else(|| {
@@ -281,6 +299,13 @@ impl Settings {
                 .at(origin.at(["sources".into(), index.into(), Step::from("kustomization")]))
                 .help("name the kustomization of your own hosts: what sipgen writes is never an input"));
         }
+        let (snapshot, output) = (&settings.snapshot.directory, &settings.output);
+        if snapshot.starts_with(output) || output.starts_with(snapshot) {
+            let message = format!("`snapshot.directory: {snapshot}` and the output directory {output} overlap");
+            return Err(Finding::new(Code::InvalidSetting, message).at(at("snapshot.directory")).help(
+                "write `snapshot.directory` as a directory of its own: what sipgen writes elsewhere is no input",
+            ));
+        }
         for (name, prefix) in [("flux.path", &mut settings.flux.path), ("argocd.path", &mut settings.argocd.path)] {
             let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
             *prefix = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) }.ok_or_else(|| {
@@ -292,11 +317,17 @@ impl Settings {
                 .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
             })?;
         }
-        for (name, label) in [("rack", &settings.topology.rack), ("host", &settings.topology.host)] {
+        let topology = &settings.topology;
+        let labels = [
+            ("topology.rack", &topology.rack),
+            ("topology.host", &topology.host),
+            ("snapshot.splitBy", &settings.snapshot.split_by),
+        ];
+        for (name, label) in labels {
             if let Some(label) = label.as_ref().filter(|label| !is_label_key(label)) {
-                let message = format!("`topology.{name}: {label}` is not the key of a label");
+                let message = format!("`{name}: {label}` is not the key of a label");
                 let help = "name the label of hosts that says where they stand, such as `topology.example.com/rack`";
-                return Err(Finding::new(Code::InvalidSetting, message).at(at(&format!("topology.{name}"))).help(help));
+                return Err(Finding::new(Code::InvalidSetting, message).at(at(name)).help(help));
             }
         }
         for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
@@ -365,7 +396,7 @@ fn without_types(message: &str) -> String {
 }
 
 /// What an editor says of a directory that [`inside`] takes.
-fn directory() -> serde_json::Value {
+pub(super) fn directory() -> serde_json::Value {
     json!({
         "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$))(?![./]*$).+$",
         "patternErrorMessage": "Write a directory inside the repo, relative to its root and without `..`"
@@ -374,7 +405,7 @@ fn directory() -> serde_json::Value {
 
 /// A path in its plainest form, if it leads to somewhere below the directory that it is relative to. A URL does not, and
 /// as a path it would lose what its credentials are known by.
-pub(super) fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
+pub fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
     if path.as_str().contains("://") {
         return None;
     }

@@ -343,7 +343,12 @@ impl Files {
     }
 
     /// Shows `visit` everything that is found on the disk and that git does not ignore.
-    fn walk(&self, skip: &Utf8Path, worktree: Worktree, mut visit: impl FnMut(&DirEntry)) -> Result<(), ReadError> {
+    pub(super) fn walk(
+        &self,
+        skip: &Utf8Path,
+        worktree: Worktree,
+        mut visit: impl FnMut(&DirEntry),
+    ) -> Result<(), ReadError> {
         let (root, skipped) = (self.root.clone(), self.root.join(skip));
         let is_foreign = move |entry: &DirEntry| {
             entry.file_type().is_some_and(|kind| kind.is_dir()) && worktree.is_foreign_repo(&root, entry.path())

@@ -5,6 +5,7 @@
 //! * `links`: where symbolic links lead.
 //! * `scan`: hands each document of some files to its reader, in parallel.
 //! * `split`: cuts a file's text into documents and lists into their items, without parsing.
+//! * `copy`: a copy of a repo's files with some of them changed.
 //! * `document`: one document, and how it is parsed.
 //! * `kustomize` and `sops`: what those programs make of files; `program` runs them.
 //! * `plain`: scalars without quotes, of which other programs may make something else.
@@ -14,6 +15,7 @@
 //!
 //! What the documents mean is not known here.
 
+mod copy;
 pub mod document;
 pub mod files;
 mod git;
@@ -32,6 +34,7 @@ mod submodules;
 pub mod texts;
 mod worktree;
 
+pub use copy::Copied;
 pub use document::{Document, ParseError};
 pub(crate) use document::{documents, in_plain_words, objects};
 pub(crate) use files::may_hold_resources;

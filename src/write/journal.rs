@@ -27,6 +27,34 @@ use crate::layout;
 /// own.
 const NAME: &str = ".sipgen-journal.tmp";
 
+/// The files that a journal is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    /// The generated files of hosts in the output directory.
+    Hosts,
+    /// The files of a snapshot.
+    Snapshot,
+}
+
+impl Of {
+    /// Returns whether a journal is about a file, by its path relative to the directory.
+    fn has(self, file: &Utf8Path) -> bool {
+        match self {
+            Of::Hosts => file.starts_with(layout::HOSTS),
+            Of::Snapshot => true,
+        }
+    }
+
+    /// Returns whether sipgen wrote a text, and may write it again.
+    fn is_ours(self, text: &str) -> bool {
+        text.is_empty()
+            || match self {
+                Of::Hosts => layout::is_ours(text.as_bytes()),
+                Of::Snapshot => layout::is_snapshot(text.as_bytes()),
+            }
+    }
+}
+
 /// What a run is about to change.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,6 +95,19 @@ pub fn is_interrupted(root: &Utf8Path, output: &Utf8Path) -> bool {
 ///
 /// When the journal or a file cannot be read or written.
 pub fn undo_interrupted(root: &Utf8Path, output: &Utf8Path) -> Result<(), WriteError> {
+    undo(root, output, Of::Hosts)
+}
+
+/// Undoes what a run that was killed has changed in the files of a snapshot. Only for who has locked the root.
+///
+/// # Errors
+///
+/// When the journal or a file cannot be read or written.
+pub fn undo_interrupted_snapshot(root: &Utf8Path, directory: &Utf8Path) -> Result<(), WriteError> {
+    undo(root, directory, Of::Snapshot)
+}
+
+fn undo(root: &Utf8Path, output: &Utf8Path, of: Of) -> Result<(), WriteError> {
     let path = place(root, output);
     let unusable = |reason: String| WriteError::Journal { path: path.clone(), reason };
     let text = match fs::symlink_metadata(&path) {
@@ -76,7 +117,7 @@ pub fn undo_interrupted(root: &Utf8Path, output: &Utf8Path) -> Result<(), WriteE
         Err(error) => return Err(unusable(error.to_string())),
     };
     let journal: Journal = serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
-    journal.check(root, output).map_err(unusable)?;
+    journal.check(root, output, of).map_err(unusable)?;
     let changes = journal.undoing(root, output)?;
     let steps = handover::steps(&changes, output);
     Prepared::new(root, &changes, &[])?.carry_out(&steps)?;
@@ -91,13 +132,14 @@ fn place(root: &Utf8Path, output: &Utf8Path) -> Utf8PathBuf {
 impl Journal {
     /// The journal of changes below `output`. `before` are the texts on the disk.
     pub(super) fn new(
+        of: Of,
         root: &Utf8Path,
         output: &Utf8Path,
         changes: &BTreeMap<Utf8PathBuf, Change>,
         mut before: BTreeMap<&Utf8PathBuf, String>,
     ) -> Self {
         let hosts = changes.iter().filter_map(|(path, change)| {
-            let below = path.strip_prefix(output).ok().filter(|below| below.starts_with(layout::HOSTS))?;
+            let below = path.strip_prefix(output).ok().filter(|below| of.has(below))?;
             Some((below.to_owned(), Entry { before: before.remove(path), after: change.texts().1.map(hash) }))
         });
         let hosts = hosts.collect();
@@ -115,17 +157,17 @@ impl Journal {
         Ok(Written { root, output })
     }
 
-    /// Returns whether all paths are those of generated files of hosts: a journal may have come with a commit.
-    fn check(&self, root: &Utf8Path, output: &Utf8Path) -> Result<(), String> {
+    /// Returns whether all paths are those of files that a journal may be about: it may have come with a commit.
+    fn check(&self, root: &Utf8Path, output: &Utf8Path, of: Of) -> Result<(), String> {
         for path in self.hosts.keys().chain(&self.directories) {
             let is_plain = path.components().all(|component| matches!(component, Utf8Component::Normal(_)));
             if !is_plain || path.as_str().is_empty() {
-                return Err(format!("{path:?} is no path below the output directory"));
+                return Err(format!("{path:?} is no path below {output}"));
             }
         }
         for (path, entry) in &self.hosts {
-            let is_ours = entry.before.as_ref().is_none_or(|text| layout::is_ours(text.as_bytes()) || text.is_empty());
-            if !path.starts_with(layout::HOSTS) || !is_ours {
+            let is_ours = entry.before.as_ref().is_none_or(|text| of.is_ours(text));
+            if !of.has(path) || !is_ours {
                 return Err(format!("{path:?} is no generated file of hosts"));
             }
             let full = output.join(path);

@@ -21,9 +21,9 @@ use tempfile::{NamedTempFile, TempPath};
 use crate::compare::{Change, Changes, STAGED};
 use crate::layout;
 use handover::Step;
-use journal::Journal;
+use journal::{Journal, Of};
 
-pub use journal::{is_interrupted, undo_interrupted};
+pub use journal::{is_interrupted, undo_interrupted, undo_interrupted_snapshot};
 
 /// The reason why something could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +81,20 @@ pub fn write(root: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
 /// When a file is not what it was when it was read; then nothing has changed. Otherwise as [`write()`], but that the next
 /// run undoes what was done.
 pub fn write_output(root: &Utf8Path, output: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
+    write_with_journal(root, output, changes, Of::Hosts)
+}
+
+/// Carries changes of a snapshot's files out, with a journal as [`write_output`]: a host that moves from one file to
+/// another is never in none.
+///
+/// # Errors
+///
+/// As [`write_output`].
+pub fn write_snapshot(root: &Utf8Path, directory: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
+    write_with_journal(root, directory, changes, Of::Snapshot)
+}
+
+fn write_with_journal(root: &Utf8Path, output: &Utf8Path, changes: &Changes, of: Of) -> Result<(), WriteError> {
     if changes.files.is_empty() {
         return write(root, changes);
     }
@@ -88,7 +102,7 @@ pub fn write_output(root: &Utf8Path, output: &Utf8Path, changes: &Changes) -> Re
     let prepared = Prepared::new(root, &changes.files, &changes.leftovers)?;
     // As late as can be: whoever changes a file between this and its turn, loses that change.
     let before = expect_unchanged(root, &changes.files);
-    let journal = before.and_then(|before| Journal::new(root, output, &changes.files, before).write(root, output));
+    let journal = before.and_then(|before| Journal::new(of, root, output, &changes.files, before).write(root, output));
     let journal = match journal {
         Ok(journal) => journal,
         Err(error) => {

@@ -33,10 +33,15 @@ fn jobs_of_gitlab_are_valid() {
 
 #[test]
 fn scripts_of_gitlab_are_valid() {
-    for name in ["sipgen-check", "sipgen-plan", "sipgen-comment"] {
+    let jobs = ["sipgen-check", "sipgen-plan", "sipgen-comment"].map(|name| (name, crate::job(name)));
+    let snapshot = parsed("gitlab/snapshot.yml")["sipgen-snapshot"]["script"][0].as_str().unwrap().to_owned();
+    let cron_job = parsed("kubernetes/snapshot.yaml");
+    let pod = &cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"];
+    let in_pod = pod["containers"][0]["args"][0].as_str().unwrap().to_owned();
+    for (name, lines) in jobs.into_iter().chain([("sipgen-snapshot", snapshot), ("the CronJob", in_pod)]) {
         let directory = tempfile::tempdir().unwrap();
         let script = directory.path().join("script.sh");
-        fs::write(&script, format!("#!/bin/sh\nset -e\n{}\n", crate::job(name))).unwrap();
+        fs::write(&script, format!("#!/bin/sh\nset -e\n{lines}\n")).unwrap();
 
         let output = run_tool(tool("shellcheck").arg(&script));
 

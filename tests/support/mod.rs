@@ -3,6 +3,10 @@
 // Every test program compiles this, and none uses all of it.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
+pub mod api_server;
+pub mod argocd;
+pub mod daemon;
+pub mod flux;
 pub mod jump_host;
 pub mod network;
 pub mod pod;

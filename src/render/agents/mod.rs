@@ -189,16 +189,16 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
         let has_hosts_there =
             |cluster: &&&ClusterKey| present.contains(directory.join(layout::patch_file(cluster)).as_path());
         let with_hosts = clusters.iter().filter(has_hosts_there);
-        for cluster in with_hosts.clone() {
+        for cluster in with_hosts {
             marked.entry(cluster).or_default().push(names.declared(&root.directory));
         }
-        let with_services =
-            with_hosts.filter(|cluster| is_ours(&layout::cluster_directory(cluster)) && !is_installed(cluster));
         all.push(Delivery {
             name: names.declared(&root.directory),
-            after: with_services.map(|cluster| names.services(cluster)).collect(),
             directory,
             holds: Holds::Declared,
+            // This build may take the labels off the hosts of any tenant, and give them to any: a service that cannot be
+            // applied would hold up all others.
+            after: Vec::new(),
             file: "hosts.yaml".to_owned(),
         });
     }
@@ -226,18 +226,12 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
     }
     let released = layout::released_directory();
     if is_ours(&released) {
-        // An object that still had the hosts would put their labels back on.
-        let gives_back = |cluster: &ClusterKey| {
-            let mut givers = plan.released.values().map(|release| release.by.as_ref());
-            givers.any(|by| by.is_none_or(|by| by == cluster))
-        };
-        let giving = clusters.iter().filter(|cluster| gives_back(cluster));
-        let giving = giving.filter(|cluster| is_ours(&layout::observed_directory(cluster)));
         all.push(Delivery {
             name: names.released(),
-            after: giving.map(|cluster| names.observed(cluster)).collect(),
             directory: released,
             holds: Holds::Released,
+            // Not the clusters' own hosts: those of one that cannot be applied would hold up the release of all others.
+            after: Vec::new(),
             file: "released.yaml".to_owned(),
         });
     }

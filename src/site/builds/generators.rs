@@ -21,9 +21,19 @@ pub struct Generated<'a> {
 }
 
 impl Generated<'_> {
+    /// Returns whether it makes a Secret.
+    pub fn is_secret(&self) -> bool {
+        self.list == "secretGenerator"
+    }
+
     /// The place of an entry of a list that the generator has.
     pub fn place(&self, list: &str, index: usize) -> Place {
         self.origin.at([Step::from(self.list), self.index.into(), list.into(), index.into()])
+    }
+
+    /// The place of the name of what it makes.
+    pub fn place_of_name(&self) -> Place {
+        self.origin.at([Step::from(self.list), self.index.into(), "name".into()])
     }
 
     /// A file that the generator names, relative to the repo's root.

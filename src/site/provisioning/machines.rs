@@ -56,7 +56,7 @@ impl<'a> Macs<'a> {
             let rest = rest.iter().map(|(mac, host)| format!(", {mac} is one of {}", host.key));
             format!("correct it: {first} is one of {}{}", host.key, rest.collect::<String>())
         } else if self.hosts.is_empty() {
-            "there is no host at all: add the hosts' manifests, or what `kubectl get bmh -A -o yaml` says".to_owned()
+            "there is no host at all: add the hosts' manifests, or run `sipgen snapshot`".to_owned()
         } else if bare == 0 {
             "correct it, or add the host: a BareMetalHost with this bootMACAddress, or in whose hardware inspection \
              has found it"

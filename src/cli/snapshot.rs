@@ -1,0 +1,290 @@
+//! `sipgen snapshot`: the hosts of a cluster, as files of the repo.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use sipgen::api::names::{Namespace, ObjectName};
+use sipgen::compare::Changes;
+use sipgen::finding::counted;
+use sipgen::git::{Committed, Committer, Differs};
+use sipgen::lock::Lock;
+use sipgen::report::{self, Document};
+use sipgen::site::Settings;
+use sipgen::snapshot::client::{self, Connection, Scope};
+use sipgen::snapshot::{self, Access, Event, Snapshot};
+use sipgen::source::{Copied, Files};
+use sipgen::{Options, difference};
+
+use super::progress::Progress;
+use super::{Failure, Outcome, print, print_document, repo, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  sipgen snapshot                              write the hosts of the current context's cluster
+  sipgen snapshot --diff                       write them, and print what has happened since the last time
+  sipgen snapshot --check                      is the committed snapshot stale, and what does that change?
+  sipgen snapshot --context lab -n metal3      another cluster, one namespace
+  sipgen snapshot --split-by example.com/rack  a file for each rack
+  sipgen snapshot --rbac | kubectl apply -f -  the rights that it takes";
+
+/// Write a snapshot of a cluster's hosts into the repo
+///
+/// Reads BareMetalHosts, their HardwareData and the network data that they name, and writes what planning needs of them:
+/// no other value of a Secret, and nothing that changes without reason, such as timestamps. It only reads the cluster;
+/// --rbac prints the rights that it takes. Secrets are never listed, and of those with BMC credentials only the existence
+/// is asked. An interrupted run changes no file.
+///
+/// Exit codes: 0 success; 1 with --check: the snapshot is stale; 2 the cluster cannot be read, or the new snapshot loses
+/// so many hosts that it is refused.
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The repo's directory; by default the root of the git repo around the working directory
+    #[arg(long, value_name = "DIR")]
+    repo: Option<Utf8PathBuf>,
+
+    /// The snapshot's directory in the repo; by default `snapshot.directory` of the settings, or `snapshot`
+    #[arg(long, value_name = "DIR")]
+    to: Option<Utf8PathBuf>,
+
+    /// The kubeconfig; by default KUBECONFIG, ~/.kube/config, or the account of the pod that this runs in
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<Utf8PathBuf>,
+
+    /// The context of the kubeconfig; by default the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+
+    /// Read the hosts of this namespace only; may be given several times
+    #[arg(long, short, value_name = "NAME")]
+    namespace: Vec<Namespace>,
+
+    /// Read only hosts that match this label selector, such as example.com/hall=3
+    #[arg(long, short = 'l', value_name = "SELECTOR")]
+    selector: Option<String>,
+
+    /// Write a file for each value of this label, and not for each namespace
+    #[arg(long, value_name = "LABEL")]
+    split_by: Option<String>,
+
+    /// How many seconds a request may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+
+    /// Write nothing; exit with 1 if the snapshot is stale, and show what a new one changes for the plan
+    #[arg(long)]
+    check: bool,
+
+    /// Print what has happened to hosts since the last snapshot, on stdout
+    #[arg(long)]
+    diff: bool,
+
+    /// Accept a snapshot that loses more than a tenth of the hosts, or all of a namespace
+    #[arg(long)]
+    allow_removal: bool,
+
+    /// Commit the snapshot, and nothing else
+    #[arg(long, conflicts_with = "check")]
+    commit: bool,
+
+    /// Commit to this branch, and leave worktree and index alone; implies --commit
+    #[arg(long, value_name = "NAME", conflicts_with = "check")]
+    branch: Option<String>,
+
+    /// Print the RBAC objects that allow a ServiceAccount to take snapshots, and do nothing else
+    ///
+    /// With a snapshot in the repo, only the Secrets that its hosts name may be read.
+    #[arg(long, conflicts_with_all = ["check", "diff", "commit", "branch"])]
+    rbac: bool,
+
+    /// With --rbac: allow to get any Secret by its name, so that new hosts need no new rights
+    #[arg(long, requires = "rbac")]
+    any_secret: bool,
+
+    /// With --rbac: the account
+    #[arg(long, value_name = "NS/NAME", requires = "rbac", default_value = "sipgen/sipgen-snapshot")]
+    service_account: Account,
+}
+
+/// A ServiceAccount.
+#[derive(Debug, Clone)]
+struct Account {
+    namespace: Namespace,
+    name: ObjectName,
+}
+
+impl std::str::FromStr for Account {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (namespace, name) = text.split_once('/').ok_or("it is not NAMESPACE/NAME")?;
+        let namespace = namespace.parse().map_err(|error| format!("the namespace {error}"))?;
+        Ok(Self { namespace, name: name.parse().map_err(|error| format!("the name {error}"))? })
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let files = repo::find(arguments.repo.as_deref())?;
+    let target = Target::new(arguments, &files)?;
+    if arguments.rbac {
+        let known = snapshot::read_back(&files, &target.directory)?;
+        let account = &arguments.service_account;
+        let names = known.as_ref().filter(|_| !arguments.any_secret);
+        let account = (&account.namespace, &account.name);
+        print_document(&Document::of_rbac(&Access { account, namespaces: &target.scope.namespaces, names }));
+        return Ok(Outcome::Yes);
+    }
+    // What forbids a commit is found before anything is read.
+    let commits = arguments.commit || arguments.branch.is_some();
+    let committer = commits.then(|| Committer::new(files.root(), arguments.branch.as_deref())).transpose()?;
+
+    let progress = Progress::start();
+    let timeout = Duration::from_secs(arguments.timeout);
+    let connection =
+        Connection { kubeconfig: arguments.kubeconfig.clone(), context: arguments.context.clone(), timeout };
+    let client::Read { snapshot: after, notes } =
+        client::read(&connection, &target.scope, &|step| progress.show_reading(step))?;
+    progress.finish();
+    for note in notes {
+        say(format!("note: {note}\n"));
+    }
+
+    // The cluster may take its time; the repo is locked for as long as it is compared and written.
+    let writes = !arguments.check && arguments.branch.is_none();
+    let lock = if writes { Lock::exclusive(files.root())? } else { Lock::shared(files.root())? };
+    if writes {
+        sipgen::undo_interrupted_snapshot(files.root(), &target.directory)?;
+    }
+    let before = snapshot::read_back(&files, &target.directory)?.unwrap_or_default();
+    refuse_losses(arguments, &before, &after, &target.directory)?;
+    let (changes, tree) = snapshot::changes(&files, &target.directory, &after, target.split_by.as_deref())?;
+    let events = snapshot::events(&before, &after);
+    if writes {
+        sipgen::write_snapshot(files.root(), &target.directory, &changes)?;
+    }
+    drop(lock);
+
+    if arguments.diff || arguments.check {
+        print(report::events(&events, usize::MAX));
+    }
+    if arguments.check {
+        return check(&files, &changes, &after);
+    }
+    say(summary(&changes, &after, &target.directory, writes));
+    if let Some(committer) = committer {
+        commit(&committer, &target.directory, &tree, &events)?;
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Where a snapshot is written, and what it is of.
+struct Target {
+    directory: Utf8PathBuf,
+    scope: Scope,
+    split_by: Option<String>,
+}
+
+impl Target {
+    fn new(arguments: &Arguments, files: &Files) -> Result<Self, Failure> {
+        let settings = Settings::load(files).map_err(|finding| Failure(finding.message))?;
+        let directory = match &arguments.to {
+            Some(to) => inside(to, &settings.output)?,
+            None => settings.snapshot.directory.clone(),
+        };
+        if !settings.may_read(&directory.join("file.yaml")) {
+            say(format!(
+                "note: `sources` in sipgen.yaml do not have {directory}: add {{paths: [{directory}]}} to them\n"
+            ));
+        }
+        let split_by = arguments.split_by.clone().or(settings.snapshot.split_by);
+        if let Some(label) = split_by.as_ref().filter(|label| !sipgen::api::names::is_label_key(label)) {
+            return Err(Failure(format!("--split-by: `{label}` is not the key of a label")));
+        }
+        let namespaces = match arguments.namespace.as_slice() {
+            [] => settings.snapshot.namespaces,
+            namespaces => namespaces.to_vec(),
+        };
+        let selector = arguments.selector.clone().or(settings.snapshot.selector);
+        Ok(Self { directory, scope: Scope { namespaces, selector }, split_by })
+    }
+}
+
+fn inside(to: &Utf8Path, output: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
+    let directory = sipgen::site::settings::inside(to).ok_or_else(|| {
+        Failure(format!("--to {to} is not a directory inside the repo: write it relative to the root"))
+    })?;
+    if directory.starts_with(output) || output.starts_with(&directory) {
+        let message = format!("--to {to} overlaps the output directory {output}, which is never read as an input");
+        return Err(Failure(message));
+    }
+    Ok(directory)
+}
+
+fn refuse_losses(
+    arguments: &Arguments,
+    before: &Snapshot,
+    after: &Snapshot,
+    directory: &Utf8Path,
+) -> Result<(), Failure> {
+    if arguments.allow_removal {
+        return Ok(());
+    }
+    let why = "wrong context, namespaces or selector? If they are gone, say so by --allow-removal";
+    if after.hosts.is_empty() && before.hosts.is_empty() {
+        return Err(Failure(format!("the cluster shows no BareMetalHost, and nothing was written: {why}")));
+    }
+    match snapshot::lost(before, after) {
+        Some(lost) => Err(Failure(format!("{directory} would lose {lost}, and nothing was written: {why}"))),
+        None => Ok(()),
+    }
+}
+
+/// Says what a stale snapshot changes for the plan.
+fn check(files: &Files, changes: &Changes, after: &Snapshot) -> Result<Outcome, Failure> {
+    if changes.files.is_empty() {
+        say(format!("the snapshot of {} is current\n", counted(after.hosts.len(), "host")));
+        return Ok(Outcome::Yes);
+    }
+    let texts = changes.files.iter().map(|(path, change)| (path, change.texts().1));
+    let copied = Copied::with(files, texts)?;
+    let (lock, progress) = (repo::lock_to_read(files)?, Progress::start());
+    let difference = difference::between(files, copied.files(), &Options::default(), &|stage| progress.show(stage))?;
+    progress.finish();
+    drop(lock);
+    print("\n");
+    print(report::plan(&difference));
+    say(report::findings(&difference.findings, copied.files()));
+    say(format!(
+        "the snapshot is stale by {}: run `sipgen snapshot` and `sipgen generate`, and commit the result\n",
+        counted(changes.files.len(), "file")
+    ));
+    Ok(Outcome::No)
+}
+
+fn summary(changes: &Changes, after: &Snapshot, directory: &Utf8Path, is_written: bool) -> String {
+    let hosts = counted(after.hosts.len(), "host");
+    match (changes.files.len(), is_written) {
+        (0, _) => format!("{hosts} read; {directory} is current\n"),
+        (files, true) => format!("{hosts} read; {} changed in {directory}\n", counted(files, "file")),
+        (_, false) => format!("{hosts} read\n"),
+    }
+}
+
+fn commit(
+    committer: &Committer,
+    directory: &Utf8Path,
+    tree: &BTreeMap<Utf8PathBuf, String>,
+    events: &[Event],
+) -> Result<(), Failure> {
+    let content = committer.snapshot_content(directory, tree)?;
+    if content.differs() == Differs::Not {
+        committer.stage_committed(&content)?;
+        say("no commit: the snapshot is committed already\n".to_owned());
+        return Ok(());
+    }
+    let Committed { id, branch } = committer.commit(&content, &report::snapshot_message(events), None)?;
+    let place = branch.map_or("a detached HEAD".to_owned(), |branch| format!("branch {branch}"));
+    say(format!("committed {} as {id} on {place}\n", counted(content.paths().len(), "file")));
+    Ok(())
+}

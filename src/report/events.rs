@@ -1,0 +1,42 @@
+//! What has happened to hosts between two snapshots, in words.
+
+use super::{STRONG, Text, styled};
+use crate::finding::counted;
+use crate::snapshot::Event;
+
+/// How many events a message of a commit names.
+const MOST: usize = 100;
+
+/// Lists events, one a line, up to `most` of them.
+pub fn events(events: &[Event], most: usize) -> Text {
+    let mut out = Text::default();
+    for event in events.iter().take(most) {
+        // Writing to a text cannot fail.
+        let _ = writeln!(out, "host `{}` {}", styled(STRONG, &event.host), event.what);
+    }
+    if events.len() > most {
+        let _ = writeln!(out, "and {} more", counted(events.len() - most, "event"));
+    }
+    out
+}
+
+/// The message of a commit with a snapshot.
+pub fn snapshot_message(all: &[Event]) -> String {
+    let mut hosts: Vec<_> = all.iter().map(|event| &event.host).collect();
+    hosts.dedup();
+    let mut out = Text::default();
+    // Writing to a text cannot fail.
+    let _ = match hosts.as_slice() {
+        [] => writeln!(out, "snapshot: update files"),
+        [only] => writeln!(out, "snapshot: {only}"),
+        several => writeln!(out, "snapshot: {} changed", counted(several.len(), "host")),
+    };
+    let _ = writeln!(out);
+    for event in all.iter().take(MOST) {
+        let _ = writeln!(out, "- {event}");
+    }
+    if all.len() > MOST {
+        let _ = writeln!(out, "- and {} more", counted(all.len() - MOST, "event"));
+    }
+    out.to_string()
+}

@@ -1,0 +1,414 @@
+//! Reads a cluster for a snapshot. Every request is a GET.
+//!
+//! Lists are read in pages and restarted when the API server has forgotten where a page begins. A request is tried again
+//! when the server is busy, fails or does not answer; anything else that is not an answer ends the run, so that no
+//! refusal is ever taken for an empty list.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use kube::api::{GetParams, ListParams, Request};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::{NamedSecrets, Snapshot, keep, secrets_of};
+use crate::api::host;
+use crate::api::names::{Namespace, SecretKey};
+use crate::visible::visible;
+
+/// How many objects a page has.
+const PAGE: u32 = 500;
+/// How many Secrets are asked for at once.
+const AT_ONCE: usize = 8;
+/// How often a request is tried, and how long the first pause is; each further one is twice as long.
+const TRIES: u32 = 6;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// The longest pause that a server may ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How often a list is read from its beginning.
+const RESTARTS: u32 = 5;
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How a cluster is reached.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// The kubeconfig; by default `KUBECONFIG`, `~/.kube/config`, or the account of the pod that this runs in.
+    pub kubeconfig: Option<Utf8PathBuf>,
+    /// The context of the kubeconfig; by default its current one.
+    pub context: Option<String>,
+    /// How long a request may take.
+    pub timeout: Duration,
+}
+
+/// The hosts of a cluster that a snapshot has.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// The namespaces that are read; empty for all.
+    pub namespaces: Vec<Namespace>,
+    /// A label selector as kubectl takes it.
+    pub selector: Option<String>,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// So many hosts are read, of so many as far as the server knows.
+    Hosts(u64, Option<u64>),
+    /// So many HardwareData are read, of so many.
+    Hardware(u64, Option<u64>),
+    /// So many Secrets are read, of so many.
+    Secrets(u64, u64),
+}
+
+/// A snapshot that was read, and what is worth knowing about it.
+#[derive(Debug)]
+pub struct Read {
+    /// The snapshot.
+    pub snapshot: Snapshot,
+    /// What is missing without being an error, in whole sentences.
+    pub notes: Vec<String>,
+}
+
+/// The reason why a cluster could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// There is no way to the cluster.
+    #[error("cannot connect to a cluster: {0}")]
+    NoConnection(String),
+    /// The API server refuses.
+    #[error("cannot {what}: {reason}; `sipgen snapshot --rbac` prints the rights that it takes")]
+    Refused {
+        /// What was to be done.
+        what: String,
+        /// What the server says.
+        reason: String,
+    },
+    /// The cluster has no such kind.
+    #[error("cannot {what}: the API server does not know the kind; is this the cluster that runs Metal3?")]
+    Unknown {
+        /// What was to be done.
+        what: String,
+    },
+    /// A request failed, however often it was tried.
+    #[error("cannot {what}: {reason}")]
+    Failed {
+        /// What was to be done.
+        what: String,
+        /// What went wrong the last time.
+        reason: String,
+    },
+}
+
+/// Reads the hosts of a cluster with their HardwareData, and the Secrets that they name.
+///
+/// # Errors
+///
+/// When the cluster cannot be reached, refuses a request, or keeps failing.
+pub fn read(connection: &Connection, scope: &Scope, progress: &dyn Fn(Step)) -> Result<Read, ClientError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| ClientError::NoConnection(error.to_string()))?;
+    runtime.block_on(async {
+        let server = Server { client: connect(connection).await?, timeout: connection.timeout };
+        server.read(scope, progress).await
+    })
+}
+
+async fn connect(connection: &Connection) -> Result<Client, ClientError> {
+    let options = KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
+    let config = match &connection.kubeconfig {
+        Some(path) => {
+            let kubeconfig = Kubeconfig::read_from(path).map_err(no_connection)?;
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(no_connection)
+        }
+        None if options.context.is_some() => Config::from_kubeconfig(&options).await.map_err(no_connection),
+        None => Config::infer().await.map_err(no_connection),
+    };
+    let mut config = config?;
+    // Requests are tried again here, which knows more reasons.
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT);
+    Client::try_from(config).map_err(no_connection)
+}
+
+fn no_connection(error: impl std::error::Error) -> ClientError {
+    ClientError::NoConnection(in_words(&error))
+}
+
+/// An error with its causes, on one line. Only the innermost one says why a connection failed.
+fn in_words(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !words.contains(&next) {
+            words.push_str(": ");
+            words.push_str(&next);
+        }
+        cause = error.source();
+    }
+    visible(&words).into_owned()
+}
+
+/// An API server.
+#[derive(Clone)]
+struct Server {
+    client: Client,
+    timeout: Duration,
+}
+
+/// One page of a list.
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    metadata: PageMetadata,
+    items: Vec<Value>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct PageMetadata {
+    #[serde(default, rename = "continue")]
+    next: Option<String>,
+    #[serde(default)]
+    remaining_item_count: Option<u64>,
+}
+
+/// What becomes of a request that was not answered.
+enum Failure {
+    /// It is tried again after a pause, maybe one that the server asks for.
+    Passing(String, Option<Duration>),
+    /// The list has to be read from its beginning.
+    Expired,
+    NotFound,
+    Refused(String),
+    Final(String),
+}
+
+impl Server {
+    async fn read(&self, scope: &Scope, progress: &dyn Fn(Step)) -> Result<Read, ClientError> {
+        let (mut snapshot, mut notes) = (Snapshot::default(), Vec::new());
+        let mut named: Vec<NamedSecrets> = Vec::new();
+        let places: Vec<Option<&Namespace>> = match scope.namespaces.as_slice() {
+            [] => vec![None],
+            namespaces => namespaces.iter().map(Some).collect(),
+        };
+        let mut read = 0;
+        for place in &places {
+            let kind = ("baremetalhosts", "BareMetalHosts");
+            let hosts = self.list(kind, *place, scope.selector.as_deref(), keep::host, |done, all| {
+                progress(Step::Hosts(read + done, all.map(|all| read + all)));
+            });
+            let hosts = hosts.await?.ok_or_else(|| ClientError::Unknown { what: list_of(kind.1, *place) })?;
+            read += hosts.len() as u64;
+            named.extend(hosts.iter().map(|(key, host)| secrets_of(key, host)));
+            if let (Some(namespace), true) = (place, hosts.is_empty()) {
+                notes.push(format!("no BareMetalHost found in namespace `{namespace}`"));
+            }
+            snapshot.hosts.extend(hosts);
+        }
+        read = 0;
+        let mut is_known = true;
+        for place in &places {
+            let kind = ("hardwaredata", "HardwareData");
+            let hardware = self.list(kind, *place, None, keep::hardware_data, |done, all| {
+                progress(Step::Hardware(read + done, all.map(|all| read + all)));
+            });
+            // Releases before 2023 have none, and show the hardware in the status of hosts.
+            let Some(hardware) = hardware.await? else {
+                is_known = false;
+                continue;
+            };
+            read += hardware.len() as u64;
+            snapshot.hardware.extend(hardware);
+        }
+        if !is_known {
+            notes.push("the cluster has no HardwareData: hardware is taken from the status of hosts".to_owned());
+        }
+        notes.extend(self.secrets(&mut snapshot, named, progress).await?);
+        snapshot.finish();
+        Ok(Read { snapshot, notes })
+    }
+
+    /// Gets the Secrets that hosts name, and returns what is wrong with those with network data.
+    async fn secrets(
+        &self,
+        snapshot: &mut Snapshot,
+        named: Vec<NamedSecrets>,
+        progress: &dyn Fn(Step),
+    ) -> Result<Vec<String>, ClientError> {
+        let mut wanted: BTreeSet<(SecretKey, bool)> = BTreeSet::new();
+        for NamedSecrets { network_data, credentials } in named {
+            wanted.extend(network_data.into_iter().map(|key| (key, true)));
+            wanted.extend(credentials.map(|key| (key, false)));
+        }
+        let all = wanted.len() as u64;
+        let (mut wanted, mut running, mut done) = (wanted.into_iter(), JoinSet::new(), 0);
+        let mut notes = BTreeSet::new();
+        loop {
+            while running.len() < AT_ONCE
+                && let Some((key, with_value)) = wanted.next()
+            {
+                let server = self.clone();
+                running.spawn(async move {
+                    let found = server.secret(&key, with_value).await;
+                    (key, found)
+                });
+            }
+            let Some(ended) = running.join_next().await else { break };
+            let (key, found) = ended
+                .map_err(|error| ClientError::Failed { what: "read Secrets".to_owned(), reason: error.to_string() })?;
+            done += 1;
+            progress(Step::Secrets(done, all));
+            match found? {
+                None => {}
+                Some(None) => snapshot.add_credentials(key),
+                Some(Some(secret)) => {
+                    if let Some(problem) = snapshot.add_network_data(key.clone(), &secret) {
+                        notes.insert(format!("the Secret `{key}` {problem}, so its network data is left out"));
+                    }
+                }
+            }
+        }
+        Ok(notes.into_iter().collect())
+    }
+
+    /// Gets a Secret, with its values or without. Nothing where there is none.
+    async fn secret(&self, key: &SecretKey, with_value: bool) -> Result<Option<Option<Value>>, ClientError> {
+        let what = format!("get the Secret `{key}`");
+        let request = Request::new(format!("/api/v1/namespaces/{}/secrets", key.namespace));
+        let (name, options) = (key.name.as_str(), GetParams::default());
+        if with_value {
+            let found = self.ask(&what, || request.get(name, &options)).await?;
+            return Ok(found.map(Some));
+        }
+        let found: Option<IgnoredAny> = self.ask(&what, || request.get_metadata(name, &options)).await?;
+        Ok(found.map(|_| None))
+    }
+
+    /// Reads all objects of a kind, each reduced at once: whole, thousands of them would take gigabytes. Nothing where
+    /// the server does not know the kind.
+    async fn list<T>(
+        &self,
+        (plural, kind): (&str, &str),
+        namespace: Option<&Namespace>,
+        selector: Option<&str>,
+        reduce: impl Fn(&Value) -> Option<T>,
+        progress: impl Fn(u64, Option<u64>),
+    ) -> Result<Option<Vec<T>>, ClientError> {
+        let what = list_of(kind, namespace);
+        let place = namespace.map(|namespace| format!("/namespaces/{namespace}")).unwrap_or_default();
+        let request = Request::new(format!("/apis/{}{place}/{plural}", host::API_VERSION));
+        for _ in 0..RESTARTS {
+            let (mut items, mut options) = (Vec::new(), ListParams::default().limit(PAGE));
+            options.label_selector = selector.map(str::to_owned);
+            loop {
+                let page: Page = match self.answer(|| request.list(&options)).await {
+                    Ok(page) => page,
+                    Err(Failure::Expired) => break,
+                    Err(Failure::NotFound) => return Ok(None),
+                    Err(failure) => return Err(failure.into_error(what)),
+                };
+                items.extend(page.items.iter().filter_map(&reduce));
+                let done = items.len() as u64;
+                progress(done, page.metadata.remaining_item_count.map(|left| done + left));
+                options.continue_token = page.metadata.next.filter(|next| !next.is_empty());
+                if options.continue_token.is_none() {
+                    return Ok(Some(items));
+                }
+            }
+        }
+        let reason = format!("the list expired {RESTARTS} times before its end was reached");
+        Err(ClientError::Failed { what, reason })
+    }
+
+    /// Sends a request until it is answered. Nothing where the object does not exist.
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        request: impl Fn() -> Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<Option<T>, ClientError> {
+        match self.answer(request).await {
+            Ok(found) => Ok(Some(found)),
+            Err(Failure::NotFound) => Ok(None),
+            Err(failure) => Err(failure.into_error(what.to_owned())),
+        }
+    }
+
+    async fn answer<T: DeserializeOwned>(
+        &self,
+        request: impl Fn() -> Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<T, Failure> {
+        let mut pause = FIRST_PAUSE;
+        let mut tried = 1;
+        loop {
+            let request = request().map_err(|error| Failure::Final(error.to_string()))?;
+            let failure = match timeout(self.timeout, self.client.request::<T>(request)).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(error)) => Failure::of(&error),
+                Err(_) => Failure::Passing(format!("no answer in {} s", self.timeout.as_secs()), None),
+            };
+            match failure {
+                Failure::Passing(_, asked) if tried < TRIES => {
+                    sleep(asked.unwrap_or(pause).min(LONGEST_PAUSE)).await;
+                    pause *= 2;
+                    tried += 1;
+                }
+                Failure::Passing(reason, _) => {
+                    return Err(Failure::Final(format!("{reason} ({tried} attempts)")));
+                }
+                failure => return Err(failure),
+            }
+        }
+    }
+}
+
+impl Failure {
+    fn of(error: &kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => {
+                // A proxy may answer with a page.
+                let said = if status.message.is_empty() { &status.reason } else { &status.message };
+                let said: String = visible(said).chars().take(500).collect();
+                let after =
+                    status.details.as_ref().map(|details| details.retry_after_seconds).filter(|after| *after > 0);
+                match status.code {
+                    401 | 403 => Self::Refused(said),
+                    404 => Self::NotFound,
+                    410 => Self::Expired,
+                    code @ (429 | 500..=599) => {
+                        let after = after.map(|after| Duration::from_secs(after.into()));
+                        Self::Passing(format!("the API server answers {code}: {said}"), after)
+                    }
+                    code => Self::Final(format!("the API server answers {code}: {said}")),
+                }
+            }
+            // What is cut off in the middle is no JSON either. The parser quotes what it has read.
+            kube::Error::SerdeError(_) => Self::Passing("the answer is not what the API documents".to_owned(), None),
+            kube::Error::Service(_) | kube::Error::HyperError(_) => Self::Passing(in_words(error), None),
+            error => Self::Final(in_words(error)),
+        }
+    }
+
+    fn into_error(self, what: String) -> ClientError {
+        match self {
+            Self::Refused(reason) => ClientError::Refused { what, reason },
+            Self::Passing(reason, _) | Self::Final(reason) => ClientError::Failed { what, reason },
+            Self::NotFound => ClientError::Unknown { what },
+            Self::Expired => ClientError::Failed { what, reason: "the answer expired".to_owned() },
+        }
+    }
+}
+
+fn list_of(kind: &str, namespace: Option<&Namespace>) -> String {
+    match namespace {
+        Some(namespace) => format!("list the {kind} in namespace `{namespace}`"),
+        None => format!("list the {kind} in all namespaces"),
+    }
+}

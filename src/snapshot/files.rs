@@ -1,0 +1,277 @@
+//! Snapshots as files: one for each namespace, or for each value of a label such as the rack.
+//!
+//! The same snapshot gives the same bytes. Documents are in the order of their hosts, so that two snapshots differ in
+//! the lines of the hosts that differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Value, json};
+
+use super::{Secret, Snapshot, secrets_of};
+use crate::api::hardware;
+use crate::api::host;
+use crate::api::names::{HostKey, SecretKey};
+use crate::compare::{Change, Changes, is_leftover};
+use crate::layout;
+use crate::render::block_of;
+use crate::source::{Files, ReadError, objects};
+
+/// The name of the file with hosts that do not have the label by which files are split.
+const WITHOUT_LABEL: &str = "without-label";
+
+/// The reason why a snapshot cannot be written where it should.
+#[derive(Debug, thiserror::Error)]
+pub enum Obstacle {
+    /// A file or directory cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Somebody else's file has a name that a file of the snapshot needs.
+    #[error(
+        "{0} is in the way: it is no file that `sipgen snapshot` wrote; move or delete it, or choose another directory by --to"
+    )]
+    Foreign(Utf8PathBuf),
+}
+
+/// Compares a snapshot with the files below a directory. Files that lack the mark of a snapshot stay.
+///
+/// # Errors
+///
+/// When a file cannot be read, or somebody else's file is in the way.
+pub fn changes(
+    repo: &Files,
+    directory: &Utf8Path,
+    snapshot: &Snapshot,
+    split_by: Option<&str>,
+) -> Result<(Changes, BTreeMap<Utf8PathBuf, String>), Obstacle> {
+    let tree = texts(snapshot, split_by);
+    let (mut changes, mut there) = (Changes::default(), BTreeSet::new());
+    for (path, kind) in repo.entries_below(directory)? {
+        let Ok(relative) = path.strip_prefix(directory).map(Utf8Path::to_owned) else { continue };
+        let wanted = tree.get(&relative);
+        if kind != crate::source::Kind::File {
+            if wanted.is_some() {
+                return Err(Obstacle::Foreign(path));
+            }
+            continue;
+        }
+        if is_leftover(&relative) {
+            changes.leftovers.push(path);
+            continue;
+        }
+        let content = repo.read(&path)?;
+        let is_ours = layout::is_snapshot(&content) || content.is_empty();
+        let before = layout::text_of(&content);
+        match wanted {
+            Some(_) if !is_ours => return Err(Obstacle::Foreign(path)),
+            Some(after) if *after == before => {}
+            Some(after) => {
+                changes.files.insert(path, Change::Update { before, after: after.clone() });
+            }
+            None if is_ours && !content.is_empty() => {
+                changes.files.insert(path, Change::Delete { before });
+            }
+            None => {}
+        }
+        there.insert(relative);
+    }
+    for (relative, after) in tree.iter().filter(|(relative, _)| !there.contains(*relative)) {
+        changes.files.insert(directory.join(relative), Change::Create { after: after.clone() });
+    }
+    Ok((changes, tree))
+}
+
+/// Reads the snapshot that the files below a directory hold. Nothing, where there is none.
+///
+/// # Errors
+///
+/// When a file cannot be read.
+pub fn read_back(repo: &Files, directory: &Utf8Path) -> Result<Option<Snapshot>, ReadError> {
+    let mut snapshot = None;
+    for file in repo.files_below(directory)? {
+        let content = repo.read(&file)?;
+        if is_leftover(&file) || !layout::is_snapshot(&content) {
+            continue;
+        }
+        let snapshot = snapshot.get_or_insert_with(Snapshot::default);
+        let text = layout::text_of(&content);
+        for document in objects(&Arc::from(file.as_path()), &text) {
+            let Ok(object) = document.parse::<Value>() else { continue };
+            add(snapshot, document.kind(), object);
+        }
+    }
+    Ok(snapshot)
+}
+
+/// Adds a document of a snapshot's file.
+fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
+    let text = |field: &str| object.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
+    let (Some(namespace), Some(name)) = (text("namespace"), text("name")) else { return };
+    let (Ok(namespace), Ok(name)) = (namespace.parse(), name.parse()) else { return };
+    match kind {
+        Some(host::KIND) => {
+            snapshot.hosts.insert(HostKey { namespace, name }, object);
+        }
+        Some(hardware::KIND) => {
+            snapshot.hardware.insert(HostKey { namespace, name }, object);
+        }
+        Some("Secret") => {
+            let data = object.pointer("/stringData/networkData").and_then(Value::as_str);
+            let data = data.and_then(|text| serde_json::from_str(text).ok());
+            snapshot.secrets.insert(SecretKey { namespace, name }, data.map_or(Secret::Exists, Secret::NetworkData));
+        }
+        _ => {}
+    }
+}
+
+/// Writes a snapshot down, by path relative to its directory.
+fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> BTreeMap<Utf8PathBuf, String> {
+    let mut texts: BTreeMap<Utf8PathBuf, String> = BTreeMap::new();
+    let mut written: BTreeSet<SecretKey> = BTreeSet::new();
+    for (key, host) in &snapshot.hosts {
+        let text = texts.entry(file_of(key, host, split_by)).or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
+        text.push_str(&document(host));
+        text.extend(snapshot.hardware.get(key).map(document));
+        let named = secrets_of(key, host);
+        for secret in named.credentials.into_iter().chain(named.network_data) {
+            if let Some(found) = snapshot.secrets.get(&secret).filter(|_| written.insert(secret.clone())) {
+                text.push_str(&document(&manifest(&secret, found)));
+            }
+        }
+    }
+    texts
+}
+
+/// Names the file of a host. Some file systems ignore the case, so the name has none.
+fn file_of(key: &HostKey, host: &Value, split_by: Option<&str>) -> Utf8PathBuf {
+    let name = match split_by {
+        None => key.namespace.to_string(),
+        Some(label) => {
+            let value = host.get("metadata").and_then(|metadata| metadata.get("labels")?.get(label)?.as_str());
+            value.filter(|value| !value.is_empty()).unwrap_or(WITHOUT_LABEL).to_lowercase()
+        }
+    };
+    format!("{name}.yaml").into()
+}
+
+fn document(object: &Value) -> String {
+    format!("---{}\n", block_of(object.clone()))
+}
+
+fn manifest(key: &SecretKey, secret: &Secret) -> Value {
+    let metadata = json!({"name": key.name.to_string(), "namespace": key.namespace.to_string()});
+    let mut manifest = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata});
+    if let Secret::NetworkData(data) = secret {
+        manifest["stringData"] = json!({"networkData": data.to_string()});
+    }
+    manifest
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8Path;
+    use serde_json::json;
+
+    use super::super::keep;
+    use super::*;
+    use crate::{Options, generate};
+
+    const DUMP: &str = "inventory/dump.yaml";
+
+    /// The files of a fixture with live hosts, by path.
+    fn fixture() -> BTreeMap<Utf8PathBuf, Vec<u8>> {
+        let root = Utf8Path::new("fixtures/observed");
+        let files = Files::on_disk(root);
+        let all = files.files_below(Utf8Path::new("")).unwrap();
+        all.into_iter().map(|file| (file.clone(), files.read(&file).unwrap())).collect()
+    }
+
+    /// The snapshot of what the fixture shows of a cluster.
+    fn taken() -> Snapshot {
+        let text = String::from_utf8(fixture()[Utf8Path::new(DUMP)].clone()).unwrap();
+        let mut snapshot = Snapshot::default();
+        let all: Vec<Value> =
+            objects(&Arc::from(Utf8Path::new(DUMP)), &text).iter().map(|object| object.parse().unwrap()).collect();
+        for object in &all {
+            match object["kind"].as_str() {
+                Some(host::KIND) => snapshot.hosts.extend(keep::host(object)),
+                Some("Secret") if object["data"].get("networkData").is_some() => {
+                    let text = |field: &str| object["metadata"][field].as_str().unwrap();
+                    let key = format!("{}/{}", text("namespace"), text("name")).parse().unwrap();
+                    assert_eq!(snapshot.add_network_data(key, object), None);
+                }
+                _ => {}
+            }
+        }
+        snapshot.finish();
+        assert!(snapshot.hosts.len() > 5);
+        snapshot
+    }
+
+    fn repo(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Files {
+        Files::in_memory(files)
+    }
+
+    fn written(snapshot: &Snapshot, split_by: Option<&str>) -> BTreeMap<Utf8PathBuf, Vec<u8>> {
+        let texts = texts(snapshot, split_by).into_iter();
+        texts.map(|(path, text)| (Utf8Path::new("snapshot").join(path), text.into_bytes())).collect()
+    }
+
+    #[test]
+    fn planning_comes_to_the_same_by_a_snapshot_as_by_the_live_objects() {
+        let output = |files: BTreeMap<Utf8PathBuf, Vec<u8>>| {
+            let generated = generate(&repo(files), &Options::default(), &|_| {}).unwrap();
+            let errors: Vec<_> = generated.findings.iter().filter(|finding| finding.is_error()).collect();
+            assert!(errors.is_empty(), "{errors:?}");
+            generated.tree
+        };
+        let by_live_objects = output(fixture());
+        assert!(by_live_objects.len() > 5);
+        for split_by in [None, Some("vino.airshipit.org/rack")] {
+            let mut files = fixture();
+            files.remove(Utf8Path::new(DUMP)).unwrap();
+            files.extend(written(&taken(), split_by));
+            assert_eq!(output(files), by_live_objects);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let snapshot = taken();
+        let files = written(&snapshot, None);
+        let read = read_back(&repo(files.clone()), Utf8Path::new("snapshot")).unwrap().unwrap();
+        assert_eq!(read.hosts, snapshot.hosts);
+        // Only those that hosts name are written.
+        assert!(read.secrets.iter().all(|(key, secret)| snapshot.secrets.get(key) == Some(secret)));
+        assert!(!read.secrets.is_empty());
+        assert_eq!(written(&read, None), files);
+    }
+
+    #[test]
+    fn files_of_other_people_stay_or_are_in_the_way() {
+        let snapshot = taken();
+        let mut files = written(&snapshot, None);
+        let own = files.keys().next().unwrap().clone();
+        files.insert("snapshot/README.yaml".into(), b"a: b\n".to_vec());
+        files.insert("snapshot/gone.yaml".into(), format!("{}\n---\n", layout::SNAPSHOT_MARK).into_bytes());
+        let compared =
+            |files: &BTreeMap<_, _>| changes(&repo(files.clone()), Utf8Path::new("snapshot"), &snapshot, None);
+        let (changes, _) = compared(&files).unwrap();
+        let changed: Vec<_> = changes.files.keys().map(|path| path.as_str()).collect();
+        assert_eq!(changed, ["snapshot/gone.yaml"]);
+        files.insert(own, b"a: b\n".to_vec());
+        assert!(matches!(compared(&files), Err(Obstacle::Foreign(_))));
+    }
+
+    #[test]
+    fn the_label_names_the_file() {
+        let host = |labels: Value| json!({"metadata": {"labels": labels}});
+        let key: HostKey = "metal/a".parse().unwrap();
+        let file = |labels, split_by| file_of(&key, &host(labels), split_by).into_string();
+        assert_eq!(file(json!({"rack": "R7.2"}), Some("rack")), "r7.2.yaml");
+        assert_eq!(file(json!({}), Some("rack")), "without-label.yaml");
+        assert_eq!(file(json!({"rack": ""}), Some("rack")), "without-label.yaml");
+        assert_eq!(file(json!({"rack": "r7"}), None), "metal.yaml");
+    }
+}

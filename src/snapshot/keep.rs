@@ -1,0 +1,397 @@
+//! Reduces live objects to what is read of them.
+//!
+//! Fields are picked one by one, so a field that is not listed here never reaches a snapshot. Texts that people or
+//! controllers write freely, such as error messages, are left out: they change between two snapshots of the same state
+//! and may hold credentials.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Map, Value, json};
+
+use crate::api::assignment::{self, GIVEN_BACK, GIVEN_BACK_BY};
+use crate::api::gitops::TRACKING_ID;
+use crate::api::hardware::{self, DETAILS, Hardware};
+use crate::api::host::{
+    self, DETACHED, LAST_APPLIED, PAUSED, PRUNE, SSA, STATUS, SYNC_OPTIONS, UNHEALTHY, without_user,
+};
+use crate::api::names::{HostKey, is_label_key, is_label_value};
+use crate::api::network_data::{NetworkData, SECRET_KEYS};
+
+/// Annotations of which the value decides.
+const WITH_VALUE: [&str; 6] = [GIVEN_BACK, GIVEN_BACK_BY, PRUNE, SSA, SYNC_OPTIONS, TRACKING_ID];
+/// Annotations that decide by being there.
+const AS_MARK: [&str; 4] = [PAUSED, DETACHED, UNHEALTHY[0], UNHEALTHY[1]];
+/// The field managers of the agents, whichever way they write.
+const AGENTS: [&str; 2] = ["kustomize-controller", "argocd-controller"];
+/// The content of an annotation that is there and left out.
+const LEFT_OUT: &str = "{}";
+/// The deletion time of every host that is being deleted: when it began decides nothing.
+const DELETION: &str = "1970-01-01T00:00:00Z";
+/// The error type of a host that has an error message and no type.
+const UNTYPED_ERROR: &str = "error";
+
+/// Reduces a live BareMetalHost. Nothing, where its name or namespace is none.
+pub(super) fn host(live: &Value) -> Option<(HostKey, Value)> {
+    let (key, mut metadata) = metadata(live)?;
+    let from = Fields(live.get("metadata")?);
+    if let Some(uid) = from.text("uid") {
+        metadata.insert("uid".to_owned(), uid.into());
+    }
+    if from.0.get("deletionTimestamp").is_some_and(|time| !time.is_null()) {
+        metadata.insert("deletionTimestamp".to_owned(), DELETION.into());
+    }
+    put(&mut metadata, "labels", labels(from.0.get("labels")));
+    let annotations = from.0.get("annotations").and_then(Value::as_object);
+    put(&mut metadata, "annotations", annotations.map(kept_annotations).unwrap_or_default());
+    // An empty list says that nobody is known to apply the host; without one, nothing is known.
+    if let Some(entries) = from.0.get("managedFields").and_then(Value::as_array) {
+        metadata.insert("managedFields".to_owned(), managers(entries).into());
+    }
+    let mut kept = json!({"apiVersion": host::API_VERSION, "kind": host::KIND, "metadata": metadata});
+    if let Some(spec) = live.get("spec").filter(|spec| spec.is_object()) {
+        kept["spec"] = self::spec(&Fields(spec)).into();
+    }
+    let annotated = |name: &str| annotations?.get(name)?.as_str().and_then(|text| serde_json::from_str(text).ok());
+    let of_annotation: Option<Value> = annotated(STATUS);
+    let live_status = live.get("status").filter(|status| status.is_object());
+    let status = live_status.or(of_annotation.as_ref()).map(|status| self::status(&Fields(status)));
+    let found = [live_status, of_annotation.as_ref()].into_iter().flatten().find_map(|status| status.get("hardware"));
+    let found = found.cloned().or_else(|| annotated(DETAILS)).and_then(|found| hardware(&found));
+    let mut status = status.unwrap_or_default();
+    put(&mut status, "hardware", found.unwrap_or_default());
+    if live_status.is_some() || !status.is_empty() {
+        kept["status"] = status.into();
+    }
+    Some((key, kept))
+}
+
+/// Reduces a live HardwareData. Nothing, where it has no hardware that can be read.
+pub(super) fn hardware_data(live: &Value) -> Option<(HostKey, Value)> {
+    let (key, metadata) = metadata(live)?;
+    let hardware = hardware(live.pointer("/spec/hardware")?)?;
+    let kept = json!({
+        "apiVersion": host::API_VERSION, "kind": hardware::KIND, "metadata": metadata, "spec": {"hardware": hardware}
+    });
+    Some((key, kept))
+}
+
+/// Reduces the network data of a live Secret, or says why there is none. No other value is looked at, and of this one
+/// nothing is kept but addresses, network ids and the MAC addresses they are on.
+pub(super) fn network_data(live: &Value) -> Result<Value, String> {
+    let values = live.get("data");
+    let value = SECRET_KEYS.into_iter().find_map(|key| values?.get(key)?.as_str());
+    let value = value.ok_or_else(|| format!("has no value `{}`", SECRET_KEYS[0]))?;
+    let text = BASE64_STANDARD.decode(value).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = text.ok_or("is not base64 of a text")?;
+    NetworkData::parse(&text).map(|data| data.essentials()).map_err(|malformed| malformed.to_string())
+}
+
+/// An object from which fields are picked.
+struct Fields<'a>(&'a Value);
+
+impl Fields<'_> {
+    fn text(&self, field: &str) -> Option<&str> {
+        self.0.get(field)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    /// The texts of an object among some names.
+    fn texts(&self, field: &str, names: &[&str]) -> Map<String, Value> {
+        let Some(object) = self.0.get(field) else { return Map::new() };
+        let text = |name: &&str| Some(((*name).to_owned(), Fields(object).text(name)?.into()));
+        names.iter().filter_map(text).collect()
+    }
+}
+
+/// Adds an object that is not empty.
+fn put(object: &mut Map<String, Value>, field: &str, value: Map<String, Value>) {
+    if !value.is_empty() {
+        object.insert(field.to_owned(), value.into());
+    }
+}
+
+fn metadata(live: &Value) -> Option<(HostKey, Map<String, Value>)> {
+    let text = |field: &str| live.pointer(&format!("/metadata/{field}"))?.as_str();
+    let key = HostKey { namespace: text("namespace")?.parse().ok()?, name: text("name")?.parse().ok()? };
+    let mut metadata = Map::new();
+    metadata.insert("name".to_owned(), key.name.to_string().into());
+    metadata.insert("namespace".to_owned(), key.namespace.to_string().into());
+    Some((key, metadata))
+}
+
+/// Keeps every label, as a selector or a topology key may name any.
+fn labels(live: Option<&Value>) -> Map<String, Value> {
+    let labels = live.and_then(Value::as_object).into_iter().flatten();
+    let is_label = |key: &str, value: &Value| is_label_key(key) && value.as_str().is_some_and(is_label_or_empty);
+    labels.filter(|(key, value)| is_label(key, value)).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn is_label_or_empty(value: &str) -> bool {
+    value.is_empty() || is_label_value(value)
+}
+
+fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
+    let mut kept = Map::new();
+    for name in WITH_VALUE {
+        kept.extend(live.get(name).and_then(Value::as_str).map(|value| (name.to_owned(), value.into())));
+    }
+    for name in AS_MARK.into_iter().filter(|name| live.contains_key(*name)) {
+        kept.insert(name.to_owned(), "".into());
+    }
+    // An empty one is what keeps kubectl's code from taking fields away, so the two are told apart.
+    if let Some(applied) = live.get(LAST_APPLIED).and_then(Value::as_str) {
+        kept.insert(LAST_APPLIED.to_owned(), if applied.is_empty() { "" } else { LEFT_OUT }.into());
+    }
+    kept
+}
+
+/// Keeps who applies the spec, and who has set assignment labels or the annotation of client-side apply. Whoever sets a
+/// part of the spec without applying it, as Cluster API and Metal3 do, takes nothing away, and comes and goes.
+fn managers(entries: &[Value]) -> Vec<Value> {
+    let mut owned: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for entry in entries {
+        let text = |field: &str| entry.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let (Some(manager), Some(operation), None) = (text("manager"), text("operation"), text("subresource")) else {
+            continue;
+        };
+        let owns = |route: &[&str]| {
+            let all = entry.get("fieldsV1");
+            route.iter().try_fold(all?, |fields, name| fields.get(format!("f:{name}"))).map(|_| ())
+        };
+        let mut fields = BTreeSet::new();
+        fields.extend(owns(&["metadata", "annotations", LAST_APPLIED]).map(|()| LAST_APPLIED));
+        let is_applier = operation == "Apply" || !fields.is_empty() || AGENTS.contains(&manager);
+        fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
+        let labels = assignment::LABELS.into_iter().chain(assignment::OLDER_LABELS);
+        fields.extend(labels.filter(|label| owns(&["metadata", "labels", label]).is_some()));
+        if !fields.is_empty() {
+            owned.entry((manager, operation)).or_default().extend(fields);
+        }
+    }
+    let entry = |((manager, operation), fields): ((&str, &str), BTreeSet<&str>)| {
+        let mut kept = json!({});
+        for field in fields {
+            match field {
+                "spec" => kept["f:spec"] = json!({}),
+                LAST_APPLIED => kept["f:metadata"]["f:annotations"][format!("f:{field}")] = json!({}),
+                _ => kept["f:metadata"]["f:labels"][format!("f:{field}")] = json!({}),
+            }
+        }
+        json!({"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": kept})
+    };
+    owned.into_iter().map(entry).collect()
+}
+
+fn spec(live: &Fields<'_>) -> Map<String, Value> {
+    let mut spec = Map::new();
+    let mut bmc = live.texts("bmc", &["credentialsName"]);
+    if let Some(address) = live.0.pointer("/bmc/address").and_then(Value::as_str) {
+        bmc.insert("address".to_owned(), bare(address).into());
+    }
+    if live.0.pointer("/bmc/disableCertificateVerification") == Some(&Value::Bool(true)) {
+        bmc.insert("disableCertificateVerification".to_owned(), true.into());
+    }
+    put(&mut spec, "bmc", bmc);
+    for field in ["bootMACAddress", "preprovisioningNetworkDataName"] {
+        spec.extend(live.text(field).map(|text| (field.to_owned(), text.into())));
+    }
+    put(&mut spec, "networkData", live.texts("networkData", &["name", "namespace"]));
+    put(&mut spec, "consumerRef", live.texts("consumerRef", &["kind", "name", "namespace"]));
+    // The definition requires it of every spec.
+    spec.extend(live.0.get("online").filter(|online| online.is_boolean()).map(|on| ("online".to_owned(), on.clone())));
+    spec
+}
+
+/// A BMC's address without user, query and fragment.
+fn bare(address: &str) -> String {
+    let address = without_user(address);
+    let end = address.find(['?', '#']).unwrap_or(address.len());
+    address[..end].to_owned()
+}
+
+/// Keeps the state and the type of an error. The other values of `operationalStatus` decide nothing, and come and go.
+fn status(live: &Fields<'_>) -> Map<String, Value> {
+    let mut status = Map::new();
+    put(&mut status, "provisioning", live.texts("provisioning", &["state"]));
+    let error = live.text("errorType").or_else(|| live.text("errorMessage").map(|_| UNTYPED_ERROR));
+    status.extend(error.map(|error| ("errorType".to_owned(), error.into())));
+    let operational = live.text("operationalStatus").filter(|status| *status == "error");
+    status.extend(operational.map(|status| ("operationalStatus".to_owned(), status.into())));
+    status
+}
+
+/// Keeps the parts of a host's hardware by which Provisionings choose.
+fn hardware(live: &Value) -> Option<Map<String, Value>> {
+    let Hardware { cpu, ram_mebibytes, nics, .. } = serde_json::from_value(live.clone()).ok()?;
+    let some = |fields: Vec<(&str, Option<Value>)>| -> Map<String, Value> {
+        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    };
+    let mut kept = some(vec![("ramMebibytes", ram_mebibytes.map(Value::from))]);
+    put(&mut kept, "cpu", some(vec![("arch", cpu.arch.map(Value::from)), ("count", cpu.count.map(Value::from))]));
+    let nics: Vec<Value> = nics
+        .into_iter()
+        .map(|nic| {
+            let texts = [("ip", nic.ip), ("mac", nic.mac), ("model", nic.model), ("name", nic.name)];
+            some(texts.into_iter().map(|(name, text)| (name, text.map(Value::from))).collect()).into()
+        })
+        .collect();
+    if !nics.is_empty() {
+        kept.insert("nics".to_owned(), nics.into());
+    }
+    Some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text that no field of a snapshot may have.
+    const CANARY: &str = "c4nary";
+
+    /// A live host, as an API server of a Metal3 cluster shows it.
+    fn live() -> Value {
+        json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": {
+                "name": "r7-u03", "namespace": "metal", "uid": "b8a0", "resourceVersion": "81234", "generation": 7,
+                "creationTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["baremetalhost.metal3.io"],
+                "labels": {"example.com/rack": "r7", "sip.airshipit.org/cluster-name": "edge"},
+                "annotations": {
+                    LAST_APPLIED: format!("{{\"spec\": \"{CANARY}\"}}"), PAUSED: CANARY, "note": CANARY,
+                    TRACKING_ID: "apps:metal3.io/BareMetalHost:metal/r7-u03"
+                },
+                "managedFields": [
+                    {"manager": "kubectl-client-side-apply", "operation": "Update", "time": "2026-01-01T00:00:00Z",
+                     "apiVersion": "metal3.io/v1alpha1", "fieldsType": "FieldsV1", "fieldsV1": {
+                        "f:metadata": {"f:annotations": {".": {}, format!("f:{LAST_APPLIED}"): {}}},
+                        "f:spec": {".": {}, "f:online": {}, "f:bmc": {"f:address": {}}}}},
+                    {"manager": "baremetal-operator", "operation": "Update", "subresource": "status",
+                     "fieldsV1": {"f:status": {}}},
+                    {"manager": "capm3", "operation": "Update", "fieldsV1": {"f:spec": {"f:consumerRef": {}}}},
+                    {"manager": "kustomize-controller", "operation": "Apply", "fieldsV1": {"f:metadata": {"f:labels": {
+                        "f:sip.airshipit.org/cluster-name": {}, "f:example.com/rack": {}}}}}
+                ]
+            },
+            "spec": {
+                "online": true, "bootMACAddress": "52:54:00:00:00:01", "automatedCleaningMode": "metadata",
+                "bmc": {"address": format!("redfish://u:{CANARY}@[fd00::1]/redfish/v1/Systems/1?k={CANARY}"),
+                        "credentialsName": "r7-u03-bmc", "disableCertificateVerification": false},
+                "networkData": {"name": "r7-u03-net", "namespace": "metal"}, "userData": {"name": CANARY},
+                "consumerRef": {"apiVersion": CANARY, "kind": "Metal3Machine", "name": "m", "namespace": "metal", "uid": CANARY}
+            },
+            "status": {
+                "operationalStatus": "OK", "errorType": "", "errorMessage": "", "poweredOn": true, "errorCount": 3,
+                "lastUpdated": "2026-01-01T00:00:00Z", "provisioning": {"state": "provisioned", "ID": CANARY},
+                "hardware": {"cpu": {"arch": "x86_64", "count": 8, "model": CANARY}, "hostname": CANARY,
+                    "ramMebibytes": 1024, "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1", "vlans": [CANARY]}],
+                    "storage": [{"serialNumber": CANARY}]}
+            }
+        })
+    }
+
+    #[test]
+    fn a_host_keeps_what_decides_and_nothing_else() {
+        let (key, kept) = host(&live()).unwrap();
+        assert_eq!(key.to_string(), "metal/r7-u03");
+        let expected = json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": {
+                "name": "r7-u03", "namespace": "metal", "uid": "b8a0",
+                "labels": {"example.com/rack": "r7", "sip.airshipit.org/cluster-name": "edge"},
+                "annotations": {LAST_APPLIED: "{}", PAUSED: "", TRACKING_ID: "apps:metal3.io/BareMetalHost:metal/r7-u03"},
+                "managedFields": [
+                    {"manager": "kubectl-client-side-apply", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1":
+                        {"f:metadata": {"f:annotations": {format!("f:{LAST_APPLIED}"): {}}}, "f:spec": {}}},
+                    {"manager": "kustomize-controller", "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1":
+                        {"f:metadata": {"f:labels": {"f:sip.airshipit.org/cluster-name": {}}}}}
+                ]
+            },
+            "spec": {
+                "online": true, "bootMACAddress": "52:54:00:00:00:01",
+                "bmc": {"address": "redfish://[fd00::1]/redfish/v1/Systems/1", "credentialsName": "r7-u03-bmc"},
+                "networkData": {"name": "r7-u03-net", "namespace": "metal"},
+                "consumerRef": {"kind": "Metal3Machine", "name": "m", "namespace": "metal"}
+            },
+            "status": {
+                "provisioning": {"state": "provisioned"},
+                "hardware": {"cpu": {"arch": "x86_64", "count": 8}, "ramMebibytes": 1024,
+                    "nics": [{"mac": "52:54:00:00:00:01", "ip": "10.0.0.1"}]}
+            }
+        });
+        assert_eq!(kept, expected);
+        assert!(!kept.to_string().contains(CANARY));
+    }
+
+    #[test]
+    fn what_is_kept_is_kept_again_unchanged() {
+        let (_, once) = host(&live()).unwrap();
+        assert_eq!(host(&once).unwrap().1, once);
+    }
+
+    #[test]
+    fn errors_are_kept_by_type_and_deletions_as_a_mark() {
+        let mut live = live();
+        live["metadata"]["deletionTimestamp"] = "2026-03-03T03:03:03Z".into();
+        live["status"]["errorMessage"] = CANARY.into();
+        live["status"]["operationalStatus"] = "error".into();
+        let kept = host(&live).unwrap().1;
+        assert_eq!(kept["metadata"]["deletionTimestamp"], DELETION);
+        assert_eq!(
+            (&kept["status"]["errorType"], &kept["status"]["operationalStatus"]),
+            (&json!("error"), &json!("error"))
+        );
+        live["status"]["errorType"] = "registration error".into();
+        assert_eq!(host(&live).unwrap().1["status"]["errorType"], "registration error");
+    }
+
+    #[test]
+    fn an_empty_annotation_of_client_side_apply_is_told_from_a_full_one() {
+        let mut live = live();
+        live["metadata"]["annotations"][LAST_APPLIED] = "".into();
+        assert_eq!(host(&live).unwrap().1["metadata"]["annotations"][LAST_APPLIED], "");
+    }
+
+    #[test]
+    fn a_host_without_status_has_the_one_of_its_annotation() {
+        let mut live = live();
+        live.as_object_mut().unwrap().remove("status");
+        let annotations = json!({STATUS: format!("{{\"provisioning\": {{\"state\": \"available\"}}, \"x\": \"{CANARY}\"}}"),
+            DETAILS: "{\"ramMebibytes\": 5, \"hostname\": \"c4nary\"}"});
+        live["metadata"]["annotations"] = annotations;
+        let kept = host(&live).unwrap().1;
+        assert_eq!(kept["status"], json!({"provisioning": {"state": "available"}, "hardware": {"ramMebibytes": 5}}));
+        assert_eq!(kept["metadata"].get("annotations"), None);
+    }
+
+    #[test]
+    fn of_network_data_only_addresses_are_kept() {
+        let secret = |key: &str, text: &str| json!({"data": {key: BASE64_STANDARD.encode(text), "other": CANARY}});
+        let text = r#"{"links": [{"id": "eno1", "ethernet_mac_address": "52:54:00:00:00:01", "x": "c4nary"}],
+            "networks": [{"id": "oam", "link": "eno1", "ip_address": "10.0.0.5/24", "dns": "c4nary"}], "services": ["c4nary"]}"#;
+        let kept = network_data(&secret("networkData", text)).unwrap();
+        assert!(!kept.to_string().contains(CANARY), "{kept}");
+        assert_eq!(NetworkData::parse(&kept.to_string()), NetworkData::parse(text));
+        assert_eq!(network_data(&secret("value", text)), Ok(kept));
+        for (key, text) in
+            [("networkData", CANARY), ("networkData", "networks: [{id: a, ip_address: c4nary}]"), ("password", CANARY)]
+        {
+            let problem = network_data(&secret(key, text)).unwrap_err();
+            assert!(!problem.contains(CANARY), "{problem}");
+        }
+    }
+
+    #[test]
+    fn bonds_and_vlans_lead_to_the_same_cards() {
+        let text = r#"{"links": [
+            {"id": "eno1", "ethernet_mac_address": "52:54:00:00:00:01"}, {"id": "eno2", "ethernet_mac_address": "52:54:00:00:00:02"},
+            {"id": "bond0", "bond_links": ["eno1", "eno2"]}, {"id": "vlan5", "vlan_link": "bond0"}],
+            "networks": [{"id": "a", "link": "vlan5", "ip_address": "10.0.0.5"}, {"id": "b", "link": "eno2", "ip_address": "fd00::5"},
+                         {"id": "dhcp", "link": "eno1"}]}"#;
+        let data = NetworkData::parse(text).unwrap();
+        let again = NetworkData::parse(&data.essentials().to_string()).unwrap();
+        // Without an address, the card of a network decides nothing.
+        assert_eq!(again, data);
+        assert_eq!(again.of_cards().count(), 3);
+    }
+}

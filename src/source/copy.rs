@@ -1,0 +1,74 @@
+//! A copy of a repo's files with some of them changed, to see what would come of a change.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use tempfile::TempDir;
+
+use super::files::{Files, Kind, ReadError, may_hold_resources};
+use super::worktree::Worktree;
+
+/// A copy of the files of a repo on the disk. It goes when this is dropped.
+#[derive(Debug)]
+pub struct Copied {
+    _directory: TempDir,
+    files: Files,
+}
+
+impl Copied {
+    /// Copies all files that git does not ignore, and puts texts in the place of some; none removes a file.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read or copied.
+    pub fn with<'a>(
+        repo: &Files,
+        changed: impl IntoIterator<Item = (&'a Utf8PathBuf, Option<&'a str>)>,
+    ) -> Result<Self, ReadError> {
+        let directory = tempfile::tempdir().map_err(|error| ReadError::new(repo.root(), error))?;
+        let root = Utf8PathBuf::from_path_buf(directory.path().to_owned());
+        let root = root.map_err(|_| ReadError::new(repo.root(), io::Error::other("the path is not UTF-8")))?;
+        let put = |path: &Utf8Path, write: &dyn Fn(&Utf8Path) -> io::Result<()>| {
+            let to = root.join(path);
+            let above = to.parent().map_or(Ok(()), fs::create_dir_all);
+            above.and_then(|()| write(&to)).map_err(|error| ReadError::new(path, error))
+        };
+        for path in everything(repo)? {
+            let from = repo.root().join(&path);
+            match repo.kind(&path) {
+                Some(Kind::File) => put(&path, &|to| fs::copy(&from, to).map(|_| ()))?,
+                Some(Kind::Link) => put(&path, &|to| symlink(fs::read_link(&from)?, to))?,
+                _ => {}
+            }
+        }
+        for (path, text) in changed {
+            match text {
+                Some(text) => put(path, &|to| fs::write(to, text))?,
+                None => put(path, &|to| fs::remove_file(to))?,
+            }
+        }
+        Ok(Self { _directory: directory, files: Files::on_disk(root) })
+    }
+
+    /// The copied files.
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+}
+
+/// The paths of all files that git does not ignore or tracks all the same.
+fn everything(repo: &Files) -> Result<Vec<Utf8PathBuf>, ReadError> {
+    let nowhere = Utf8Path::new(".git");
+    let worktree = Worktree::around(repo.root(), may_hold_resources);
+    let mut worktree = worktree.map_err(|error| ReadError::new(repo.root(), io::Error::other(error)))?;
+    let mut paths = std::mem::take(&mut worktree.tracked);
+    repo.walk(nowhere, worktree, |entry| {
+        let relative = entry.path().strip_prefix(repo.root()).ok().and_then(Utf8Path::from_path);
+        paths.extend(relative.filter(|path| !path.as_str().is_empty()).map(Utf8Path::to_owned));
+    })?;
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}
