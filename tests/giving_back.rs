@@ -229,6 +229,7 @@ mod observed {
           namespace: "metal"
           annotations:
             argocd.argoproj.io/sync-options: "ServerSideApply=true,Validate=false,ClientSideApplyMigration=false,Prune=false,Delete=false"
+            kubectl.kubernetes.io/last-applied-configuration: ""
             kustomize.toolkit.fluxcd.io/prune: "disabled"
             kustomize.toolkit.fluxcd.io/ssa: "Merge"
             sip.airshipit.org/given-back: "pending-1"

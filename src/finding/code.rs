@@ -230,6 +230,7 @@ codes! {
     "0616" HostsRenamed Error "an agent renames hosts"
     "0617" TwoAppliers Error "two objects apply the same hosts"
     "0618" RenderedUnlabelled Warning "an agent applies declared hosts without their labels"
+    "0619" RequestsUndefined Warning "requests are applied together with hosts, and nothing defines their kind"
 
     "0701" TemplateUnused Warning "a template replaces none of sipgen's"
     "0702" TemplateFails Error "a template cannot be rendered"
