@@ -128,7 +128,7 @@ fn everything_that_is_to_be_applied_is_applied_once() {
 }
 
 #[test]
-fn flux_applies_services_before_hosts_and_given_back_hosts_last() {
+fn flux_applies_a_tenants_services_before_its_own_observed_hosts() {
     let objects = objects(&Repo::of_everything(FLUX), "flux");
 
     let after = |name: &str| depends_on(&objects[name]).into_iter().collect::<Vec<_>>();
@@ -306,7 +306,7 @@ fn objects_of_sites_with_different_names_have_different_names() {
 }
 
 #[test]
-fn given_back_hosts_wait_for_those_only_who_had_them() {
+fn released_hosts_wait_for_nobody() {
     let repo = Repo::of_hosts(4);
     repo.remove("inventory/kustomization.yaml");
     repo.write("sipgen.yaml", FLUX);
@@ -320,8 +320,8 @@ fn given_back_hosts_wait_for_those_only_who_had_them() {
     let objects = objects(&repo, "flux");
 
     assert!(objects.contains_key("sipgen.observed.tenant-b.keeper"));
-    let after: Vec<String> = depends_on(&objects["sipgen.released"]).into_iter().collect();
-    assert_eq!(after, ["sipgen.observed.tenant-a.giver"]);
+    assert!(objects.contains_key("sipgen.observed.tenant-a.giver"));
+    assert!(depends_on(&objects["sipgen.released"]).is_empty(), "no tenant's hosts hold up another's release");
 }
 
 #[test]

@@ -48,6 +48,28 @@ fn a_host_that_has_left_the_inventory_and_cannot_be_replaced_is_an_error() {
 }
 
 #[test]
+fn a_host_that_an_agent_recreated_without_a_spec_is_no_host() {
+    let repo = Repo::empty();
+    repo.observe("");
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1"]);
+
+    let shell = format!(
+        "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: host-1\n  namespace: metal\n{}",
+        labels_of("tenant/one")
+    );
+    repo.write("snapshot/hosts.yaml", &(shell + &host("host-2", "")));
+    let run = repo.generate(&[]).expect(0);
+
+    assert_says(&run.stderr, &["warning[SIP0344]: host `metal/host-1` has no spec", "danger: tenant/one loses 1 host"]);
+    assert_says(&run.stderr, &["kubectl delete baremetalhost -n metal host-1"]);
+    assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-2"]);
+    // Nothing applies labels to the shell again.
+    assert!(!repo.files("overlays/hosts").values().any(|text| text.contains("host-1")));
+}
+
+#[test]
 fn a_host_that_becomes_declared_is_patched_and_no_longer_applied_in_part() {
     let repo = Repo::empty();
     repo.observe("");

@@ -106,6 +106,97 @@ mod declared {
         assert!(!repo.read(&format!("{PATCHES}/kustomization.yaml")).contains("released.yaml"));
     }
 
+    #[test]
+    fn a_host_moves_to_another_cluster_in_one_commit_while_the_snapshot_shows_the_former_one() {
+        for delete in [true, false] {
+            let repo = with_stale_snapshot();
+            if delete {
+                repo.want_no_more("tenant/one");
+            } else {
+                repo.want("tenant/one", 1);
+            }
+            repo.want("tenant/two", 1);
+
+            repo.generate(&[]).expect(0);
+
+            let has = repo.hosts_of("tenant", "two");
+            assert_eq!(has.len(), 1, "{has:?}");
+            let host = has[0].rsplit('/').next().unwrap();
+            let built = built_host(repo.path().join(PATCHES), host);
+            assert_eq!(built["metadata"]["labels"]["sip.airshipit.org/cluster-name"], "two");
+            // The snapshot stays as it is until somebody takes another one.
+            let before = repo.on_disk("");
+            let run = repo.generate(&["--exit-code"]).expect(0);
+            assert!(repo.on_disk("") == before && !run.stderr.contains("error"), "{}", run.stderr);
+        }
+    }
+
+    #[test]
+    fn a_host_that_a_machine_consumes_does_not_move() {
+        let repo = with_stale_snapshot();
+        let consumed = "online: true\n  consumerRef: {apiVersion: v1, kind: Metal3Machine, name: m, namespace: tenant}";
+        repo.write("snapshot/hosts.yaml", &repo.read("snapshot/hosts.yaml").replace("online: true", consumed));
+        repo.want_no_more("tenant/one");
+        repo.want("tenant/two", 1);
+
+        let run = repo.generate(&[]).expect(1);
+
+        assert_says(&run.stderr, &["error[SIP0501]", "in use (consumerRef)"]);
+    }
+
+    #[test]
+    fn labels_of_another_cluster_on_a_consumed_host_are_a_conflict() {
+        let repo = with_stale_snapshot();
+        let text = repo.read("snapshot/hosts.yaml").replace("cluster-name: one", "cluster-name: two");
+        repo.write("snapshot/hosts.yaml", &text);
+        repo.generate(&[]).expect(0);
+        let consumed = "online: true\n  consumerRef: {apiVersion: v1, kind: Metal3Machine, name: m, namespace: tenant}";
+        repo.write("snapshot/hosts.yaml", &text.replace("online: true", consumed));
+
+        let run = repo.generate(&[]).expect(1);
+
+        assert_says(&run.stderr, &["error[SIP0508]", "tenant/two"]);
+    }
+
+    #[test]
+    fn labels_that_the_agent_set_before_a_release_keep_no_host_from_others() {
+        for (manager, is_free) in
+            [("kustomize-controller", true), ("argocd-controller", false), ("kubectl-label", false)]
+        {
+            let repo = with_stale_snapshot();
+            repo.write("sipgen.yaml", "gitops: flux\n");
+            let managers = format!(
+                "  managedFields:\n  - manager: {manager}\n    operation: Apply\n    fieldsV1: {{f:metadata: {{f:labels: \
+                 {{f:sip.airshipit.org/cluster-name: {{}}}}}}}}\n"
+            );
+            let labels = labels_of("tenant/one") + &managers;
+            repo.write("snapshot/hosts.yaml", &(host("host-1", &labels) + &host("host-2", &labels)));
+            repo.want("tenant/one", 1);
+            repo.generate(&[]).expect(0);
+
+            let stale = repo.generate(&["--exit-code"]).expect(0);
+            repo.want("tenant/two", 1);
+            let next = repo.generate(&[]);
+
+            assert_eq!(!stale.stderr.contains("SIP0511"), is_free, "{manager}: {}", stale.stderr);
+            assert_eq!(next.code, if is_free { 0 } else { 1 }, "{manager}: {}", next.stderr);
+            if is_free {
+                assert_eq!(repo.hosts_of("tenant", "two"), ["Worker metal/host-2"]);
+            }
+        }
+    }
+
+    /// Two declared hosts of one cluster, and a snapshot that shows their labels.
+    fn with_stale_snapshot() -> Repo {
+        let repo = Repo::of_hosts(2);
+        repo.want("tenant/one", 2);
+        repo.generate(&[]).expect(0);
+        let labels = labels_of("tenant/one");
+        repo.write("snapshot/hosts.yaml", &(host("host-1", &labels) + &host("host-2", &labels)));
+        repo.generate(&["--exit-code"]).expect(0);
+        repo
+    }
+
     /// Two declared hosts, the second with more metadata.
     fn declare(repo: &Repo, metadata: &str) {
         repo.write("inventory/hosts.yaml", &(host("host-1", "") + &host("host-2", metadata)));
@@ -138,6 +229,7 @@ mod observed {
           namespace: "metal"
           annotations:
             argocd.argoproj.io/sync-options: "ServerSideApply=true,Validate=false,ClientSideApplyMigration=false,Prune=false,Delete=false"
+            kubectl.kubernetes.io/last-applied-configuration: ""
             kustomize.toolkit.fluxcd.io/prune: "disabled"
             kustomize.toolkit.fluxcd.io/ssa: "Merge"
             sip.airshipit.org/given-back: "pending-1"
@@ -235,7 +327,7 @@ mod observed {
            |
         18 |     sip.airshipit.org/cluster-name: one
            |                                     ^^^
-          help: another tool set them; take them off by hand, then refresh the snapshot:
+          help: another tool set them: remove them, then take a new snapshot
                 kubectl label baremetalhost -n metal host-2 sip.airshipit.org/cluster-namespace- sip.airshipit.org/cluster-name- sip.airshipit.org/node-type-
 
         1 cluster: 1 host assigned, 0 added, 0 given back

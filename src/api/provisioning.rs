@@ -22,6 +22,8 @@ use super::unique;
 pub const GROUP: &str = "bpa.akraino.org";
 /// The kind that asks for machines.
 pub const KIND: &str = "Provisioning";
+/// The name of its definition.
+pub const DEFINITION: &str = "provisionings.bpa.akraino.org";
 /// The kind that asks for packages.
 pub const SOFTWARE_KIND: &str = "Software";
 

@@ -21,6 +21,8 @@ use super::unique;
 pub const GROUP: &str = "airship.airshipit.org";
 /// Their kind.
 pub const KIND: &str = "SIPCluster";
+/// The name of their definition.
+pub const DEFINITION: &str = "sipclusters.airship.airshipit.org";
 
 /// A public key with its type, at the start of a line or behind options.
 const AUTHORIZED_KEY_PATTERN: &str = concat!(

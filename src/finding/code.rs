@@ -181,6 +181,7 @@ codes! {
     "0341" MissingNetworkData Warning "hosts name network data that is not in the repo"
     "0342" PlaintextSecret Error "a Secret in the inputs has values in plain text"
     "0343" PlaintextSecretAllowed Warning "a Secret in the inputs has values in plain text, which the settings allow"
+    "0344" ShellHost Warning "a host has no spec"
 
     "0401" NodePortTaken Error "two services ask for one NodePort"
     "0402" NodePortMoves Warning "a NodePort would go from one service to another"
@@ -229,6 +230,7 @@ codes! {
     "0616" HostsRenamed Error "an agent renames hosts"
     "0617" TwoAppliers Error "two objects apply the same hosts"
     "0618" RenderedUnlabelled Warning "an agent applies declared hosts without their labels"
+    "0619" RequestsUndefined Warning "requests are applied together with hosts, and nothing defines their kind"
 
     "0701" TemplateUnused Warning "a template replaces none of sipgen's"
     "0702" TemplateFails Error "a template cannot be rendered"

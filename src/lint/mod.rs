@@ -13,6 +13,7 @@
 //! * `addresses`: a clusterIP is the address of a host.
 //! * `network_data`: Secrets that no host names, and hosts that name a Secret that is not there.
 //! * `node_ports`: a Service of the repo has the NodePort of one of ours.
+//! * `definitions`: an agent applies requests together with hosts, and nothing defines their kind.
 //! * `templates`: the directory of templates has none.
 //!
 //! `node_sets` finds the hosts of each node set, for all rules at once. No rule looks at every host for every cluster.
@@ -21,6 +22,7 @@
 mod addresses;
 mod contention;
 mod counts;
+mod definitions;
 mod installers;
 mod interfaces;
 mod load_balancers;
@@ -66,5 +68,6 @@ pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
     findings.extend(network_data::unnamed(site));
     findings.extend(network_data::missing(&node_sets));
     findings.extend(node_ports::of_the_repo(site, &node_sets.clusters));
+    findings.extend(definitions::missing(site));
     findings
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use kube::core::{Selector, SelectorExt};
 
+use super::giving_back;
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, HostKey, Part};
@@ -12,6 +13,7 @@ use crate::site::machine::{Insufficient, Machine};
 use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
 use crate::site::{AskedMachine, Host, Request, Site};
+use crate::source::Origin;
 
 /// The provisioning states in which a host can be taken; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];
@@ -75,7 +77,7 @@ impl fmt::Display for Refusal {
             Refusal::NotSelected(requirement) => write!(f, "does not match `{requirement}` of the labelSelector"),
             Refusal::Assigned(cluster) => write!(f, "is assigned to {cluster}"),
             Refusal::NamedBy(cluster) => write!(f, "is named by its MAC address in {cluster}"),
-            Refusal::Claimed(claim) => write!(f, "bears the labels {claim}"),
+            Refusal::Claimed(claim) => write!(f, "has the labels {claim}"),
             Refusal::GivenBack(by) => write!(f, "is being given back by {by} and not yet seen free"),
             Refusal::InUse(consumer) => write!(f, "is in use by {consumer}"),
             Refusal::Deleting => write!(f, "is being deleted"),
@@ -102,7 +104,7 @@ impl Refusal {
             Refusal::NotSelected(requirement) => format!("not matching `{requirement}` of the labelSelector"),
             Refusal::Assigned(_) => "assigned to a cluster already".to_owned(),
             Refusal::NamedBy(_) => "named by another cluster".to_owned(),
-            Refusal::Claimed(_) => "with the labels of somebody else".to_owned(),
+            Refusal::Claimed(_) => "with assignment labels of another cluster".to_owned(),
             Refusal::GivenBack(_) => "being given back, and not yet seen free in the snapshot".to_owned(),
             Refusal::InUse(_) => "in use (consumerRef)".to_owned(),
             Refusal::Deleting => "being deleted".to_owned(),
@@ -227,6 +229,20 @@ pub(super) fn unaddressed(host: &Host, interfaces: &BTreeSet<&str>) -> Option<Re
     interfaces.iter().find_map(|interface| host.address(interface).err()).map(Refusal::Unaddressed)
 }
 
+/// What labels say of who has a host, without those that this repo gave to a declared one: a run writes other labels over
+/// them, or none, in the same build, whatever an older snapshot shows.
+fn foreign_claims<'a>(site: &'a Site, host: &'a Host) -> impl Iterator<Item = &'a Claim> {
+    let held = site.state.held.get(&host.key).filter(|_| host.is_declared());
+    let is_of_agent = giving_back::has_labels_of_agent(site, host);
+    let is_own = move |claim: &Claim, origin: &Origin| {
+        let Claim::Cluster(cluster, _) = claim else { return false };
+        let was_held = || held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster));
+        origin != &host.origin && (is_of_agent || was_held())
+    };
+    let claims = host.claims.iter().filter(move |(claim, origin)| !is_own(claim, origin));
+    claims.map(|(claim, _)| claim)
+}
+
 /// Who may take a host at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Availability {
@@ -248,7 +264,7 @@ impl Availability {
     ) -> Vec<Availability> {
         let hosts = site.inventory.hosts.iter().enumerate();
         let mut all: Vec<Availability> =
-            hosts.map(|(index, host)| Self::of(host, assigned.get(&index).copied(), released.get(&host.key))).collect();
+            hosts.map(|(at, host)| Self::of(site, host, assigned.get(&at).copied(), released.get(&host.key))).collect();
         // A cluster that is left out or cannot be read must find the hosts that it names when its turn comes.
         let has_no_turn =
             |(key, request): &(&ClusterKey, &Request)| left_out.contains(key) || request.cluster.is_none();
@@ -263,14 +279,19 @@ impl Availability {
     }
 
     /// The availability of a host that may be assigned, or released.
-    pub(super) fn of(host: &Host, assigned: Option<&ClusterKey>, release: Option<&Release>) -> Availability {
+    pub(super) fn of(
+        site: &Site,
+        host: &Host,
+        assigned: Option<&ClusterKey>,
+        release: Option<&Release>,
+    ) -> Availability {
         match assigned {
             Some(cluster) => Availability::Refused(Refusal::Assigned(cluster.clone())),
-            None => Self::of_unassigned(host, release),
+            None => Self::of_unassigned(release, foreign_claims(site, host)),
         }
     }
 
-    fn of_unassigned(host: &Host, release: Option<&Release>) -> Availability {
+    fn of_unassigned<'a>(release: Option<&Release>, claims: impl Iterator<Item = &'a Claim>) -> Availability {
         let mut only: Option<(ClusterKey, Refusal)> = None;
         if let Some(release) = release {
             let refusal = |by: &dyn fmt::Display| Refusal::GivenBack(by.to_string());
@@ -279,7 +300,7 @@ impl Availability {
                 None => return Availability::Refused(refusal(&"a cluster")),
             }
         }
-        for (claim, _) in &host.claims {
+        for claim in claims {
             match (claim, &only) {
                 (Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels), _) => {
                     return Availability::Refused(Refusal::Claimed(labels.clone()));

@@ -195,7 +195,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     let host = &site.inventory.hosts[index];
     let assigned = states::assignments(site, plan).remove(&index);
     let owner = assigned.as_ref().map(|assignment| &assignment.cluster);
-    let availability = Availability::of(host, owner, plan.released.get(key));
+    let availability = Availability::of(site, host, owner, plan.released.get(key));
     let mut refused = Vec::new();
     let clusters = super::in_order(site, &plan.frozen);
     for cluster in clusters {
@@ -216,7 +216,7 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
             });
         }
     }
-    let declared = matches!(host.standing, Standing::Declared { .. });
+    let declared = host.is_declared();
     Some(HostExplanation { host: key.clone(), declared, facts: facts(host, plan), assigned, refused })
 }
 

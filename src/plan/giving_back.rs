@@ -67,7 +67,11 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
             format!("host {} was given back, but somebody else's labels stay on it", host.key),
         )
         .at(labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin)))
-        .help(take_labels_off(site, host))
+        .help(format!(
+            "{}: remove them, then take a new snapshot\n{}",
+            who_set_labels(site, host),
+            labels_off(host)
+        ))
     };
     stuck.map(describe).collect()
 }
@@ -75,20 +79,34 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
 /// The declared hosts that labels on the live object give to a cluster that has enough without them. No file of
 /// ours can take those away: the manifest does not have them, and its manager did not set them.
 pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
-    let surplus =
-        holdings.given_back.iter().filter(|(_, index, how)| !is_ours_to_take(&site.inventory.hosts[*index], *how));
+    let stays = |(_, index, how): &&(&ClusterKey, usize, How)| {
+        let host = &site.inventory.hosts[*index];
+        !is_ours_to_take(host, *how) && !has_labels_of_agent(site, host)
+    };
+    let surplus = holdings.given_back.iter().filter(stays);
     let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
         let place = labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin));
         Finding::new(
             Code::Surplus,
-            format!("host {} bears the labels of {cluster}, which has all the hosts it wants", host.key),
+            format!("host {} has the labels of {cluster}, which has all the hosts that it wants", host.key),
         )
         .at(place)
-        .help(take_labels_off(site, host))
+        .help(format!(
+            "if the snapshot is older than the last release, take a new one; otherwise {}: remove them, then take a new \
+             snapshot\n{}",
+            who_set_labels(site, host),
+            labels_off(host)
+        ))
         .of(cluster)
     };
     surplus.map(describe).collect()
+}
+
+/// Returns whether the agent set the assignment labels that the snapshot shows. It removes those of a declared host with
+/// the next sync, or has done so since.
+pub(super) fn has_labels_of_agent(site: &Site, host: &Host) -> bool {
+    host.is_declared() && host.label_owners.iter().any(|owner| site.settings.gitops.is_none_or(|used| used == *owner))
 }
 
 /// Whether a file of ours can take a host's labels away.
@@ -96,16 +114,19 @@ fn is_ours_to_take(host: &Host, how: How) -> bool {
     how == How::Stays || host.standing == Standing::Observed || !host.manifest_labels.is_empty()
 }
 
-/// Returns how to take labels off that nothing of ours can take off. The agent of before, if it was replaced by another,
-/// still owns the labels that it applied.
-fn take_labels_off(site: &Site, host: &Host) -> String {
-    let others = host.live_labels.iter().filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
-    let command = without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others));
+/// Names who set labels that nothing of ours can remove. The agent of before, if it was replaced by another, still owns
+/// the labels that it applied.
+fn who_set_labels(site: &Site, host: &Host) -> String {
     let mut owners = host.label_owners.iter().filter(|owner| site.settings.gitops.is_some_and(|used| used != **owner));
-    let who = owners.next().map_or("another tool set them".to_owned(), |owner| {
-        format!("{} applied them before, and its manager {} still owns them", owner.title(), owner.manager())
-    });
-    format!("{who}; take them off by hand, then refresh the snapshot:\n{command}")
+    owners.next().map_or("another tool set them".to_owned(), |owner| {
+        format!("{} applied them before, and its manager `{}` still owns them", owner.title(), owner.manager())
+    })
+}
+
+/// The command that removes a host's assignment labels.
+fn labels_off(host: &Host) -> String {
+    let others = host.live_labels.iter().filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
+    without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others))
 }
 
 /// The command that takes those older labels off a host that no file of ours can take off: an object that others apply
@@ -135,7 +156,7 @@ pub(super) fn unlabelled(
         .chain(given_back)
         .filter(|index| !assigned.contains_key(index))
         .map(|index| &site.inventory.hosts[index])
-        .filter(|host| matches!(host.standing, Standing::Declared { .. }) && !host.manifest_labels.is_empty())
+        .filter(|host| host.is_declared() && !host.manifest_labels.is_empty())
         .map(|host| host.key.clone())
         .collect()
 }

@@ -416,10 +416,12 @@ fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Findin
     })
 }
 
-/// The output has the host with one cluster, labels say another.
+/// The output has the host with one cluster, labels say another. The labels of a declared host that is not in use are
+/// overwritten with the next sync: an older snapshot shows those of the cluster that had it before.
 fn conflict(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
+    let is_overwritten = |origin: &Origin| host.is_declared() && host.consumer.is_none() && *origin != host.origin;
     let (other, origin) = host.claims.iter().find_map(|(claim, origin)| match claim {
-        Claim::Cluster(cluster, _) if *cluster != held.cluster => Some((cluster, origin)),
+        Claim::Cluster(cluster, _) if *cluster != held.cluster && !is_overwritten(origin) => Some((cluster, origin)),
         _ => None,
     })?;
     let finding = Finding::new(

@@ -24,7 +24,7 @@ const ONE_RENDERER: &str = "one object must render the host: have its manifest i
 
 /// What speaks against one host and how a cluster has it in the output.
 pub(super) fn changed(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
-    let is_declared = matches!(host.standing, Standing::Declared { .. });
+    let is_declared = host.is_declared();
     let is_frozen = frozen.contains(&held.cluster);
     match (was_declared(held, site), is_declared) {
         // Its files are left as they are, so its patch stays where it is.

@@ -88,7 +88,7 @@ pub fn of_all(site: &Site, plan: &Plan) -> Vec<HostStanding> {
         let (state, why_not_free) = match assigned {
             Some(_) => (HostState::Assigned, None),
             None if given_back_now.is_some() || released.is_some() => (HostState::GivenBack, None),
-            None => unassigned(host),
+            None => unassigned(site, host),
         };
         HostStanding { state, assigned, given_back_by: by, given_back_now: given_back_now.is_some(), why_not_free }
     };
@@ -113,8 +113,8 @@ pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, Assignment
     held.chain(planned).collect()
 }
 
-fn unassigned(host: &Host) -> (HostState, Option<String>) {
-    let claimed = match Availability::of(host, None, None) {
+fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
+    let claimed = match Availability::of(site, host, None, None) {
         Availability::Free => None,
         Availability::Only(_, refusal) | Availability::Refused(refusal) => Some(refusal),
     };

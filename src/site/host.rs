@@ -100,6 +100,11 @@ impl HostDocument {
 }
 
 impl Host {
+    /// Returns whether a kustomization of this repo renders the host in full.
+    pub fn is_declared(&self) -> bool {
+        matches!(self.standing, Standing::Declared { .. })
+    }
+
     /// Whether it is known who uses the host: a snapshot says it, a manifest that nobody completes does not.
     pub fn is_use_known(&self) -> bool {
         self.standing == Standing::Observed || self.state.is_some() || self.consumer.is_some()
@@ -252,6 +257,11 @@ impl Descriptions {
                 )),
             );
         }
+        let described = || self.manifest.iter().map(|(document, _)| document).chain(&self.snapshot);
+        if described().all(|document| document.host.spec.is_none()) {
+            findings.extend(described().next().map(shell));
+            return None;
+        }
         let standing =
             self.manifest.as_ref().map_or(Standing::Observed, |(_, root)| Standing::Declared { root: *root });
         let manifest = self.manifest.map(|(document, _)| document);
@@ -341,6 +351,17 @@ impl Descriptions {
             machine: Machine::default(),
         })
     }
+}
+
+/// A machine's object without its spec. An agent makes it when it applies labels to a host that was deleted.
+fn shell(document: &HostDocument) -> Finding {
+    let HostKey { namespace, name } = &document.key;
+    Finding::new(Code::ShellHost, format!("host `{}` has no spec, so it is not counted as a host", document.key))
+        .at(document.origin.name())
+        .help(format!(
+            "if the machine is gone, delete the object and take a new snapshot: `kubectl delete baremetalhost -n \
+             {namespace} {name}`; otherwise apply its full manifest again"
+        ))
 }
 
 fn twice(document: &HostDocument, other: &Origin, message: &str) -> Finding {

@@ -83,7 +83,7 @@ use crate::api::provisioning as api;
 use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, Place, ReadError};
 
-use builds::Builds;
+use builds::{Builds, Root};
 use lost::Known;
 
 pub use auth::Auth;
@@ -124,6 +124,8 @@ pub struct Site {
     pub services: Vec<ServiceWithPorts>,
     /// Whether the hardware of hosts has been read, and what is wrong with it told: it decides for Provisionings only.
     pub knows_hardware: bool,
+    /// The names of the definitions of requests that the repo has.
+    pub definitions: BTreeSet<&'static str>,
     /// Which kustomization reaches which file.
     builds: Builds,
 }
@@ -244,9 +246,26 @@ impl Site {
             findings.extend(unproven);
         }
         findings.extend(left_out_clusters);
-        let (services, builds) = (objects.services, objects.builds);
-        let site = Self { settings, clusters, inventory, wiring, state, left_out, services, knows_hardware, builds };
+        let (services, definitions, builds) = (objects.services, objects.definitions, objects.builds);
+        let site = Self {
+            settings,
+            clusters,
+            inventory,
+            wiring,
+            state,
+            left_out,
+            services,
+            knows_hardware,
+            definitions,
+            builds,
+        };
         Ok((site, findings))
+    }
+
+    /// Returns the roots of declared hosts whose builds have a document, too.
+    pub(crate) fn roots_with(&self, origin: &Origin) -> Vec<&Root> {
+        let indices: BTreeSet<usize> = self.builds.reach_of(origin).iter().map(|reach| reach.root).collect();
+        indices.iter().filter_map(|index| self.inventory.roots.get(index)).collect()
     }
 }
 

@@ -57,6 +57,8 @@ pub(super) struct Objects {
     pub(super) agent_objects: Vec<AgentObject>,
     /// The Services that ask for NodePorts.
     pub(super) services: Vec<ServiceWithPorts>,
+    /// The names of the definitions of requests that the repo has.
+    pub(super) definitions: BTreeSet<&'static str>,
     /// The files that were read, sorted.
     pub(super) files: Vec<Utf8PathBuf>,
 }
@@ -115,6 +117,8 @@ enum Object {
     Template(Template),
     Agent(AgentObject),
     Service(Origin, Box<Service>),
+    /// The definition of a kind of request, by its name.
+    Definition(&'static str),
     /// A file of sipgen's own.
     GeneratedHosts(Utf8PathBuf),
     Unreadable(Origin, Finding),
@@ -181,6 +185,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let (mut templates, mut agent_objects, mut services) = (Vec::new(), Vec::new(), Vec::new());
     let (mut generated_hosts, mut unreadable_documents) = (Vec::new(), Vec::new());
     let mut plain_secrets = plaintext_secrets::of_generators(&builds);
+    let mut definitions = BTreeSet::new();
     findings.extend(too_large.into_iter().chain(listed_too_large).chain(unread));
     for object in read {
         match object {
@@ -199,6 +204,9 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             Object::Template(template) => templates.push(template),
             Object::Agent(object) => agent_objects.push(object),
             Object::Service(origin, service) => services.push((origin, service)),
+            Object::Definition(name) => {
+                definitions.insert(name);
+            }
             Object::GeneratedHosts(file) => generated_hosts.push(file),
             Object::Unreadable(origin, finding) => unreadable_documents.push((origin, finding)),
         }
@@ -311,6 +319,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             templates,
             agent_objects,
             services,
+            definitions,
             files,
         },
         findings,
@@ -496,6 +505,10 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             Ok(service) if service.api_version == "v1" => Some(Object::Service(origin, Box::new(service))),
             _ => None,
         },
+        "CustomResourceDefinition" => {
+            let defined = [sipcluster::DEFINITION, provisioning::DEFINITION];
+            defined.into_iter().find(|name| document.mentions(&[name])).map(Object::Definition)
+        }
         FLUX_KIND | APPLICATION | APPLICATION_SET => AgentObject::read(document).map(Object::Agent),
         "Secret" => {
             let network_data = network_data(document);

@@ -172,7 +172,11 @@ fn without_a_definition_of_sipcluster_flux_applies_no_host() {
     let flux = Flux::start(&server);
     let repo = Repo::of_fixture("quickstart");
     repo.write("sipgen.yaml", "gitops: flux\n");
-    repo.generate(&[]).expect(0);
+    let said = repo.generate(&[]).expect(0).stderr;
+    assert!(
+        said.contains("SIP0619") && said.contains("sipgen schema crd | kubectl apply --server-side -f -"),
+        "{said}"
+    );
     repo.commit();
     server.apply(
         "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: sipgen, namespace: \
