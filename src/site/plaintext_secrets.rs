@@ -84,7 +84,7 @@ pub(super) fn of_generators(builds: &Builds) -> Vec<PlainSecret> {
 
 fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
     let Value::String(text) = value else { return !value.is_null() };
-    if sops::is_encrypted(text) || key == NMSTATE || key == SECRET_KEYS[0] {
+    if key == NMSTATE || key == SECRET_KEYS[0] {
         return false;
     }
     let decoded = || {
@@ -95,7 +95,7 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
     let text = decoded.as_deref().unwrap_or(text);
     // Cluster API has user data with credentials under the second key.
     let is_network_data = key == SECRET_KEYS[1] && NetworkData::is_plain(text);
-    !(is_network_data || is_placeholder(text) || sops::form(text).is_some())
+    !(is_network_data || is_placeholder(text) || sops::is_encrypted(text) || sops::form(text).is_some())
 }
 
 /// Returns whether a text stands for a value that comes from elsewhere: a variable of Flux, a path of Argo CD's Vault

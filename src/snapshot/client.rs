@@ -379,7 +379,8 @@ impl Failure {
                 let after =
                     status.details.as_ref().map(|details| details.retry_after_seconds).filter(|after| *after > 0);
                 match status.code {
-                    401 | 403 => Self::Refused(said),
+                    401 => Self::Final(format!("the API server does not accept the credentials: {said}")),
+                    403 => Self::Refused(said),
                     404 => Self::NotFound,
                     410 => Self::Expired,
                     code @ (429 | 500..=599) => {
@@ -391,7 +392,8 @@ impl Failure {
             }
             // What is cut off in the middle is no JSON either. The parser quotes what it has read.
             kube::Error::SerdeError(_) => Self::Passing("the answer is not what the API documents".to_owned(), None),
-            kube::Error::Service(_) | kube::Error::HyperError(_) => Self::Passing(in_words(error), None),
+            kube::Error::Service(cause) => Self::Passing(in_words(&**cause), None),
+            kube::Error::HyperError(cause) => Self::Passing(in_words(cause), None),
             error => Self::Final(in_words(error)),
         }
     }
