@@ -23,7 +23,7 @@ fn a_host_that_has_left_the_inventory_is_replaced() {
        |
      6 |   name: "host-1"
        |         ^^^^^^^^
-      help: it leaves the overlay and is replaced; nothing is done to the machine
+      help: it leaves the overlay and is replaced; its BareMetalHost is not deleted, but the agent prunes the Secrets that left with its manifest: keep those for as long as the BareMetalHost exists
 
     danger: tenant/one loses 1 host that is no longer in the inventory, in use or not: metal/host-1
     tenant/one replaces metal/host-1 by metal/host-3

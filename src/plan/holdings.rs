@@ -367,7 +367,12 @@ fn vanished(host: &HostKey, held: &Held, site: &Site, frozen: &BTreeSet<ClusterK
     let gone = || {
         Finding::new(Code::HostGone, format!("host {host} of {} is no longer in the inventory", held.cluster))
             .at(held.origin.name())
-            .help("it leaves the overlay and is replaced; nothing is done to the machine")
+            .help(if standing::was_declared(held, site) {
+                "it leaves the overlay and is replaced; its BareMetalHost is not deleted, but the agent prunes the Secrets \
+                 that left with its manifest: keep those for as long as the BareMetalHost exists"
+            } else {
+                "it leaves the overlay and is replaced; its BareMetalHost is not deleted"
+            })
             .of(&held.cluster)
     };
     let finding = || site.left_out.get(host).map_or_else(gone, |left_out| still_declared(host, held, left_out));

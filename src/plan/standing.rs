@@ -85,7 +85,7 @@ pub(super) fn applied_while_given_back(host: &Host, site: &Site, frozen: &BTreeS
 }
 
 /// Whether the output patches the host's manifest.
-fn was_declared(held: &Held, site: &Site) -> bool {
+pub(super) fn was_declared(held: &Held, site: &Site) -> bool {
     held.origin.file.starts_with(site.settings.output.join(layout::declared_directory("".into())))
 }
 

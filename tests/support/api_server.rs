@@ -52,17 +52,17 @@ impl ApiServer {
 
     /// Starts one. That somebody else takes a free port first is unlikely, and then it tries others.
     pub fn start() -> Self {
-        let attempts = (0..MOST_ATTEMPTS).find_map(|attempt| match Self::attempt() {
-            Ok(server) => Some(server),
-            Err(said) if attempt + 1 < MOST_ATTEMPTS => {
-                eprintln!("the API server has not started, here is another attempt:\n{said}");
-                None
+        let mut said = String::new();
+        for _ in 0..MOST_ATTEMPTS {
+            match Self::attempt() {
+                Ok(server) => {
+                    server.define();
+                    return server;
+                }
+                Err(message) => said = message,
             }
-            Err(said) => panic!("the API server does not start:\n{said}"),
-        });
-        let server = attempts.unwrap();
-        server.define();
-        server
+        }
+        panic!("the API server does not start:\n{said}");
     }
 
     fn attempt() -> Result<Self, String> {

@@ -15,11 +15,12 @@ pub struct Daemon {
     log: PathBuf,
 }
 
-type Started = std::io::Result<Child>;
+/// A program to start, and whom to tell how that went.
+type Order = (Command, mpsc::Sender<std::io::Result<Child>>);
 
 /// A thread that starts programs and never ends: the kernel kills them when the thread that started them does.
-static STARTER: LazyLock<Mutex<mpsc::Sender<(Command, mpsc::Sender<Started>)>>> = LazyLock::new(|| {
-    let (sender, receiver) = mpsc::channel::<(Command, mpsc::Sender<Started>)>();
+static STARTER: LazyLock<Mutex<mpsc::Sender<Order>>> = LazyLock::new(|| {
+    let (sender, receiver) = mpsc::channel::<Order>();
     thread::spawn(move || {
         for (mut command, answer) in receiver {
             let _ = answer.send(command.spawn());
