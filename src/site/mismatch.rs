@@ -227,7 +227,7 @@ mod tests {
         let host = |(index, labels): (usize, &&str)| {
             format!(
                 "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n\
-                 metadata: {{name: h{index}, namespace: m, labels: {{{labels}}}}}\n"
+                 metadata: {{name: h{index}, namespace: m, labels: {{{labels}}}}}\nspec: {{online: true}}\n"
             )
         };
         let text: String = labels.iter().enumerate().map(host).collect();
