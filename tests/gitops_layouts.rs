@@ -300,7 +300,9 @@ fn at_any_level_of_any_nesting_kustomize_finds_the_hosts_of_the_component() {
         level_of(1, &format!("{site}/middle"), "inner");
         level_of(2, &format!("{site}/middle/inner"), "hosts.yaml");
         let host = |name: &str, namespace: &str| {
-            format!("---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}{namespace}}}\n")
+            format!(
+                "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}{namespace}}}\nspec: {{online: true}}\n"
+            )
         };
         let hosts = host(&format!("bare-{case}"), "") + &host(&format!("own-{case}"), ", namespace: own");
         repo.write(&format!("{site}/middle/inner/hosts.yaml"), &hosts);
