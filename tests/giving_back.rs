@@ -108,8 +108,11 @@ mod declared {
 
     #[test]
     fn a_host_moves_to_another_cluster_in_one_commit_while_the_snapshot_shows_the_former_one() {
-        for delete in [true, false] {
+        for (delete, managers) in [(false, false), (false, true), (true, true)] {
             let repo = with_stale_snapshot();
+            if managers {
+                show_managers(&repo, "kustomize-controller");
+            }
             if delete {
                 repo.want_no_more("tenant/one");
             } else {
@@ -132,11 +135,20 @@ mod declared {
     }
 
     #[test]
+    fn labels_of_a_deleted_cluster_keep_a_host_while_nobody_knows_who_set_them() {
+        let repo = with_stale_snapshot();
+        repo.want_no_more("tenant/one");
+        repo.want("tenant/two", 1);
+
+        assert_says(&repo.refused(), &["error[SIP0501]", "with assignment labels of another cluster"]);
+    }
+
+    #[test]
     fn a_host_that_a_machine_consumes_does_not_move() {
         let repo = with_stale_snapshot();
         let consumed = "online: true\n  consumerRef: {apiVersion: v1, kind: Metal3Machine, name: m, namespace: tenant}";
-        repo.write("snapshot/hosts.yaml", &repo.read("snapshot/hosts.yaml").replace("online: true", consumed));
-        repo.want_no_more("tenant/one");
+        repo.write(SNAPSHOT, &repo.read(SNAPSHOT).replace("online: true", consumed));
+        repo.want("tenant/one", 1);
         repo.want("tenant/two", 1);
 
         let run = repo.generate(&[]).expect(1);
@@ -147,11 +159,12 @@ mod declared {
     #[test]
     fn labels_of_another_cluster_on_a_consumed_host_are_a_conflict() {
         let repo = with_stale_snapshot();
-        let text = repo.read("snapshot/hosts.yaml").replace("cluster-name: one", "cluster-name: two");
-        repo.write("snapshot/hosts.yaml", &text);
+        repo.want("tenant/two", 0);
+        let text = repo.read(SNAPSHOT).replace("cluster-name: one", "cluster-name: two");
+        repo.write(SNAPSHOT, &text);
         repo.generate(&[]).expect(0);
         let consumed = "online: true\n  consumerRef: {apiVersion: v1, kind: Metal3Machine, name: m, namespace: tenant}";
-        repo.write("snapshot/hosts.yaml", &text.replace("online: true", consumed));
+        repo.write(SNAPSHOT, &text.replace("online: true", consumed));
 
         let run = repo.generate(&[]).expect(1);
 
@@ -165,12 +178,7 @@ mod declared {
         {
             let repo = with_stale_snapshot();
             repo.write("sipgen.yaml", "gitops: flux\n");
-            let managers = format!(
-                "  managedFields:\n  - manager: {manager}\n    operation: Apply\n    fieldsV1: {{f:metadata: {{f:labels: \
-                 {{f:sip.airshipit.org/cluster-name: {{}}}}}}}}\n"
-            );
-            let labels = labels_of("tenant/one") + &managers;
-            repo.write("snapshot/hosts.yaml", &(host("host-1", &labels) + &host("host-2", &labels)));
+            show_managers(&repo, manager);
             repo.want("tenant/one", 1);
             repo.generate(&[]).expect(0);
 
@@ -186,13 +194,23 @@ mod declared {
         }
     }
 
+    /// Adds to a [`with_stale_snapshot`] who set the labels.
+    fn show_managers(repo: &Repo, manager: &str) {
+        let managers = format!(
+            "  managedFields:\n  - manager: {manager}\n    operation: Apply\n    fieldsV1: {{f:metadata: {{f:labels: \
+             {{f:sip.airshipit.org/cluster-name: {{}}}}}}}}\n"
+        );
+        let labels = labels_of("tenant/one") + &managers;
+        repo.write(SNAPSHOT, &(host("host-1", &labels) + &host("host-2", &labels)));
+    }
+
     /// Two declared hosts of one cluster, and a snapshot that shows their labels.
     fn with_stale_snapshot() -> Repo {
         let repo = Repo::of_hosts(2);
         repo.want("tenant/one", 2);
         repo.generate(&[]).expect(0);
         let labels = labels_of("tenant/one");
-        repo.write("snapshot/hosts.yaml", &(host("host-1", &labels) + &host("host-2", &labels)));
+        repo.write(SNAPSHOT, &(host("host-1", &labels) + &host("host-2", &labels)));
         repo.generate(&["--exit-code"]).expect(0);
         repo
     }

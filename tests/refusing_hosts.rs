@@ -346,7 +346,7 @@ fn labels_that_say_another_cluster_than_the_output() {
        |
      8 |     sip.airshipit.org/cluster-name: other
        |                                     -----
-      help: if tenant-a/other has it, remove the entry from overlays/hosts/declared/sites/lab/tenant-a.edge.yaml; if not, correct the labels in the inventory
+      help: if tenant-a/other has it, remove the entry from overlays/hosts/declared/sites/lab/tenant-a.edge.yaml; if not, take a new snapshot, or correct the labels
 
     1 error in tenant-a/edge, tenant-a/other: no file was changed
     "#);

@@ -230,14 +230,15 @@ pub(super) fn unaddressed(host: &Host, interfaces: &BTreeSet<&str>) -> Option<Re
 }
 
 /// What labels say of who has a host, without those that this repo gave to a declared one: a run writes other labels over
-/// them, or none, in the same build, whatever an older snapshot shows.
+/// them, or none, in the same build, whatever an older snapshot shows. The agent set them, or the last run gave the host
+/// to a cluster that is still there.
 fn foreign_claims<'a>(site: &'a Site, host: &'a Host) -> impl Iterator<Item = &'a Claim> {
     let held = site.state.held.get(&host.key).filter(|_| host.is_declared());
     let is_of_agent = giving_back::has_labels_of_agent(site, host);
     let is_own = move |claim: &Claim, origin: &Origin| {
         let Claim::Cluster(cluster, _) = claim else { return false };
         let was_held = || held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster));
-        origin != &host.origin && (is_of_agent || was_held())
+        origin != &host.origin && (is_of_agent || site.clusters.contains_key(cluster) && was_held())
     };
     let claims = host.claims.iter().filter(move |(claim, origin)| !is_own(claim, origin));
     claims.map(|(claim, _)| claim)

@@ -421,12 +421,19 @@ fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Findin
     })
 }
 
-/// The output has the host with one cluster, labels say another. The labels of a declared host that is not in use are
-/// overwritten with the next sync: an older snapshot shows those of the cluster that had it before.
+/// The output has the host with one cluster, labels say another. Those of a declared host that is not in use are
+/// overwritten with the next sync, if it is known that they are of an earlier run: the agent set them, or they name a
+/// cluster of this repo.
 fn conflict(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
-    let is_overwritten = |origin: &Origin| host.is_declared() && host.consumer.is_none() && *origin != host.origin;
+    let is_free = host.is_declared() && host.consumer.is_none();
+    let is_of_earlier_run = |cluster: &ClusterKey, origin: &Origin| {
+        let is_ours = site.clusters.contains_key(cluster) || giving_back::has_labels_of_agent(site, host);
+        is_free && is_ours && *origin != host.origin
+    };
     let (other, origin) = host.claims.iter().find_map(|(claim, origin)| match claim {
-        Claim::Cluster(cluster, _) if *cluster != held.cluster && !is_overwritten(origin) => Some((cluster, origin)),
+        Claim::Cluster(cluster, _) if *cluster != held.cluster && !is_of_earlier_run(cluster, origin) => {
+            Some((cluster, origin))
+        }
         _ => None,
     })?;
     let finding = Finding::new(
@@ -436,7 +443,7 @@ fn conflict(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>
     .at(held.origin.name())
     .see(labelled(origin), format!("the labels of {other}"))
     .help(format!(
-        "if {other} has it, remove the entry from {}; if not, correct the labels in the inventory",
+        "if {other} has it, remove the entry from {}; if not, take a new snapshot, or correct the labels",
         held.origin.file
     ))
     .of(&held.cluster)
