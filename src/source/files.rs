@@ -131,7 +131,8 @@ impl Files {
     /// ```
     /// use sipgen::{Options, generate, source::Files};
     ///
-    /// let host = "{apiVersion: metal3.io/v1alpha1, kind: BareMetalHost, metadata: {name: a, namespace: metal}}";
+    /// let host = "{apiVersion: metal3.io/v1alpha1, kind: BareMetalHost, metadata: {name: a, namespace: metal}, \
+    ///             spec: {online: true}}";
     /// let repo = Files::in_memory([("hosts.yaml".into(), host.into())]);
     /// assert_eq!(generate(&repo, &Options::default(), &|_| {})?.site.inventory.hosts.len(), 1);
     /// # Ok::<(), sipgen::Error>(())
