@@ -24,7 +24,7 @@ const KEYS: [&str; 3] = ["example.com/rack", "example.com/feed", "example.com/sw
 struct Host {
     flavor: usize,
     domains: Vec<Option<usize>>,
-    /// Whether Metal3 reports an error for it.
+    /// Metal3 reports an error for it.
     fails: bool,
 }
 
@@ -339,7 +339,7 @@ proptest! {
     }
 }
 
-/// What changes between two runs.
+/// Changes between two runs.
 #[derive(Debug, Clone)]
 struct Drift {
     failing: Vec<Index>,
@@ -402,7 +402,7 @@ proptest! {
         let (plan, findings) = plan(&site, &BTreeSet::new(), &BTreeSet::new(), drift.rebalance);
         let after = assignments(&site, &plan);
 
-        // What is missing is placed exactly when it can be, around the hosts that stay.
+        // Missing hosts are placed exactly when they can be, around the hosts that stay.
         let none = BTreeSet::new();
         let taken: BTreeSet<usize> = before.values().flatten().copied().collect();
         let mut rest = case.clone();

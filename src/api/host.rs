@@ -105,7 +105,7 @@ pub struct Fields {
     /// Those of the spec.
     #[serde(rename = "f:spec", default)]
     pub spec: Option<IgnoredAny>,
-    /// Those of the metadata.
+    /// Fields of the metadata.
     #[serde(rename = "f:metadata", default)]
     pub metadata: Option<MetadataFields>,
 }

@@ -135,7 +135,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         print_document(&Document::of_rbac(&Access { account, namespaces: &target.scope.namespaces, names }));
         return Ok(Outcome::Yes);
     }
-    // What forbids a commit is found before anything is read.
+    // An obstacle to the commit is reported before the cluster is read.
     let commits = arguments.commit || arguments.branch.is_some();
     let committer = commits.then(|| Committer::new(files.root(), arguments.branch.as_deref())).transpose()?;
 

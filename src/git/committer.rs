@@ -115,7 +115,7 @@ impl Committer {
         self.content_of(output, files, layout::is_ours)
     }
 
-    /// What a commit would change below `directory` for it to have the files of a snapshot, by path relative to it.
+    /// Returns the content of a commit that gives `directory` the files of a snapshot, by path relative to it.
     ///
     /// # Errors
     ///

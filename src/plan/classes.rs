@@ -130,7 +130,7 @@ impl<'a> Instance<'a> {
         Self { hosts, values, crossing, limiting, topology, keys, domains, taken, problem }
     }
 
-    /// What a host leaves to a demand that has it.
+    /// Returns the domain and the values that a demand has no longer without a host.
     pub(super) fn left_by(&self, host: &Host, index: usize, demand: &Demand<'_>) -> Left {
         let pool = self.problem.demands[index].pool;
         Left {

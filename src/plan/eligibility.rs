@@ -229,9 +229,9 @@ pub(super) fn unaddressed(host: &Host, interfaces: &BTreeSet<&str>) -> Option<Re
     interfaces.iter().find_map(|interface| host.address(interface).err()).map(Refusal::Unaddressed)
 }
 
-/// What labels say of who has a host, without those that this repo gave to a declared one: a run writes other labels over
-/// them, or none, in the same build, whatever an older snapshot shows. The agent set them, or the last run gave the host
-/// to a cluster that is still there.
+/// Returns the claims by labels on a host, except labels that this repo gave to a declared one: a run overwrites or
+/// removes those in the same build, whatever an older snapshot shows. They are known by the agent that set them, or by
+/// the last run, which gave the host to a cluster that is still there.
 fn foreign_claims<'a>(site: &'a Site, host: &'a Host) -> impl Iterator<Item = &'a Claim> {
     let held = site.state.held.get(&host.key).filter(|_| host.is_declared());
     let is_of_agent = giving_back::has_labels_of_agent(site, host);

@@ -62,7 +62,7 @@ pub(super) struct Demand {
     pub(super) taken: BTreeMap<usize, usize>,
 }
 
-/// What a host leaves that another one comes for.
+/// The domain and the values of a host that is replaced: another host may have them then.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Left {
     /// Its domain in the demand's pool.

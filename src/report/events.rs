@@ -1,4 +1,4 @@
-//! What has happened to hosts between two snapshots, in words.
+//! Events between two snapshots, as text.
 
 use super::{STRONG, Text, styled};
 use crate::finding::counted;

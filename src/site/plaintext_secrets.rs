@@ -112,7 +112,7 @@ fn is_placeholder(text: &str) -> bool {
 
 /// Reports those in files that are inputs, one finding for each file.
 pub(super) fn findings(all: Vec<PlainSecret>, settings: &Settings, is_input: impl Fn(&Origin) -> bool) -> Vec<Finding> {
-    // What a source builds is made of files of the repo.
+    // A source builds from files of the repo, so their Secrets count.
     let is_source = |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
     let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
     for secret in all.into_iter().filter(|secret| is_input(&secret.origin) || is_source(&secret.origin)) {

@@ -50,7 +50,7 @@ pub struct Settings {
     /// What is done with what is encrypted with SOPS.
     #[serde(default)]
     pub sops: Sops,
-    /// What of Secrets may stand in the inputs.
+    /// The rules for Secrets in the inputs.
     #[serde(default)]
     pub secrets: Secrets,
     /// Where `sipgen snapshot` writes, and which hosts it takes.

@@ -1,4 +1,4 @@
-//! `snapshot:` and `secrets:` of the settings: what `sipgen snapshot` writes, and what of Secrets may stand in git.
+//! The settings `snapshot:` and `secrets:`: the scope of `sipgen snapshot`, and the rules for Secrets in git.
 
 use camino::Utf8PathBuf;
 use schemars::JsonSchema;
@@ -37,16 +37,16 @@ impl Default for SnapshotSettings {
     }
 }
 
-/// What of Secrets may stand in the repo's inputs.
+/// The rules for Secrets in the repo's inputs.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Secrets {
-    /// How a value of a Secret counts that is neither encrypted nor network data.
+    /// The severity of a Secret's value that is neither encrypted nor network data.
     #[serde(default)]
     pub plaintext: Plaintext,
 }
 
-/// How a secret value in plain text counts.
+/// The severity of a secret value in plain text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Plaintext {

@@ -16,7 +16,7 @@ use crate::render::block_of;
 const NAME: &str = "sipgen-snapshot";
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What is to be allowed to whom.
+/// The account that takes snapshots, and the scope of its rights.
 #[derive(Debug, Clone)]
 pub struct Access<'a> {
     /// The account that takes snapshots: its namespace and name.

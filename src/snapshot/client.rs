@@ -72,7 +72,7 @@ pub enum Step {
 pub struct Read {
     /// The snapshot.
     pub snapshot: Snapshot,
-    /// What is missing without being an error, in whole sentences.
+    /// Notes on missing data that is not an error, as whole sentences.
     pub notes: Vec<String>,
 }
 
@@ -85,23 +85,23 @@ pub enum ClientError {
     /// The API server refuses.
     #[error("cannot {what}: {reason}; `sipgen snapshot --rbac` prints the rights that it takes")]
     Refused {
-        /// What was to be done.
+        /// The failed action, as in `list the BareMetalHosts`.
         what: String,
-        /// What the server says.
+        /// The server's message.
         reason: String,
     },
     /// The cluster has no such kind.
     #[error("cannot {what}: the API server does not know the kind; is this the cluster that runs Metal3?")]
     Unknown {
-        /// What was to be done.
+        /// The failed action, as in `list the BareMetalHosts`.
         what: String,
     },
     /// A request failed, however often it was tried.
     #[error("cannot {what}: {reason}")]
     Failed {
-        /// What was to be done.
+        /// The failed action, as in `list the BareMetalHosts`.
         what: String,
-        /// What went wrong the last time.
+        /// The error of the last attempt.
         reason: String,
     },
 }
@@ -180,11 +180,11 @@ struct PageMetadata {
     remaining_item_count: Option<u64>,
 }
 
-/// What becomes of a request that was not answered.
+/// The reason why a request was not answered; it decides whether the request is repeated.
 enum Failure {
-    /// It is tried again after a pause, maybe one that the server asks for.
+    /// Repeated after a pause, if need be the one that the server asks for.
     Passing(String, Option<Duration>),
-    /// The list has to be read from its beginning.
+    /// The list must be read again from its beginning.
     Expired,
     NotFound,
     Refused(String),
@@ -390,7 +390,7 @@ impl Failure {
                     code => Self::Final(format!("the API server answers {code}: {said}")),
                 }
             }
-            // What is cut off in the middle is no JSON either. The parser quotes what it has read.
+            // A truncated answer is invalid JSON, too. The parser's message quotes the answer, so it is not shown.
             kube::Error::SerdeError(_) => Self::Passing("the answer is not what the API documents".to_owned(), None),
             kube::Error::Service(cause) => Self::Passing(in_words(&**cause), None),
             kube::Error::HyperError(cause) => Self::Passing(in_words(cause), None),

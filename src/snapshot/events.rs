@@ -1,4 +1,4 @@
-//! What differs between two snapshots, as events in words.
+//! Differences between two snapshots, as events in words.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::api::names::{HostKey, SecretKey};
 pub struct Event {
     /// The host.
     pub host: HostKey,
-    /// What happened, as the rest of a sentence that begins with the host.
+    /// The rest of a sentence that begins with the host.
     pub what: String,
 }
 

@@ -48,9 +48,9 @@ pub enum Secret {
 /// The Secrets that a reduced host names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedSecrets {
-    /// Those with network data, which are read.
+    /// The Secrets with network data, which are read.
     pub network_data: BTreeSet<SecretKey>,
-    /// That with the BMC's credentials, of which only the existence is asked.
+    /// The Secret with the BMC's credentials; only its existence is checked.
     pub credentials: Option<SecretKey>,
 }
 

@@ -6,7 +6,7 @@ use crate::support::api_server::{ApiServer, fed};
 use crate::support::programs::succeed;
 use crate::support::text;
 
-/// Who makes a host, and how.
+/// A way in which a host is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Maker {
     /// `kubectl apply`.
@@ -24,7 +24,7 @@ pub(crate) enum Maker {
 pub(crate) const MAKERS: [Maker; 5] = [Maker::Apply, Maker::Create, Maker::ServerSide, Maker::AsAgent, Maker::Declared];
 
 impl Maker {
-    /// What its hosts and clusters are named after.
+    /// The prefix of the names of its hosts and clusters.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Apply => "apply",

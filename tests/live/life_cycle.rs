@@ -89,7 +89,7 @@ fn heading(maker: Maker) -> &'static str {
     }
 }
 
-/// What became of each maker's hosts.
+/// The result of a step for each maker's hosts.
 type Row = BTreeMap<Maker, String>;
 
 /// How many hosts each maker makes.
@@ -100,7 +100,7 @@ struct Life {
     agent: Agent,
 }
 
-/// What a host must keep.
+/// The parts of a host that no step may change.
 #[derive(Debug, PartialEq)]
 struct Kept {
     uid: Value,
@@ -254,7 +254,7 @@ impl Life {
 
     fn make_again(&self) {
         self.each_host(|maker, number| {
-            // What was created once is not created again.
+            // A host is created only once.
             if maker != Maker::Create {
                 hosts::make(self.site.server, maker, self.agent.manager(), &self.manifest(maker, number));
             }

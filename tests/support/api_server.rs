@@ -16,7 +16,7 @@ use super::daemon::Daemon;
 use super::programs::succeed;
 use super::{run_tool, text, tool};
 
-/// Those who may do everything; each has a token, `NAME-token`, and a file with it for kubectl.
+/// Users who may do everything; each has a token, `NAME-token`, and a kubeconfig.
 pub const USERS: [&str; 5] = ["admin", "human", "baremetal-operator", "kustomize-controller", "argocd"];
 /// Somebody who may do nothing until a role says otherwise.
 pub const READER: &str = "reader";
@@ -172,7 +172,7 @@ impl ApiServer {
     pub fn kubectl(&self, user: &str) -> Command {
         let mut command = tool("kubectl");
         command.arg("--kubeconfig").arg(self.kubeconfig(user)).env_remove("KUBECONFIG");
-        // What it knows of an API server it keeps by port, and another one may have had that.
+        // kubectl caches an API server's kinds by its port, which an earlier server may have had.
         command.arg("--cache-dir").arg(self.path("kubectl"));
         command
     }
@@ -186,7 +186,7 @@ impl ApiServer {
         assert!(output.status.success(), "{}\n{objects}", text(&output.stderr));
     }
 
-    /// What `kubectl get` finds, with the managers of the fields.
+    /// Returns the output of `kubectl get`, with field managers.
     #[track_caller]
     pub fn get(&self, arguments: &[&str]) -> Value {
         let mut command = self.kubectl("admin");

@@ -126,7 +126,7 @@ impl<'a> Flux<'a> {
     }
 }
 
-/// Whether nothing more comes of a Kustomization: it is applied, it cannot be, or it waits for one that cannot be.
+/// Returns whether the state of a Kustomization is final: applied, failed, or blocked by one that failed.
 fn is_settled(name: &String, states: &BTreeMap<&String, State>, all: &BTreeMap<String, Value>) -> bool {
     match states.get(name) {
         Some(State::Applied | State::Failed(_)) => true,

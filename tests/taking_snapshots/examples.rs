@@ -66,7 +66,7 @@ impl Stage {
         run(&mut command)
     }
 
-    /// What the pushed branch has beside the base.
+    /// Returns the changes of the pushed branch against the base.
     fn pushed(&self) -> Vec<String> {
         let files = self.forge.git(&["diff", "--name-only", "main", "sipgen-snapshot"]);
         files.lines().map(str::to_owned).collect()

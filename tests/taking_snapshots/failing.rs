@@ -1,4 +1,4 @@
-//! What a snapshot makes of an API server that fails.
+//! Snapshots of an API server that fails.
 
 use serde_json::json;
 

@@ -10,7 +10,7 @@ use std::thread;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// What is answered to a request.
+/// The answer to a request.
 pub(crate) enum Answer {
     Json(u16, Value),
     /// A body without its end, and then nothing.

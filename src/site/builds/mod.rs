@@ -42,7 +42,7 @@ pub struct Root {
 pub struct Reach {
     /// Index of the root, see [`Builds::root`].
     pub root: usize,
-    /// What the kustomizations on the way do to the objects of the file; the outermost wins.
+    /// The joint effect of the kustomizations on the way; the outermost wins.
     pub effect: Effect,
 }
 
@@ -65,14 +65,14 @@ struct Node {
     components: Vec<Utf8PathBuf>,
     /// Its own file, when it generates something: it stands for that among what builds reach.
     generates: Option<Utf8PathBuf>,
-    /// What it does by its own fields.
+    /// The effect of its own fields.
     own: Effect,
-    /// What it does where it is listed as a component, with the components that it has itself.
+    /// The effect on a build that lists it as a component, including its own components.
     as_component: Effect,
 }
 
 impl Effect {
-    /// Reads what a kustomization does by its own fields.
+    /// Reads the effect of a kustomization's own fields.
     fn of(kustomization: &Kustomization, file: &Arc<Utf8Path>) -> Self {
         let namespace = kustomization.namespace.clone().filter(|namespace| !namespace.is_empty());
         let renaming = [&kustomization.name_prefix, &kustomization.name_suffix];
@@ -120,7 +120,7 @@ impl Node {
     }
 }
 
-/// Sets what each kustomization does as a component. Of a cycle, which is refused, some of it is missing.
+/// Sets the effect of each kustomization as a component. It is incomplete in a cycle, which is refused.
 fn join_effects(nodes: &mut BTreeMap<Utf8PathBuf, Node>) {
     let mut entered: HashSet<Utf8PathBuf> = HashSet::new();
     for start in nodes.keys().cloned().collect::<Vec<_>>() {
