@@ -148,6 +148,18 @@ pub struct Spec {
     pub consumer_ref: Option<Consumer>,
 }
 
+impl Spec {
+    /// The Secrets that it names, each with the field that does.
+    pub fn references(&self) -> Vec<(&'static [&'static str], &str)> {
+        let bmc = self.bmc.as_ref().map(|bmc| (&["bmc", "credentialsName"][..], bmc.credentials_name.as_str()));
+        let network = self.network_data.as_ref().and_then(|network| network.name.as_deref());
+        let network = network.map(|name| (&["networkData", "name"][..], name));
+        let preprovisioning = self.preprovisioning_network_data_name.as_deref();
+        let preprovisioning = preprovisioning.map(|name| (&["preprovisioningNetworkDataName"][..], name));
+        [bmc, network, preprovisioning].into_iter().flatten().filter(|(_, name)| !name.is_empty()).collect()
+    }
+}
+
 /// How to reach a host's board management controller.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -41,6 +41,9 @@ pub struct Kustomization {
     /// The old form of labels, which are selectors, too.
     #[serde(default, deserialize_with = "unique::optional")]
     pub common_labels: Option<BTreeMap<String, Value>>,
+    /// Annotations that every object of the build gets.
+    #[serde(default, deserialize_with = "unique::optional")]
+    pub common_annotations: Option<BTreeMap<String, Value>>,
     /// Files, directories and remote bases.
     #[serde(default)]
     pub resources: Option<Vec<String>>,
@@ -64,7 +67,13 @@ pub struct Kustomization {
     pub transformers: Option<Vec<IgnoredAny>>,
     /// What copies values from object to object.
     #[serde(default)]
-    pub replacements: Option<Vec<IgnoredAny>>,
+    pub replacements: Option<Vec<Value>>,
+    /// Files that say which fields are names, labels and the like.
+    #[serde(default)]
+    pub configurations: Option<Vec<String>>,
+    /// A schema by which patches are merged.
+    #[serde(default)]
+    pub openapi: Option<BTreeMap<String, IgnoredAny>>,
     /// Programs and settings that make objects, of any kind.
     #[serde(default)]
     pub generators: Option<Vec<IgnoredAny>>,
@@ -80,13 +89,18 @@ pub struct Kustomization {
     /// What makes ConfigMaps.
     #[serde(default)]
     pub config_map_generator: Option<Vec<Generator>>,
+    /// What all generators do, where they say nothing else.
+    #[serde(default)]
+    pub generator_options: Option<GeneratorOptions>,
 }
 
 impl Kustomization {
     /// A field by which objects of its build may have other names and namespaces than the other fields here give them.
     /// The text of a patch's file, by its path, may be asked for.
     pub fn field_that_may_rename(&self, text: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
-        let is_there = |list: &Option<Vec<IgnoredAny>>| list.as_ref().is_some_and(|list| !list.is_empty());
+        fn is_there<T>(list: &Option<Vec<T>>) -> bool {
+            list.as_ref().is_some_and(|list| !list.is_empty())
+        }
         let may_rename = |patches: &Option<Vec<Patch>>| patches.iter().flatten().any(|patch| patch.may_rename(&text));
         let fields = [
             ("transformers", is_there(&self.transformers)),
@@ -99,25 +113,6 @@ impl Kustomization {
         ];
         fields.into_iter().find_map(|(name, may_rename)| may_rename.then_some(name))
     }
-
-    /// Each way in which it gives objects of some kinds a label: the field, the object's name where it is for one alone,
-    /// and the value where it is known. The text of a patch's file, by its path, may be asked for.
-    pub fn gives_label(&self, kinds: &[&str], label: &str, text: impl Fn(&str) -> Option<String>) -> Vec<GivenLabel> {
-        let lists = self.labels.iter().flatten().filter_map(|labels| labels.pairs.as_ref());
-        let lists =
-            lists.map(|pairs| ("labels", pairs)).chain(self.common_labels.iter().map(|it| ("commonLabels", it)));
-        let given = lists.filter_map(|(field, pairs)| {
-            let value = pairs.get(label)?.as_str().map(str::to_owned);
-            Some(GivenLabel { field, name: None, value })
-        });
-        let merged = self.patches_strategic_merge.iter().flatten().map(|patch| Patch::Old(patch.clone()));
-        let merged: Vec<Patch> = merged.collect();
-        let patches = [("patches", &self.patches), ("patchesJson6902", &self.patches_json6902)];
-        let patches = patches.into_iter().flat_map(|(field, list)| list.iter().flatten().map(move |it| (field, it)));
-        let patches = patches.chain(merged.iter().map(|patch| ("patchesStrategicMerge", patch)));
-        let patched = patches.flat_map(|(field, patch)| patch.gives_label(field, kinds, label, &text));
-        given.chain(patched).collect()
-    }
 }
 
 /// Labels that every object of a build gets.
@@ -126,17 +121,9 @@ pub struct Labels {
     /// The labels.
     #[serde(default, deserialize_with = "unique::optional")]
     pub pairs: Option<BTreeMap<String, Value>>,
-}
-
-/// A label that a kustomization gives to objects.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenLabel {
-    /// The field of the kustomization that does it.
-    pub field: &'static str,
-    /// The name of the only object that gets it.
-    pub name: Option<String>,
-    /// The label's value, as far as it is known without doing what kustomize does.
-    pub value: Option<String>,
+    /// More fields that get them.
+    #[serde(default)]
+    pub fields: Option<Vec<IgnoredAny>>,
 }
 
 /// What makes a Secret or ConfigMap of files and texts. Variables (`envs`) are one line each, so they hold no network
@@ -159,6 +146,36 @@ pub struct Generator {
     /// Texts, as `key=text`.
     #[serde(default)]
     pub literals: Option<Vec<String>>,
+    /// Files of lines `key=text`.
+    #[serde(default)]
+    pub envs: Option<Vec<String>>,
+    /// The old form of those.
+    #[serde(default)]
+    pub env: Option<String>,
+    /// The type of the Secret, if it is one.
+    #[serde(default, rename = "type")]
+    pub secret_type: Option<String>,
+    /// What else it does.
+    #[serde(default)]
+    pub options: Option<GeneratorOptions>,
+}
+
+/// What generators do beyond making an object.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GeneratorOptions {
+    /// Labels of the object.
+    #[serde(default)]
+    pub labels: Option<BTreeMap<String, String>>,
+    /// Annotations of the object.
+    #[serde(default)]
+    pub annotations: Option<BTreeMap<String, String>>,
+    /// Whether its name stays as it is, without a hash.
+    #[serde(default)]
+    pub disable_name_suffix_hash: Option<bool>,
+    /// Whether nobody may change it any more.
+    #[serde(default)]
+    pub immutable: Option<bool>,
 }
 
 /// Where a generator has a value from.
@@ -193,7 +210,7 @@ impl Generator {
 }
 
 /// kustomize takes a pair of quotes off a literal.
-fn unquoted(text: &str) -> &str {
+pub(crate) fn unquoted(text: &str) -> &str {
     let without = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     without('"').or_else(|| without('\'')).unwrap_or(text)
 }
@@ -223,6 +240,7 @@ pub enum Patch {
 
 /// Which objects a patch is for: by regular expressions, which mostly are plain names.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PatchTarget {
     /// Their kind.
     #[serde(default)]
@@ -230,6 +248,21 @@ pub struct PatchTarget {
     /// Their name.
     #[serde(default)]
     pub name: Option<String>,
+    /// The group of their kind.
+    #[serde(default)]
+    pub group: Option<String>,
+    /// The version of their kind.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// Their namespace.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// Their labels, as a label selector.
+    #[serde(default)]
+    pub label_selector: Option<String>,
+    /// Their annotations, as a label selector.
+    #[serde(default)]
+    pub annotation_selector: Option<String>,
 }
 
 /// What a patch may do beyond the usual.
@@ -239,6 +272,9 @@ pub struct PatchOptions {
     /// Whether it may give its object another name.
     #[serde(default)]
     pub allow_name_change: Option<bool>,
+    /// Whether it may make it another kind.
+    #[serde(default)]
+    pub allow_kind_change: Option<bool>,
 }
 
 /// How the routes of names and namespaces begin in JSON patches.
@@ -251,38 +287,6 @@ impl Patch {
             Patch::Old(path) => Some(path),
             Patch::Entry { path, .. } => path.as_ref(),
         }
-    }
-
-    /// The ways in which it gives a label to objects of some kinds.
-    fn gives_label(
-        &self,
-        field: &'static str,
-        kinds: &[&str],
-        label: &str,
-        text: impl Fn(&str) -> Option<String>,
-    ) -> Vec<GivenLabel> {
-        let (inline, target) = match self {
-            Patch::Old(inline) => (Some(inline.clone()), None),
-            Patch::Entry { patch, target, .. } => (patch.clone(), target.as_ref()),
-        };
-        let Some(text) = self.path().and_then(|path| text(path)).or(inline) else { return Vec::new() };
-        let target_kind = target.and_then(|target| target.kind.as_deref());
-        let target_name = target.and_then(|target| target.name.clone());
-        // A JSON patch. What it does with the value before or after is left open.
-        if text.contains(&format!("/metadata/labels/{label}")) {
-            let is_for_them = target_kind.is_none_or(|kind| kinds.contains(&kind));
-            return is_for_them.then_some(GivenLabel { field, name: target_name, value: None }).into_iter().collect();
-        }
-        let documents = yaml_serde::Deserializer::from_str(&text).map_while(|each| Value::deserialize(each).ok());
-        let given = documents.filter_map(|object| {
-            let metadata = object.get("metadata")?;
-            let value = metadata.get("labels")?.get(label)?.as_str().map(str::to_owned);
-            let string = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-            let kind = target_kind.map(str::to_owned).or_else(|| string(object.get("kind")))?;
-            let name = if target.is_some() { target_name.clone() } else { string(metadata.get("name")) };
-            kinds.contains(&kind.as_str()).then_some(GivenLabel { field, name, value })
-        });
-        given.collect()
     }
 
     /// Whether it may give its object another name or namespace. Without being allowed to, a merge patch cannot.

@@ -56,8 +56,12 @@ impl Finding {
 
     /// Adds the place to mend.
     pub fn at(mut self, place: Place) -> Self {
+        let own = place.instead_of().cloned();
         self.places.push((place, None));
-        self
+        match own {
+            Some(own) => self.see(own, "what the manifest itself says does not count"),
+            None => self,
+        }
     }
 
     /// Adds a place that belongs to the story, with what is there.

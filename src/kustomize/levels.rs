@@ -6,11 +6,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Builds, Effect, Reach, Root, children, join, walk};
-use crate::api::kustomization::GivenLabel;
 use crate::source::{Files, Place, Step};
-
-/// The files that a build reaches.
-pub(crate) type Reached = Arc<HashSet<Utf8PathBuf>>;
 
 /// A place in a kustomization that lists another directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,32 +86,6 @@ impl Builds {
                     && self.roots_of(directory).into_iter().any(|root| reaches_hosts(&self.root(root).directory));
             concerns_hosts.then(|| (&node.file, node.origin.at([field]), field))
         })
-    }
-
-    /// Where kustomizations give a label to objects of some kinds, each with the files that its build reaches. A
-    /// component changes what the others of its build reach.
-    pub(crate) fn that_give_label(
-        &self,
-        repo: &Files,
-        kinds: &[&str],
-        label: &str,
-    ) -> Vec<(Place, GivenLabel, Reached)> {
-        let mut found = Vec::new();
-        for (directory, node) in &self.nodes {
-            let text = |path: &str| repo.text(&join(directory, path)?);
-            let given = node.kustomization.gives_label(kinds, label, text);
-            if given.is_empty() {
-                continue;
-            }
-            let mut reached: HashSet<Utf8PathBuf> = self.below(directory).into_keys().collect();
-            if node.is_component() {
-                let roots = self.roots_of(directory);
-                reached.extend(roots.into_iter().flat_map(|root| self.below(&self.root(root).directory).into_keys()));
-            }
-            let reached = Arc::new(reached);
-            found.extend(given.into_iter().map(|given| (node.origin.at([given.field]), given, reached.clone())));
-        }
-        found
     }
 
     /// The lowest kustomization of a root's build that reaches all of some files, with the number of its components.

@@ -4,9 +4,11 @@
 //! reach and namespace is little, and is modelled here; a fixture's build by the real kustomize is the test. `levels`
 //! looks at builds from a kustomization within, `generators` at what they generate.
 
+mod evaluate;
 mod generators;
 mod levels;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ use crate::api::kustomization::{Kustomization, Patch};
 use crate::finding::{Code, Finding};
 use crate::source::{Origin, Place, Step};
 
+pub use evaluate::NotBuilt;
+pub(crate) use evaluate::{AsDelivered, Renaming, Wanted};
 pub use generators::Generated;
 pub use levels::{Among, Listing};
 
@@ -222,9 +226,23 @@ impl Builds {
         found.unwrap_or_else(|| (Place::File(Arc::from(path)), Arc::from(path)))
     }
 
-    /// The ways in which builds reach a document; what is rendered already, no build reaches any more.
-    pub fn reach_of(&self, origin: &Origin) -> &[Reach] {
-        if origin.is_rendered() { &[] } else { self.reach(&origin.file) }
+    /// The ways in which builds reach a document; what is rendered already, no build reaches any more. What builds have
+    /// been asked about has the namespace that they give.
+    pub fn reach_of(&self, origin: &Origin) -> Cow<'_, [Reach]> {
+        if origin.is_rendered() {
+            return Cow::Borrowed(&[]);
+        }
+        let all = self.reach(&origin.file);
+        match origin.delivered() {
+            None => Cow::Borrowed(all),
+            Some(delivered) if delivered.is_evaluated => {
+                let reaches = delivered.roots.iter().map(|root| Reach { root: *root, effect: Effect::default() });
+                Cow::Owned(reaches.collect())
+            }
+            Some(delivered) => {
+                Cow::Owned(all.iter().filter(|reach| delivered.roots.contains(&reach.root)).cloned().collect())
+            }
+        }
     }
 
     /// The outermost kustomizations whose builds have a directory's in them, by index; itself, if it is one.

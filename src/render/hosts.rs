@@ -282,7 +282,8 @@ fn write_host(
     }
     text.push_str(HOST_HEAD);
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "metadata:\n  name: {}", quoted(host.key.name.as_str()));
+    let name = component_of(site, host).map_or(host.key.name.as_str(), |component| component.name_of(host));
+    let _ = writeln!(text, "metadata:\n  name: {}", quoted(name));
     if let Some(namespace) = written_namespace(site, host) {
         let _ = writeln!(text, "  namespace: {}", quoted(namespace));
     }

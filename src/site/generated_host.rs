@@ -64,14 +64,14 @@ impl GeneratedHost {
         if document.kind() != Some(host::KIND) {
             return Err(unreadable("it is no BareMetalHost", origin.start()));
         }
-        // A patch in a component has the namespace of the kustomization that includes it, and a comment says whose it
-        // is.
+        // A patch in a component has the namespace of the kustomization that includes it, and the name there, which gets
+        // a prefix or suffix later; a comment says whose it is.
         let named = document.comments().find_map(layout::host_of_comment);
         let own = || {
             let namespace = metadata.namespace.as_ref()?.parse().ok()?;
             Some(HostKey { namespace, name: metadata.name.parse().ok()? })
         };
-        let key = named.filter(|host| host.name.as_str() == metadata.name).or_else(own);
+        let key = named.filter(|host| host.name.as_str().contains(&metadata.name)).or_else(own);
         let key = key.ok_or_else(|| unreadable("its host has no valid name", origin.at(["metadata"])))?;
         let says = if let Some(given_back) = metadata.annotations.get(assignment::GIVEN_BACK) {
             let by = metadata.annotations.get(assignment::GIVEN_BACK_BY).and_then(|by| by.parse().ok());

@@ -17,11 +17,11 @@
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
 //! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
+//! * `delivered`: those objects as builds deliver them, where builds change them.
 //! * `specs`: what requests ask for, read in one piece or refused.
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `near_misses`: objects that are nearly ours.
 //! * `templates`: documents that pass for templates of other tools, and are none.
-//! * `relabelled`: kustomizations that give a Provisioning another cluster.
 //! * `doubtful`: values of hosts that other programs read otherwise.
 //! * `fields`: those of a request, held against those that its kind has.
 //! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
@@ -39,6 +39,7 @@ pub mod auth;
 pub(crate) mod clashes;
 pub mod cluster;
 mod decryption;
+mod delivered;
 mod doubtful;
 mod fields;
 pub(crate) mod generated_host;
@@ -60,7 +61,6 @@ mod older_labels;
 mod plaintext_secrets;
 mod provisioning;
 pub mod provisioning_settings;
-mod relabelled;
 mod request;
 mod selector;
 pub mod settings;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
+use super::delivered;
 use super::doubtful::{self, Doubt};
 use super::host::HostDocument;
 use super::inputs::{self, Inputs};
@@ -15,7 +16,6 @@ use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
 use super::plaintext_secrets::{self, PlainSecret};
 use super::provisioning::{cluster_of, of_label};
-use super::relabelled;
 use super::settings::{self, Settings};
 use super::specs::{self, Spec};
 use super::standings::{self, Renamed};
@@ -105,7 +105,7 @@ pub(super) struct SoftwareDocument {
 }
 
 /// One document that concerns us, before the builds that name it are known.
-enum Object {
+pub(super) enum Object {
     Cluster(Origin, &'static str, Metadata, Spec, Vec<Finding>),
     Software(Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>),
     Host(Origin, Box<BareMetalHost>, Vec<Doubt>, Option<Finding>),
@@ -177,8 +177,11 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     read.extend(repo.scan(&listed, look, interpret)?);
     files.extend(listed);
     files.sort();
+    let (inputs, of_inputs) = Inputs::new(repo, settings, &files, &builds);
+    let (mut read, of_evaluation) = delivered::by_builds(repo, &builds, output, &inputs, read);
     let (rendered, mut findings) = inputs::rendered(repo, settings, |document| interpret_rendered(&document));
     read.extend(rendered);
+    findings.extend(of_evaluation);
 
     let (mut clusters, mut hosts, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
     let mut software = Vec::new();
@@ -213,8 +216,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     }
     findings.extend(misplaced(repo, &generated_hosts, output));
     findings.extend(of_builds);
-    let (inputs, found) = Inputs::new(repo, settings, &files, &builds);
-    findings.extend(found);
+    findings.extend(of_inputs);
     let matters = |origin: &Origin| inputs.takes(origin) || is_kustomization(&origin.file);
     // A patch may leave out its apiVersion, and is no object.
     let is_patch = |origin: &Origin, finding: &Finding| finding.code == Code::NearMiss && builds.is_patch(&origin.file);
@@ -253,7 +255,6 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             software_documents.push(SoftwareDocument { key, name, origin, spec });
         }
     }
-    names.findings.extend(relabelled::refuse(repo, &builds, &cluster_documents, &software_documents));
     // What is made of a stream names the same inputs as what is made of the repo's files.
     for document in &mut cluster_documents {
         if let Some(origin) = in_repo.get(&document.key) {
@@ -474,7 +475,7 @@ fn not_rendered(document: &Document<'_>) -> Option<Object> {
     Some(Object::Unreadable(document.origin.clone(), finding))
 }
 
-fn interpret_resource(document: &Document<'_>) -> Option<Object> {
+pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if let Some(error) = document.broken() {
         let is_of_bpa = document.mentions(&[provisioning::GROUP]) && document.mentions_kind(&KINDS_OF_BPA);
@@ -697,7 +698,7 @@ impl Names<'_> {
         let own_namespace = host.metadata.namespace.clone().filter(|namespace| !namespace.is_empty());
         let reach = self.builds.reach_of(&origin);
         let mut roots: Vec<usize> = Vec::new();
-        for reach in reach {
+        for reach in reach.iter() {
             if !roots.contains(&reach.root) {
                 roots.push(reach.root);
             }
@@ -738,7 +739,7 @@ impl Names<'_> {
             || self.inputs.namespace(origin).map_or_else(|| Namespace::default_namespace().to_string(), str::to_owned);
         let own = || (own.clone().unwrap_or_else(given), None);
         let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
-        for reach in self.builds.reach_of(origin) {
+        for reach in self.builds.reach_of(origin).iter() {
             let namespace =
                 reach.effect.namespace.clone().map_or_else(own, |(namespace, file)| (namespace, Some(file)));
             if !namespaces.iter().any(|(other, _)| *other == namespace.0) {

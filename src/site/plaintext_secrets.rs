@@ -34,6 +34,12 @@ pub(super) struct PlainSecret {
     name: Option<ObjectName>,
 }
 
+impl PlainSecret {
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Object {

@@ -45,6 +45,14 @@ pub struct ParseError {
     pub column: Option<usize>,
 }
 
+impl<'a> Document<'a> {
+    /// The document that a build makes of one with a text.
+    pub(crate) fn of_value(origin: Origin, value: Value, text: &'a str) -> Self {
+        let kind = value.get("kind").and_then(Value::as_str).map(str::to_owned);
+        Document { origin, kind, content: Content::Value(Box::new(value), text) }
+    }
+}
+
 impl Document<'_> {
     /// The object's kind, if it has one.
     pub fn kind(&self) -> Option<&str> {
@@ -114,9 +122,10 @@ impl Document<'_> {
         values.next()
     }
 
-    /// Whether one of some words stands anywhere in the text.
+    /// Whether one of some words stands anywhere in the text, or may stand in what a build has changed.
     pub fn mentions(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| memchr::memmem::find(self.text().as_bytes(), word.as_bytes()).is_some())
+        let is_changed = self.origin.delivered().is_some_and(|delivered| !delivered.given.is_empty());
+        is_changed || words.iter().any(|word| memchr::memmem::find(self.text().as_bytes(), word.as_bytes()).is_some())
     }
 
     /// The lines of the text that are comments and begin with it.

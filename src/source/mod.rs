@@ -41,6 +41,7 @@ pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError, Stream};
 pub(crate) use nodes::{Entry, Nodes};
 pub(crate) use plain::{Plain, Reading, is_of_base_60, read_by_others};
+pub(crate) use position::{Delivered, Given, Level};
 pub use position::{Moved, Origin, Place, Position, Step};
 pub(crate) use quoting::is_of_secret;
 pub use scan::{FirstLook, mentions};

@@ -60,6 +60,47 @@ pub(super) struct Apart {
     way: Way,
     /// What stands elsewhere than where it is read.
     moved: Moved,
+    /// What builds have made of it, where that is known.
+    delivered: Option<Arc<Delivered>>,
+    /// The place that would count if this one did not.
+    instead_of: Option<Box<Place>>,
+}
+
+/// What builds make of a document.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Delivered {
+    /// The outermost kustomizations whose builds these are, by index.
+    pub(crate) roots: Vec<usize>,
+    /// Whether the document is read as they make it, and not as it stands in its file.
+    pub(crate) is_evaluated: bool,
+    /// The values that stand elsewhere.
+    pub(crate) given: Vec<Given>,
+    /// The names and namespaces that it has on the way.
+    pub(crate) levels: Vec<Level>,
+}
+
+/// A value of a document that something else gives.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Given {
+    /// The route at which it is read.
+    pub(crate) route: Vec<Step>,
+    /// Where it stands.
+    pub(crate) place: Place,
+    /// Whether the routes below go on there.
+    pub(crate) goes_on: bool,
+    /// Whether the document has another value, which does not count.
+    pub(crate) replaces: bool,
+}
+
+/// The name and namespace of an object where the components of a kustomization run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Level {
+    /// The directory of the kustomization.
+    pub(crate) directory: Utf8PathBuf,
+    /// The name there.
+    pub(crate) name: String,
+    /// The namespace there; none where the object has none yet.
+    pub(crate) namespace: Option<String>,
 }
 
 /// How a document has come to us.
@@ -102,7 +143,7 @@ impl Shape {
 }
 
 /// One step of a route into a document.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// The value under a key of a mapping.
     Key(String),
@@ -177,8 +218,27 @@ impl Origin {
 
     /// The same document, if it has come by this way.
     pub(super) fn by(self, way: Way) -> Self {
-        let moved = self.apart.map(|apart| apart.moved.clone()).unwrap_or_default();
-        Self { apart: Some(Arc::new(Apart { way, moved })), ..self }
+        self.with(|apart| apart.way = way)
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Apart)) -> Self {
+        change(Arc::make_mut(self.apart.get_or_insert_default()));
+        self
+    }
+
+    /// The same document as builds make it.
+    pub(crate) fn as_delivered(self, delivered: Delivered) -> Self {
+        self.with(|apart| apart.delivered = Some(Arc::new(delivered)))
+    }
+
+    /// What builds make of the document, if that is not for its file to say.
+    pub(crate) fn delivered(&self) -> Option<&Delivered> {
+        self.apart.as_ref()?.delivered.as_deref()
+    }
+
+    /// Name and namespace of the object where a kustomization's components run, if builds have been asked.
+    pub(crate) fn level(&self, directory: &Utf8Path) -> Option<&Level> {
+        self.delivered()?.levels.iter().find(|level| level.directory == directory)
     }
 
     pub(super) fn way(&self) -> &Way {
@@ -234,13 +294,27 @@ impl Origin {
 
     /// The place of the document's node at a route of keys and indices.
     pub fn at<S: Into<Step>>(&self, route: impl IntoIterator<Item = S>) -> Place {
-        Place::Node(self.clone(), self.written(route.into_iter().map(Into::into).collect()))
+        let route: Vec<Step> = route.into_iter().map(Into::into).collect();
+        let given = self.given(&route);
+        given.unwrap_or_else(|| Place::Node(self.clone(), self.written(route)))
+    }
+
+    /// The place of a value that a kustomization gives.
+    fn given(&self, route: &[Step]) -> Option<Place> {
+        let given = self.delivered()?.given.iter().filter(|given| route.starts_with(&given.route));
+        let given = given.max_by_key(|given| given.route.len())?;
+        let Place::Node(origin, base) = &given.place else { return Some(given.place.clone()) };
+        let mut written = base.clone();
+        if given.goes_on {
+            written.extend_from_slice(&route[given.route.len()..]);
+        }
+        let own = given.replaces.then(|| Box::new(Place::Node(self.clone(), self.written(route.to_vec()))));
+        Some(Place::Node(origin.clone().with(|apart| apart.instead_of = own), written))
     }
 
     /// The same document, which is read in another form than that in which it is written.
     pub fn read_as(self, moved: Moved) -> Self {
-        let way = self.way().clone();
-        Self { apart: Some(Arc::new(Apart { way, moved })), ..self }
+        self.with(|apart| apart.moved = moved)
     }
 
     /// The same document, whose routes are those of what is written.
@@ -283,6 +357,12 @@ impl Origin {
 }
 
 impl Place {
+    /// The place that would count if this one did not.
+    pub(crate) fn instead_of(&self) -> Option<&Place> {
+        let (Place::Node(origin, _) | Place::Key(origin, _)) = self else { return None };
+        origin.apart.as_ref()?.instead_of.as_deref()
+    }
+
     /// The file that the place is in.
     pub fn file(&self) -> &Arc<Utf8Path> {
         match self {

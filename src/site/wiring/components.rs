@@ -33,9 +33,17 @@ pub struct Component {
 impl Component {
     /// The namespace that a host has where the component finds it; maybe none.
     pub fn namespace_of<'a>(&'a self, host: &'a Host) -> Option<&'a str> {
+        if let Some(level) = host.origin.level(&self.directory) {
+            return level.namespace.as_deref();
+        }
         let file = host.file.as_deref();
         let given = file.and_then(|file| self.namespaces.get(file)).and_then(Option::as_deref);
         given.or(host.own_namespace.as_deref())
+    }
+
+    /// The name that a host has there.
+    pub fn name_of<'a>(&'a self, host: &'a Host) -> &'a str {
+        host.origin.level(&self.directory).map_or(host.key.name.as_str(), |level| level.name.as_str())
     }
 }
 

@@ -1,0 +1,213 @@
+//! JSON patches (RFC 6902), with the leniencies of the library that kustomize applies them by.
+
+use serde::Deserialize;
+use yaml_serde::{Mapping, Value};
+
+use crate::source::Step;
+
+/// One operation.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Operation {
+    #[serde(default)]
+    op: String,
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    from: String,
+    #[serde(default)]
+    value: Value,
+}
+
+/// Applies an operation; the route is that of what it sets, with whether it replaces another value.
+///
+/// # Errors
+///
+/// Why it does not apply.
+pub(super) fn apply(object: &mut Value, operation: &Operation) -> Result<Option<(Vec<Step>, bool)>, String> {
+    let Operation { op, path, from, value } = operation;
+    let missing = |path: &str| format!("the path `{path}` is not there");
+    match op.as_str() {
+        "add" => add(object, path, value.clone()).map(Some),
+        "remove" => {
+            let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
+            remove(container, &key).ok_or_else(|| missing(path))?;
+            Ok(None)
+        }
+        "replace" if path.is_empty() => {
+            *object = value.clone();
+            Ok(Some((Vec::new(), true)))
+        }
+        "replace" => {
+            let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
+            let had = match container {
+                // A key that is not there is added.
+                Value::Mapping(mapping) => mapping.insert(Value::from(key), value.clone()).is_some(),
+                _ => {
+                    *element(container, &key).ok_or_else(|| missing(path))? = value.clone();
+                    true
+                }
+            };
+            Ok(Some((route(path), had)))
+        }
+        "move" | "copy" => {
+            let (container, key) = find(object, from).ok_or_else(|| missing(from))?;
+            let moved = if op == "move" {
+                remove(container, &key).ok_or_else(|| missing(from))?
+            } else {
+                get(container, &key).ok_or_else(|| missing(from))?
+            };
+            add(object, path, moved).map(Some)
+        }
+        "test" => {
+            let is = if path.is_empty() {
+                Some(object.clone())
+            } else {
+                let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
+                get(container, &key)
+            };
+            let is = is.ok_or_else(|| missing(path))?;
+            if is == *value { Ok(None) } else { Err(format!("the test of `{path}` fails")) }
+        }
+        other => Err(format!("the operation `{other}` is unknown")),
+    }
+}
+
+/// The parts of a path, without their escapes.
+fn parts(path: &str) -> Vec<String> {
+    path.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
+}
+
+fn route(path: &str) -> Vec<Step> {
+    let step = |part: String| part.parse::<usize>().map_or(Step::from(part), Step::from);
+    parts(path).into_iter().map(step).collect()
+}
+
+/// The collection that holds the last part of a path, and that part.
+fn find<'a>(object: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
+    let mut parts = parts(path);
+    let key = parts.pop()?;
+    let mut container = object;
+    for part in parts {
+        container = match container {
+            Value::Mapping(mapping) => mapping.get_mut(part.as_str())?,
+            other => element(other, &part)?,
+        };
+    }
+    (container.is_mapping() || container.is_sequence()).then_some((container, key))
+}
+
+/// An index into a list; those below zero count from its end.
+fn index(key: &str, length: usize) -> Option<usize> {
+    let index: isize = key.parse().ok()?;
+    let index = if index < 0 { index.checked_add_unsigned(length)? } else { index };
+    usize::try_from(index).ok()
+}
+
+fn element<'a>(list: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    let items = list.as_sequence_mut()?;
+    let index = index(key, items.len())?;
+    items.get_mut(index)
+}
+
+/// The value under a key: nothing at all under one that is missing in a mapping, as the library has it.
+fn get(container: &mut Value, key: &str) -> Option<Value> {
+    match container {
+        Value::Mapping(mapping) => Some(mapping.get(key).cloned().unwrap_or_default()),
+        other => element(other, key).cloned(),
+    }
+}
+
+fn remove(container: &mut Value, key: &str) -> Option<Value> {
+    match container {
+        Value::Mapping(mapping) => mapping.shift_remove(key),
+        Value::Sequence(items) => {
+            let index = index(key, items.len()).filter(|index| *index < items.len())?;
+            Some(items.remove(index))
+        }
+        _ => None,
+    }
+}
+
+fn add(object: &mut Value, path: &str, value: Value) -> Result<(Vec<Step>, bool), String> {
+    let missing = || format!("the path `{path}` is not there");
+    let (container, key) = find(object, path).ok_or_else(missing)?;
+    let mut route = route(path);
+    let had = match container {
+        Value::Mapping(mapping) => mapping.insert(Value::from(key), value).is_some(),
+        Value::Sequence(items) => {
+            let at = if key == "-" { Some(items.len()) } else { index(&key, items.len() + 1) };
+            let at = at.filter(|at| *at <= items.len()).ok_or_else(missing)?;
+            items.insert(at, value);
+            // Everything behind it has moved: the list is the patch's.
+            route.pop();
+            true
+        }
+        _ => return Err(missing()),
+    };
+    Ok((route, had))
+}
+
+/// The operations of a patch's text, if that is what it is: a list.
+pub(super) fn operations(value: &Value) -> Option<Result<Vec<Operation>, String>> {
+    let items = value.as_sequence()?;
+    let read = |item: &Value| yaml_serde::from_value::<Operation>(item.clone()).map_err(|error| error.to_string());
+    Some(items.iter().map(read).collect())
+}
+
+/// The object as a value, and back.
+pub(super) fn as_value(
+    object: Mapping,
+    change: impl FnOnce(&mut Value) -> Result<(), String>,
+) -> Result<Mapping, String> {
+    let mut value = Value::Mapping(object);
+    change(&mut value)?;
+    match value {
+        Value::Mapping(mapping) => Ok(mapping),
+        _ => Err("nothing is left of the object".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patched(object: &str, operation: &str) -> Result<Value, String> {
+        let mut object: Value = yaml_serde::from_str(object).unwrap();
+        apply(&mut object, &yaml_serde::from_str(operation).unwrap())?;
+        Ok(object)
+    }
+
+    #[test]
+    fn operations_do_what_the_library_of_kustomize_does() {
+        for (object, operation, expected) in [
+            ("a: 1", "{op: add, path: /b, value: 2}", "{a: 1, b: 2}"),
+            ("a: 1", "{op: replace, path: /b, value: 2}", "{a: 1, b: 2}"),
+            ("a: {b/c: 1}", "{op: remove, path: /a/b~1c}", "a: {}"),
+            ("a: [1, 2]", "{op: add, path: /a/-, value: 3}", "a: [1, 2, 3]"),
+            ("a: [1, 2]", "{op: add, path: /a/-1, value: 3}", "a: [1, 2, 3]"),
+            ("a: [1, 2]", "{op: add, path: /a/0, value: 3}", "a: [3, 1, 2]"),
+            ("a: [1, 2]", "{op: replace, path: /a/-1, value: 3}", "a: [1, 3]"),
+            ("a: {b: 1}", "{op: move, from: /a/b, path: /c}", "{a: {}, c: 1}"),
+            ("a: {b: 1}", "{op: copy, from: /a, path: /c}", "{a: {b: 1}, c: {b: 1}}"),
+            ("a: 1", "{op: test, path: /a, value: 1}", "a: 1"),
+        ] {
+            let expected: Value = yaml_serde::from_str(expected).unwrap();
+            assert_eq!(patched(object, operation), Ok(expected), "{object} {operation}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_apply_is_refused() {
+        for (object, operation) in [
+            ("a: 1", "{op: add, path: /b/c, value: 2}"),
+            ("a: 1", "{op: remove, path: /b}"),
+            ("a: [1]", "{op: add, path: /a/3, value: 2}"),
+            ("a: [1]", "{op: remove, path: /a/1}"),
+            ("a: 1", "{op: test, path: /a, value: 2}"),
+            ("a: 1", "{op: add, path: /a/b, value: 2}"),
+            ("a: 1", "{op: spoil, path: /a}"),
+        ] {
+            assert!(patched(object, operation).is_err(), "{object} {operation}");
+        }
+    }
+}

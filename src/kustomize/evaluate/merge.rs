@@ -1,0 +1,160 @@
+//! Strategic merge patches, as kustomize applies them to kinds whose schema it does not know: mappings are merged, and
+//! everything else is replaced.
+
+use yaml_serde::{Mapping, Value};
+
+use crate::source::Step;
+
+/// The key of a patch that says what else to do than to merge.
+const DIRECTIVE: &str = "$patch";
+
+/// Told of each value that a patch sets, by its route, and whether it replaces another one.
+pub(super) type Noted<'a> = &'a mut dyn FnMut(&[Step], bool);
+
+/// Merges a patch into an object; nothing is left of an object that the patch deletes.
+///
+/// # Errors
+///
+/// Why kustomize refuses it.
+pub(super) fn merge(object: Mapping, patch: &Mapping, noted: Noted<'_>) -> Result<Option<Mapping>, String> {
+    let merged = merge_mapping(object, patch, &mut Vec::new(), noted)?;
+    Ok(merged.map(|merged| match merged {
+        Value::Mapping(mapping) => mapping,
+        _ => Mapping::new(),
+    }))
+}
+
+fn merge_mapping(
+    mut object: Mapping,
+    patch: &Mapping,
+    route: &mut Vec<Step>,
+    noted: Noted<'_>,
+) -> Result<Option<Value>, String> {
+    match patch.get(DIRECTIVE).and_then(Value::as_str) {
+        Some("delete") => return Ok(None),
+        Some("replace") => {
+            noted(route, true);
+            return added(patch);
+        }
+        Some("merge") | None => {}
+        Some(other) => return Err(format!("the patch strategy `{other}` is unknown")),
+    }
+    for (key, new) in patch {
+        let Some(name) = key.as_str().filter(|name| *name != DIRECTIVE) else { continue };
+        route.push(Step::from(name));
+        let old = object.get_mut(name).map(std::mem::take);
+        match merge_value(old, new, route, noted)? {
+            Some(value) => {
+                object.insert(key.clone(), value);
+            }
+            None => {
+                object.remove(name);
+            }
+        }
+        route.pop();
+    }
+    Ok(Some(Value::Mapping(object)))
+}
+
+/// The value that a field has after a patch with a value for it.
+fn merge_value(
+    old: Option<Value>,
+    new: &Value,
+    route: &mut Vec<Step>,
+    noted: Noted<'_>,
+) -> Result<Option<Value>, String> {
+    match (old, new) {
+        (_, Value::Null) => {
+            noted(route, true);
+            Ok(None)
+        }
+        (None | Some(Value::Null), Value::Mapping(new)) => {
+            noted(route, false);
+            added(new)
+        }
+        (None | Some(Value::Null), new) => {
+            noted(route, false);
+            Ok(Some(new.clone()))
+        }
+        (Some(Value::Mapping(old)), Value::Mapping(new)) => merge_mapping(old, new, route, noted),
+        (Some(old), new) if shape(&old) == shape(new) => {
+            if old != *new {
+                noted(route, true);
+            }
+            Ok(Some(new.clone()))
+        }
+        (Some(old), new) => {
+            let name = |step: &Step| match step {
+                Step::Key(key) => key.clone(),
+                Step::Index(index) => index.to_string(),
+            };
+            let field = route.iter().map(name).collect::<Vec<_>>().join(".");
+            Err(format!("`{field}` is {} in the object and {} in the patch", shape(&old), shape(new)))
+        }
+    }
+}
+
+/// A mapping of a patch as it is where there is nothing to merge it with: without directives, and without null.
+fn added(patch: &Mapping) -> Result<Option<Value>, String> {
+    match patch.get(DIRECTIVE).and_then(Value::as_str) {
+        Some("delete") => return Ok(None),
+        Some("merge" | "replace") | None => {}
+        Some(other) => return Err(format!("the patch strategy `{other}` is unknown")),
+    }
+    let mut mapping = Mapping::new();
+    for (key, value) in patch {
+        let value = match value {
+            _ if key.as_str() == Some(DIRECTIVE) => None,
+            Value::Null => None,
+            Value::Mapping(inner) => added(inner)?,
+            other => Some(other.clone()),
+        };
+        if let Some(value) = value {
+            mapping.insert(key.clone(), value);
+        }
+    }
+    Ok(Some(Value::Mapping(mapping)))
+}
+
+/// What may not be merged with anything else.
+fn shape(value: &Value) -> &'static str {
+    match value {
+        Value::Mapping(_) => "a mapping",
+        Value::Sequence(_) => "a list",
+        _ => "a scalar",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(object: &str, patch: &str) -> Result<Option<Value>, String> {
+        let mapping = |text: &str| yaml_serde::from_str::<Mapping>(text).unwrap();
+        Ok(merge(mapping(object), &mapping(patch), &mut |_, _| {})?.map(Value::Mapping))
+    }
+
+    #[test]
+    fn mappings_are_merged_and_all_else_is_replaced() {
+        for (object, patch, expected) in [
+            ("a: {b: 1, c: 2}", "a: {b: 3}", "a: {b: 3, c: 2}"),
+            ("a: {b: 1, c: 2}", "a: {b: null}", "a: {c: 2}"),
+            ("a: [1, 2]", "a: [3]", "a: [3]"),
+            ("a: {b: 1}", "a: {$patch: replace, c: 2}", "a: {c: 2}"),
+            ("a: {b: 1}", "a: {$patch: delete}", "{}"),
+            ("a: 1", "b: {c: null, d: {$patch: delete}, e: {f: 1}}", "a: 1\nb: {e: {f: 1}}"),
+            ("a: null", "a: {b: 1}", "a: {b: 1}"),
+        ] {
+            let expected: Value = yaml_serde::from_str(expected).unwrap();
+            assert_eq!(merged(object, patch), Ok(Some(expected)), "{object} + {patch}");
+        }
+        assert_eq!(merged("a: 1", "$patch: delete"), Ok(None));
+    }
+
+    #[test]
+    fn shapes_that_differ_and_unknown_strategies_are_refused() {
+        for (object, patch) in [("a: 1", "a: {b: 1}"), ("a: [1]", "a: 1"), ("a: {b: 1}", "a: {$patch: no}")] {
+            assert!(merged(object, patch).is_err(), "{object} + {patch}");
+        }
+    }
+}

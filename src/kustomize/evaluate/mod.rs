@@ -1,0 +1,696 @@
+//! What builds make of the objects of their files: the values that an agent applies.
+//!
+//! kustomize itself takes minutes for the hosts of a fleet. This does the same in memory, for builds whose
+//! kustomizations change more than namespaces, and only for what those reach. The steps and their order are those of
+//! kustomize 5.8, whose builds the tests hold this against.
+//!
+//! * `object`: an object on its way, and its ids.
+//! * `patches`: which objects a patch is for, and its application; `merge` and `json_patch` are the two forms,
+//!   `selector` their targets.
+//! * `replacement`: values that are copied from object to object.
+//! * `generated`: what generators make.
+
+mod generated;
+mod json_patch;
+mod merge;
+mod object;
+mod patches;
+mod replacement;
+mod selector;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+use yaml_serde::{Mapping, Value};
+
+use super::{Builds, Node, Reach, join};
+use crate::api::kustomization::Kustomization;
+use crate::finding::{Code, Finding};
+use crate::source::{Delivered, Document, Files, Origin, Place, Step, objects};
+use generated::Made;
+use object::{Behavior, Object};
+use replacement::Replacement;
+
+/// How deep kustomizations may lie in each other, and how many objects a build may have on its way, before it is taken
+/// for one that nobody builds.
+const DEEPEST: usize = 100;
+const MOST_STEPS: usize = 2_000_000;
+
+/// What builds make of some files.
+#[derive(Debug, Default)]
+pub(crate) struct Evaluated {
+    /// The documents as builds deliver them, by file in the order in which they stand there.
+    pub(crate) delivered: BTreeMap<Arc<Utf8Path>, Vec<AsDelivered>>,
+    /// The documents that were read for that, delivered or not, each with the roots whose builds were evaluated.
+    pub(crate) read: HashMap<Origin, Vec<usize>>,
+    /// The Secrets and ConfigMaps that builds give other names.
+    pub(crate) renamed: Vec<Renaming>,
+    /// What kustomize would refuse, and what is left to it.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// A Secret or ConfigMap that a build gives another name.
+#[derive(Debug)]
+pub(crate) struct Renaming {
+    /// The root whose build it is.
+    pub(crate) root: usize,
+    /// Its kind.
+    pub(crate) kind: String,
+    /// Its name in its file, or where it is generated.
+    pub(crate) from: String,
+    /// Its name in the end.
+    pub(crate) to: String,
+    /// Where the name comes from.
+    pub(crate) place: Place,
+}
+
+/// A document as builds deliver it.
+#[derive(Debug)]
+pub(crate) struct AsDelivered {
+    origin: Origin,
+    object: Mapping,
+    text: Arc<str>,
+}
+
+/// The files that an evaluation is for.
+pub(crate) struct Wanted<'a> {
+    /// The files with objects that concern us.
+    pub(crate) files: &'a HashSet<Arc<Utf8Path>>,
+    /// Those of them for which a build that cannot be evaluated is an error.
+    pub(crate) vital: &'a HashSet<Arc<Utf8Path>>,
+    /// The directory of our own components, which are not among the builds.
+    pub(crate) output: &'a Utf8Path,
+}
+
+/// Why the objects of a build are not known.
+#[derive(Debug)]
+enum Problem {
+    /// kustomize refuses it, too.
+    Refused(String),
+    /// It is left to kustomize.
+    Beyond(String),
+}
+
+/// Why there is no build in memory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotBuilt {
+    /// kustomize fails, too.
+    #[error("kustomize refuses it: {0}")]
+    Refused(String),
+    /// Only kustomize can do it.
+    #[error("it is left to kustomize: {0}")]
+    Beyond(String),
+}
+
+/// A problem with the place that it is about.
+struct Failure {
+    problem: Problem,
+    place: Place,
+    /// Whether another finding says it already.
+    is_known: bool,
+}
+
+impl Failure {
+    fn at(place: &Place) -> impl Fn(Problem) -> Self {
+        let place = place.clone();
+        move |problem| Failure { problem, place: place.clone(), is_known: false }
+    }
+}
+
+impl Renaming {
+    fn of(object: &Object, root: usize) -> Option<Self> {
+        let (first, last) = (object.original_id(), object.id());
+        let is_referred_to = last.group.is_empty() && matches!(last.kind.as_str(), "Secret" | "ConfigMap");
+        (is_referred_to && first.name != last.name).then(|| Renaming {
+            root,
+            place: object.origin_of_name(),
+            kind: last.kind,
+            from: first.name,
+            to: last.name,
+        })
+    }
+}
+
+impl AsDelivered {
+    /// The document, to be read like any other.
+    pub(crate) fn document(&self) -> Document<'_> {
+        let text = self.text.get(self.origin.range()).unwrap_or_default();
+        Document::of_value(self.origin.clone(), Value::Mapping(self.object.clone()), text)
+    }
+}
+
+impl Kustomization {
+    /// Whether it does more to objects than to give them a namespace.
+    fn changes_objects(&self) -> bool {
+        fn has<T>(list: &Option<Vec<T>>) -> bool {
+            list.as_ref().is_some_and(|list| !list.is_empty())
+        }
+        let is_text = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+        let is_map = |map: &Option<BTreeMap<String, Value>>| map.as_ref().is_some_and(|map| !map.is_empty());
+        has(&self.labels)
+            || is_map(&self.common_labels)
+            || is_map(&self.common_annotations)
+            || is_text(&self.name_prefix)
+            || is_text(&self.name_suffix)
+            || has(&self.patches)
+            || has(&self.patches_strategic_merge)
+            || has(&self.patches_json6902)
+            || has(&self.replacements)
+            || has(&self.transformers)
+            || [&self.secret_generator, &self.config_map_generator]
+                .into_iter()
+                .flatten()
+                .flatten()
+                .any(|generator| generator.overrides())
+    }
+}
+
+impl Builds {
+    /// Works out what builds make of the wanted files, where they do more than to give a namespace.
+    pub(crate) fn evaluate(&self, repo: &Files, wanted: &Wanted<'_>) -> Evaluated {
+        let touched = self.touched(wanted.output);
+        let concerned: HashSet<&Utf8PathBuf> =
+            touched.files.iter().copied().filter(|file| wanted.files.contains(file.as_path())).collect();
+        let roots: BTreeSet<usize> =
+            concerned.iter().flat_map(|file| self.reach(file)).map(|reach| reach.root).collect();
+        if roots.is_empty() {
+            return Evaluated::default();
+        }
+        let files: BTreeSet<&Utf8PathBuf> = roots
+            .iter()
+            .flat_map(|root| touched.below.get(self.roots[*root].directory.as_path()).into_iter().flatten())
+            .copied()
+            .collect();
+        let read = |file: &&Utf8PathBuf| Some(((*file).clone(), Read::new(repo, file)?));
+        let read: HashMap<Utf8PathBuf, Read> = files.par_iter().filter_map(read).collect();
+        let mut evaluated = Evaluated::default();
+        let mut objects: HashMap<Origin, Vec<(Object, Vec<usize>)>> = HashMap::new();
+        for root in roots {
+            let mut run =
+                Run { builds: self, repo, wanted, touched: &touched.files, read: &read, steps: 0, inside: Vec::new() };
+            let made = match run.build(&self.roots[root].directory) {
+                Ok(made) => made,
+                Err(failure) => {
+                    let of_root = touched.below.get(self.roots[root].directory.as_path());
+                    let is_vital = |file: &&Utf8PathBuf| wanted.vital.contains(file.as_path());
+                    if of_root.into_iter().flatten().any(|file| is_vital(&file)) {
+                        evaluated.findings.extend(self.failed(root, failure));
+                    }
+                    continue;
+                }
+            };
+            for file in touched.below.get(self.roots[root].directory.as_path()).into_iter().flatten() {
+                for (origin, _) in read.get(*file).into_iter().flat_map(|read| &read.documents) {
+                    evaluated.read.entry(origin.clone()).or_default().push(root);
+                }
+            }
+            evaluated.renamed.extend(made.iter().filter_map(|object| Renaming::of(object, root)));
+            for object in made.into_iter().filter(|object| object.generated != Some(Behavior::Create)) {
+                if !wanted.files.contains(&object.origin.file) {
+                    continue;
+                }
+                let others = objects.entry(object.origin.clone()).or_default();
+                match others.iter_mut().find(|(other, _)| other.value == object.value) {
+                    Some((_, roots)) => roots.push(root),
+                    None => others.push((object, vec![root])),
+                }
+            }
+        }
+        let mut delivered: Vec<(Object, Vec<usize>)> = objects.into_values().flatten().collect();
+        let order =
+            |object: &Object| (object.origin.file.clone(), object.origin.range().start, object.origin.steps_into());
+        delivered.sort_by(|(a, of_a), (b, of_b)| (order(a), of_a).cmp(&(order(b), of_b)));
+        for (object, roots) in delivered {
+            let Some(read) = read.get(&*object.origin.file) else { continue };
+            let file = object.origin.file.clone();
+            let Object { origin, value, changes: given, levels, .. } = object;
+            let origin = origin.as_delivered(Delivered { roots, is_evaluated: true, given, levels });
+            let text = read.text.clone();
+            evaluated.delivered.entry(file).or_default().push(AsDelivered { origin, object: value, text });
+        }
+        evaluated.findings = distinct(evaluated.findings);
+        evaluated
+    }
+
+    /// What a build of a root has, in no particular order: the objects that `kustomize build` would print.
+    ///
+    /// # Errors
+    ///
+    /// Why kustomize would fail, or why only kustomize knows.
+    pub fn built(&self, repo: &Files, root: usize) -> Result<Vec<Value>, NotBuilt> {
+        let is_of_root = |reaches: &[Reach]| reaches.iter().any(|reach| reach.root == root);
+        let files: HashSet<&Utf8PathBuf> =
+            self.reached.iter().filter(|(_, reaches)| is_of_root(reaches)).map(|(file, _)| file).collect();
+        let read = files.iter().filter_map(|file| Some(((*file).clone(), Read::new(repo, file)?))).collect();
+        let all = files.iter().map(|file| Arc::from(file.as_path())).collect();
+        let wanted = Wanted { files: &all, vital: &all, output: Utf8Path::new("overlays") };
+        let mut run =
+            Run { builds: self, repo, wanted: &wanted, touched: &files, read: &read, steps: 0, inside: Vec::new() };
+        let objects = run.build(&self.root(root).directory).map_err(|failure| match failure.problem {
+            Problem::Refused(why) => NotBuilt::Refused(why),
+            Problem::Beyond(why) => NotBuilt::Beyond(why),
+        })?;
+        Ok(objects.into_iter().map(|object| Value::Mapping(object.value)).collect())
+    }
+
+    /// Finds the files on which a kustomization acts by more than a namespace.
+    fn touched(&self, output: &Utf8Path) -> Touched<'_> {
+        let mut listing: HashMap<&Utf8PathBuf, Vec<&Utf8PathBuf>> = HashMap::new();
+        for (directory, node) in &self.nodes {
+            for listed in node.listed() {
+                listing.entry(listed).or_default().push(directory);
+            }
+        }
+        // What lists a component is changed by it; so is what lists a directory that is no component by remote ones.
+        let changes = |(_, node): &(&Utf8PathBuf, &Node)| {
+            let is_foreign = |path: &String| {
+                let directory = node.file.parent().unwrap_or(Utf8Path::new(""));
+                join(directory, path).is_none_or(|path| !self.nodes.contains_key(&path) && !path.starts_with(output))
+            };
+            node.kustomization.changes_objects() || node.kustomization.components.iter().flatten().any(is_foreign)
+        };
+        let mut pending: Vec<&Utf8PathBuf> =
+            self.nodes.iter().filter(changes).map(|(directory, _)| directory).collect();
+        let mut entered: HashSet<&Utf8PathBuf> = HashSet::new();
+        let mut files: HashSet<&Utf8PathBuf> = HashSet::new();
+        while let Some(path) = pending.pop() {
+            if !entered.insert(path) {
+                continue;
+            }
+            let Some(node) = self.nodes.get(path) else {
+                files.insert(path);
+                continue;
+            };
+            pending.extend(node.listed());
+            if node.is_component() {
+                pending.extend(listing.get(path).into_iter().flatten());
+            }
+        }
+        let mut below: HashMap<&Utf8Path, Vec<&Utf8PathBuf>> = HashMap::new();
+        let mut sorted: Vec<&Utf8PathBuf> = files.iter().copied().collect();
+        sorted.sort();
+        for file in sorted {
+            let roots: BTreeSet<usize> = self.reach(file).iter().map(|reach| reach.root).collect();
+            for root in roots {
+                below.entry(&self.roots[root].directory).or_default().push(file);
+            }
+        }
+        Touched { files, below }
+    }
+
+    fn failed(&self, root: usize, failure: Failure) -> Option<Finding> {
+        let Failure { problem, place, is_known } = failure;
+        let root = &self.roots[root];
+        let directory = if root.directory.as_str().is_empty() { "." } else { root.directory.as_str() };
+        (!is_known).then(|| match problem {
+            Problem::Refused(why) => {
+                Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(place).help(
+                    format!("see what `kustomize build {directory}` says; nothing of it is applied until it builds"),
+                )
+            }
+            Problem::Beyond(why) => Finding::new(
+                Code::NotEvaluated,
+                format!(
+                    "hosts or requests are built by {}, and {why}: only kustomize knows what they become",
+                    root.file
+                ),
+            )
+            .at(place)
+            .help(format!(
+                "let sipgen run kustomize for it, by an entry `- kustomization: {directory}` among `sources`"
+            )),
+        })
+    }
+}
+
+/// The files on which kustomizations act, and those of each root.
+struct Touched<'a> {
+    files: HashSet<&'a Utf8PathBuf>,
+    below: HashMap<&'a Utf8Path, Vec<&'a Utf8PathBuf>>,
+}
+
+/// Each finding once: roots that share a kustomization fail by the same one.
+fn distinct(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut kept: Vec<Finding> = Vec::new();
+    for finding in findings {
+        if !kept.iter().any(|other| other.code == finding.code && other.places == finding.places) {
+            kept.push(finding);
+        }
+    }
+    kept
+}
+
+/// A file with its objects.
+struct Read {
+    text: Arc<str>,
+    documents: Vec<(Origin, Mapping)>,
+    /// Whether there may be more in it than those.
+    is_partial: bool,
+}
+
+impl Read {
+    fn new(repo: &Files, file: &Utf8Path) -> Option<Self> {
+        let text: Arc<str> = Arc::from(repo.text(file)?);
+        let mut documents = Vec::new();
+        let mut is_partial = false;
+        for document in objects(&Arc::from(file), &text) {
+            match document.parse::<Value>() {
+                Ok(Value::Mapping(object)) if document.kind().is_some() => {
+                    documents.push((document.origin.clone(), object))
+                }
+                Ok(Value::Null) => {}
+                _ => is_partial = true,
+            }
+        }
+        Some(Read { text, documents, is_partial })
+    }
+}
+
+/// The evaluation of one build.
+struct Run<'a> {
+    builds: &'a Builds,
+    repo: &'a Files,
+    wanted: &'a Wanted<'a>,
+    touched: &'a HashSet<&'a Utf8PathBuf>,
+    read: &'a HashMap<Utf8PathBuf, Read>,
+    steps: usize,
+    /// The directories around the one that is built.
+    inside: Vec<Utf8PathBuf>,
+}
+
+/// The objects of a build so far.
+#[derive(Default)]
+struct Objects {
+    list: Vec<Object>,
+    /// Whether there are more that are not known here.
+    are_partial: bool,
+}
+
+impl Run<'_> {
+    /// What a build of a directory has in the end.
+    fn build(&mut self, directory: &Utf8PathBuf) -> Result<Vec<Object>, Failure> {
+        let mut objects = self.accumulate(directory, Objects::default())?.list;
+        for object in objects.iter_mut().filter(|object| object.needs_hash) {
+            let name = format!("{}-{}", object.name(), generated::hash(object));
+            object.keep_id();
+            object.restore("name", &name);
+        }
+        objects.iter_mut().for_each(Object::spell_annotations);
+        objects.retain(|object| {
+            let local = object.text(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
+            local.is_empty() || local == "false"
+        });
+        Ok(objects)
+    }
+
+    /// Adds what a kustomization has to what there is by then, which is something for a component only, and changes it.
+    fn accumulate(&mut self, directory: &Utf8PathBuf, mut objects: Objects) -> Result<Objects, Failure> {
+        let Some(node) = self.builds.nodes.get(directory) else { return Ok(objects) };
+        self.inside.push(directory.clone());
+        if self.inside.len() > DEEPEST || self.inside[..self.inside.len() - 1].contains(directory) {
+            let place = Place::File(node.file.clone());
+            let problem = Problem::Beyond("its kustomizations lie too deep in each other".to_owned());
+            return Err(Failure { is_known: true, ..Failure::at(&place)(problem) });
+        }
+        let kustomization = &node.kustomization;
+        objects.are_partial |= kustomization.is_partly_unknown();
+        let mut listed = node.resources.iter();
+        for entry in kustomization.resources.iter().chain(&kustomization.bases).flatten() {
+            // What is not in the repo is not among the paths.
+            let Some(path) = join(directory, entry).and_then(|path| listed.find(|listed| **listed == path)) else {
+                objects.are_partial = true;
+                continue;
+            };
+            let place = || node.place_of_listed(path).unwrap_or_else(|| Place::File(node.file.clone()));
+            if let Some(resource) = self.builds.nodes.get(path) {
+                if resource.is_component() {
+                    let why = format!("{path} is a component, and is listed among the resources");
+                    return Err(Failure::at(&place())(Problem::Refused(why)));
+                }
+                let more = self.accumulate(path, Objects::default())?;
+                self.append(&mut objects, more)?;
+            } else if self.touched.contains(path) {
+                let more = self.of_file(path);
+                self.append(&mut objects, more)?;
+            } else {
+                objects.are_partial |= path.starts_with(self.wanted.output);
+            }
+        }
+        self.generate(node, directory, &mut objects)?;
+        for entry in kustomization.components.iter().flatten() {
+            let Some(path) = join(directory, entry).filter(|path| self.builds.nodes.contains_key(path)) else {
+                let is_ours = join(directory, entry).is_some_and(|path| path.starts_with(self.wanted.output));
+                if is_ours {
+                    objects.note_level(directory);
+                } else {
+                    let place = node.origin.at(["components"]);
+                    self.leave(&objects, &place, format!("the component {entry} is not in the repo"))?;
+                    objects.are_partial = true;
+                }
+                continue;
+            };
+            objects = self.accumulate(&path, objects)?;
+        }
+        objects.note_level(directory);
+        self.transform(node, directory, &mut objects)?;
+        self.inside.pop();
+        Ok(objects)
+    }
+
+    /// The objects of a file.
+    fn of_file(&self, file: &Utf8PathBuf) -> Objects {
+        let Some(read) = self.read.get(file) else { return Objects { list: Vec::new(), are_partial: true } };
+        let list = read.documents.iter().map(|(origin, value)| Object::new(origin.clone(), value.clone())).collect();
+        Objects { list, are_partial: read.is_partial }
+    }
+
+    /// Adds objects to others; none may be there twice.
+    fn append(&mut self, objects: &mut Objects, more: Objects) -> Result<(), Failure> {
+        self.steps += more.list.len() + 1;
+        objects.are_partial |= more.are_partial;
+        let before = objects.list.len();
+        objects.list.extend(more.list);
+        if self.steps > MOST_STEPS {
+            let place =
+                objects.list.first().map_or(Place::File(Arc::from(Utf8Path::new(""))), |first| first.origin.start());
+            return Err(Failure::at(&place)(Problem::Beyond("it has too many objects".to_owned())));
+        }
+        if before < objects.list.len() { self.distinct(objects) } else { Ok(()) }
+    }
+
+    /// Refuses a build that has an object twice.
+    fn distinct(&self, objects: &Objects) -> Result<(), Failure> {
+        let mut seen = HashSet::with_capacity(objects.list.len());
+        for object in &objects.list {
+            let id = object.id();
+            let shown = id.shown();
+            if !seen.insert(id) {
+                let problem = Problem::Refused(format!("it has the {shown} twice"));
+                let failure = Failure::at(&object.origin.start())(problem);
+                // Two hosts or requests of one name are a finding of their own.
+                return Err(Failure { is_known: self.wanted.vital.contains(&object.origin.file), ..failure });
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves to kustomize what is done here to objects that matter.
+    fn leave(&self, objects: &Objects, place: &Place, why: String) -> Result<(), Failure> {
+        let matters = objects.list.iter().any(|object| self.wanted.vital.contains(&object.origin.file));
+        if matters { Err(Failure::at(place)(Problem::Beyond(why))) } else { Ok(()) }
+    }
+
+    /// Adds what the generators of a kustomization make.
+    fn generate(&mut self, node: &Node, directory: &Utf8Path, objects: &mut Objects) -> Result<(), Failure> {
+        let kustomization = &node.kustomization;
+        let lists = [
+            ("configMapGenerator", Made::ConfigMap, &kustomization.config_map_generator),
+            ("secretGenerator", Made::Secret, &kustomization.secret_generator),
+        ];
+        for (field, made, generators) in lists {
+            for (index, generator) in generators.iter().flatten().enumerate() {
+                let place = node.origin.at([Step::from(field), index.into()]);
+                let read = |path: &str| self.repo.read(&join(directory, path)?).ok();
+                let global = kustomization.generator_options.as_ref();
+                let object = generated::object(&node.origin, made, generator, global, read);
+                let new = match object {
+                    Ok(new) => new,
+                    // Without its files, nothing is known of it but that it is there.
+                    Err(Problem::Beyond(_)) => {
+                        objects.are_partial = true;
+                        continue;
+                    }
+                    Err(problem) => return Err(Failure::at(&place)(problem)),
+                };
+                let id = new.id();
+                let behavior = new.generated.unwrap_or(Behavior::Create);
+                let mut old = objects.list.iter_mut().filter(|object| object.ids().contains(&id));
+                match (old.next(), old.next(), behavior) {
+                    (None, _, Behavior::Create) => objects.list.push(new),
+                    (Some(old), None, Behavior::Merge | Behavior::Replace) => {
+                        generated::absorb(old, new, behavior, &place);
+                    }
+                    (None, ..) if objects.are_partial => {}
+                    (None, ..) => {
+                        let why = format!("there is no {} to {behavior}", id.shown());
+                        return Err(Failure::at(&place)(Problem::Refused(why)));
+                    }
+                    (Some(_), ..) => {
+                        let why = format!("the {} is there already", id.shown());
+                        return Err(Failure::at(&place)(Problem::Refused(why)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the objects as a kustomization says, in the order in which kustomize does.
+    fn transform(&self, node: &Node, directory: &Utf8Path, objects: &mut Objects) -> Result<(), Failure> {
+        let kustomization = &node.kustomization;
+        if kustomization.openapi.as_ref().is_some_and(|openapi| openapi.contains_key("path")) {
+            self.leave(objects, &node.origin.at(["openapi"]), "merges patches by a schema of its own".to_owned())?;
+        }
+        if let Some(path) =
+            kustomization.configurations.iter().flatten().find(|path| !self.names_references(directory, path))
+        {
+            self.leave(objects, &node.origin.at(["configurations"]), format!("{path} says which fields are changed"))?;
+        }
+        self.apply_merge_patches(node, directory, objects)?;
+        self.apply_patches(node, directory, objects)?;
+        set_namespace(node, objects);
+        self.distinct(objects)?;
+        set_affixes(node, objects);
+        self.set_labels(node, objects)?;
+        let annotations = kustomization.common_annotations.iter().flatten();
+        for (name, value) in annotations.filter_map(|(name, value)| Some((name, value.as_str()?))) {
+            let place = node.origin.at(["commonAnnotations", name]);
+            objects.list.iter_mut().for_each(|object| object.set(&["metadata", "annotations", name], value, &place));
+        }
+        self.apply_json_patches(node, directory, objects)?;
+        self.replace(node, directory, objects)?;
+        if kustomization.transformers.as_ref().is_some_and(|list| !list.is_empty()) {
+            let why = format!("the `transformers` of {} may change anything", node.file);
+            self.leave(objects, &node.origin.at(["transformers"]), why)?;
+        }
+        self.distinct(objects)
+    }
+
+    /// Whether a file of `configurations` says no more than which fields refer to names, images and replicas.
+    fn names_references(&self, directory: &Utf8Path, path: &str) -> bool {
+        let text = join(directory, path).and_then(|path| self.repo.text(&path));
+        let fields = text.and_then(|text| yaml_serde::from_str::<Mapping>(&text).ok());
+        let is_harmless = |key: &Value| matches!(key.as_str(), Some("nameReference" | "images" | "replicas"));
+        fields.is_some_and(|fields| fields.keys().all(is_harmless))
+    }
+
+    fn set_labels(&self, node: &Node, objects: &mut Objects) -> Result<(), Failure> {
+        let kustomization = &node.kustomization;
+        let lists =
+            kustomization.labels.iter().flatten().enumerate().map(|(index, labels)| {
+                (vec![Step::from("labels"), index.into(), "pairs".into()], labels.pairs.as_ref())
+            });
+        let common = (vec![Step::from("commonLabels")], kustomization.common_labels.as_ref());
+        // Selectors get them, too, where that is asked for: those of kinds that nobody reads here.
+        for (route, pairs) in lists.chain([common]) {
+            for (name, value) in pairs.into_iter().flatten().filter_map(|(name, value)| Some((name, value.as_str()?))) {
+                let place = node.origin.at(route.iter().cloned().chain([Step::from(name.as_str())]));
+                objects.list.iter_mut().for_each(|object| object.set(&["metadata", "labels", name], value, &place));
+            }
+        }
+        let has_fields = |labels: &&crate::api::kustomization::Labels| {
+            labels.fields.as_ref().is_some_and(|fields| !fields.is_empty())
+        };
+        if kustomization.labels.iter().flatten().any(|labels| has_fields(&labels)) {
+            self.leave(objects, &node.origin.at(["labels"]), "its labels are set in more fields".to_owned())?;
+        }
+        Ok(())
+    }
+
+    fn replace(&self, node: &Node, directory: &Utf8Path, objects: &mut Objects) -> Result<(), Failure> {
+        for (index, entry) in node.kustomization.replacements.iter().flatten().enumerate() {
+            let place = node.origin.at([Step::from("replacements"), index.into()]);
+            let failed = Failure::at(&place);
+            let mut read: Vec<Value> = vec![entry.clone()];
+            if let Some(path) = entry.get("path").and_then(Value::as_str) {
+                let text = join(directory, path).and_then(|path| self.repo.text(&path));
+                let file = text.and_then(|text| yaml_serde::from_str(&text).ok());
+                read = match file {
+                    Some(Value::Sequence(replacements)) => replacements,
+                    Some(replacement @ Value::Mapping(_)) => vec![replacement],
+                    _ => return Err(failed(Problem::Refused(format!("{path} has no replacements")))),
+                };
+            }
+            for replacement in read {
+                let replacement: Replacement =
+                    yaml_serde::from_value(replacement).map_err(|error| failed(Problem::Refused(error.to_string())))?;
+                match replacement.apply(&mut objects.list, &place) {
+                    Ok(()) => {}
+                    Err(Problem::Refused(why)) if !objects.are_partial => return Err(failed(Problem::Refused(why))),
+                    Err(Problem::Refused(why) | Problem::Beyond(why)) => {
+                        let is_vital = |object: &&Object| self.wanted.vital.contains(&object.origin.file);
+                        if objects.list.iter().filter(is_vital).any(|object| replacement.may_be_for(object)) {
+                            return Err(failed(Problem::Beyond(why)));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives all objects that can be in one the namespace.
+fn set_namespace(node: &Node, objects: &mut Objects) {
+    let Some(namespace) = node.kustomization.namespace.as_deref().filter(|namespace| !namespace.is_empty()) else {
+        return;
+    };
+    let place = node.origin.at(["namespace"]);
+    for object in &mut objects.list {
+        object.keep_id();
+        let id = object.id();
+        if !id.is_cluster_scoped() {
+            object.set(&["metadata", "namespace"], namespace, &place);
+        } else if id.kind == "Namespace" {
+            object.set(&["metadata", "name"], namespace, &place);
+        }
+    }
+}
+
+/// Gives all names a prefix and a suffix.
+fn set_affixes(node: &Node, objects: &mut Objects) {
+    let own = &node.kustomization;
+    let affixes = [("namePrefix", &own.name_prefix), ("nameSuffix", &own.name_suffix)];
+    for (field, affix) in affixes {
+        let Some(affix) = affix.as_deref().filter(|affix| !affix.is_empty()) else { continue };
+        let place = node.origin.at([field]);
+        for object in &mut objects.list {
+            let first = object.original_id();
+            let keeps_name = matches!(first.kind.as_str(), "CustomResourceDefinition" | "Namespace")
+                || first.kind == "APIService" && first.group == "apiregistration.k8s.io";
+            if keeps_name {
+                continue;
+            }
+            object.keep_id();
+            let name = object.name();
+            let name = if field == "namePrefix" { format!("{affix}{name}") } else { format!("{name}{affix}") };
+            object.set(&["metadata", "name"], &name, &place);
+        }
+    }
+}
+
+impl Objects {
+    fn note_level(&mut self, directory: &Utf8PathBuf) {
+        self.list.iter_mut().for_each(|object| object.note_level(directory));
+    }
+}
+
+impl Kustomization {
+    /// Whether its build has objects that nobody knows without running programs.
+    fn is_partly_unknown(&self) -> bool {
+        let has = |list: &Option<Vec<serde::de::IgnoredAny>>| list.as_ref().is_some_and(|list| !list.is_empty());
+        has(&self.generators) || has(&self.helm_charts) || has(&self.helm_chart_inflation_generator)
+    }
+}

@@ -1,0 +1,302 @@
+//! One object on its way through a build, and what kustomize tells it from others by.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use camino::Utf8PathBuf;
+use yaml_serde::{Mapping, Value};
+
+use crate::source::{Given, Level, Origin, Place, Step};
+
+/// An object of a build, with what has become of it so far.
+#[derive(Debug, Clone)]
+pub(super) struct Object {
+    /// The document that it began as; a kustomization, for one that a generator made.
+    pub(super) origin: Origin,
+    pub(super) value: Mapping,
+    /// Its ids before each change of name or namespace, the oldest first.
+    previous: Vec<Id>,
+    /// The changes that still show, in their order.
+    pub(super) changes: Vec<Given>,
+    /// Its name and namespace where each kustomization's components run, from the innermost outwards.
+    pub(super) levels: Vec<Level>,
+    /// What a generator says about it, if one made it.
+    pub(super) generated: Option<Behavior>,
+    /// Whether its name gets a hash of its content behind it.
+    pub(super) needs_hash: bool,
+    /// The scalars that have no type yet: the next merge patch makes texts of them, whatever it is about.
+    pub(super) untyped: Vec<Vec<Step>>,
+}
+
+/// How a generated object goes together with one of that name that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behavior {
+    Create,
+    Merge,
+    Replace,
+}
+
+/// What kustomize tells objects apart by. Two namespaces are equal if they have the same effect.
+#[derive(Debug, Clone, Eq)]
+pub(super) struct Id {
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) kind: String,
+    pub(super) name: String,
+    /// The namespace as it is written.
+    pub(super) namespace: String,
+    is_cluster_scoped: bool,
+}
+
+/// The namespace of what can be in none.
+const NO_NAMESPACE: &str = "_non_namespaceable_";
+
+/// The kinds that kustomize 5.8 knows to be in no namespace, with their groups; in any version of those.
+const CLUSTER_SCOPED: [(&str, &str); 28] = [
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("apiregistration.k8s.io", "APIService"),
+    ("certificates.k8s.io", "CertificateSigningRequest"),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+    ("networking.k8s.io", "IngressClass"),
+    ("node.k8s.io", "RuntimeClass"),
+    ("policy", "PodSecurityPolicy"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("scheduling.k8s.io", "PriorityClass"),
+    ("storage.k8s.io", "CSIDriver"),
+    ("storage.k8s.io", "CSINode"),
+    ("storage.k8s.io", "StorageClass"),
+    ("storage.k8s.io", "VolumeAttachment"),
+    ("", "ComponentStatus"),
+    ("", "Namespace"),
+    ("", "Node"),
+    ("", "NodeProxyOptions"),
+    ("", "PersistentVolume"),
+    ("internal.apiserver.k8s.io", "StorageVersion"),
+    ("", "TokenReview"),
+    ("", "SelfSubjectAccessReview"),
+    ("", "SubjectAccessReview"),
+];
+
+impl fmt::Display for Behavior {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Behavior::Create => "create",
+            Behavior::Merge => "merge",
+            Behavior::Replace => "replace",
+        })
+    }
+}
+
+impl Id {
+    pub(super) fn new(api_version: &str, kind: &str, name: &str, namespace: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Id {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            namespace: namespace.to_owned(),
+            is_cluster_scoped: CLUSTER_SCOPED.contains(&(group, kind)),
+        }
+    }
+
+    /// The namespace that counts.
+    pub(super) fn effective_namespace(&self) -> &str {
+        match self.namespace.as_str() {
+            _ if self.is_cluster_scoped => NO_NAMESPACE,
+            "" => "default",
+            namespace => namespace,
+        }
+    }
+
+    pub(super) fn is_cluster_scoped(&self) -> bool {
+        self.is_cluster_scoped
+    }
+
+    /// The object as messages name it.
+    pub(super) fn shown(&self) -> String {
+        match self.namespace.as_str() {
+            "" => format!("{} {}", self.kind, self.name),
+            namespace => format!("{} {namespace}/{}", self.kind, self.name),
+        }
+    }
+
+    fn parts(&self) -> [&str; 5] {
+        [&self.group, &self.version, &self.kind, &self.name, self.effective_namespace()]
+    }
+}
+
+impl PartialEq for Id {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}
+
+impl Object {
+    pub(super) fn new(origin: Origin, value: Mapping) -> Self {
+        Object {
+            origin,
+            value,
+            previous: Vec::new(),
+            changes: Vec::new(),
+            levels: Vec::new(),
+            generated: None,
+            needs_hash: false,
+            untyped: Vec::new(),
+        }
+    }
+
+    /// The text at a route of keys, or nothing.
+    pub(super) fn text(&self, route: &[&str]) -> String {
+        text_at(&self.value, route).unwrap_or_default()
+    }
+
+    pub(super) fn kind(&self) -> String {
+        self.text(&["kind"])
+    }
+
+    pub(super) fn name(&self) -> String {
+        self.text(&["metadata", "name"])
+    }
+
+    /// The id that it has now.
+    pub(super) fn id(&self) -> Id {
+        let namespace = self.text(&["metadata", "namespace"]);
+        Id::new(&self.text(&["apiVersion"]), &self.kind(), &self.name(), &namespace)
+    }
+
+    /// The id that it had first.
+    pub(super) fn original_id(&self) -> Id {
+        self.previous.first().cloned().unwrap_or_else(|| self.id())
+    }
+
+    /// All ids that it has had and has; those of before in the group and version of now.
+    pub(super) fn ids(&self) -> Vec<Id> {
+        let now = self.id();
+        let before =
+            self.previous.iter().map(|id| Id { group: now.group.clone(), version: now.version.clone(), ..id.clone() });
+        before.chain([now.clone()]).collect()
+    }
+
+    /// Notes the id that it has, before that changes.
+    pub(super) fn keep_id(&mut self) {
+        let id = self.id();
+        let namespace = id.effective_namespace().to_owned();
+        // kustomize no longer knows of an earlier id whether its kind is in a namespace.
+        self.previous.push(Id { namespace, is_cluster_scoped: false, ..id });
+    }
+
+    /// Sets a text below mappings that are made where they are missing.
+    pub(super) fn set(&mut self, route: &[&str], text: &str, place: &Place) {
+        let [above @ .., last] = route else { return };
+        let mut mapping = &mut self.value;
+        for key in above {
+            let value = mapping.entry(Value::from(*key)).or_insert_with(|| Value::Mapping(Mapping::new()));
+            if !value.is_mapping() {
+                *value = Value::Mapping(Mapping::new());
+            }
+            let Value::Mapping(next) = value else { return };
+            mapping = next;
+        }
+        let before = mapping.insert(Value::from(*last), Value::from(text));
+        if before.as_ref().and_then(Value::as_str) == Some(text) {
+            return;
+        }
+        let route = route.iter().map(|key| Step::from(*key)).collect();
+        let replaces = before.is_some_and(|before| !before.is_null());
+        self.note(Given { route, place: place.clone(), goes_on: false, replaces });
+    }
+
+    /// Takes a name or namespace back that a patch may not change.
+    pub(super) fn restore(&mut self, key: &str, text: &str) {
+        if let Some(Value::Mapping(metadata)) = self.value.get_mut("metadata") {
+            if text.is_empty() {
+                metadata.remove(key);
+            } else {
+                metadata.insert(Value::from(key), Value::from(text));
+            }
+        }
+        let route = [Step::from("metadata"), Step::from(key)];
+        self.changes.retain(|change| change.route != route);
+    }
+
+    /// Notes who gives the value at a route from now on.
+    pub(super) fn note(&mut self, mut given: Given) {
+        given.replaces |= self.changes.iter().any(|change| change.route == given.route && change.replaces);
+        self.changes.retain(|change| !change.route.starts_with(&given.route));
+        self.changes.push(given);
+    }
+
+    /// Makes texts of the scalars that have no type yet. Patches are not merged into lists.
+    pub(super) fn settle_types(&mut self) {
+        let mut object = Value::Mapping(std::mem::take(&mut self.value));
+        for route in std::mem::take(&mut self.untyped) {
+            let value = route.iter().try_fold(&mut object, |value, step| match step {
+                Step::Key(key) => value.get_mut(key.as_str()),
+                Step::Index(_) => None,
+            });
+            if let Some((value, text)) = value.and_then(|value| scalar_text(value).map(|text| (value, text))) {
+                *value = Value::from(text);
+            }
+        }
+        if let Value::Mapping(object) = object {
+            self.value = object;
+        }
+    }
+
+    /// Makes texts of all annotations, as kustomize does in the end.
+    pub(super) fn spell_annotations(&mut self) {
+        let metadata = self.value.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
+        for value in metadata.and_then(Value::as_mapping_mut).into_iter().flat_map(Mapping::values_mut) {
+            if !value.is_null() {
+                *value = Value::from(scalar_text(value).unwrap_or_default());
+            }
+        }
+    }
+
+    /// The place that says its name.
+    pub(super) fn origin_of_name(&self) -> Place {
+        let route = [Step::from("metadata"), Step::from("name")];
+        let given = self.changes.iter().find(|given| given.route == route);
+        given.map_or_else(|| self.origin.name(), |given| given.place.clone())
+    }
+
+    /// Notes its name and namespace where a kustomization's components run.
+    pub(super) fn note_level(&mut self, directory: &Utf8PathBuf) {
+        let Id { name, namespace, .. } = self.id();
+        let namespace = (!namespace.is_empty()).then_some(namespace);
+        self.levels.push(Level { directory: directory.clone(), name, namespace });
+    }
+}
+
+/// The scalar at a route of keys, as a text.
+pub(super) fn text_at(mapping: &Mapping, route: &[&str]) -> Option<String> {
+    let [above @ .., last] = route else { return None };
+    let mut mapping = mapping;
+    for key in above {
+        mapping = mapping.get(*key)?.as_mapping()?;
+    }
+    scalar_text(mapping.get(*last)?)
+}
+
+/// The text of a scalar, however it is typed.
+pub(super) fn scalar_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}

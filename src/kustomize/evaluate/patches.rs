@@ -1,0 +1,352 @@
+//! The patches of a kustomization, in their three lists.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use serde::Deserialize;
+use yaml_serde::{Mapping, Value};
+
+use super::json_patch::{self, Operation};
+use super::merge::merge;
+use super::object::{Id, Object, scalar_text, text_at};
+use super::selector::{Selector, Target};
+use super::{Failure, Objects, Problem, Run};
+use crate::api::kustomization::{Patch, PatchOptions, PatchTarget};
+use crate::kustomize::{Node, join};
+use crate::source::{Given, Origin, Place, Step, objects};
+
+/// The text of a patch, parsed.
+enum Text {
+    Merge(Vec<MergePatch>),
+    Json(Vec<Operation>, Place),
+}
+
+/// One document of a merge patch.
+struct MergePatch {
+    patch: Mapping,
+    place: Place,
+    /// Whether it stands in a file, where its routes are those of the object.
+    is_document: bool,
+    may_rename: bool,
+    may_change_kind: bool,
+}
+
+/// Where a patch is written.
+struct Written<'a> {
+    text: String,
+    /// The entry of the list.
+    place: &'a Place,
+    /// The file, for one that is not inline.
+    file: Option<Arc<Utf8Path>>,
+}
+
+impl Run<'_> {
+    /// Applies `patchesStrategicMerge`.
+    pub(super) fn apply_merge_patches(
+        &self,
+        node: &Node,
+        directory: &Utf8Path,
+        objects: &mut Objects,
+    ) -> Result<(), Failure> {
+        for (index, entry) in node.kustomization.patches_strategic_merge.iter().flatten().enumerate() {
+            let place = node.origin.at([Step::from("patchesStrategicMerge"), index.into()]);
+            let file = join(directory, entry).filter(|_| !entry.contains('\n'));
+            let written = match file.and_then(|file| Some((self.repo.text(&file)?, file))) {
+                Some((text, file)) => Written { text, place: &place, file: Some(Arc::from(file)) },
+                None => Written { text: entry.clone(), place: &place, file: None },
+            };
+            match written.parsed(&PatchOptions::default()).map_err(Failure::at(&place))? {
+                Text::Merge(patches) => {
+                    let patches: Vec<MergePatch> = patches.into_iter().map(MergePatch::copied).collect();
+                    self.merge_by_id(&patches, &place, objects)?;
+                }
+                Text::Json(..) => return Err(Failure::at(&place)(no_patch())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies `patches`.
+    pub(super) fn apply_patches(
+        &self,
+        node: &Node,
+        directory: &Utf8Path,
+        objects: &mut Objects,
+    ) -> Result<(), Failure> {
+        self.apply_list("patches", node.kustomization.patches.as_deref(), node, directory, objects)
+    }
+
+    /// Applies `patchesJson6902`.
+    pub(super) fn apply_json_patches(
+        &self,
+        node: &Node,
+        directory: &Utf8Path,
+        objects: &mut Objects,
+    ) -> Result<(), Failure> {
+        self.apply_list("patchesJson6902", node.kustomization.patches_json6902.as_deref(), node, directory, objects)
+    }
+
+    fn apply_list(
+        &self,
+        list: &'static str,
+        patches: Option<&[Patch]>,
+        node: &Node,
+        directory: &Utf8Path,
+        objects: &mut Objects,
+    ) -> Result<(), Failure> {
+        for (index, entry) in patches.into_iter().flatten().enumerate() {
+            let place = node.origin.at([Step::from(list), index.into()]);
+            let failed = Failure::at(&place);
+            let Patch::Entry { path, patch, target, options } = entry else {
+                return Err(failed(Problem::Refused("an entry of `patches` is a mapping".to_owned())));
+            };
+            let file = path.as_deref().and_then(|path| join(directory, path));
+            let read = file.and_then(|file| Some((self.repo.text(&file)?, file)));
+            let written = match (read, patch) {
+                (Some((text, file)), None) => Written { text, place: &place, file: Some(Arc::from(file)) },
+                (None, Some(text)) if path.is_none() => Written { text: text.clone(), place: &place, file: None },
+                _ => {
+                    let path = path.as_deref().unwrap_or("without path and patch");
+                    return Err(failed(Problem::Refused(format!("there is no patch {path}"))));
+                }
+            };
+            let parsed = written.parsed(&options.clone().unwrap_or_default()).map_err(&failed)?;
+            let selector = target.as_ref().map(|target| Selector::new(&Target::from(target)));
+            let selector = selector.transpose().map_err(|why| failed(Problem::Beyond(why)))?;
+            match (parsed, selector) {
+                (Text::Merge(patches), None) => self.merge_by_id(&patches, &place, objects)?,
+                (Text::Merge(patches), Some(selector)) => {
+                    let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
+                        let why = "a patch with a target has several documents".to_owned();
+                        return Err(failed(Problem::Refused(why)));
+                    };
+                    let selected = (0..objects.list.len()).filter(|index| selector.selects(&objects.list[*index]));
+                    let selected: Vec<usize> = selected.collect();
+                    self.merge_into(&patch.copied(), &selected, objects)?;
+                }
+                (Text::Json(operations, from), Some(selector)) => {
+                    for object in objects.list.iter_mut().filter(|object| selector.selects(object)) {
+                        if list == "patches" {
+                            object.keep_id();
+                        }
+                        apply_operations(object, &operations, &from)
+                            .map_err(|why| failed(Problem::Refused(format!("the patch for the {why}"))))?;
+                    }
+                }
+                (Text::Json(..), None) => {
+                    return Err(failed(Problem::Refused("a JSON patch has no target".to_owned())));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges patches into the objects that they name.
+    fn merge_by_id(&self, patches: &[MergePatch], place: &Place, objects: &mut Objects) -> Result<(), Failure> {
+        let mut index = Index::new(&objects.list);
+        for patch in patches {
+            let id = patch.id();
+            match index.0.get(&id).map(Vec::as_slice) {
+                Some([only]) => {
+                    let count = objects.list.len();
+                    self.merge_into(patch, &[*only], objects)?;
+                    if patch.may_rename || patch.may_change_kind || objects.list.len() != count {
+                        index = Index::new(&objects.list);
+                    }
+                }
+                None if objects.are_partial => {}
+                None => {
+                    let why = format!("there is no {} for a patch", id.shown());
+                    return Err(Failure::at(place)(Problem::Refused(why)));
+                }
+                Some(_) => {
+                    let why = format!("a patch is for more than one {}", id.shown());
+                    return Err(Failure::at(place)(Problem::Refused(why)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_into(&self, patch: &MergePatch, selected: &[usize], objects: &mut Objects) -> Result<(), Failure> {
+        let mut deleted: Vec<usize> = Vec::new();
+        for index in selected.iter().copied() {
+            let Some(object) = objects.list.get_mut(index) else { continue };
+            match patch.merge_into(object) {
+                Ok(true) => {}
+                Ok(false) => deleted.push(index),
+                // Of kinds whose schema kustomize knows, it may know better.
+                Err(why) if self.wanted.vital.contains(&object.origin.file) => {
+                    return Err(Failure::at(&patch.place)(Problem::Refused(why)));
+                }
+                Err(_) => {}
+            }
+        }
+        for index in deleted.into_iter().rev() {
+            objects.list.remove(index);
+        }
+        if patch.may_rename || patch.may_change_kind { self.distinct(objects) } else { Ok(()) }
+    }
+}
+
+/// The objects by each id that they have or had.
+struct Index(HashMap<Id, Vec<usize>>);
+
+impl Index {
+    fn new(objects: &[Object]) -> Self {
+        let mut index: HashMap<Id, Vec<usize>> = HashMap::with_capacity(objects.len());
+        for (at, object) in objects.iter().enumerate() {
+            for id in object.ids() {
+                let known = index.entry(id).or_default();
+                if known.last() != Some(&at) {
+                    known.push(at);
+                }
+            }
+        }
+        Index(index)
+    }
+}
+
+fn no_patch() -> Problem {
+    Problem::Refused("the patch is neither a merge patch nor a JSON patch".to_owned())
+}
+
+impl Written<'_> {
+    fn parsed(&self, options: &PatchOptions) -> Result<Text, Problem> {
+        let documents = match &self.file {
+            Some(file) => objects(file, &self.text)
+                .iter()
+                .map(|document| Some((document.parse::<Value>().ok()?, Some(document.origin.clone()))))
+                .collect::<Option<Vec<_>>>(),
+            None => yaml_serde::Deserializer::from_str(self.text.trim())
+                .map(|document| Some((Value::deserialize(document).ok()?, None)))
+                .collect(),
+        };
+        let documents = documents.ok_or_else(no_patch)?;
+        if let [(value, origin), ..] = documents.as_slice()
+            && let Some(operations) = json_patch::operations(value)
+        {
+            let place = origin.as_ref().map_or_else(|| self.place.clone(), Origin::start);
+            return operations.map(|operations| Text::Json(operations, place)).map_err(Problem::Refused);
+        }
+        let mut patches = Vec::new();
+        for (value, origin) in documents {
+            let patch = match value {
+                Value::Null => continue,
+                Value::Mapping(patch) => patch,
+                _ => return Err(no_patch()),
+            };
+            if text_at(&patch, &["kind"]).is_none() || text_at(&patch, &["metadata", "name"]).is_none() {
+                return Err(Problem::Refused("a patch has no kind or no name".to_owned()));
+            }
+            patches.push(MergePatch {
+                patch,
+                is_document: origin.is_some(),
+                place: origin.as_ref().map_or_else(|| self.place.clone(), Origin::start),
+                may_rename: options.allow_name_change == Some(true),
+                may_change_kind: options.allow_kind_change == Some(true),
+            });
+        }
+        if patches.is_empty() { Err(no_patch()) } else { Ok(Text::Merge(patches)) }
+    }
+}
+
+impl MergePatch {
+    /// The id of the object that it names.
+    fn id(&self) -> Id {
+        let text = |route: &[&str]| text_at(&self.patch, route).unwrap_or_default();
+        let (name, namespace) = (text(&["metadata", "name"]), text(&["metadata", "namespace"]));
+        Id::new(&text(&["apiVersion"]), &text(&["kind"]), &name, &namespace)
+    }
+
+    /// The patch as kustomize copies one that it applies by a target or from `patchesStrategicMerge`: labels and
+    /// annotations become texts, and null with them, so that such a patch takes no label away.
+    fn copied(mut self) -> Self {
+        let Some(Value::Mapping(metadata)) = self.patch.get_mut("metadata") else { return self };
+        for field in ["labels", "annotations"] {
+            match metadata.get_mut(field) {
+                Some(Value::Mapping(pairs)) if !pairs.is_empty() => {
+                    for value in pairs.values_mut() {
+                        let text = if value.is_null() { Some("null".to_owned()) } else { scalar_text(value) };
+                        *value = text.map_or(Value::Null, Value::from);
+                    }
+                }
+                _ => {
+                    metadata.remove(field);
+                }
+            }
+        }
+        self
+    }
+
+    /// Merges the patch into an object; false, if it deletes it.
+    fn merge_into(&self, object: &mut Object) -> Result<bool, String> {
+        let (name, kind) = (object.name(), object.kind());
+        let (namespace, version) = (object.text(&["metadata", "namespace"]), object.text(&["apiVersion"]));
+        if self.may_rename || self.may_change_kind {
+            object.keep_id();
+        }
+        object.settle_types();
+        let mut given: Vec<(Vec<Step>, bool)> = Vec::new();
+        let merged =
+            merge(object.value.clone(), &self.patch, &mut |route, replaces| given.push((route.to_vec(), replaces)))?;
+        let Some(merged) = merged else { return Ok(false) };
+        object.value = merged;
+        for (route, replaces) in given {
+            object.note(self.given(route, replaces));
+        }
+        object.value.insert(Value::from("apiVersion"), Value::from(version));
+        if !self.may_change_kind {
+            object.value.insert(Value::from("kind"), Value::from(kind));
+        }
+        if !self.may_rename {
+            object.restore("name", &name);
+        }
+        object.restore("namespace", &namespace);
+        Ok(true)
+    }
+
+    fn given(&self, route: Vec<Step>, replaces: bool) -> Given {
+        let place = match &self.place {
+            Place::Node(origin, base) if self.is_document => {
+                Place::Node(origin.clone(), base.iter().chain(&route).cloned().collect())
+            }
+            other => other.clone(),
+        };
+        Given { route, place, goes_on: self.is_document, replaces }
+    }
+}
+
+/// Applies the operations of a JSON patch; the error begins with the object.
+fn apply_operations(object: &mut Object, operations: &[Operation], place: &Place) -> Result<(), String> {
+    let shown = object.id().shown();
+    object.untyped.clear();
+    let mut given: Vec<(Vec<Step>, bool)> = Vec::new();
+    let patched = json_patch::as_value(object.value.clone(), |value| {
+        operations.iter().try_for_each(|operation| {
+            given.extend(json_patch::apply(value, operation)?);
+            Ok(())
+        })
+    });
+    object.value = patched.map_err(|why| format!("{shown} does not apply: {why}"))?;
+    for (route, replaces) in given {
+        object.note(Given { route, place: place.clone(), goes_on: false, replaces });
+    }
+    Ok(())
+}
+
+impl From<&PatchTarget> for Target {
+    fn from(target: &PatchTarget) -> Self {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        Target {
+            group: text(&target.group),
+            version: text(&target.version),
+            kind: text(&target.kind),
+            name: text(&target.name),
+            namespace: text(&target.namespace),
+            label_selector: text(&target.label_selector),
+            annotation_selector: text(&target.annotation_selector),
+        }
+    }
+}

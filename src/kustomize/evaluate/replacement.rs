@@ -1,0 +1,474 @@
+//! Replacements: values that kustomizations copy from object to object.
+
+use regex::Regex;
+use serde::Deserialize;
+use yaml_serde::{Mapping, Value};
+
+use super::Problem;
+use super::object::{Id, Object, scalar_text};
+use super::selector::{Selector, Target};
+use crate::source::{Given, Place, Step};
+
+/// An entry of `replacements:`, or of a file that one names.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Replacement {
+    #[serde(default)]
+    source: Option<Source>,
+    #[serde(default)]
+    source_value: Option<String>,
+    #[serde(default)]
+    targets: Option<Vec<To>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Source {
+    #[serde(flatten)]
+    of: Target,
+    #[serde(default)]
+    field_path: String,
+    #[serde(default)]
+    options: Part,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct To {
+    #[serde(default)]
+    select: Option<Target>,
+    #[serde(default)]
+    reject: Vec<Target>,
+    #[serde(default)]
+    field_paths: Vec<String>,
+    #[serde(default)]
+    options: Part,
+}
+
+/// The part of a text that is meant.
+#[derive(Debug, Clone, Default, Deserialize)]
+struct Part {
+    #[serde(default)]
+    delimiter: String,
+    #[serde(default)]
+    index: i64,
+    #[serde(default)]
+    create: bool,
+}
+
+/// The field that is meant where none is named.
+const NAME: &str = "metadata.name";
+
+impl Replacement {
+    /// Copies its value to all its targets.
+    pub(super) fn apply(&self, objects: &mut [Object], place: &Place) -> Result<(), Problem> {
+        let Some(targets) = &self.targets else {
+            return Err(Problem::Refused("a replacement has no targets".to_owned()));
+        };
+        let value = self.value(objects)?;
+        for to in targets {
+            to.apply(&value, objects, place)?;
+        }
+        Ok(())
+    }
+
+    /// Finds the value, and where it is from.
+    fn value(&self, objects: &[Object]) -> Result<Copied, Problem> {
+        let source = match (&self.source, &self.source_value) {
+            (Some(source), None) => source,
+            (None, Some(value)) => return Ok(Copied { value: Value::from(value.as_str()), from: None }),
+            _ => return Err(Problem::Refused("a replacement needs one source".to_owned())),
+        };
+        let is_meant = |(_, object): &(usize, &Object)| object.ids().iter().any(|id| source.is(id));
+        let mut found = objects.iter().enumerate().filter(is_meant);
+        let (Some((index, object)), None) = (found.next(), found.next()) else {
+            return Err(Problem::Refused("the source of a replacement is not one object".to_owned()));
+        };
+        let path = if source.field_path.is_empty() { NAME } else { &source.field_path };
+        let parts = split(path);
+        let missing = || Problem::Refused(format!("the source of a replacement has no `{path}`"));
+        let value = lookup(&object.value, &parts).filter(|value| !is_empty(value)).ok_or_else(missing)?;
+        let is_whole = source.options.delimiter.is_empty();
+        Ok(Copied { value: source.options.of(value)?, from: is_whole.then_some((index, parts)) })
+    }
+
+    /// Whether an object is among its targets, as far as their selectors can be read.
+    pub(super) fn may_be_for(&self, object: &Object) -> bool {
+        let selects = |to: &To| {
+            let selector = to.select.as_ref().map(Selector::new).transpose();
+            selector.map_or(true, |selector| {
+                selector.is_some_and(|select| object.ids().iter().any(|id| select.selects_id(id)))
+            })
+        };
+        self.targets.iter().flatten().any(selects)
+    }
+}
+
+/// The value of a replacement.
+struct Copied {
+    value: Value,
+    /// The index of the object that has it, and its path there: kustomize hands on what it has become by then, where
+    /// the source is a target, too.
+    from: Option<(usize, Vec<String>)>,
+}
+
+impl Copied {
+    fn now(&self, objects: &[Object]) -> Value {
+        let from = self.from.as_ref().and_then(|(index, path)| lookup(&objects.get(*index)?.value, path));
+        from.unwrap_or(&self.value).clone()
+    }
+}
+
+impl Source {
+    fn is(&self, id: &Id) -> bool {
+        let is = |asked: &str, has: &str| asked.is_empty() || asked == has;
+        let Target { group, version, kind, name, namespace, .. } = &self.of;
+        let wanted = Id::new("", kind, name, namespace);
+        is(group, &id.group)
+            && is(version, &id.version)
+            && is(kind, &id.kind)
+            && is(name, &id.name)
+            && (namespace.is_empty() || wanted.effective_namespace() == id.effective_namespace())
+    }
+}
+
+impl Part {
+    /// The part of a value that is meant.
+    fn of(&self, value: &Value) -> Result<Value, Problem> {
+        if self.delimiter.is_empty() {
+            return Ok(value.clone());
+        }
+        let text = scalar_text(value).ok_or_else(no_parts)?;
+        let part = usize::try_from(self.index).ok().and_then(|index| text.split(&self.delimiter).nth(index));
+        let part = part.ok_or_else(|| Problem::Refused(format!("`{text}` has no part {}", self.index)))?;
+        retyped(value, part)
+    }
+
+    /// A value with another in place of the part that is meant.
+    fn with(&self, old: &Value, new: &Value) -> Result<Value, Problem> {
+        if self.delimiter.is_empty() {
+            return if is_scalar(old) { retyped(old, &scalar_text(new).unwrap_or_default()) } else { Ok(new.clone()) };
+        }
+        let text = if old.is_null() { Some(String::new()) } else { scalar_text(old) }.ok_or_else(no_parts)?;
+        let new = scalar_text(new).unwrap_or_default();
+        let mut parts: Vec<&str> = text.split(&self.delimiter).collect();
+        match usize::try_from(self.index) {
+            Err(_) => parts.insert(0, &new),
+            Ok(index) => match parts.get_mut(index) {
+                Some(part) => *part = &new,
+                None => parts.push(&new),
+            },
+        }
+        retyped(old, &parts.join(&self.delimiter))
+    }
+}
+
+impl To {
+    fn apply(&self, value: &Copied, objects: &mut [Object], place: &Place) -> Result<(), Problem> {
+        let Some(select) = &self.select else {
+            return Err(Problem::Refused("a target of a replacement selects nothing".to_owned()));
+        };
+        let select = Selector::new(select).map_err(Problem::Beyond)?;
+        let reject = self.reject.iter().map(Selector::new).collect::<Result<Vec<_>, _>>().map_err(Problem::Beyond)?;
+        let paths: Vec<&str> = self.field_paths.iter().map(String::as_str).collect();
+        let paths = if paths.is_empty() { vec![NAME] } else { paths };
+        for index in 0..objects.len() {
+            let object = &objects[index];
+            let ids = object.ids();
+            let is_rejected = |reject: &Selector| {
+                reject.has_labels() && reject.selects_by_labels(object)
+                    || !reject.has_no_id() && ids.iter().any(|id| reject.selects_id(id))
+            };
+            if !select.selects_by_labels(object)
+                || reject.iter().any(is_rejected)
+                || !ids.iter().any(|id| select.selects_id(id))
+            {
+                continue;
+            }
+            for path in &paths {
+                let value = value.now(objects);
+                self.set(&mut objects[index], path, &value, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&self, object: &mut Object, path: &str, value: &Value, place: &Place) -> Result<(), Problem> {
+        let parts = split(path);
+        let mut found: Vec<(Vec<Step>, bool)> = Vec::new();
+        let mut whole = Value::Mapping(std::mem::take(&mut object.value));
+        let set = |old: &mut Value, route: &[Step], is_new: bool| {
+            // What is made here is typed by its text.
+            let new = match (is_new, scalar_text(value)) {
+                (true, Some(_)) => {
+                    let text = self.options.with(&Value::from(""), value)?;
+                    plain(&scalar_text(&text).unwrap_or_default())
+                }
+                (true, None) if self.options.delimiter.is_empty() => value.clone(),
+                (true, None) => return Err(no_parts()),
+                (false, _) => self.options.with(old, value)?,
+            };
+            if *old != new {
+                found.push((route.to_vec(), !is_new));
+            }
+            *old = new;
+            Ok(())
+        };
+        let mut walk = Walk { create: self.options.create, is_scalar: is_scalar(value), count: 0, set };
+        let result = walk.at(&mut whole, &parts, &mut Vec::new(), false);
+        let count = walk.count;
+        if let Value::Mapping(mapping) = whole {
+            object.value = mapping;
+        }
+        result?;
+        if count == 0 {
+            return Err(Problem::Refused(format!("a target of a replacement has no `{path}`")));
+        }
+        for (route, replaces) in found {
+            if !replaces && is_scalar(value) {
+                object.untyped.push(route.clone());
+            }
+            object.note(Given { route, place: place.clone(), goes_on: false, replaces });
+        }
+        Ok(())
+    }
+}
+
+/// Finds all that a path leads to, and makes what is missing where that is asked for.
+struct Walk<F> {
+    create: bool,
+    /// Whether the value to be set is a scalar.
+    is_scalar: bool,
+    /// How many places it has found.
+    count: usize,
+    set: F,
+}
+
+impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), Problem>> Walk<F> {
+    fn at(&mut self, value: &mut Value, parts: &[String], route: &mut Vec<Step>, is_new: bool) -> Result<(), Problem> {
+        let Some((part, rest)) = parts.split_first() else {
+            self.count += 1;
+            return (self.set)(value, route, is_new);
+        };
+        if let Some(index) = index(part) {
+            let items = list(value, part)?;
+            if items.len() == index && self.create {
+                items.push(Value::Null);
+                return self.item(items, index, rest, route, true);
+            }
+            if items.len() <= index {
+                return Err(Problem::Refused(format!("a list has no item {index}")));
+            }
+            return self.item(items, index, rest, route, false);
+        }
+        if part == "*" {
+            let items = list(value, part)?;
+            return (0..items.len()).try_for_each(|index| self.item(items, index, rest, route, false));
+        }
+        if let Some(entry) = part.strip_prefix('[').and_then(|part| part.strip_suffix(']')) {
+            return self.entries(value, entry, rest, route);
+        }
+        match value {
+            Value::Mapping(mapping) => self.field(mapping, part, rest, route),
+            Value::Null if self.create => {
+                let mut mapping = Mapping::new();
+                let result = self.field(&mut mapping, part, rest, route);
+                *value = Value::Mapping(mapping);
+                result
+            }
+            Value::Null => Ok(()),
+            // kustomize goes on in what the text of a scalar may mean.
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => {
+                Err(Problem::Beyond("a replacement goes into the text of a scalar".to_owned()))
+            }
+            _ => Err(Problem::Refused(format!("`{part}` is no field of a list"))),
+        }
+    }
+
+    fn field(
+        &mut self,
+        mapping: &mut Mapping,
+        part: &str,
+        rest: &[String],
+        route: &mut Vec<Step>,
+    ) -> Result<(), Problem> {
+        let is_new = mapping.get(part).is_none_or(Value::is_null);
+        if is_new && !self.create {
+            return Ok(());
+        }
+        if is_new && rest.is_empty() && !self.is_scalar {
+            mapping.insert(Value::from(part), Value::Mapping(Mapping::new()));
+        }
+        route.push(Step::from(part));
+        let value = mapping.entry(Value::from(part)).or_insert(Value::Null);
+        self.at(value, rest, route, is_new)?;
+        route.pop();
+        Ok(())
+    }
+
+    fn item(
+        &mut self,
+        items: &mut [Value],
+        index: usize,
+        rest: &[String],
+        route: &mut Vec<Step>,
+        is_new: bool,
+    ) -> Result<(), Problem> {
+        let Some(item) = items.get_mut(index) else { return Ok(()) };
+        route.push(Step::from(index));
+        self.at(item, rest, route, is_new)?;
+        route.pop();
+        Ok(())
+    }
+
+    /// The items of a list that `[field=pattern]` is for.
+    fn entries(
+        &mut self,
+        value: &mut Value,
+        entry: &str,
+        rest: &[String],
+        route: &mut Vec<Step>,
+    ) -> Result<(), Problem> {
+        let not_read = || Problem::Beyond(format!("the path `[{entry}]` is not read here"));
+        let (field, pattern) = entry.split_once('=').ok_or_else(not_read)?;
+        let regex = Regex::new(pattern).map_err(|_| not_read())?;
+        let items = list(value, entry)?;
+        let is_meant = |item: &Value| {
+            let text = if field.is_empty() { scalar_text(item) } else { item.get(field).and_then(scalar_text) };
+            text.is_some_and(|text| regex.is_match(text.trim()))
+        };
+        let mut meant: Vec<usize> = (0..items.len()).filter(|index| is_meant(&items[*index])).collect();
+        if meant.is_empty() && self.create {
+            meant.push(items.len());
+            items.push(match field {
+                "" => plain(pattern),
+                field => Value::Mapping([(Value::from(field), plain(pattern))].into_iter().collect()),
+            });
+        }
+        // Of texts and numbers nothing is below.
+        let rest = if field.is_empty() { &[] } else { rest };
+        meant.into_iter().try_for_each(|index| self.item(items, index, rest, route, false))
+    }
+}
+
+fn list<'a>(value: &'a mut Value, part: &str) -> Result<&'a mut Vec<Value>, Problem> {
+    if value.is_null() {
+        *value = Value::Sequence(Vec::new());
+    }
+    value.as_sequence_mut().ok_or_else(|| Problem::Refused(format!("`{part}` is meant for a list, and there is none")))
+}
+
+fn no_parts() -> Problem {
+    Problem::Refused("only a scalar can be parted by a delimiter".to_owned())
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Mapping(_) | Value::Sequence(_))
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Mapping(mapping) => mapping.is_empty(),
+        Value::Sequence(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// A text as YAML reads it without quotes.
+fn plain(text: &str) -> Value {
+    let read = yaml_serde::from_str::<Value>(text).ok();
+    read.filter(|value| matches!(value, Value::Number(_) | Value::Bool(_))).unwrap_or_else(|| Value::from(text))
+}
+
+/// A text of the type that another value has.
+fn retyped(like: &Value, text: &str) -> Result<Value, Problem> {
+    let value = if like.is_string() { Value::from(text) } else { plain(text) };
+    match (like, &value) {
+        (Value::String(_), _) | (Value::Number(_), Value::Number(_)) | (Value::Bool(_), Value::Bool(_)) => Ok(value),
+        (Value::Null, _) => Err(Problem::Beyond("a replacement is for an empty field".to_owned())),
+        // kustomize notices that when it needs the value, which may be never.
+        _ => Err(Problem::Beyond(format!("`{text}` is of another type than what a replacement puts it in place of"))),
+    }
+}
+
+fn index(part: &str) -> Option<usize> {
+    part.parse().ok()
+}
+
+/// The value at the end of a path that may hold indices and `[field=value]`.
+fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    let mut value = object.get(first.trim())?;
+    for part in rest.iter().map(|part| part.trim()) {
+        value = match value {
+            Value::Sequence(items) => match (index(part), part) {
+                (Some(index), _) => items.get(index)?,
+                (None, "-") => items.last()?,
+                (None, _) => {
+                    let (field, wanted) = part.strip_prefix('[')?.strip_suffix(']')?.split_once('=')?;
+                    items.iter().find(|item| {
+                        let of =
+                            if field.is_empty() { scalar_text(item) } else { item.get(field).and_then(scalar_text) };
+                        of.as_deref() == Some(wanted)
+                    })?
+                }
+            },
+            other => other.get(part)?,
+        };
+    }
+    Some(value)
+}
+
+/// Parts a path at its dots: not at those behind a backslash, and not at those in brackets.
+fn split(path: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    let whole = path.strip_prefix('.').unwrap_or(path);
+    for piece in whole.split('.') {
+        match pieces.last_mut() {
+            Some(last) if last.ends_with('\\') => {
+                last.pop();
+                last.push('.');
+                last.push_str(piece);
+            }
+            _ => pieces.push(piece.to_owned()),
+        }
+    }
+    let mut parts: Vec<String> = Vec::new();
+    let mut pieces = pieces.into_iter();
+    while let Some(mut part) = pieces.next() {
+        if part.starts_with('[') && !part.ends_with(']') {
+            for piece in pieces.by_ref() {
+                part.push('.');
+                part.push_str(&piece);
+                if piece.ends_with(']') {
+                    break;
+                }
+            }
+            // Only one of a list keeps its brackets.
+            if !part.contains('=') {
+                part = part.trim_matches(['[', ']']).to_owned();
+            }
+        }
+        parts.push(part);
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_parted_at_its_dots() {
+        for (path, parts) in [
+            ("spec.bmc.address", vec!["spec", "bmc", "address"]),
+            (r"metadata.labels.example\.org/rack", vec!["metadata", "labels", "example.org/rack"]),
+            ("metadata.annotations.[a.b.c]", vec!["metadata", "annotations", "a.b.c"]),
+            ("spec.ports.[name=a.b].port", vec!["spec", "ports", "[name=a.b]", "port"]),
+            ("a.0.*", vec!["a", "0", "*"]),
+        ] {
+            assert_eq!(split(path), parts, "{path}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The objects of a repo's files as builds deliver them, where builds do more than to give a namespace.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use rayon::prelude::*;
+
+use super::inputs::Inputs;
+use super::networks;
+use super::objects::{Object, interpret_resource};
+use crate::finding::{Code, Finding};
+use crate::kustomize::{AsDelivered, Builds, Renaming, Wanted};
+use crate::source::{Delivered, Files, Origin, Place};
+
+/// Puts what builds make of documents in the place of what was read in their files. What kustomize would refuse, or
+/// alone can do, is in the findings; such documents stay as they stand.
+pub(super) fn by_builds(
+    repo: &Files,
+    builds: &Builds,
+    output: &Utf8Path,
+    inputs: &Inputs<'_>,
+    read: Vec<Object>,
+) -> (Vec<Object>, Vec<Finding>) {
+    let origins = |is_wanted: fn(&Object) -> bool| -> HashSet<Arc<Utf8Path>> {
+        let wanted = read.iter().filter(|object| is_wanted(object)).filter_map(Object::origin);
+        wanted.filter(|origin| inputs.takes(origin)).map(|origin| origin.file.clone()).collect()
+    };
+    let (files, vital) = (origins(Object::is_built), origins(Object::is_vital));
+    let evaluated = builds.evaluate(repo, &Wanted { files: &files, vital: &vital, output });
+    if evaluated.read.is_empty() {
+        return (read, evaluated.findings);
+    }
+    let interpret = |(file, documents): (Arc<Utf8Path>, Vec<AsDelivered>)| {
+        let objects = documents.iter().filter_map(|document| interpret_resource(&document.document()));
+        (file, objects.collect::<Vec<Object>>())
+    };
+    let mut delivered: BTreeMap<Arc<Utf8Path>, Vec<Object>> =
+        evaluated.delivered.into_par_iter().map(interpret).collect();
+    let mut objects = Vec::with_capacity(read.len());
+    for object in read {
+        let known = object.origin().and_then(|origin| Some((origin.file.clone(), evaluated.read.get(origin)?.clone())));
+        let Some((file, roots)) = known.filter(|_| object.is_built()) else {
+            objects.push(object);
+            continue;
+        };
+        objects.extend(delivered.remove(&file).into_iter().flatten().filter_map(Object::without_plain_text));
+        let others: HashSet<usize> =
+            object.origin().into_iter().flat_map(|origin| builds.reach(&origin.file)).map(|reach| reach.root).collect();
+        let others: Vec<usize> = others.into_iter().filter(|root| !roots.contains(root)).collect();
+        objects.extend(object.of_roots(others));
+    }
+    objects.extend(delivered.into_values().flatten().filter_map(Object::without_plain_text));
+    let mut findings = evaluated.findings;
+    findings.extend(lost_references(&objects, &evaluated.renamed));
+    (objects, findings)
+}
+
+/// The hosts that refer to what a build gives another name: kustomize does not know of these references.
+fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
+    let mut by_name: HashMap<(usize, &str, &str), &Renaming> = HashMap::new();
+    by_name.extend(renamed.iter().map(|renaming| ((renaming.root, &*renaming.kind, &*renaming.from), renaming)));
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut told: HashSet<&Place> = HashSet::new();
+    for object in objects {
+        let Object::Host(origin, host, ..) = object else { continue };
+        let Some((delivered, spec)) = origin.delivered().zip(host.spec.as_ref()) else { continue };
+        for (field, name) in spec.references() {
+            let lost = |root: &usize| by_name.get(&(*root, "Secret", name)).copied();
+            let Some(lost) = delivered.roots.iter().find_map(lost).filter(|lost| told.insert(&lost.place)) else {
+                continue;
+            };
+            let Renaming { from, to, place, .. } = lost;
+            let route = std::iter::once("spec").chain(field.iter().copied());
+            findings.push(
+                Finding::new(
+                    Code::Renamed,
+                    format!(
+                        "a build names the Secret `{from}` `{to}`, and {} of hosts still names `{from}`",
+                        field.join(".")
+                    ),
+                )
+                .at(place.clone())
+                .see(origin.at(route), "refers to it by the name in its file")
+                .help("write the names in full, and take namePrefix, nameSuffix or the hash away"),
+            );
+        }
+    }
+    findings
+}
+
+impl Object {
+    /// Where it stands, for what builds may change.
+    fn origin(&self) -> Option<&Origin> {
+        match self {
+            Object::Cluster(origin, ..)
+            | Object::Software(origin, ..)
+            | Object::Host(origin, ..)
+            | Object::Secret(origin, ..)
+            | Object::Service(origin, _)
+            | Object::Unreadable(origin, _) => Some(origin),
+            Object::PlainSecret(plain, _) => Some(plain.origin()),
+            Object::Template(template) => Some(&template.origin),
+            Object::Kustomization(..) | Object::Agent(_) | Object::Definition(_) | Object::GeneratedHosts(_) => None,
+        }
+    }
+
+    /// Whether what a build makes of it counts, and not what stands in its file.
+    fn is_built(&self) -> bool {
+        !matches!(self, Object::Template(_)) && self.origin().is_some()
+    }
+
+    /// Whether nothing can be planned without knowing what it becomes.
+    fn is_vital(&self) -> bool {
+        matches!(self, Object::Cluster(..) | Object::Software(..) | Object::Host(..))
+    }
+
+    /// What it is to the builds of some roots, which leave it as it is; nothing, where there are none. Its plain text
+    /// stands in the file in any case.
+    fn of_roots(mut self, roots: Vec<usize>) -> Option<Self> {
+        if roots.is_empty() {
+            return match self {
+                Object::PlainSecret(plain, _) => Some(Object::PlainSecret(plain, None)),
+                _ => None,
+            };
+        }
+        let delivered = Delivered { roots, ..Delivered::default() };
+        match &mut self {
+            Object::Cluster(origin, ..)
+            | Object::Software(origin, ..)
+            | Object::Host(origin, ..)
+            | Object::Secret(origin, ..)
+            | Object::Service(origin, _)
+            | Object::PlainSecret(_, Some((origin, _))) => *origin = origin.clone().as_delivered(delivered),
+            _ => {}
+        }
+        Some(self)
+    }
+
+    /// What is left of a Secret beside its plain text, which was found in its file.
+    fn without_plain_text(self) -> Option<Self> {
+        match self {
+            Object::PlainSecret(_, network_data) => {
+                network_data.map(|(origin, secret)| Object::Secret(origin, networks::Kind::Secret, secret))
+            }
+            other => Some(other),
+        }
+    }
+}
