@@ -323,9 +323,10 @@ fn a_prefix_over_the_names_of_hosts() {
         assert_says(
             &repo.refused(),
             &[
-                "sites/lab/hosts/kustomization.yaml gives a prefix or suffix to the names of what it builds",
+                "error[SIP0108]: a build names the Secret `lab-a1-bmc-credentials`",
+                "bmc.credentialsName of hosts still names `lab-a1-bmc-credentials`",
                 "--> sites/lab/hosts/kustomization.yaml",
-                "take namePrefix and nameSuffix out of sites/lab/hosts/kustomization.yaml",
+                "take namePrefix, nameSuffix or the hash away",
             ],
         );
     }

@@ -55,18 +55,21 @@ impl Finding {
     }
 
     /// Adds the place to mend.
-    pub fn at(mut self, place: Place) -> Self {
-        let own = place.instead_of().cloned();
-        self.places.push((place, None));
-        match own {
-            Some(own) => self.see(own, "what the manifest itself says does not count"),
-            None => self,
-        }
+    pub fn at(self, place: Place) -> Self {
+        self.with(place, None)
     }
 
     /// Adds a place that belongs to the story, with what is there.
-    pub fn see(mut self, place: Place, what: impl Into<String>) -> Self {
-        self.places.push((place, Some(said(&what.into()))));
+    pub fn see(self, place: Place, what: impl Into<String>) -> Self {
+        self.with(place, Some(said(&what.into())))
+    }
+
+    /// Adds a place; with one in a kustomization, that in the manifest, which people look at first.
+    fn with(mut self, place: Place, what: Option<String>) -> Self {
+        let own = place.instead_of().cloned();
+        self.places.push((place, what));
+        let own = own.map(|own| (own, Some("what the manifest itself says does not count".to_owned())));
+        self.places.extend(own);
         self
     }
 
