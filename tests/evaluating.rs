@@ -437,6 +437,10 @@ impl Maker {
             _ => {
                 let (target, kind) = self.target();
                 let operations = self.operations(kind);
+                if self.one_in(3) {
+                    self.files.insert(format!("{directory}/operations{index}.yaml"), operations);
+                    return format!("- target: {target}\n  path: operations{index}.yaml\n");
+                }
                 format!("- target: {target}\n  patch: |-\n{}", indented(&operations, 4))
             }
         }

@@ -214,22 +214,22 @@ fn no_patch() -> Problem {
 
 impl Written<'_> {
     fn parsed(&self, options: &PatchOptions) -> Result<Text, Problem> {
-        let documents = match &self.file {
-            Some(file) => objects(file, &self.text)
-                .iter()
-                .map(|document| Some((document.parse::<Value>().ok()?, Some(document.origin.clone()))))
-                .collect::<Option<Vec<_>>>(),
-            None => yaml_serde::Deserializer::from_str(self.text.trim())
-                .map(|document| Some((Value::deserialize(document).ok()?, None)))
-                .collect(),
-        };
-        let documents = documents.ok_or_else(no_patch)?;
-        if let [(value, origin), ..] = documents.as_slice()
-            && let Some(operations) = json_patch::operations(value)
-        {
-            let place = origin.as_ref().map_or_else(|| self.place.clone(), Origin::start);
+        let values = yaml_serde::Deserializer::from_str(self.text.trim());
+        let values: Option<Vec<Value>> = values.map(|document| Value::deserialize(document).ok()).collect();
+        let values = values.ok_or_else(no_patch)?;
+        if let Some(operations) = values.first().and_then(json_patch::operations) {
+            let in_file = |file: &Arc<Utf8Path>| Origin::of_file(file.clone(), &self.text).start();
+            let place = self.file.as_ref().map_or_else(|| self.place.clone(), in_file);
             return operations.map(|operations| Text::Json(operations, place)).map_err(Problem::Refused);
         }
+        let documents: Vec<(Value, Option<Origin>)> = match &self.file {
+            Some(file) => objects(file, &self.text)
+                .iter()
+                .map(|document| Some((document.parse().ok()?, Some(document.origin.clone()))))
+                .collect::<Option<_>>()
+                .ok_or_else(no_patch)?,
+            None => values.into_iter().map(|value| (value, None)).collect(),
+        };
         let mut patches = Vec::new();
         for (value, origin) in documents {
             let patch = match value {

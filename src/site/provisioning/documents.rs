@@ -23,8 +23,8 @@ pub(in crate::site) fn cluster_of(kind: &str, origin: &Origin, metadata: &Metada
         )
         .at(origin.name())
         .help(
-            "write the cluster's name: `metadata: {labels: {cluster: NAME}}`; a label that a kustomization adds is seen \
-             only in what it renders, by `sources` or `--input`",
+            "write the cluster's name: `metadata: {labels: {cluster: NAME}}`, in the file or in a kustomization that \
+             builds it",
         ));
     };
     let place = origin.at(["metadata", "labels", CLUSTER]);
