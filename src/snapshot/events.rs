@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Secret, Snapshot, secrets_of};
+use super::{Secret, Snapshot, secrets_of, text_at};
 use crate::api::names::{HostKey, SecretKey};
 
 /// One thing that happened to a host between two snapshots. The display is one line.
@@ -53,8 +53,8 @@ struct Condition<'a> {
 
 impl<'a> Condition<'a> {
     fn of(host: &'a Value) -> Self {
-        let error = text(host, "/status/errorType").or_else(|| text(host, "/status/operationalStatus"));
-        Self { state: text(host, "/status/provisioning/state").unwrap_or("unknown"), error }
+        let error = text_at(host, "/status/errorType").or_else(|| text_at(host, "/status/operationalStatus"));
+        Self { state: text_at(host, "/status/provisioning/state").unwrap_or("unknown"), error }
     }
 }
 
@@ -71,13 +71,9 @@ fn in_state(host: &Value) -> String {
     Condition::of(host).to_string()
 }
 
-fn text<'a>(object: &'a Value, route: &str) -> Option<&'a str> {
-    object.pointer(route).and_then(Value::as_str).filter(|text| !text.is_empty())
-}
-
 fn of_host(old: &Value, new: &Value) -> Vec<String> {
     let mut said = Vec::new();
-    if let (Some(before), Some(after)) = (text(old, "/metadata/uid"), text(new, "/metadata/uid"))
+    if let (Some(before), Some(after)) = (text_at(old, "/metadata/uid"), text_at(new, "/metadata/uid"))
         && before != after
     {
         said.push("was deleted and made anew".to_owned());
@@ -107,7 +103,7 @@ fn of_host(old: &Value, new: &Value) -> Vec<String> {
 }
 
 fn consumer(host: &Value) -> Option<String> {
-    let part = |field: &str| text(host, &format!("/spec/consumerRef/{field}"));
+    let part = |field: &str| text_at(host, &format!("/spec/consumerRef/{field}"));
     let namespace = part("namespace").map(|namespace| format!("{namespace}/")).unwrap_or_default();
     Some(format!("{} {namespace}{}", part("kind").unwrap_or("object"), part("name")?))
 }

@@ -10,8 +10,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::{key_of, text_at};
 use crate::api::assignment::{self, GIVEN_BACK, GIVEN_BACK_BY};
-use crate::api::gitops::TRACKING_ID;
+use crate::api::gitops::{Agent, TRACKING_ID};
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{
     self, DETACHED, LAST_APPLIED, PAUSED, PRUNE, SSA, STATUS, SYNC_OPTIONS, UNHEALTHY, without_user,
@@ -23,8 +24,6 @@ use crate::api::network_data::{NetworkData, SECRET_KEYS};
 const WITH_VALUE: [&str; 6] = [GIVEN_BACK, GIVEN_BACK_BY, PRUNE, SSA, SYNC_OPTIONS, TRACKING_ID];
 /// Annotations that decide by being there.
 const AS_MARK: [&str; 4] = [PAUSED, DETACHED, UNHEALTHY[0], UNHEALTHY[1]];
-/// The field managers of the agents, whichever way they write.
-const AGENTS: [&str; 2] = ["kustomize-controller", "argocd-controller"];
 /// The content of an annotation that is there and left out.
 const LEFT_OUT: &str = "{}";
 /// The deletion time of every host that is being deleted: when it began decides nothing.
@@ -112,8 +111,8 @@ fn put(object: &mut Map<String, Value>, field: &str, value: Map<String, Value>) 
 }
 
 fn metadata(live: &Value) -> Option<(HostKey, Map<String, Value>)> {
-    let text = |field: &str| live.pointer(&format!("/metadata/{field}"))?.as_str();
-    let key = HostKey { namespace: text("namespace")?.parse().ok()?, name: text("name")?.parse().ok()? };
+    let (namespace, name) = key_of(live)?;
+    let key = HostKey { namespace, name };
     let mut metadata = Map::new();
     metadata.insert("name".to_owned(), key.name.to_string().into());
     metadata.insert("namespace".to_owned(), key.namespace.to_string().into());
@@ -161,7 +160,8 @@ fn managers(entries: &[Value]) -> Vec<Value> {
         };
         let mut fields = BTreeSet::new();
         fields.extend(owns(&["metadata", "annotations", LAST_APPLIED]).map(|()| LAST_APPLIED));
-        let is_applier = operation == "Apply" || !fields.is_empty() || AGENTS.contains(&manager);
+        let is_agent = Agent::ALL.iter().any(|agent| agent.manager() == manager);
+        let is_applier = operation == "Apply" || !fields.is_empty() || is_agent;
         fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
         let labels = assignment::LABELS.into_iter().chain(assignment::OLDER_LABELS);
         fields.extend(labels.filter(|label| owns(&["metadata", "labels", label]).is_some()));
@@ -186,7 +186,7 @@ fn managers(entries: &[Value]) -> Vec<Value> {
 fn spec(live: &Fields<'_>) -> Map<String, Value> {
     let mut spec = Map::new();
     let mut bmc = live.texts("bmc", &["credentialsName"]);
-    if let Some(address) = live.0.pointer("/bmc/address").and_then(Value::as_str) {
+    if let Some(address) = text_at(live.0, "/bmc/address") {
         bmc.insert("address".to_owned(), bare(address).into());
     }
     if live.0.pointer("/bmc/disableCertificateVerification") == Some(&Value::Bool(true)) {
