@@ -368,8 +368,8 @@ fn vanished(host: &HostKey, held: &Held, site: &Site, frozen: &BTreeSet<ClusterK
         Finding::new(Code::HostGone, format!("host {host} of {} is no longer in the inventory", held.cluster))
             .at(held.origin.name())
             .help(if standing::was_declared(held, site) {
-                "it leaves the overlay and is replaced; its BareMetalHost is not deleted, but the agent prunes the Secrets \
-                 that left with its manifest: keep those for as long as the BareMetalHost exists"
+                "it leaves the overlay and is replaced; its BareMetalHost is not deleted, and neither are its Secrets that \
+                 left the same build: if the machine is gone, delete them all"
             } else {
                 "it leaves the overlay and is replaced; its BareMetalHost is not deleted"
             })

@@ -1,6 +1,6 @@
 //! One host: what manifests and snapshots say of it, joined.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::networks::{self, Network, Networks, Referring, Unaddressed};
 use super::settings::{self, Mode, Settings};
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::gitops::Agent;
-use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
-use crate::api::names::HostKey;
+use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, Spec, UNHEALTHY};
+use crate::api::names::{HostKey, ObjectName};
 use crate::api::network_data::NoAddress;
 use crate::credentials::masked_value;
 use crate::finding::{Code, Finding};
@@ -60,6 +60,8 @@ pub struct Host {
     pub given_back: Option<GivenBack>,
     /// How its BMC is reached.
     pub bmc: Option<Bmc>,
+    /// The Secrets of its namespace that it names: with the credentials of its BMC and with network data.
+    pub secrets: BTreeSet<ObjectName>,
     /// Its addresses.
     pub network: Network,
     /// The field that names the Secret with them, or would.
@@ -341,6 +343,7 @@ impl Descriptions {
             label_owners: label_owners.unwrap_or_default(),
             given_back,
             bmc: spec.and_then(|spec| spec.bmc.clone()),
+            secrets: spec.map(named_secrets).unwrap_or_default(),
             consumer,
             deleting,
             failed: error.is_some()
@@ -369,6 +372,14 @@ fn twice(document: &HostDocument, other: &Origin, message: &str) -> Finding {
         .at(document.origin.name())
         .see(other.name(), "the other one")
         .help("remove one of them; a manifest and one snapshot of the same host are fine")
+}
+
+/// Returns the Secrets that a host names, by their names: Metal3 reads them in the host's own namespace.
+fn named_secrets(spec: &Spec) -> BTreeSet<ObjectName> {
+    let credentials = spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
+    let network_data = spec.network_data.as_ref().and_then(|reference| reference.name.as_deref());
+    let names = [credentials, network_data, spec.preprovisioning_network_data_name.as_deref()];
+    names.into_iter().flatten().filter_map(|name| name.parse().ok()).collect()
 }
 
 fn consumer(document: &HostDocument) -> Option<String> {
