@@ -384,3 +384,58 @@ fn a_proxy_is_used_only_where_bmcs_are_behind_one() {
         }
     }
 }
+
+// Hosts that must never be powered off
+
+/// As of a machine whose BMC shares a network card with its operating system (NC-SI).
+fn host_that_stays_on() -> Repo {
+    let hosts = [("one", "redfish+http://203.0.113.21:8000/redfish/v1/Systems/one")];
+    let repo = site_of(&hosts.map(|(name, address)| (name.to_owned(), address.to_owned())));
+    repo.replace("hosts/hosts.yaml", "  online: true\n", "  online: true\n  disablePowerOff: true\n");
+    repo
+}
+
+#[test]
+fn a_host_with_disable_power_off_is_restarted_and_never_powered_off() {
+    let scene = Scene::of(host_that_stays_on(), "edge");
+    let bmc = Emulator::start(&scene.network, "203.0.113.21", 8000, None, &["one"]);
+
+    for arguments in [&["off", "one"][..], &["off", "--force", "one"], &["off", "--wait", "--force", "one"]] {
+        let refused = scene.host(arguments).expect(1);
+        assert_says(
+            &refused.stderr,
+            &["host: one: its BareMetalHost has spec.disablePowerOff: true", "\"host reboot\""],
+        );
+    }
+    for arguments in [
+        &["Systems", "reset", "ForceOff"][..],
+        &["Systems", "reset", "GracefulShutdown"],
+        &["Systems", "reset", "PowerCycle"],
+        &["Systems", "reset", "PushPowerButton"],
+        &["raw", "POST", "/redfish/v1/Systems/one/Actions/ComputerSystem.Reset", "-d", "{}"],
+    ] {
+        let refused = scene.host(&[&["redfish", "one"], arguments].concat()).expect(1);
+        assert_says(&refused.stderr, &["spec.disablePowerOff: true"]);
+    }
+    assert_eq!(bmc.orders(), [""; 0]);
+
+    scene.host(&["reboot", "one"]).expect(0);
+    scene.host(&["reboot", "--force", "one"]).expect(0);
+    scene.host(&["redfish", "one", "Systems"]).expect(0);
+    scene.host(&["redfish", "one", "Systems", "reset", "ForceRestart"]).expect(0);
+    assert_eq!(bmc.orders(), ["one GracefulRestart", "one ForceRestart", "one ForceRestart"]);
+}
+
+#[test]
+fn a_bmc_that_restarts_by_a_power_cycle_alone_does_not_restart_a_host_with_disable_power_off() {
+    let scene = Scene::of(host_that_stays_on(), "edge");
+    let state = "{\"PowerState\": \"On\", \"Actions\": {\"#ComputerSystem.Reset\": \
+                 {\"ResetType@Redfish.AllowableValues\": [\"On\", \"PowerCycle\"]}}}";
+    let answers = format!("{{\"GET /redfish/v1/Systems/one\": [200, {{}}, {state:?}]}}");
+    let bmc = scene.odd_bmc("203.0.113.21", 8000, &answers);
+
+    let refused = scene.host(&["reboot", "--force", "one"]).expect(1);
+
+    assert_says(&refused.stderr, &["the BMC does not offer ForceRestart, only On, PowerCycle"]);
+    assert!(!bmc.log().contains("asked POST"), "{}", bmc.log());
+}

@@ -109,6 +109,8 @@ pub struct Totals {
     pub hosts_added: usize,
     /// Those of them that had the cluster's labels already.
     pub hosts_adopted: usize,
+    /// Those of them of which it is not known whether they are in use.
+    pub hosts_added_of_unknown_use: usize,
     /// Hosts that clusters give back, those that are replaced included.
     pub hosts_given_back: usize,
     /// Those of them of which it is not known whether they are in use.
@@ -263,6 +265,10 @@ impl Totals {
             clusters: clusters.iter().map(|cluster| cluster.state).collect(),
             hosts_added: sum(|hosts| hosts.added.len() + hosts.replaced.len()),
             hosts_adopted: sum(|hosts| hosts.added.iter().filter(|added| added.adopted).count()),
+            hosts_added_of_unknown_use: sum(|hosts| {
+                let added = hosts.added.iter().filter(|added| !added.adopted && !added.use_known).count();
+                added + hosts.replaced.iter().filter(|replaced| !replaced.by_use_known).count()
+            }),
             hosts_given_back: sum(|hosts| hosts.given_back.len() + hosts.replaced.len()),
             hosts_of_unknown_use: sum(|hosts| hosts.going().filter(|host| !host.use_known).count()),
             hosts_replaced: sum(|hosts| hosts.replaced.len()),

@@ -11,6 +11,7 @@ use super::builds::Builds;
 use super::machine::Machine;
 use super::networks::{self, Network, Networks, Referring, Unaddressed};
 use super::settings::{self, Mode, Settings};
+use super::usage::Usage;
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::gitops::Agent;
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, Spec, UNHEALTHY};
@@ -66,8 +67,10 @@ pub struct Host {
     pub network: Network,
     /// The field that names the Secret with them, or would.
     pub network_field: &'static [&'static str],
-    /// Who uses it, as `Kind namespace/name`.
-    pub consumer: Option<String>,
+    /// What says that it is not free, beside its state.
+    pub usage: Option<Usage>,
+    /// Whether it must never be powered off.
+    pub disable_power_off: bool,
     /// Whether its deletion was asked for.
     pub deleting: bool,
     /// The error that it is in.
@@ -109,7 +112,12 @@ impl Host {
 
     /// Whether it is known who uses the host: a snapshot says it, a manifest that nobody completes does not.
     pub fn is_use_known(&self) -> bool {
-        self.standing == Standing::Observed || self.state.is_some() || self.consumer.is_some()
+        self.standing == Standing::Observed || self.live.is_some() || self.state.is_some() || self.usage.is_some()
+    }
+
+    /// Returns what uses the host, in words.
+    pub fn user(&self) -> Option<String> {
+        self.usage.as_ref().map(Usage::user)
     }
 
     /// The place of what only a live host has, such as its status.
@@ -316,7 +324,12 @@ impl Descriptions {
         let reserved_by = [PAUSED, DETACHED].into_iter().chain(UNHEALTHY).find(|name| annotated(name));
         let described = [&manifest, &live].into_iter().flatten();
         let deleting = described.clone().any(|document| document.host.metadata.deletion_timestamp.is_some());
-        let consumer = [&live, &manifest].into_iter().flatten().find_map(consumer);
+        let usages = [&live, &manifest].into_iter().flatten().flat_map(Usage::all_of);
+        // Who consumes a host says more than the image that this one has put on it.
+        let usage = usages.min_by_key(|usage| !matches!(usage, Usage::Consumer(_)));
+        let disable_power_off = described
+            .clone()
+            .any(|document| document.host.spec.as_ref().is_some_and(|spec| spec.disable_power_off == Some(true)));
         let primary = manifest.as_ref().or(live.as_ref())?;
         let spec = primary.host.spec.as_ref();
         let referring = Referring { key: &key, spec, file: primary.file.as_deref() };
@@ -344,7 +357,8 @@ impl Descriptions {
             given_back,
             bmc: spec.and_then(|spec| spec.bmc.clone()),
             secrets: spec.map(named_secrets).unwrap_or_default(),
-            consumer,
+            usage,
+            disable_power_off,
             deleting,
             failed: error.is_some()
                 && status.and_then(|status| status.error_type.as_deref()) != Some(host::PASSING_ERROR),
@@ -380,12 +394,4 @@ fn named_secrets(spec: &Spec) -> BTreeSet<ObjectName> {
     let network_data = spec.network_data.as_ref().and_then(|reference| reference.name.as_deref());
     let names = [credentials, network_data, spec.preprovisioning_network_data_name.as_deref()];
     names.into_iter().flatten().filter_map(|name| name.parse().ok()).collect()
-}
-
-fn consumer(document: &HostDocument) -> Option<String> {
-    let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
-    let name = consumer.name.as_deref().filter(|name| !name.is_empty())?;
-    let kind = consumer.kind.as_deref().unwrap_or("object");
-    let namespace = consumer.namespace.as_deref().unwrap_or(document.key.namespace.as_str());
-    Some(format!("{kind} {namespace}/{name}"))
 }

@@ -73,6 +73,7 @@ mod standings;
 pub mod state;
 mod templates;
 mod unwritable;
+pub mod usage;
 pub mod wiring;
 
 use std::cell::LazyCell;

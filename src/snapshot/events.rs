@@ -105,7 +105,9 @@ fn of_host(old: &Value, new: &Value) -> Vec<String> {
 fn consumer(host: &Value) -> Option<String> {
     let part = |field: &str| text_at(host, &format!("/spec/consumerRef/{field}"));
     let namespace = part("namespace").map(|namespace| format!("{namespace}/")).unwrap_or_default();
-    Some(format!("{} {namespace}{}", part("kind").unwrap_or("object"), part("name")?))
+    host.pointer("/spec/consumerRef")?;
+    let kind = part("kind").unwrap_or("object");
+    Some(part("name").map_or_else(|| format!("{kind} without a name"), |name| format!("{kind} {namespace}{name}")))
 }
 
 /// Compares labels or annotations.
@@ -146,11 +148,15 @@ fn of_managers(old: &Value, new: &Value) -> Vec<String> {
 }
 
 /// The fields of the spec that have no words of their own.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 12] = [
     "bmc/address",
     "bmc/credentialsName",
     "bmc/disableCertificateVerification",
     "bootMACAddress",
+    "customDeploy/method",
+    "disablePowerOff",
+    "externallyProvisioned",
+    "image/url",
     "networkData/name",
     "networkData/namespace",
     "online",
@@ -250,6 +256,7 @@ mod tests {
             "metadata": {"uid": "u", "labels": {"l": "v"}, "annotations": {"a": "v"}, "deletionTimestamp": "d",
                 "managedFields": [{"manager": "m", "operation": "Apply", "fieldsV1": {"f:spec": {}}}]},
             "spec": {"online": true, "bootMACAddress": "m", "preprovisioningNetworkDataName": "p",
+                "customDeploy": {"method": "m"}, "disablePowerOff": true, "externallyProvisioned": true, "image": {"url": "u"},
                 "bmc": {"address": "a", "credentialsName": "c", "disableCertificateVerification": true},
                 "networkData": {"name": "n", "namespace": "ns"}, "consumerRef": {"kind": "k", "name": "n", "namespace": "ns"}},
             "status": {"errorType": "e", "operationalStatus": "error", "provisioning": {"state": "s"},

@@ -26,6 +26,8 @@ const WITH_VALUE: [&str; 6] = [GIVEN_BACK, GIVEN_BACK_BY, PRUNE, SSA, SYNC_OPTIO
 const AS_MARK: [&str; 4] = [PAUSED, DETACHED, UNHEALTHY[0], UNHEALTHY[1]];
 /// The content of an annotation that is there and left out.
 const LEFT_OUT: &str = "{}";
+/// The value of a field that decides by being there.
+const HIDDEN: &str = "left-out";
 /// The deletion time of every host that is being deleted: when it began decides nothing.
 const DELETION: &str = "1970-01-01T00:00:00Z";
 /// The error type of a host that has an error message and no type.
@@ -197,7 +199,19 @@ fn spec(live: &Fields<'_>) -> Map<String, Value> {
         spec.extend(live.text(field).map(|text| (field.to_owned(), text.into())));
     }
     put(&mut spec, "networkData", live.texts("networkData", &["name", "namespace"]));
-    put(&mut spec, "consumerRef", live.texts("consumerRef", &["kind", "name", "namespace"]));
+    // Any reference counts, an empty one as well.
+    let consumer = live.texts("consumerRef", &["kind", "name", "namespace"]);
+    spec.extend(
+        live.0.get("consumerRef").filter(|of| of.is_object()).map(|_| ("consumerRef".to_owned(), consumer.into())),
+    );
+    for field in ["disablePowerOff", "externallyProvisioned"] {
+        let value = live.0.get(field).filter(|value| **value == Value::Bool(true));
+        spec.extend(value.map(|value| (field.to_owned(), value.clone())));
+    }
+    for (field, part) in [("image", "url"), ("customDeploy", "method")] {
+        let is_set = text_at(live.0, &format!("/{field}/{part}")).is_some();
+        spec.extend(is_set.then(|| (field.to_owned(), json!({part: HIDDEN}))));
+    }
     // The definition requires it of every spec.
     spec.extend(live.0.get("online").filter(|online| online.is_boolean()).map(|on| ("online".to_owned(), on.clone())));
     spec
@@ -278,7 +292,9 @@ mod tests {
                 "bmc": {"address": format!("redfish://u:{CANARY}@[fd00::1]/redfish/v1/Systems/1?k={CANARY}"),
                         "credentialsName": "r7-u03-bmc", "disableCertificateVerification": false},
                 "networkData": {"name": "r7-u03-net", "namespace": "metal"}, "userData": {"name": CANARY},
-                "consumerRef": {"apiVersion": CANARY, "kind": "Metal3Machine", "name": "m", "namespace": "metal", "uid": CANARY}
+                "consumerRef": {"apiVersion": CANARY, "kind": "Metal3Machine", "name": "m", "namespace": "metal", "uid": CANARY},
+                "image": {"url": format!("https://u:{CANARY}@images.example.com/{CANARY}"), "checksum": CANARY},
+                "customDeploy": {"method": CANARY}, "externallyProvisioned": true, "disablePowerOff": true
             },
             "status": {
                 "operationalStatus": "OK", "errorType": "", "errorMessage": "", "poweredOn": true, "errorCount": 3,
@@ -311,7 +327,9 @@ mod tests {
                 "online": true, "bootMACAddress": "52:54:00:00:00:01",
                 "bmc": {"address": "redfish://[fd00::1]/redfish/v1/Systems/1", "credentialsName": "r7-u03-bmc"},
                 "networkData": {"name": "r7-u03-net", "namespace": "metal"},
-                "consumerRef": {"kind": "Metal3Machine", "name": "m", "namespace": "metal"}
+                "consumerRef": {"kind": "Metal3Machine", "name": "m", "namespace": "metal"},
+                "image": {"url": "left-out"}, "customDeploy": {"method": "left-out"},
+                "externallyProvisioned": true, "disablePowerOff": true
             },
             "status": {
                 "provisioning": {"state": "provisioned"},

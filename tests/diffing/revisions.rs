@@ -29,6 +29,7 @@ const FIRST_TO_LAST: &str = "~ tenant/one
     + 1 Worker host: metal/host-3
 2 clusters: 1 created, 1 changed; 2 hosts added
 6 files: 4 created, 2 changed
+2 hosts added: state unknown, no snapshot shows them
 ";
 
 fn git(arguments: &[&str], directory: &Path) {
