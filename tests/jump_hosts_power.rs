@@ -419,23 +419,30 @@ fn a_host_with_disable_power_off_is_restarted_and_never_powered_off() {
     }
     assert_eq!(bmc.orders(), [""; 0]);
 
-    scene.host(&["reboot", "one"]).expect(0);
-    scene.host(&["reboot", "--force", "one"]).expect(0);
     scene.host(&["redfish", "one", "Systems"]).expect(0);
-    scene.host(&["redfish", "one", "Systems", "reset", "ForceRestart"]).expect(0);
-    assert_eq!(bmc.orders(), ["one GracefulRestart", "one ForceRestart", "one ForceRestart"]);
+    scene.host(&["reboot", "one"]).expect(0);
+    assert_eq!(bmc.orders(), ["one GracefulRestart"]);
 }
 
 #[test]
-fn a_bmc_that_restarts_by_a_power_cycle_alone_does_not_restart_a_host_with_disable_power_off() {
-    let scene = Scene::of(host_that_stays_on(), "edge");
-    let state = "{\"PowerState\": \"On\", \"Actions\": {\"#ComputerSystem.Reset\": \
-                 {\"ResetType@Redfish.AllowableValues\": [\"On\", \"PowerCycle\"]}}}";
-    let answers = format!("{{\"GET /redfish/v1/Systems/one\": [200, {{}}, {state:?}]}}");
-    let bmc = scene.odd_bmc("203.0.113.21", 8000, &answers);
+fn a_host_with_disable_power_off_is_restarted_by_force_but_by_no_power_cycle() {
+    let reboots_where_offered = |types: &str, code: i32| {
+        let scene = Scene::of(host_that_stays_on(), "edge");
+        let state = format!(
+            "{{\"PowerState\": \"On\", \"Actions\": {{\"#ComputerSystem.Reset\": \
+             {{\"ResetType@Redfish.AllowableValues\": [{types}]}}}}}}"
+        );
+        let path = "/redfish/v1/Systems/one";
+        let answers = format!(
+            "{{\"GET {path}\": [200, {{}}, {state:?}], \"POST {path}/Actions/ComputerSystem.Reset\": [204, {{}}, \"\"]}}"
+        );
+        let bmc = scene.odd_bmc("203.0.113.21", 8000, &answers);
+        (scene.host(&["reboot", "--force", "one"]).expect(code).stderr, bmc.log())
+    };
 
-    let refused = scene.host(&["reboot", "--force", "one"]).expect(1);
-
-    assert_says(&refused.stderr, &["the BMC does not offer ForceRestart, only On, PowerCycle"]);
-    assert!(!bmc.log().contains("asked POST"), "{}", bmc.log());
+    let (refused, log) = reboots_where_offered("\"On\", \"PowerCycle\"", 1);
+    assert_says(&refused, &["the BMC does not offer ForceRestart, only On, PowerCycle"]);
+    assert!(!log.contains("asked POST"), "{log}");
+    let (_, log) = reboots_where_offered("\"PowerCycle\", \"ForceRestart\"", 0);
+    assert_says(&log, &["{\"ResetType\": \"ForceRestart\"}"]);
 }
