@@ -146,3 +146,17 @@ fn the_plan_says_that_the_state_of_a_host_without_a_snapshot_is_unknown() {
     assert!(!explained(&repo, "metal/host-2").contains("no known state"));
     assert!(!repo.generate(&[]).expect(0).stderr.contains("unknown"));
 }
+
+#[test]
+fn a_host_that_cluster_api_could_not_claim_is_reported() {
+    let repo = Repo::of_hosts(2);
+    repo.want("tenant/one", 1);
+    let elsewhere =
+        "1 host added from another namespace than the cluster's: Cluster API claims it only for Machines there";
+    assert_says(&run(&mut repo.sipgen(&["diff"])).stdout, &[elsewhere]);
+    assert_says(&repo.generate(&[]).expect(0).stderr, &[elsewhere]);
+
+    // In the namespace of its hosts, it is not.
+    repo.want("metal/two", 1);
+    assert!(!repo.generate(&[]).expect(0).stderr.contains("another namespace"));
+}

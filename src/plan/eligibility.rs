@@ -8,7 +8,7 @@ use kube::core::{Selector, SelectorExt};
 use super::giving_back;
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::mac::MacAddress;
-use crate::api::names::{ClusterKey, HostKey};
+use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::site::machine::{Insufficient, Machine};
 use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
@@ -123,6 +123,9 @@ impl Refusal {
             Refusal::Unaddressed(Unaddressed::NoSecret(_)) => {
                 "with network data in a Secret that is not in the repo".to_owned()
             }
+            Refusal::Unaddressed(Unaddressed::NoKey(_)) => {
+                "with network data in a Secret that has no key `networkData`".to_owned()
+            }
             Refusal::Unaddressed(Unaddressed::Encrypted(_)) => "with network data that is encrypted".to_owned(),
             Refusal::Unaddressed(Unaddressed::Unreadable(..)) => "with network data that cannot be read".to_owned(),
             Refusal::Unaddressed(Unaddressed::Refused(_)) => "with network data that cannot be decrypted".to_owned(),
@@ -151,16 +154,20 @@ pub(crate) fn unusable(host: &Host) -> Option<Refusal> {
         .or_else(|| reserved(host))
 }
 
-/// Why a host must not be taken from whom it is with, if it is in use. What runs on a host that was provisioned needs no
-/// consumer: those of Provisionings have none, as no Machine takes them.
-pub(super) fn in_use_by_owner(host: &Host) -> Option<&'static str> {
-    let is_provisioned = host.state.as_ref().is_some_and(|state| PROVISIONED.contains(&state.as_str()));
+/// Why a host must not be taken from whom it is with, if it is in use. The hosts of Provisionings have no consumer, as no
+/// Machine takes them: what runs there was installed on hosts that were provisioned.
+pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
     match &host.usage {
         Some(Usage::Consumer(_)) => Some("a Machine consumes it"),
         Some(Usage::NodeReuse(_)) => Some("a Machine is to use it again"),
         Some(_) => Some("it has an operating system, and may be running"),
-        None => is_provisioned.then_some("it is provisioned, and may be running"),
+        None => (part.node.is_some() && is_provisioned(host)).then_some("it is provisioned, and may be running"),
     }
+}
+
+/// Returns whether a host may be running what was installed on it, by its state.
+pub(super) fn is_provisioned(host: &Host) -> bool {
+    host.state.as_ref().is_some_and(|state| PROVISIONED.contains(&state.as_str()))
 }
 
 /// Why a host cannot be had although it is asked for by its MAC address. Whoever names a host knows it: it may be

@@ -154,7 +154,7 @@ impl<'a> Holdings<'a> {
         let describe = |(host, flaw): (&usize, &Flaw)| {
             let (cluster, part, _) = *self.kept.get(host)?.first()?;
             let host = &site.inventory.hosts[*host];
-            let in_use = eligibility::in_use_by_owner(host);
+            let in_use = eligibility::in_use_as(host, part);
             let help = match (flaw, in_use) {
                 (Flaw::Failed | Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, Some(why)) => {
                     format!("it stays: {why}")
@@ -280,8 +280,9 @@ fn by_worth<'a>(
     let hosts = &site.inventory.hosts;
     let own_flaw = |host: &Host| own_flaw(host, node_set);
     let worth = |flaw: Option<Flaw>, holding: &Holding<'_>| {
-        let is_in_use = eligibility::in_use_by_owner(&hosts[holding.host]).is_some();
-        (!is_in_use, flaw, holding.how, holding.host)
+        let host = &hosts[holding.host];
+        let is_in_use = eligibility::in_use_as(host, holding.part).is_some();
+        (!is_in_use, flaw, !eligibility::is_provisioned(host), holding.how, holding.host)
     };
     holdings.sort_by_key(|holding| worth(own_flaw(&hosts[holding.host]), holding));
     let mut domains = BTreeSet::new();

@@ -191,8 +191,8 @@ fn demands<'a>(
     holdings: &Holdings<'_>,
     rebalance: bool,
 ) -> Vec<Demand<'a>> {
-    let gives_way = |host: usize| {
-        let in_use = eligibility::in_use_by_owner(&site.inventory.hosts[host]).is_some();
+    let gives_way = |part: &Part, host: usize| {
+        let in_use = eligibility::in_use_as(&site.inventory.hosts[host], part).is_some();
         match holdings.flaws.get(&host) {
             Some(Flaw::Deleting) => true,
             Some(Flaw::Failed) => !in_use,
@@ -203,7 +203,7 @@ fn demands<'a>(
     let node_sets = clusters.iter().flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
     let demand = |(cluster, (part, node_set)): (&'a Cluster, (&'a Part, &'a _))| {
         let kept = placements.get(&cluster.key).and_then(|placement| placement.get(part));
-        Demand::new(site, cluster, part, node_set, kept.map_or(&[], Vec::as_slice), gives_way)
+        Demand::new(site, cluster, part, node_set, kept.map_or(&[], Vec::as_slice), |host| gives_way(part, host))
     };
     node_sets.map(demand).collect()
 }

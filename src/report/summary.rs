@@ -88,7 +88,8 @@ fn write_plan(out: &mut Text, plan: &Plan, review: &Review) -> fmt::Result {
         write!(total, ", {} adopted by their labels", of(How::Adopted))?;
     }
     writeln!(out, "{}", styled(STRONG, total))?;
-    words::added_of_unknown_use(&review.totals).map_or(Ok(()), |line| writeln!(out, "{line}"))
+    let notes = [words::added_of_unknown_use(&review.totals), words::added_elsewhere(&review.totals)];
+    notes.into_iter().flatten().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 fn write_changes(out: &mut Text, changes: &Changes, written: bool) -> fmt::Result {

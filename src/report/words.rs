@@ -332,9 +332,9 @@ fn runs_installer(cluster: &ClusterReview) -> bool {
     cluster.installer.as_ref().is_some_and(|installer| installer.runs)
 }
 
-/// All of it, counted: a line for clusters, hosts and services, one for files, and two for what nobody knows of hosts.
+/// All of it, counted: a line for clusters, hosts and services, one for files, and three for what to know of hosts.
 /// Lines without anything to say are empty.
-pub(super) fn totals(totals: &Totals) -> [String; 4] {
+pub(super) fn totals(totals: &Totals) -> [String; 5] {
     let hosts = [
         (totals.hosts_added, "added"),
         (totals.hosts_given_back, "given back"),
@@ -357,7 +357,20 @@ pub(super) fn totals(totals: &Totals) -> [String; 4] {
         }
     };
     let added = added_of_unknown_use(totals).unwrap_or_default();
-    [parts.join("; "), counts("file", &totals.files).unwrap_or_default(), added, unknown]
+    let elsewhere = added_elsewhere(totals).unwrap_or_default();
+    [parts.join("; "), counts("file", &totals.files).unwrap_or_default(), added, elsewhere, unknown]
+}
+
+/// Returns how many of the added hosts Cluster API could not claim.
+pub(super) fn added_elsewhere(totals: &Totals) -> Option<String> {
+    let count = totals.hosts_added_elsewhere;
+    let them = if count == 1 { "it" } else { "them" };
+    (count > 0).then(|| {
+        format!(
+            "{} added from another namespace than the cluster's: Cluster API claims {them} only for Machines there",
+            counted(count, "host")
+        )
+    })
 }
 
 /// Returns how many of the added hosts are known by their manifests alone.

@@ -134,6 +134,7 @@ impl Host {
             }),
             Network::Absent => Err(Unaddressed::NoNetworkData),
             Network::Missing(secret) => Err(Unaddressed::NoSecret(secret.clone())),
+            Network::Keyless(secret, _) => Err(Unaddressed::NoKey(secret.clone())),
             Network::Unreadable(holder, reason) => Err(Unaddressed::Unreadable(holder.clone(), reason.clone())),
             Network::Refused(holder) => Err(Unaddressed::Refused(holder.clone())),
             Network::Encrypted(holder, _) => Err(Unaddressed::Encrypted(holder.clone())),
