@@ -124,8 +124,7 @@ fn only_hosts_that_clusters_have_and_their_secrets_are_changed_by_a_build_of_dec
     for (build, base) in declared_builds() {
         let base: BTreeMap<String, Value> =
             documents(&base).into_iter().map(|object| (identity(&object), object)).collect();
-        let (assigned, others): (Vec<Value>, Vec<Value>) =
-            documents(&build.output).into_iter().partition(|object| has_cluster(object));
+        let (assigned, others): (Vec<Value>, Vec<Value>) = documents(&build.output).into_iter().partition(has_cluster);
         let named: Vec<(Value, Value)> = assigned.iter().flat_map(named_secrets).collect();
         for object in others {
             let key = (object["metadata"]["namespace"].clone(), object["metadata"]["name"].clone());

@@ -203,9 +203,9 @@ fn write_guard(text: &mut String, site: &Site, namespace: Option<&str>, names: &
     if let Some(namespace) = namespace {
         let _ = writeln!(text, "      namespace: {}", quoted(namespace));
     }
-    // A regular expression, with a name a line: what is behind a backslash is nothing.
+    // A regular expression, with a name a line: YAML makes a blank of each line break, and `?` lets it be none.
     let names: Vec<String> = names.iter().map(|name| name.as_str().replace('.', "[.]")).collect();
-    let _ = writeln!(text, "      name: \"\\\n        {}\"", names.join("|\\\n        "));
+    let _ = writeln!(text, "      name: >-\n        {}", names.join("\n        ?|"));
     text.push_str("    patch: |\n      apiVersion: v1\n      kind: Secret\n      metadata:\n        name: any\n        annotations:\n");
     for (key, value) in guards(site, None) {
         let _ = writeln!(text, "          {key}: {}", quoted(&value));
