@@ -67,14 +67,22 @@ pub fn between(base: &Files, head: &Files, options: &Options, progress: &dyn Fn(
     let lenient = Options { keep_going: true, allow_empty: true, ..Options::default() };
     let settings = Settings::load(base).map_err(|unreadable| (settings_in_place(head), unreadable));
     let earlier = generate_by(settings, base, &lenient, progress)?;
-    let before = earlier.output(base)?;
+    let mut before = earlier.output(base)?;
     let mut notes: Vec<String> = note_of_errors(&earlier.findings).into_iter().collect();
     let Generated { site: earlier, changes: ungenerated, .. } = earlier;
     let mut ungenerated = ungenerated.unwrap_or_default();
     take_idle(&mut ungenerated);
-    notes.extend(note_of_stale_base(&ungenerated));
 
     let later = generate(head, options, progress)?;
+    if let Some(pending) = &later.changes
+        && is_all_new(&ungenerated, &before)
+        && !is_all_new(pending, &later.output(head)?)
+    {
+        before.clear();
+        ungenerated = Changes::default();
+        notes.push("The base has no overlays: all of them are new.".to_owned());
+    }
+    notes.extend(note_of_stale_base(&ungenerated));
     let mut difference = Difference { findings: later.findings.clone(), ..Difference::default() };
     if let Some(mut pending) = later.changes.clone() {
         notes.extend(note_of_marks(take_idle(&mut pending)));
@@ -119,6 +127,12 @@ fn brought(mut ungenerated: Changes, after: &Tree, output: &Utf8Path) -> Changes
         later.map(String::as_str) != committed
     });
     ungenerated
+}
+
+/// Returns whether an output directory has nothing yet of what its inputs make: nobody has generated there.
+fn is_all_new(pending: &Changes, output: &Tree) -> bool {
+    let created = pending.files.values().filter(|change| matches!(change, Change::Create { .. })).count();
+    created > 0 && created == output.len()
 }
 
 /// Takes changes out that mean nothing to anybody, and says how many there were: what git makes of line ends when it

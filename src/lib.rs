@@ -45,6 +45,7 @@ pub mod schema;
 pub mod site;
 pub mod snapshot;
 pub mod source;
+mod uncommitted;
 mod visible;
 mod write;
 
@@ -194,7 +195,9 @@ fn generate_by(
     frozen.extend(site.clusters.iter().filter(|(_, request)| request.cluster.is_none()).map(|(key, _)| key.clone()));
     let (plan, tree) = loop {
         progress(Stage::Planning);
-        let (plan, planned) = plan(&site, &frozen, &except.clusters, options.rebalance);
+        let (mut plan, planned) = plan(&site, &frozen, &except.clusters, options.rebalance);
+        let never_committed = uncommitted::never_committed(repo, &site, &plan);
+        plan.released.retain(|host, _| !never_committed.contains(host));
         except.short.extend(plan.shortages.keys().cloned());
         progress(Stage::Rendering);
         let (tree, rendered) = render(&site, &plan, &templates);

@@ -23,11 +23,13 @@ fn a_host_that_has_left_the_inventory_is_replaced() {
        |
      6 |   name: "host-1"
        |         ^^^^^^^^
-      help: it leaves the overlay and is replaced; its BareMetalHost is not deleted, but the agent prunes the Secrets that left with its manifest: keep those for as long as the BareMetalHost exists
+      help: it leaves the overlay and is replaced; its BareMetalHost is not deleted, and neither are its Secrets that left the same build: if the machine is gone, delete them all
 
     danger: tenant/one loses 1 host that is no longer in the inventory, in use or not: metal/host-1
     tenant/one replaces metal/host-1 by metal/host-3
     1 cluster: 2 hosts assigned, 1 added, 0 given back
+    1 host added: state unknown, no snapshot shows it
+    1 host added from another namespace than the cluster's: Cluster API claims it only for Machines there
     1 file written: 0 created, 1 changed, 0 deleted
     "#);
     assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-2", "Worker metal/host-3"]);
@@ -243,4 +245,68 @@ fn an_adopted_host_stays_when_the_snapshot_no_longer_shows_its_labels() {
     repo.generate(&["--exit-code"]).expect(0);
 
     assert_eq!(repo.hosts_of("vino", "one"), ["Worker metal/host-2"]);
+}
+
+#[test]
+fn secrets_that_leave_with_an_assigned_host_are_guarded_before() {
+    let repo = Repo::empty();
+    let names = |host: &str| {
+        format!("  bmc: {{address: \"\", credentialsName: {host}.bmc}}\n  networkData: {{name: {host}-net}}\n")
+    };
+    let secret = |name: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: {name}, namespace: metal, annotations: {{note: kept}}}}\n"
+        )
+    };
+    let with_secrets =
+        |name: &str| host(name, "") + &names(name) + &secret(&format!("{name}.bmc")) + &secret(&format!("{name}-net"));
+    repo.write("inventory/hosts.yaml", &(with_secrets("host-1") + &with_secrets("host-2") + &secret("host-1xbmc")));
+    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1"]);
+
+    let guarded = || -> Vec<String> {
+        let build = support::kustomize_build(repo.path().join(PATCHES));
+        let secrets = support::documents(&build).into_iter().filter(|object| object["kind"] == "Secret");
+        let guarded = secrets.filter(|secret| {
+            let annotations = &secret["metadata"]["annotations"];
+            assert_eq!(annotations["note"], "kept");
+            annotations.get("kustomize.toolkit.fluxcd.io/prune").is_some_and(|prune| prune == "disabled")
+                && annotations
+                    .get("argocd.argoproj.io/sync-options")
+                    .is_some_and(|options| options == "Prune=false,Delete=false")
+        });
+        guarded.map(|secret| secret["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(guarded(), ["host-1-net", "host-1.bmc"]);
+
+    // Agents look at the live object, so the guard counts although the Secret is in no build any more.
+    repo.write("inventory/hosts.yaml", &with_secrets("host-2"));
+    assert_says(&repo.generate(&[]).expect(0).stderr, &["its Secrets that left the same build"]);
+    assert_eq!(guarded(), ["host-2-net", "host-2.bmc"]);
+
+    // Nobody has the host: its Secrets may go with it.
+    repo.want("tenant/one", 0);
+    repo.generate(&[]).expect(0);
+    assert_eq!(guarded(), [] as [&str; 0]);
+}
+
+#[test]
+fn secrets_of_a_cluster_that_is_left_as_it_is_stay_guarded() {
+    let repo = Repo::of_hosts(2);
+    let text =
+        repo.read("inventory/hosts.yaml").replace("  online: true\n", "  online: true\n  networkData: {name: net}\n");
+    repo.write("inventory/hosts.yaml", &text);
+    repo.want("tenant/one", 1);
+    repo.want("tenant/two", 1);
+    repo.generate(&[]).expect(0);
+    let before = repo.read(&format!("{PATCHES}/kustomization.yaml"));
+    assert_says(&before, &["net"]);
+
+    repo.generate(&["--only", "tenant/two"]).expect(0);
+    assert_eq!(repo.read(&format!("{PATCHES}/kustomization.yaml")), before);
+    repo.want_no_more("tenant/two");
+    repo.generate(&["--only", "tenant/one"]).expect(0);
+    assert_says(&repo.read(&format!("{PATCHES}/kustomization.yaml")), &["net"]);
 }

@@ -541,3 +541,30 @@ mod deleted {
         assert_eq!(support::kustomize_build(repo.path().join(PATCHES)), support::kustomize_build(inventory));
     }
 }
+
+#[test]
+fn a_host_whose_assignment_was_never_committed_is_not_released() {
+    let repo = Repo::empty();
+    repo.observe("");
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+
+    // Somebody tries what one host more would be, and takes it back.
+    repo.want("tenant/one", 2);
+    repo.generate(&[]).expect(0);
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(released(&repo), [] as [&str; 0]);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+
+    // What was committed may have been applied: also by a commit that was taken back.
+    repo.want("tenant/one", 2);
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo.git(&["reset", "--quiet", "HEAD~1"]);
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+    assert_eq!(released(&repo).len(), 1);
+}

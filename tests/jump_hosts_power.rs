@@ -384,3 +384,65 @@ fn a_proxy_is_used_only_where_bmcs_are_behind_one() {
         }
     }
 }
+
+// Hosts that must never be powered off
+
+/// As of a machine whose BMC shares a network card with its operating system (NC-SI).
+fn host_that_stays_on() -> Repo {
+    let hosts = [("one", "redfish+http://203.0.113.21:8000/redfish/v1/Systems/one")];
+    let repo = site_of(&hosts.map(|(name, address)| (name.to_owned(), address.to_owned())));
+    repo.replace("hosts/hosts.yaml", "  online: true\n", "  online: true\n  disablePowerOff: true\n");
+    repo
+}
+
+#[test]
+fn a_host_with_disable_power_off_is_restarted_and_never_powered_off() {
+    let scene = Scene::of(host_that_stays_on(), "edge");
+    let bmc = Emulator::start(&scene.network, "203.0.113.21", 8000, None, &["one"]);
+
+    for arguments in [&["off", "one"][..], &["off", "--force", "one"], &["off", "--wait", "--force", "one"]] {
+        let refused = scene.host(arguments).expect(1);
+        assert_says(
+            &refused.stderr,
+            &["host: one: its BareMetalHost has spec.disablePowerOff: true", "\"host reboot\""],
+        );
+    }
+    for arguments in [
+        &["Systems", "reset", "ForceOff"][..],
+        &["Systems", "reset", "GracefulShutdown"],
+        &["Systems", "reset", "PowerCycle"],
+        &["Systems", "reset", "PushPowerButton"],
+        &["raw", "POST", "/redfish/v1/Systems/one/Actions/ComputerSystem.Reset", "-d", "{}"],
+    ] {
+        let refused = scene.host(&[&["redfish", "one"], arguments].concat()).expect(1);
+        assert_says(&refused.stderr, &["spec.disablePowerOff: true"]);
+    }
+    assert_eq!(bmc.orders(), [""; 0]);
+
+    scene.host(&["redfish", "one", "Systems"]).expect(0);
+    scene.host(&["reboot", "one"]).expect(0);
+    assert_eq!(bmc.orders(), ["one GracefulRestart"]);
+}
+
+#[test]
+fn a_host_with_disable_power_off_is_restarted_by_force_but_by_no_power_cycle() {
+    let reboots_where_offered = |types: &str, code: i32| {
+        let scene = Scene::of(host_that_stays_on(), "edge");
+        let state = format!(
+            "{{\"PowerState\": \"On\", \"Actions\": {{\"#ComputerSystem.Reset\": \
+             {{\"ResetType@Redfish.AllowableValues\": [{types}]}}}}}}"
+        );
+        let path = "/redfish/v1/Systems/one";
+        let answers = format!(
+            "{{\"GET {path}\": [200, {{}}, {state:?}], \"POST {path}/Actions/ComputerSystem.Reset\": [204, {{}}, \"\"]}}"
+        );
+        let bmc = scene.odd_bmc("203.0.113.21", 8000, &answers);
+        (scene.host(&["reboot", "--force", "one"]).expect(code).stderr, bmc.log())
+    };
+
+    let (refused, log) = reboots_where_offered("\"On\", \"PowerCycle\"", 1);
+    assert_says(&refused, &["the BMC does not offer ForceRestart, only On, PowerCycle"]);
+    assert!(!log.contains("asked POST"), "{log}");
+    let (_, log) = reboots_where_offered("\"PowerCycle\", \"ForceRestart\"", 0);
+    assert_says(&log, &["{\"ResetType\": \"ForceRestart\"}"]);
+}

@@ -119,18 +119,40 @@ fn a_build_of_declared_hosts_keeps_all_labels_and_annotations_of_its_base() {
 }
 
 #[test]
-fn only_hosts_that_clusters_have_are_changed_by_a_build_of_declared_hosts() {
+fn only_hosts_that_clusters_have_and_their_secrets_are_changed_by_a_build_of_declared_hosts() {
+    let mut guarded = 0;
     for (build, base) in declared_builds() {
         let base: BTreeMap<String, Value> =
             documents(&base).into_iter().map(|object| (identity(&object), object)).collect();
-        for object in documents(&build.output) {
-            let labels = object["metadata"].get("labels");
-            let cluster = labels.and_then(|labels| labels.get("sip.airshipit.org/cluster-name"));
-            if cluster.is_none() {
+        let (assigned, others): (Vec<Value>, Vec<Value>) = documents(&build.output).into_iter().partition(has_cluster);
+        let named: Vec<(Value, Value)> = assigned.iter().flat_map(named_secrets).collect();
+        for object in others {
+            let key = (object["metadata"]["namespace"].clone(), object["metadata"]["name"].clone());
+            if object["kind"] == "Secret" && named.contains(&key) {
+                let annotations = &object["metadata"]["annotations"];
+                assert_eq!(annotations["kustomize.toolkit.fluxcd.io/prune"], "disabled", "{}", build.name);
+                assert_eq!(annotations["argocd.argoproj.io/sync-options"], "Prune=false,Delete=false");
+                guarded += 1;
+            } else {
                 assert_eq!(object, base[&identity(&object)], "{}", build.name);
             }
         }
     }
+    assert!(guarded > 5, "{guarded}");
+}
+
+fn has_cluster(object: &Value) -> bool {
+    object["metadata"].get("labels").is_some_and(|labels| labels.get("sip.airshipit.org/cluster-name").is_some())
+}
+
+/// The Secrets that a host names, by namespace and name.
+fn named_secrets(host: &Value) -> Vec<(Value, Value)> {
+    let spec = &host["spec"];
+    let names = [
+        spec.get("bmc").and_then(|bmc| bmc.get("credentialsName")),
+        spec.get("networkData").and_then(|data| data.get("name")),
+    ];
+    names.into_iter().flatten().map(|name| (host["metadata"]["namespace"].clone(), name.clone())).collect()
 }
 
 #[test]

@@ -315,19 +315,12 @@ fn mistakes_in_fields_are_told_with_their_places() {
         "  masters:\n    - head: {mac-address: '00:00:5e:00:53:01', CPU: 4, memory: [16Gi]}\n  podsubnet: 10.0.0.0/8\n",
     );
     assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
-    warning[SIP0103]: a Provisioning has no field `CPU` here: it is ignored
+    error[SIP0345]: a Provisioning has no field `CPU` here
       --> clusters/depot.yaml:6:48
        |
      6 | … CPU: …
        |   ^^^
-      help: did you mean `cpu`? The API server would drop `CPU`
-
-    warning[SIP0103]: a Provisioning has no field `podsubnet` here: it is ignored
-      --> clusters/depot.yaml:7:3
-       |
-     7 |   podsubnet: …
-       |   ^^^^^^^^^
-      help: did you mean `PodSubnet`? The API server would drop `podsubnet`
+      help: write `cpu`: the API server would drop `CPU`, and what it asks for would be removed
 
     error[SIP0120]: `memory` has to be a text, and here is a list
       --> clusters/depot.yaml:6:56
@@ -335,6 +328,13 @@ fn mistakes_in_fields_are_told_with_their_places() {
      6 | … memory: …
        |   ^^^^^^
       help: correct it; the API server would refuse it
+
+    error[SIP0345]: a Provisioning has no field `podsubnet` here
+      --> clusters/depot.yaml:7:3
+       |
+     7 |   podsubnet: …
+       |   ^^^^^^^^^
+      help: write `PodSubnet`: the API server would drop `podsubnet`, and what it asks for would be removed
     ");
 }
 
@@ -702,7 +702,7 @@ fn numbers_that_are_too_large_are_told_at_their_fields() {
 fn what_to_do_is_said_in_the_words_of_provisionings() {
     let said = |spec: &str| validate(&with_spec(spec), &[]).expect(1).stdout;
     let nothing = said("  masters:\n    - head:\n");
-    assert_says(&nothing, &["error[SIP0120]: `head` has to be a mapping", "write below it which machine it is"]);
+    assert_says(&nothing, &["nothing says which machine head is", "write its `mac-address`, or what it must have"]);
     let variable = said("  masters: [{head: {mac-address: '${MAC}'}}]\n");
     assert!(variable.contains("write the value itself\n") && !variable.contains("Dex"), "{variable}");
 
@@ -736,5 +736,25 @@ fn a_network_of_pods_goes_together_with_the_machines() {
     );
     for harmless in ["198.51.100.16/28", "10.244.0.0/16"] {
         assert_eq!(with_network(harmless, named), "");
+    }
+}
+
+#[test]
+fn a_machine_under_both_roles_may_have_its_body_in_one_of_the_lists() {
+    for second in ["", " {}", " {mac-address: ''}", " {mac-address: '00:00:5e:00:53:01'}"] {
+        let body = "{mac-address: '00:00:5e:00:53:01'}";
+        for (masters, workers) in [(format!(" {body}"), second.to_owned()), (second.to_owned(), format!(" {body}"))] {
+            let repo = with_spec(&format!("  masters:\n    - head:{masters}\n  workers:\n    - head:{workers}\n"));
+            repo.generate(&[]).expect(0);
+            assert_eq!(repo.hosts_of("lab", "depot").len(), 1, "{second}");
+
+            let inventory = support::run(&mut repo.sipgen(&["inventory", "lab/depot"])).expect(0).stdout;
+            let section = |name: &str| {
+                let (_, rest) = inventory.split_once(&format!("[{name}]\n")).unwrap_or_else(|| panic!("{inventory}"));
+                rest.lines().next().unwrap_or_default().to_owned()
+            };
+            assert_eq!((section("kube-master"), section("kube-node")), ("head".to_owned(), "head".to_owned()));
+            assert_eq!(inventory.matches("ansible_ssh_host").count(), 1, "{inventory}");
+        }
     }
 }

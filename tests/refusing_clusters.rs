@@ -161,12 +161,46 @@ fn a_negative_count() {
 
 #[test]
 fn a_missing_count() {
-    for count in ["", "      count:\n        standby: 1\n", "      count:\n"] {
+    for count in ["", "      count: {}\n", "      count:\n"] {
         let repo = edge_with("      count:\n        active: 1\n        standby: 1\n", count);
 
         assert_says(
             &repo.refused(),
             &["the Worker node set does not say how many hosts it wants", "write `count: {active: N, standby: N}`"],
+        );
+    }
+}
+
+#[test]
+fn a_count_of_standby_alone_is_valid_as_in_the_published_definition() {
+    let repo = edge_with("      count:\n        active: 1\n        standby: 1\n", "      count:\n        standby: 1\n");
+    repo.generate(&[]).expect(0);
+    let workers = repo.hosts_of("tenant-a", "edge").into_iter().filter(|host| host.starts_with("Worker"));
+    assert_eq!(workers.count(), 1);
+
+    // With a slip in the other count, it would give hosts back.
+    let slip = edge_with("        active: 1\n        standby: 1\n", "        actve: 1\n        standby: 1\n");
+    assert_says(
+        &slip.refused(),
+        &["error[SIP0208]: `count` has no field `actve`, and no `active`", "write `count: {active: N, standby: N}`"],
+    );
+}
+
+#[test]
+fn a_field_in_the_wrong_case_is_refused_and_removes_nothing() {
+    for (field, wrong) in [
+        ("loadBalancerControlPlane", "loadbalancerControlPlane"),
+        ("jumpHost", "jumphost"),
+        ("nodeInterfaceId", "nodeInterfaceID"),
+        ("topologyKey", "topologykey"),
+        ("  services:", "  Services:"),
+        ("\nspec:", "\nSpec:"),
+    ] {
+        let message = edge_with(field, wrong).refused();
+        let [right, wrong] = [field, wrong].map(|name| name.trim_matches([' ', ':', '\n']));
+        assert_says(
+            &message,
+            &["error[SIP0345]", &format!("a SIPCluster has no field `{wrong}` here"), &format!("write `{right}`")],
         );
     }
 }
@@ -289,10 +323,10 @@ fn a_cluster_of_march_2021_whose_spread_would_be_ignored() {
 #[test]
 fn a_typing_mistake_in_a_field_that_is_ignored_is_told() {
     let repo =
-        edge_with_behind("Worker:", "topologyKey: topology.example.com/rack", "topologykey: topology.example.com/rack");
+        edge_with_behind("Worker:", "topologyKey: topology.example.com/rack", "topologKey: topology.example.com/rack");
 
     let said = repo.generate(&[]).expect(0).stderr;
-    let parts = ["warning[SIP0103]", "no field `topologykey`", "--> sites/lab/clusters/edge.yaml:23:7"];
+    let parts = ["warning[SIP0103]", "no field `topologKey`", "--> sites/lab/clusters/edge.yaml:23:7"];
     assert_says(&said, &parts);
     assert_says(&said, &["did you mean `topologyKey`?"]);
 }

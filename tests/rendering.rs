@@ -407,11 +407,18 @@ fn no_kustomization_is_empty() {
 }
 
 #[test]
-fn patches_name_their_host_and_have_no_target() {
+fn patches_name_their_host_and_have_no_target_and_those_with_one_are_of_secrets() {
     let mut patches = 0;
     for (file, kustomization) in host_kustomizations() {
         for patch in kustomization.get("patches").and_then(Value::as_sequence).into_iter().flatten() {
             let keys: Vec<&str> = patch.as_mapping().unwrap().keys().map(|key| key.as_str().unwrap()).collect();
+            if keys == ["target", "patch"] {
+                assert_eq!(patch["target"]["kind"], "Secret", "{file}");
+                let patch: Value = yaml_serde::from_str(patch["patch"].as_str().unwrap()).unwrap();
+                let fields: Vec<&str> = patch.as_mapping().unwrap().keys().map(|key| key.as_str().unwrap()).collect();
+                assert_eq!(fields, ["apiVersion", "kind", "metadata"], "{file}");
+                continue;
+            }
             assert_eq!(keys, ["path"], "{file}");
             patches += 1;
         }

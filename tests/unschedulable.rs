@@ -387,3 +387,69 @@ fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
     2 errors in tenant-a/edge: no file was changed
     ");
 }
+
+// Remedies for hosts without network data
+
+#[test]
+fn a_host_without_network_data_gets_a_remedy_that_fits_the_repo() {
+    let repo = one_host_left();
+    // Its Secret is there, and the host forgot to name it.
+    repo.replace(RACK_C, "  networkData:\n    name: lab-c1-network-data\n", "");
+    let named = "the Secret tenant-a/lab-c1-network-data has network data that no host names: write `spec: {networkData: \
+                 {name: lab-c1-network-data}}` into host tenant-a/lab-c1";
+    assert_says(&repo.refused(), &[named]);
+
+    // Nothing in the repo has it, as in repos that leave addresses to DHCP.
+    repo.replace(RACK_C, "name: lab-c1-network-data\n", "name: something-else\n");
+    repo.replace(RACK_C, "  networkData: |\n", "  other: |\n");
+    let add = format!("add a Secret with the key `networkData` to {RACK_C}, and name it in host tenant-a/lab-c1");
+    assert_says(&repo.refused(), &[&add]);
+}
+
+#[test]
+fn an_observed_host_without_network_data_gets_it_where_it_is_made() {
+    let repo = one_host_left();
+    let host =
+        "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: live-1\n  namespace: tenant-a\n";
+    repo.write("snapshot/hosts.yaml", &format!("{host}{C1_LABELS}spec: {{online: true}}\n"));
+    repo.replace(RACK_C, C1_LABELS, "");
+
+    let message = repo.refused();
+
+    assert_says(&message, &["kubectl patch baremetalhost -n tenant-a live-1 --type merge -p", "sipgen snapshot"]);
+}
+
+#[test]
+fn a_secret_without_the_key_is_not_called_missing() {
+    for (key, has) in [("nmstate", "it has `nmstate`"), ("networkdata", "it has `networkdata`")] {
+        let repo = one_host_left();
+        repo.replace(RACK_C, "  networkData: |\n", &format!("  {key}: |\n"));
+
+        let message = repo.refused();
+
+        assert_says(
+            &message,
+            &["1 with network data in a Secret that has no key `networkData` (tenant-a/lab-c1)", has],
+        );
+        assert_says(
+            &message,
+            &["put the network data of the Secret tenant-a/lab-c1-network-data under the key `networkData`"],
+        );
+        assert!(!message.contains("not in the repo"), "{message}");
+    }
+}
+
+#[test]
+fn a_warning_names_the_secret_without_the_key() {
+    let repo = Repo::generated("quickstart");
+    repo.replace(RACK_C, "  networkData: |\n", "  nmstate: |\n");
+
+    let message = run_validate(&repo);
+
+    assert_says(&message, &["warning[SIP0341]", "Secrets that do not have it", "(the Secret)", "it has `nmstate`"]);
+}
+
+fn run_validate(repo: &Repo) -> String {
+    let run = support::run(&mut repo.sipgen(&["validate"]));
+    run.stdout + &run.stderr
+}

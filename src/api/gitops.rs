@@ -15,6 +15,9 @@ pub enum Agent {
 }
 
 impl Agent {
+    /// Every agent.
+    pub const ALL: [Self; 2] = [Self::Flux, Self::Argocd];
+
     /// The agent's own name.
     pub fn title(self) -> &'static str {
         match self {

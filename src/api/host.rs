@@ -22,6 +22,8 @@ pub const PAUSED: &str = "baremetalhost.metal3.io/paused";
 pub const DETACHED: &str = "baremetalhost.metal3.io/detached";
 /// Annotation: the status as JSON, for hosts that are kept in git and so have none.
 pub const STATUS: &str = "baremetalhost.metal3.io/status";
+/// Label: Cluster API's Metal3 provider keeps the host for Machines of the control plane or MachineDeployment in its value.
+pub const NODE_REUSE: &str = "infrastructure.cluster.x-k8s.io/node-reuse";
 /// Annotations by which Cluster API's Metal3 provider marks a host that must not be taken.
 pub const UNHEALTHY: [&str; 2] = ["capm3.metal3.io/unhealthy", "capi.metal3.io/unhealthy"];
 
@@ -146,6 +148,48 @@ pub struct Spec {
     /// Who uses the host; set once a Machine has taken it.
     #[serde(default)]
     pub consumer_ref: Option<Consumer>,
+    /// Whether something else has installed what runs on the host.
+    #[serde(default)]
+    pub externally_provisioned: Option<bool>,
+    /// What Metal3 installs on the host.
+    #[serde(default)]
+    pub image: Option<Image>,
+    /// How Metal3 installs the host without an image.
+    #[serde(default)]
+    pub custom_deploy: Option<CustomDeploy>,
+    /// Whether the host must never be powered off.
+    #[serde(default)]
+    pub disable_power_off: Option<bool>,
+}
+
+/// An image of an operating system.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Image {
+    /// Where it is; Metal3 ignores an image without.
+    #[serde(default)]
+    pub url: Option<String>,
+}
+
+/// A way to install a host that its ramdisk knows.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct CustomDeploy {
+    /// The name of a step; Metal3 ignores a way without.
+    #[serde(default)]
+    pub method: Option<String>,
+}
+
+impl Spec {
+    /// Returns whether Metal3 installs an image on the host, or has done so.
+    pub fn has_image(&self) -> bool {
+        let url = self.image.as_ref().and_then(|image| image.url.as_deref());
+        url.is_some_and(|url| !url.is_empty())
+    }
+
+    /// Returns whether Metal3 installs the host by a custom deploy, or has done so.
+    pub fn has_custom_deploy(&self) -> bool {
+        let method = self.custom_deploy.as_ref().and_then(|deploy| deploy.method.as_deref());
+        method.is_some_and(|method| !method.is_empty())
+    }
 }
 
 impl Spec {

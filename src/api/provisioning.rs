@@ -63,18 +63,19 @@ pub const PLUGINS: [&str; 13] = [
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-editor" = {"required": ["masters"]}))]
 pub struct ProvisioningSpec {
-    /// The machines of the control plane: each a mapping of one name, which is the node's, to what is asked of it.
+    /// The machines of the control plane: each a mapping of one name, which is the node's, to what is asked of it. One
+    /// that is in both lists is one machine with both roles, and what it is need be said in one of them.
     #[serde(default, deserialize_with = "unique::optional_list", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {
         "type": "array",
         "minItems": 1,
         "items": named_machine()
     }))]
-    pub masters: Option<Vec<BTreeMap<String, Machine>>>,
+    pub masters: Option<Vec<BTreeMap<String, Option<Machine>>>>,
     /// The machines that run workloads, in the same form; without any, those of the control plane do.
     #[serde(default, deserialize_with = "unique::optional_list", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {"items": named_machine()}))]
-    pub workers: Option<Vec<BTreeMap<String, Machine>>>,
+    pub workers: Option<Vec<BTreeMap<String, Option<Machine>>>>,
     /// The plugins that the installer adds to Kubernetes.
     #[serde(rename = "KUDPlugins", default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-editor" = {"items": {"anyOf": [{"enum": PLUGINS}, {"pattern": PLUGIN_PATTERN}]}}))]
@@ -294,9 +295,9 @@ mod tests {
         let masters = object.spec.masters.unwrap();
         let names: Vec<&String> = masters.iter().flat_map(BTreeMap::keys).collect();
         assert_eq!(names, ["head-1", "head-2"]);
-        assert_eq!(masters[0]["head-1"].mac_address.as_deref(), Some("52:54:00:00:00:01"));
-        assert_eq!(masters[1]["head-2"].cpu, Some(8));
-        assert_eq!(object.spec.workers.unwrap()[0]["body-1"].sriov, Some(true));
+        assert_eq!(masters[0]["head-1"].as_ref().unwrap().mac_address.as_deref(), Some("52:54:00:00:00:01"));
+        assert_eq!(masters[1]["head-2"].as_ref().unwrap().cpu, Some(8));
+        assert_eq!(object.spec.workers.unwrap()[0]["body-1"].as_ref().unwrap().sriov, Some(true));
         assert_eq!(object.spec.kud_plugins.unwrap(), ["ovn4nfv"]);
         assert_eq!(object.spec.pod_subnet.as_deref(), Some("10.244.0.0/16"));
         assert_eq!(object.metadata.labels.unwrap()[CLUSTER], "depot");
@@ -318,7 +319,7 @@ mod tests {
              multiClusterDir: /m\n",
         )
         .unwrap();
-        assert!(spec.masters.unwrap()[0]["head"].mac_address.is_none());
+        assert!(spec.masters.unwrap()[0]["head"].as_ref().unwrap().mac_address.is_none());
         let older = [spec.hostfile, spec.kud_installer_path, spec.dhcp_lease_file, spec.multi_cluster_dir];
         assert_eq!(older.map(Option::unwrap), ["/h", "/k", "/d", "/m"]);
     }

@@ -189,7 +189,7 @@ impl Target {
     fn new(arguments: &Arguments, files: &Files) -> Result<Self, Failure> {
         let settings = Settings::load(files).map_err(|finding| Failure(finding.message))?;
         let directory = match &arguments.to {
-            Some(to) => inside(to, &settings.output)?,
+            Some(to) => inside(to, &settings)?,
             None => settings.snapshot.directory.clone(),
         };
         if !settings.may_read(&directory.join("file.yaml")) {
@@ -210,11 +210,12 @@ impl Target {
     }
 }
 
-fn inside(to: &Utf8Path, output: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
+fn inside(to: &Utf8Path, settings: &Settings) -> Result<Utf8PathBuf, Failure> {
     let directory = sipgen::site::settings::inside(to).ok_or_else(|| {
         Failure(format!("--to {to} is not a directory inside the repo: write it relative to the root"))
     })?;
-    if directory.starts_with(output) || output.starts_with(&directory) {
+    if settings.overlaps_output(&directory) {
+        let output = &settings.output;
         let message = format!("--to {to} overlaps the output directory {output}, which is never read as an input");
         return Err(Failure(message));
     }

@@ -184,6 +184,7 @@ codes! {
     "0342" PlaintextSecret Error "a Secret in the inputs has values in plain text"
     "0343" PlaintextSecretAllowed Warning "a Secret in the inputs has values in plain text, which the settings allow"
     "0344" ShellHost Warning "a host has no spec"
+    "0345" WrongCase Error "a field of a request is written in the wrong case"
 
     "0401" NodePortTaken Error "two services ask for one NodePort"
     "0402" NodePortMoves Warning "a NodePort would go from one service to another"

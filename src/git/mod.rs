@@ -5,6 +5,7 @@
 //! * `committer`: commits generated files and nothing else; `content` says what such a commit would change, and
 //!   `branch` which branch can take it.
 //! * `head`: what the commit has that is checked out.
+//! * `history`: what any commit has that somebody may have applied.
 //! * `index`: puts entries into git's index so that a killed run leaves nothing behind.
 //! * `attributes`: what `.gitattributes` says of generated files.
 
@@ -13,6 +14,7 @@ mod branch;
 mod committer;
 mod content;
 mod head;
+mod history;
 mod index;
 pub(crate) mod open;
 mod program;
@@ -22,6 +24,7 @@ pub use branch::{Branch, Standing};
 pub use committer::{Committed, Committer, Inputs};
 pub use content::{Content, Differs};
 pub(crate) use head::Head;
+pub(crate) use history::History;
 pub use open::{Around, around};
 
 /// Why git's files cannot be had, or why it takes no commit.

@@ -86,7 +86,9 @@ pub fn sites(repo: &Files, settings: &Settings) -> Result<Vec<Utf8PathBuf>, Read
         return Ok(Vec::new());
     }
     let files = repo.files(&settings.output)?;
-    let settled = files.iter().filter(|file| file.file_name() == Some(settings::FILE));
+    // CI jobs have that name, too, in directories of their forges.
+    let is_hidden = |file: &Utf8Path| file.components().any(|component| component.as_str().starts_with('.'));
+    let settled = files.iter().filter(|file| file.file_name() == Some(settings::FILE) && !is_hidden(file));
     Ok(settled.filter_map(|file| file.parent().map(Utf8Path::to_owned)).collect())
 }
 

@@ -6,6 +6,7 @@ use super::node_sets::NodeSets;
 use crate::finding::{Code, Finding, counted};
 use crate::plan::eligibility::unusable;
 use crate::site::alike::alike;
+use crate::site::network_remedy::remedy;
 use crate::site::networks::{Network, Unnamed};
 use crate::site::{Host, Site};
 
@@ -43,7 +44,7 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         }
         // A host that a cluster has is told of when its services are rendered.
         let is_lost = |host: &&Host| {
-            matches!(&host.network, Network::Missing(_))
+            matches!(&host.network, Network::Missing(_) | Network::Keyless(..))
                 && unusable(host).is_none()
                 && !node_sets.site.state.held.contains_key(&host.key)
         };
@@ -56,18 +57,23 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
 
 fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
     let named = hosts.iter().filter_map(|host| match &host.network {
-        Network::Missing(secret) => Some((*host, secret)),
+        Network::Missing(secret) => Some((*host, secret, None)),
+        Network::Keyless(secret, keyless) => Some((*host, secret, Some(keyless))),
         _ => None,
     });
     let named: Vec<_> = named.collect();
-    let ((first, secret), others) = named.split_first()?;
+    let ((first, secret, keyless), others) = named.split_first()?;
+    let lacks = if keyless.is_some() { "has no key `networkData`" } else { "is not in the repo" };
     let message = if others.is_empty() {
-        format!("host {} names network data in the Secret {secret}, which is not in the repo", first.key)
+        format!("host {} names network data in the Secret {secret}, which {lacks}", first.key)
+    } else if named.iter().any(|(.., keyless)| keyless.is_some()) {
+        format!("{} name network data in Secrets that do not have it", counted(hosts.len(), "host"))
     } else {
         format!("{} name network data in Secrets that are not in the repo", counted(hosts.len(), "host"))
     };
     let unnamed = &site.inventory.unnamed_network_data;
-    let meant = named.iter().find_map(|(host, secret)| {
+    let mut missing = named.iter().filter(|(.., keyless)| keyless.is_none());
+    let meant = missing.find_map(|(host, secret, _)| {
         let names = unnamed.iter().map(|other| other.key.name.as_str());
         let meant = unnamed.iter().find(|other| other.key.name == secret.name).map(|other| &other.key);
         let meant = meant.or_else(|| {
@@ -76,11 +82,16 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
         })?;
         Some(format!("; no host names the Secret {meant}: did you mean that, for host {}?", host.key))
     });
-    let help = "services need the hosts' addresses, so nobody takes them: add the Secrets to the repo";
+    let add =
+        if keyless.is_none() { Some("add the Secrets to the repo".to_owned()) } else { remedy(&site.inventory, first) };
+    let help = format!("services need the hosts' addresses, so nobody takes them: {}", add.unwrap_or_default());
     let mut finding = Finding::new(Code::MissingNetworkData, message)
         .at(first.origin.at(first.network_field.iter().copied()))
         .help(format!("{help}{}", meant.unwrap_or_default()));
-    for (host, secret) in others {
+    for (_, _, keyless) in &named {
+        finding = keyless.iter().fold(finding, |finding, keyless| finding.see(keyless.origin.name(), "the Secret"));
+    }
+    for (host, secret, _) in others {
         finding = finding
             .see(host.origin.at(host.network_field.iter().copied()), format!("host {} names {secret}", host.key));
     }

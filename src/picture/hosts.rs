@@ -86,7 +86,7 @@ pub(super) fn pictures(
             failed: host.error.is_some(),
             deleting: host.deleting,
             why_not_free: standing.why_not_free.clone(),
-            consumer: host.consumer.clone(),
+            consumer: host.user(),
             rack: rack_by.and_then(|label| value(host, label)).map(str::to_owned),
             topology: keys.iter().filter_map(|key| Some(((*key).to_owned(), value(host, key)?.to_owned()))).collect(),
             facts: explain::facts(host, plan),

@@ -12,6 +12,7 @@ use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::site::machine::{Insufficient, Machine};
 use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
+use crate::site::usage::Usage;
 use crate::site::{AskedMachine, Host, Request, Site};
 use crate::source::Origin;
 
@@ -55,7 +56,7 @@ pub(crate) enum Refusal {
     NamedBy(ClusterKey),
     Claimed(String),
     GivenBack(String),
-    InUse(String),
+    InUse(Usage),
     Deleting,
     AppliedInFull(String),
     InError(String),
@@ -79,7 +80,7 @@ impl fmt::Display for Refusal {
             Refusal::NamedBy(cluster) => write!(f, "is named by its MAC address in {cluster}"),
             Refusal::Claimed(claim) => write!(f, "has the labels {claim}"),
             Refusal::GivenBack(by) => write!(f, "is being given back by {by} and not yet seen free"),
-            Refusal::InUse(consumer) => write!(f, "is in use by {consumer}"),
+            Refusal::InUse(usage) => usage.fmt(f),
             Refusal::Deleting => write!(f, "is being deleted"),
             Refusal::AppliedInFull(by) => {
                 write!(f, "is applied in full by {by}, so labels of our own would erase its spec")
@@ -106,7 +107,7 @@ impl Refusal {
             Refusal::NamedBy(_) => "named by another cluster".to_owned(),
             Refusal::Claimed(_) => "with assignment labels of another cluster".to_owned(),
             Refusal::GivenBack(_) => "being given back, and not yet seen free in the snapshot".to_owned(),
-            Refusal::InUse(_) => "in use (consumerRef)".to_owned(),
+            Refusal::InUse(usage) => usage.rule().to_owned(),
             Refusal::Deleting => "being deleted".to_owned(),
             Refusal::AppliedInFull(_) => "applied in full by another object of the agent".to_owned(),
             Refusal::InError(_) => "in an error".to_owned(),
@@ -121,6 +122,9 @@ impl Refusal {
             Refusal::Unaddressed(Unaddressed::NoNetworkData) => "without network data".to_owned(),
             Refusal::Unaddressed(Unaddressed::NoSecret(_)) => {
                 "with network data in a Secret that is not in the repo".to_owned()
+            }
+            Refusal::Unaddressed(Unaddressed::NoKey(_)) => {
+                "with network data in a Secret that has no key `networkData`".to_owned()
             }
             Refusal::Unaddressed(Unaddressed::Encrypted(_)) => "with network data that is encrypted".to_owned(),
             Refusal::Unaddressed(Unaddressed::Unreadable(..)) => "with network data that cannot be read".to_owned(),
@@ -153,15 +157,29 @@ pub(crate) fn unusable(host: &Host) -> Option<Refusal> {
 /// Why a host must not be taken from whom it is with, if it is in use. The hosts of Provisionings have no consumer, as no
 /// Machine takes them: what runs there was installed on hosts that were provisioned.
 pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
-    let is_provisioned = host.state.as_ref().is_some_and(|state| PROVISIONED.contains(&state.as_str()));
-    let of_machine = (part.node.is_some() && is_provisioned).then_some("it is provisioned, and may be running");
-    host.consumer.as_ref().map(|_| "a Machine consumes it").or(of_machine)
+    match &host.usage {
+        Some(Usage::Consumer(_)) => Some("a Machine consumes it"),
+        Some(Usage::NodeReuse(_)) => Some("a Machine is to use it again"),
+        Some(_) => Some("it has an operating system, and may be running"),
+        None => (part.node.is_some() && is_provisioned(host)).then_some("it is provisioned, and may be running"),
+    }
+}
+
+/// Returns whether a host may be running what was installed on it, by its state.
+pub(super) fn is_provisioned(host: &Host) -> bool {
+    host.state.as_ref().is_some_and(|state| PROVISIONED.contains(&state.as_str()))
 }
 
 /// Why a host cannot be had although it is asked for by its MAC address. Whoever names a host knows it: it may be
 /// provisioned already, as the hosts of the Binary Provisioning Agent were, and no annotation keeps it from being named.
 pub(crate) fn unusable_when_named(host: &Host) -> Option<Refusal> {
-    applied_in_full(host).or_else(|| in_use(host)).or_else(|| deleting(host)).or_else(|| in_error(host))
+    let taken = || in_use(host).filter(|refusal| !matches!(refusal, Refusal::InUse(usage) if is_installed(usage)));
+    applied_in_full(host).or_else(taken).or_else(|| deleting(host)).or_else(|| in_error(host))
+}
+
+/// Returns whether a usage means that the host has an operating system, and nobody who consumes it.
+fn is_installed(usage: &Usage) -> bool {
+    matches!(usage, Usage::ExternallyProvisioned | Usage::Image | Usage::CustomDeploy)
 }
 
 /// What a host has too little of to be a machine that a Provisioning describes. A host that is named by its MAC address
@@ -205,7 +223,7 @@ fn applied_in_full(host: &Host) -> Option<Refusal> {
 }
 
 fn in_use(host: &Host) -> Option<Refusal> {
-    host.consumer.clone().map(Refusal::InUse)
+    host.usage.clone().map(Refusal::InUse)
 }
 
 fn deleting(host: &Host) -> Option<Refusal> {

@@ -11,6 +11,7 @@ use super::machines::{self, Asked, MachineFacts, in_order};
 use super::{How, Plan, Shortage, states};
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::names::{ClusterKey, HostKey, Part};
+use crate::site::usage::Usage;
 use crate::site::{ClusterKind, Host, NodeSet, Site, Standing};
 
 /// Why a cluster has the hosts that it has.
@@ -229,7 +230,11 @@ pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     }
     facts.extend(host.applied_in_full_by.as_ref().map(|by| format!("is applied in full by {by}")));
     facts.extend(host.state.as_ref().map(|state| format!("is in the state `{state}`")));
-    facts.extend(host.consumer.as_ref().map(|consumer| format!("is consumed by {consumer}")));
+    facts.extend((!host.is_use_known()).then(|| "has no known state: no snapshot shows it".to_owned()));
+    facts.extend(host.usage.as_ref().map(|usage| match usage {
+        Usage::Consumer(consumer) => format!("is consumed by {consumer}"),
+        other => other.to_string(),
+    }));
     facts.extend(host.deleting.then(|| "is being deleted".to_owned()));
     facts.extend(host.error.as_ref().map(|error| format!("is in an error: {error}")));
     facts.extend(host.reserved_by.map(|annotation| format!("bears the annotation {annotation}")));

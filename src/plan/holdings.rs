@@ -21,6 +21,7 @@ use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::site::state::Held;
+use crate::site::usage::Usage;
 use crate::site::{Cluster, Host, HostLeftOut, NodeSet, Site, Standing};
 use crate::source::{Origin, Place, Step};
 
@@ -103,8 +104,8 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
 }
 
 impl<'a> Holdings<'a> {
-    /// Decides which of its hosts a cluster keeps: as many as it wants. The rest is given back, a host that a
-    /// Machine consumes last of all, and of the others those with the worst [`Flaw`] first, then those that only
+    /// Decides which of its hosts a cluster keeps: as many as it wants. The rest is given back, a host that is in use
+    /// last of all, and of the others those with the worst [`Flaw`] first, then those that only
     /// labels gave it, then by name from the end. With `inherit`, machines keep their hosts under other names.
     pub(super) fn keep(&mut self, cluster: &'a Cluster, site: &'a Site, inherit: bool) -> (Placement, Vec<Finding>) {
         let mut placement = Placement::new();
@@ -127,7 +128,7 @@ impl<'a> Holdings<'a> {
             }
             for holding in surplus.into_iter().chain(others) {
                 self.given_back.push((&cluster.key, holding.host, holding.how));
-                findings.extend(consumed(&site.inventory.hosts[holding.host], part, cluster));
+                findings.extend(in_use_given_back(&site.inventory.hosts[holding.host], part, cluster));
             }
         }
         placement.values_mut().for_each(|assigned| assigned.sort());
@@ -279,7 +280,9 @@ fn by_worth<'a>(
     let hosts = &site.inventory.hosts;
     let own_flaw = |host: &Host| own_flaw(host, node_set);
     let worth = |flaw: Option<Flaw>, holding: &Holding<'_>| {
-        (hosts[holding.host].consumer.is_none(), flaw, holding.how, holding.host)
+        let host = &hosts[holding.host];
+        let is_in_use = eligibility::in_use_as(host, holding.part).is_some();
+        (!is_in_use, flaw, !eligibility::is_provisioned(host), holding.how, holding.host)
     };
     holdings.sort_by_key(|holding| worth(own_flaw(&hosts[holding.host]), holding));
     let mut domains = BTreeSet::new();
@@ -295,9 +298,13 @@ fn by_worth<'a>(
     flawed
 }
 
-/// A host that is given back although a Machine consumes it.
-fn consumed(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
-    let consumer = host.consumer.as_ref()?;
+/// A host that is given back although it is in use.
+fn in_use_given_back(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
+    let usage = host.usage.as_ref()?;
+    let what = match usage {
+        Usage::Consumer(consumer) => format!("{consumer} consumes"),
+        other => other.to_string(),
+    };
     let (machine, help) = match &part.node {
         None => (
             String::new(),
@@ -311,10 +318,10 @@ fn consumed(host: &Host, part: &Part, cluster: &Cluster) -> Option<Finding> {
     Some(
         Finding::new(
             Code::InUseGivenBack,
-            format!("{} gives host {}{machine} back, which {consumer} consumes", cluster.key, host.key),
+            format!("{} gives host {}{machine} back, which {what}", cluster.key, host.key),
         )
         .at(cluster.origin.at(wanted_at(cluster, part)))
-        .see(host.live_place(["spec", "consumerRef"]), "in use here")
+        .see(host.live_place(usage.route()), "in use here")
         .help(help)
         .of(&cluster.key),
     )
@@ -368,8 +375,8 @@ fn vanished(host: &HostKey, held: &Held, site: &Site, frozen: &BTreeSet<ClusterK
         Finding::new(Code::HostGone, format!("host {host} of {} is no longer in the inventory", held.cluster))
             .at(held.origin.name())
             .help(if standing::was_declared(held, site) {
-                "it leaves the overlay and is replaced; its BareMetalHost is not deleted, but the agent prunes the Secrets \
-                 that left with its manifest: keep those for as long as the BareMetalHost exists"
+                "it leaves the overlay and is replaced; its BareMetalHost is not deleted, and neither are its Secrets that \
+                 left the same build: if the machine is gone, delete them all"
             } else {
                 "it leaves the overlay and is replaced; its BareMetalHost is not deleted"
             })
@@ -425,7 +432,7 @@ fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Findin
 /// overwritten with the next sync, if it is known that they are of an earlier run: the agent set them, or they name a
 /// cluster of this repo.
 fn conflict(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
-    let is_free = host.is_declared() && host.consumer.is_none();
+    let is_free = host.is_declared() && host.usage.is_none();
     let is_of_earlier_run = |cluster: &ClusterKey, origin: &Origin| {
         let is_ours = site.clusters.contains_key(cluster) || giving_back::has_labels_of_agent(site, host);
         is_free && is_ours && *origin != host.origin

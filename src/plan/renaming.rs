@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::holdings::{Holding, own_flaw};
 use super::machines::by_role_and_name;
 use crate::api::names::Part;
+use crate::site::usage::Usage;
 use crate::site::{Cluster, NodeSet, Site};
 
 /// More machines than anybody renames at once; to pair them takes time and memory that grow with the square of it.
@@ -29,9 +30,10 @@ pub(super) fn inherit<'a>(
             is_any_host && !holdings.contains_key(part)
         })
         .collect();
-    // Labels may name the cluster and no machine of it; what a Machine consumes was a SIPCluster's, and stays out of this.
+    // Labels may name the cluster and no machine of it; what is in use by a Machine was a SIPCluster's, and stays out of this.
     let is_gone = |part: &Part, holding: &Holding<'_>| {
-        let is_nobodys = part.node.is_some() || site.inventory.hosts[holding.host].consumer.is_none();
+        let is_nobodys =
+            part.node.is_some() || !matches!(site.inventory.hosts[holding.host].usage, Some(Usage::Consumer(_)));
         is_nobodys && !cluster.node_sets.contains_key(part)
     };
     let mut gone: Vec<(&Part, Holding<'_>)> = holdings

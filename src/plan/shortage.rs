@@ -14,6 +14,7 @@ use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::{Code, Finding, counted};
 use crate::site::inventory::natural;
 use crate::site::mismatch::{Mismatch, mismatch};
+use crate::site::network_remedy::remedy;
 use crate::site::{Host, Site};
 use crate::source::Step;
 
@@ -48,6 +49,9 @@ pub struct Shortage {
     /// Why its labelSelector matches no host at all, if that is so.
     #[serde(skip)]
     pub mismatch: Option<Mismatch>,
+    /// How one of the hosts that lack network data gets some.
+    #[serde(skip)]
+    remedy: Option<String>,
     /// Whether it is one machine of a Provisioning.
     #[serde(skip)]
     pub is_machine: bool,
@@ -216,6 +220,10 @@ impl Shortage {
             topology,
             reason,
             is_machine,
+            remedy: refusals.iter().find_map(|(host, refusal)| match refusal {
+                Some(Refusal::Unaddressed(_)) => remedy(&site.inventory, &hosts[*host]),
+                _ => None,
+            }),
             named: demand
                 .needs
                 .named()
@@ -400,6 +408,7 @@ impl Shortage {
             let others: usize = self.refused[RULES_SHOWN..].iter().map(|refused| refused.hosts.len()).sum();
             lines.push(format!("{others:>5} for other reasons"));
         }
+        lines.extend(self.remedy.clone());
         lines
     }
 }

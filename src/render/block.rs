@@ -17,11 +17,16 @@ pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
 }
 
 /// The same for a value of our own making, from the beginning of a line on.
-pub(crate) fn block_of(value: serde_json::Value) -> String {
+pub(super) fn block_of(value: serde_json::Value) -> String {
     let mut text = String::new();
     // Of JSON's values there is none that fails.
     let _ = write(&mut text, &Value::from(Serde(value)), 0);
     text
+}
+
+/// Writes an object of our own making as a YAML document.
+pub(crate) fn document_of(object: &serde_json::Value) -> String {
+    format!("---{}\n", block_of(object.clone()))
 }
 
 fn write(text: &mut String, value: &Value, indentation: usize) -> Result<(), Error> {

@@ -8,24 +8,27 @@
 //! * It has the UID of the object that the snapshot showed. The API server then refuses it where that object is gone,
 //!   and does not make a host without a spec of it.
 //! * Every host is guarded against pruning: a deleted BareMetalHost is a machine that is switched off.
+//! * So are the Secrets that a declared host names, in its own build: one that left the repo together with its host would
+//!   be deleted while Metal3 still needs it. That patch has a `target`, because many Secrets are in no build.
 //! * The guards are those of the agent that the settings name. Without one they are those of both.
 //! * There is no `namespace:` and no `namePrefix:`, which would rewrite hosts but not their references.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Tree;
 use crate::api::assignment;
 use crate::api::gitops::Agent;
 use crate::api::host;
 use crate::api::kustomization::listed;
-use crate::api::names::{ClusterKey, Part};
+use crate::api::names::{ClusterKey, ObjectName, Part};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
 use crate::plan::{Placement, Plan};
 use crate::site::gitops::Form;
+use crate::site::state::Held;
 use crate::site::wiring::Component;
 use crate::site::{Host, Site, Standing};
 use crate::visible::yaml_text;
@@ -140,7 +143,7 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
 /// The kustomization of every root: it is there even without a patch, because an agent applies the hosts
 /// through it.
 fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
-    for root in site.inventory.roots.values() {
+    for (index, root) in &site.inventory.roots {
         let directory = layout::declared_directory(&root.directory);
         let planned = plan.clusters.keys().map(layout::patch_file).chain([layout::UNLABELLED.to_owned()]);
         let frozen = plan.frozen.iter().filter_map(|cluster| {
@@ -159,14 +162,53 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
             }
             Form::Component => text.push_str(COMPONENT_HEAD),
         }
+        let secrets = secrets_in_use(site, plan, *index, &directory);
         if !patches.is_empty() {
             text.push_str("patches:\n");
             patches.iter().for_each(|file| write_item(&mut text, "path: ", file));
+            secrets.iter().for_each(|(namespace, names)| write_guard(&mut text, site, *namespace, names));
         } else if site.settings.hosts.form == Form::Component {
             // kustomize refuses a file without any field, and the line that includes this one is not ours to remove.
             text.push_str("patches: []\n");
         }
         tree.insert(directory.join(layout::KUSTOMIZATION), text);
+    }
+}
+
+/// Returns the Secrets that the assigned hosts of a build name, by namespace. What frozen clusters have of the build is
+/// told by their files: a host whose manifest is lost keeps its guards.
+fn secrets_in_use<'a>(
+    site: &'a Site,
+    plan: &'a Plan,
+    root: usize,
+    directory: &Utf8Path,
+) -> BTreeMap<Option<&'a str>, BTreeSet<&'a ObjectName>> {
+    let planned = plan.clusters.values().flat_map(|placement| assigned(site, placement)).map(|(host, _)| host);
+    let planned = planned.filter(|host| host.standing == Standing::Declared { root });
+    let directory = site.settings.output.join(directory);
+    let is_frozen = |held: &Held| plan.frozen.contains(&held.cluster) && held.origin.file.parent() == Some(&directory);
+    let held = site.state.held.iter().filter(|(_, held)| held.iter().any(is_frozen));
+    let frozen = held.filter_map(|(key, _)| site.inventory.host(key));
+    let mut secrets: BTreeMap<Option<&str>, BTreeSet<&ObjectName>> = BTreeMap::new();
+    for host in planned.chain(frozen) {
+        secrets.entry(written_namespace(site, host)).or_default().extend(&host.secrets);
+    }
+    secrets.retain(|_, names| !names.is_empty());
+    secrets
+}
+
+/// Appends a patch that guards the Secrets of a namespace, as far as they are in the build.
+fn write_guard(text: &mut String, site: &Site, namespace: Option<&str>, names: &BTreeSet<&ObjectName>) {
+    text.push_str("  - target:\n      version: v1\n      kind: Secret\n");
+    if let Some(namespace) = namespace {
+        let _ = writeln!(text, "      namespace: {}", quoted(namespace));
+    }
+    // A regular expression, with a name a line: YAML makes a blank of each line break, and `?` lets it be none.
+    let names: Vec<String> = names.iter().map(|name| name.as_str().replace('.', "[.]")).collect();
+    let _ = writeln!(text, "      name: >-\n        {}", names.join("\n        ?|"));
+    text.push_str("    patch: |\n      apiVersion: v1\n      kind: Secret\n      metadata:\n        name: any\n        annotations:\n");
+    for (key, value) in guards(site, None) {
+        let _ = writeln!(text, "          {key}: {}", quoted(&value));
     }
 }
 
@@ -188,9 +230,14 @@ fn guards_for(site: &Site, agent: Agent) -> bool {
 
 /// The guards of a declared host, beside the options that its manifest has for Argo CD.
 fn declared_annotations(site: &Site, host: &Host) -> BTreeMap<&'static str, String> {
+    guards(site, host.sync_options.as_deref())
+}
+
+/// The annotations that keep agents from deleting an object, beside options that it has for Argo CD.
+fn guards(site: &Site, sync_options: Option<&str>) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
     if guards_for(site, Agent::Argocd) {
-        let own = host.sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);
+        let own = sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);
         let kept = own.filter(|option| !option.is_empty() && !GUARDS.iter().any(|guard| same_option(guard, option)));
         let options: Vec<&str> = kept.chain(GUARDS).collect();
         annotations.insert(host::SYNC_OPTIONS, options.join(","));

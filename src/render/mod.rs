@@ -40,7 +40,7 @@ use crate::site::{Cluster, Host, ServiceKind, Site};
 use crate::source::Place;
 use crate::visible::is_unreadable;
 
-pub(crate) use block::block_of;
+pub(crate) use block::document_of;
 pub use templates::Templates;
 
 /// The generated files: their paths relative to the output directory, and their texts.

@@ -21,7 +21,7 @@ const STORY_QUOTED: usize = 3;
 const GUTTER: usize = 2;
 
 /// What is about a value that may be a secret: of its line, only the key is shown.
-const VALUES_UNSEEN: [Code; 17] = [
+const VALUES_UNSEEN: [Code; 18] = [
     Code::SecretInGit,
     Code::CredentialInUrl,
     Code::TokenInText,
@@ -39,6 +39,7 @@ const VALUES_UNSEEN: [Code; 17] = [
     Code::UnreadableNetworkData,
     Code::WrongType,
     Code::UnknownField,
+    Code::WrongCase,
 ];
 
 /// Findings, the warnings first, so that the errors stand where a reader's eyes are in the end.

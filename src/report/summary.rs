@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
 use super::plan::sentence;
+use super::words;
 use super::{CLUSTERS_SHOWN, ERROR, STRONG, Text, one_line, styled};
 use crate::Generated;
 use crate::api::names::ClusterKey;
@@ -34,9 +35,12 @@ pub fn summary(generated: &Generated, written: bool) -> Text {
     let Generated { site, plan, changes, findings, .. } = generated;
     let mut out = Text::default();
     let _ = match changes {
-        Some(changes) => write_review(&mut out, &Review::of(changes, site))
-            .and_then(|()| write_plan(&mut out, plan))
-            .and_then(|()| write_changes(&mut out, changes, written)),
+        Some(changes) => {
+            let review = Review::of(changes, site);
+            write_review(&mut out, &review)
+                .and_then(|()| write_plan(&mut out, plan, &review))
+                .and_then(|()| write_changes(&mut out, changes, written))
+        }
         None => Ok(()),
     };
     let _ = write_failures(&mut out, findings, changes.is_some());
@@ -67,7 +71,7 @@ fn outlived(released: &Released) -> String {
     format!("{} gives back {}, which still has its labels", styled(STRONG, by), released.host)
 }
 
-fn write_plan(out: &mut Text, plan: &Plan) -> fmt::Result {
+fn write_plan(out: &mut Text, plan: &Plan, review: &Review) -> fmt::Result {
     let mut count: BTreeMap<How, usize> = BTreeMap::new();
     for assigned in plan.clusters.values().flat_map(BTreeMap::values).flatten() {
         *count.entry(assigned.how).or_default() += 1;
@@ -83,7 +87,9 @@ fn write_plan(out: &mut Text, plan: &Plan) -> fmt::Result {
     if of(How::Adopted) > 0 {
         write!(total, ", {} adopted by their labels", of(How::Adopted))?;
     }
-    writeln!(out, "{}", styled(STRONG, total))
+    writeln!(out, "{}", styled(STRONG, total))?;
+    let notes = [words::added_of_unknown_use(&review.totals), words::added_elsewhere(&review.totals)];
+    notes.into_iter().flatten().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 fn write_changes(out: &mut Text, changes: &Changes, written: bool) -> fmt::Result {

@@ -94,7 +94,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
         let text = format!("{} comes from {}", host_of(&moved.part, &moved.host, name), name(&moved.other));
         lines.push(Line::new(State::Created, text));
     }
-    for Replaced { given_back, by } in &hosts.replaced {
+    for Replaced { given_back, by, .. } in &hosts.replaced {
         let host = host_of(&given_back.part, &given_back.host, name);
         let text = format!("{host} is replaced by {}{}", name(by), remarks(given_back, name));
         lines.push(Line::new(State::Changed, text));
@@ -332,9 +332,9 @@ fn runs_installer(cluster: &ClusterReview) -> bool {
     cluster.installer.as_ref().is_some_and(|installer| installer.runs)
 }
 
-/// All of it, counted: a line for clusters, hosts and services, one for files, and one for what nobody knows of hosts.
+/// All of it, counted: a line for clusters, hosts and services, one for files, and three for what to know of hosts.
 /// Lines without anything to say are empty.
-pub(super) fn totals(totals: &Totals) -> [String; 3] {
+pub(super) fn totals(totals: &Totals) -> [String; 5] {
     let hosts = [
         (totals.hosts_added, "added"),
         (totals.hosts_given_back, "given back"),
@@ -356,7 +356,28 @@ pub(super) fn totals(totals: &Totals) -> [String; 3] {
             format!("{} given back may be in use: the repo has no snapshot of {them}", counted(count, "host"))
         }
     };
-    [parts.join("; "), counts("file", &totals.files).unwrap_or_default(), unknown]
+    let added = added_of_unknown_use(totals).unwrap_or_default();
+    let elsewhere = added_elsewhere(totals).unwrap_or_default();
+    [parts.join("; "), counts("file", &totals.files).unwrap_or_default(), added, elsewhere, unknown]
+}
+
+/// Returns how many of the added hosts Cluster API could not claim.
+pub(super) fn added_elsewhere(totals: &Totals) -> Option<String> {
+    let count = totals.hosts_added_elsewhere;
+    let them = if count == 1 { "it" } else { "them" };
+    (count > 0).then(|| {
+        format!(
+            "{} added from another namespace than the cluster's: Cluster API claims {them} only for Machines there",
+            counted(count, "host")
+        )
+    })
+}
+
+/// Returns how many of the added hosts are known by their manifests alone.
+pub(super) fn added_of_unknown_use(totals: &Totals) -> Option<String> {
+    let count = totals.hosts_added_of_unknown_use;
+    let them = if count == 1 { "it" } else { "them" };
+    (count > 0).then(|| format!("{} added: state unknown, no snapshot shows {them}", counted(count, "host")))
 }
 
 fn counts(noun: &str, counts: &Counts) -> Option<String> {

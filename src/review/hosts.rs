@@ -48,6 +48,8 @@ pub struct Added {
     pub part: Part,
     /// Whether it bears the cluster's labels already.
     pub adopted: bool,
+    /// Whether it is known who uses it: a manifest alone says nothing of that.
+    pub use_known: bool,
 }
 
 /// A host that a cluster gives back.
@@ -88,6 +90,8 @@ pub struct Replaced {
     pub given_back: GivenBack,
     /// The host that comes.
     pub by: HostKey,
+    /// Whether it is known who uses the host that comes.
+    pub by_use_known: bool,
 }
 
 /// A host that gets another role in its cluster, or another name in its Provisioning.
@@ -231,7 +235,7 @@ impl Facts<'_> {
 
     /// Who uses a host.
     pub(super) fn consumer(&self, key: &HostKey) -> Option<String> {
-        self.host(key)?.consumer.clone()
+        self.host(key)?.user()
     }
 
     fn added(&self, key: &HostKey, cluster: &ClusterKey, part: &Part) -> Added {
@@ -240,7 +244,12 @@ impl Facts<'_> {
             Claim::Cluster(owner, _) => Some(owner),
             Claim::Older(_) | Claim::Unclear(_) => None,
         });
-        Added { host: key.clone(), part: part.clone(), adopted: owners.any(|owner| owner == cluster) }
+        Added {
+            host: key.clone(),
+            part: part.clone(),
+            adopted: owners.any(|owner| owner == cluster),
+            use_known: self.host(key).is_some_and(Host::is_use_known),
+        }
     }
 
     fn given_back(&self, key: &HostKey, part: &Part) -> GivenBack {
@@ -307,7 +316,11 @@ impl HostChanges {
             let pairs = coming.len().min(going.len());
             self.added.extend(coming.split_off(pairs));
             self.given_back.extend(going.split_off(pairs));
-            let pair = |(given_back, added): (GivenBack, Added)| Replaced { given_back, by: added.host };
+            let pair = |(given_back, added): (GivenBack, Added)| Replaced {
+                given_back,
+                by: added.host,
+                by_use_known: added.use_known,
+            };
             self.replaced.extend(going.into_iter().zip(coming).map(pair));
         }
     }

@@ -24,7 +24,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::api::names::ClusterKey;
+use crate::api::names::{ClusterKey, HostKey};
 use crate::compare::{Change, Changes};
 use crate::layout;
 use crate::site::{ClusterKind, Inventory, Site};
@@ -109,6 +109,10 @@ pub struct Totals {
     pub hosts_added: usize,
     /// Those of them that had the cluster's labels already.
     pub hosts_adopted: usize,
+    /// Those of them of which it is not known whether they are in use.
+    pub hosts_added_of_unknown_use: usize,
+    /// Those of them in another namespace than their SIPCluster, in which Cluster API looks for hosts.
+    pub hosts_added_elsewhere: usize,
     /// Hosts that clusters give back, those that are replaced included.
     pub hosts_given_back: usize,
     /// Those of them of which it is not known whether they are in use.
@@ -194,6 +198,17 @@ impl Review {
     }
 }
 
+impl ClusterReview {
+    /// Counts the hosts that come and that Cluster API cannot claim for Machines beside the SIPCluster: it looks for hosts
+    /// in the Machine's own namespace alone. Nobody claims those of a Provisioning.
+    fn added_elsewhere(&self) -> usize {
+        let added = self.hosts.added.iter().map(|added| &added.host);
+        let all = added.chain(self.hosts.replaced.iter().map(|replaced| &replaced.by));
+        let is_elsewhere = |host: &&HostKey| host.namespace != self.cluster.namespace;
+        if self.kind == ClusterKind::SipCluster { all.filter(is_elsewhere).count() } else { 0 }
+    }
+}
+
 impl Review {
     /// Puts first the dangers of what comes along without being part of these changes: the base had not generated it.
     pub(crate) fn bring_along(&mut self, brought: &Review) {
@@ -263,6 +278,11 @@ impl Totals {
             clusters: clusters.iter().map(|cluster| cluster.state).collect(),
             hosts_added: sum(|hosts| hosts.added.len() + hosts.replaced.len()),
             hosts_adopted: sum(|hosts| hosts.added.iter().filter(|added| added.adopted).count()),
+            hosts_added_of_unknown_use: sum(|hosts| {
+                let added = hosts.added.iter().filter(|added| !added.adopted && !added.use_known).count();
+                added + hosts.replaced.iter().filter(|replaced| !replaced.by_use_known).count()
+            }),
+            hosts_added_elsewhere: clusters.iter().map(ClusterReview::added_elsewhere).sum(),
             hosts_given_back: sum(|hosts| hosts.given_back.len() + hosts.replaced.len()),
             hosts_of_unknown_use: sum(|hosts| hosts.going().filter(|host| !host.use_known).count()),
             hosts_replaced: sum(|hosts| hosts.replaced.len()),

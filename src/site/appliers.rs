@@ -71,7 +71,7 @@ pub(super) fn label_owners(live: &Metadata) -> Vec<Agent> {
         let mut applied = live.managed_fields.iter().flatten().filter(|managed| managed.manager == agent.manager());
         applied.any(|managed| assignment::LABELS.iter().any(|label| managed.has_label(label)))
     };
-    [Agent::Flux, Agent::Argocd].into_iter().filter(owns).collect()
+    Agent::ALL.into_iter().filter(owns).collect()
 }
 
 /// Whether what an agent applied last was one of our objects with labels alone. An object of somebody's own may apply

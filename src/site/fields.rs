@@ -49,6 +49,15 @@ pub(super) static OF_SOFTWARE: LazyLock<Fields> =
     LazyLock::new(|| Fields { kind: provisioning::SOFTWARE_KIND, schema: schema_for!(SoftwareSpec).to_value() });
 
 impl Fields {
+    /// Compares the fields of an object with those that there are: those of its spec, and how `spec` itself is written.
+    pub(super) fn misfit_of_object(&self, object: &Value, origin: &Origin) -> Misfit {
+        let mut misfit = object.get("spec").map(|spec| self.misfit(spec, origin)).unwrap_or_default();
+        let keys = object.as_mapping().into_iter().flat_map(|object| object.keys()).filter_map(Value::as_str);
+        let wrong = keys.filter(|key| *key != "spec" && key.eq_ignore_ascii_case("spec"));
+        misfit.wrong.extend(wrong.map(|key| wrong_case(self.kind, key, "spec").at(origin.key(vec![Step::from(key)]))));
+        misfit
+    }
+
     /// Compares the fields of a spec with those that there are.
     pub(super) fn misfit(&self, spec: &Value, origin: &Origin) -> Misfit {
         // That nothing is wanted is said elsewhere, and how to say it.
@@ -68,6 +77,23 @@ pub(super) fn unknown_field<'a>(kind: &str, name: &str, known: impl IntoIterator
         Some(meant) => finding.help(format!("did you mean `{meant}`? The API server would drop `{name}`")),
         None => finding.help("correct its name, or remove it: the API server would drop it"),
     }
+}
+
+/// The field that a key is but for the case of its letters.
+fn in_another_case<'a>(key: &str, mut fields: impl Iterator<Item = &'a String>) -> Option<&'a str> {
+    fields.find(|field| *field != key && field.eq_ignore_ascii_case(key)).map(String::as_str)
+}
+
+/// A field in the wrong case. To ignore it would take away what it asks for, such as a load balancer that is in use.
+fn wrong_case(kind: &str, key: &str, right: &str) -> Finding {
+    Finding::new(Code::WrongCase, format!("a {kind} has no field `{key}` here"))
+        .help(format!("write `{right}`: the API server would drop `{key}`, and what it asks for would be removed"))
+}
+
+/// A field of a count that there is not, where the count does not say how many hosts are active.
+fn no_active(key: &str) -> Finding {
+    Finding::new(Code::NoCount, format!("`count` has no field `{key}`, and no `active`"))
+        .help("write `count: {active: N, standby: N}`")
 }
 
 /// What the parser means when it finds no value that a number of more than 64 bits could be, where it is known what that
@@ -170,11 +196,23 @@ impl Walk<'_> {
                     self.route.push(key.into());
                     match (known.or(schema.get("additionalProperties")), properties) {
                         (Some(schema), _) => self.value(value, schema),
+                        (None, Some(properties)) if let Some(right) = in_another_case(key, properties.keys()) => {
+                            let finding = wrong_case(self.fields.kind, key, right);
+                            self.misfit.wrong.push(finding.at(self.origin.key(self.route.clone())));
+                        }
                         (None, Some(properties)) if !is_selector => {
+                            // One of both counts is enough, so a slip in the other would give its hosts back.
+                            let may_be_active = properties.contains_key("active")
+                                && map.contains_key("standby")
+                                && !map.contains_key("active");
                             let known = properties.keys().map(String::as_str).filter(|known| !map.contains_key(*known));
                             let finding =
                                 unknown_field(self.fields.kind, key, known).at(self.origin.key(self.route.clone()));
-                            self.misfit.unknown.push(finding);
+                            if may_be_active {
+                                self.misfit.wrong.push(no_active(key).at(self.origin.key(self.route.clone())));
+                            } else {
+                                self.misfit.unknown.push(finding);
+                            }
                         }
                         _ => {}
                     }
@@ -213,7 +251,6 @@ impl Walk<'_> {
             _ => "",
         };
         match list {
-            "masters" | "workers" => "write below it which machine it is: its `mac-address`, or what it must have",
             "masterSoftware" | "workerSoftware" => {
                 "write its `version` below it, or for any version its name alone, without a colon"
             }
@@ -352,10 +389,10 @@ mod tests {
     #[test]
     fn a_field_that_nothing_reads_is_named_and_a_near_miss_is_told() {
         for (spec, field, meant) in [
-            ("  nodes: {Worker: {topologykey: rack}}\n", "topologykey", Some("topologyKey")),
-            ("  services: {jumpHost: [{bmc: {Proxy: true}}]}\n", "Proxy", Some("proxy")),
-            ("  services: {jumphost: []}\n", "jumphost", Some("jumpHost")),
-            ("  services: {jumpHost: [{nodeInterfaceID: oam}]}\n", "nodeInterfaceID", Some("nodeInterfaceId")),
+            ("  nodes: {Worker: {topologKey: rack}}\n", "topologKey", Some("topologyKey")),
+            ("  services: {jumpHost: [{bmc: {proxi: true}}]}\n", "proxi", Some("proxy")),
+            ("  services: {jumpHosts: []}\n", "jumpHosts", Some("jumpHost")),
+            ("  services: {jumpHost: [{nodeInterface: oam}]}\n", "nodeInterface", Some("nodeInterfaceId")),
             ("  nodes: {Worker: {colour: red}}\n", "colour", None),
         ] {
             let said = said(&found(spec).unknown);
@@ -365,6 +402,23 @@ mod tests {
                 Some(meant) => assert!(said[0].contains(&format!("did you mean `{meant}`?")), "{said:?}"),
                 None => assert!(!said[0].contains("did you mean"), "{said:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_field_in_the_wrong_case_is_an_error() {
+        for (spec, field, right) in [
+            ("  nodes: {Worker: {topologykey: rack}}\n", "topologykey", "topologyKey"),
+            ("  services: {jumpHost: [{bmc: {Proxy: true}}]}\n", "Proxy", "proxy"),
+            ("  services: {jumphost: []}\n", "jumphost", "jumpHost"),
+            ("  services: {jumpHost: [{nodeInterfaceID: oam}]}\n", "nodeInterfaceID", "nodeInterfaceId"),
+        ] {
+            let said = said(&found(spec).wrong);
+            assert_eq!(said.len(), 1, "{said:?}");
+            assert!(
+                said[0].starts_with(&format!("a SIPCluster has no field `{field}` here; write `{right}`")),
+                "{said:?}"
+            );
         }
     }
 

@@ -1,6 +1,6 @@
 //! One host: what manifests and snapshots say of it, joined.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -10,10 +10,11 @@ use super::appliers;
 use super::machine::Machine;
 use super::networks::{self, Network, Networks, Referring, Unaddressed};
 use super::settings::{self, Mode, Settings};
+use super::usage::Usage;
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::gitops::Agent;
-use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, UNHEALTHY};
-use crate::api::names::HostKey;
+use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, Spec, UNHEALTHY};
+use crate::api::names::{HostKey, ObjectName};
 use crate::api::network_data::NoAddress;
 use crate::credentials::masked_value;
 use crate::finding::{Code, Finding};
@@ -60,12 +61,16 @@ pub struct Host {
     pub given_back: Option<GivenBack>,
     /// How its BMC is reached.
     pub bmc: Option<Bmc>,
+    /// The Secrets of its namespace that it names: with the credentials of its BMC and with network data.
+    pub secrets: BTreeSet<ObjectName>,
     /// Its addresses.
     pub network: Network,
     /// The field that names the Secret with them, or would.
     pub network_field: &'static [&'static str],
-    /// Who uses it, as `Kind namespace/name`.
-    pub consumer: Option<String>,
+    /// What says that it is not free, beside its state.
+    pub usage: Option<Usage>,
+    /// Whether it must never be powered off.
+    pub disable_power_off: bool,
     /// Whether its deletion was asked for.
     pub deleting: bool,
     /// The error that it is in.
@@ -107,7 +112,12 @@ impl Host {
 
     /// Whether it is known who uses the host: a snapshot says it, a manifest that nobody completes does not.
     pub fn is_use_known(&self) -> bool {
-        self.standing == Standing::Observed || self.state.is_some() || self.consumer.is_some()
+        self.standing == Standing::Observed || self.live.is_some() || self.state.is_some() || self.usage.is_some()
+    }
+
+    /// Returns what uses the host, in words.
+    pub fn user(&self) -> Option<String> {
+        self.usage.as_ref().map(Usage::user)
     }
 
     /// The place of what only a live host has, such as its status.
@@ -124,6 +134,7 @@ impl Host {
             }),
             Network::Absent => Err(Unaddressed::NoNetworkData),
             Network::Missing(secret) => Err(Unaddressed::NoSecret(secret.clone())),
+            Network::Keyless(secret, _) => Err(Unaddressed::NoKey(secret.clone())),
             Network::Unreadable(holder, reason) => Err(Unaddressed::Unreadable(holder.clone(), reason.clone())),
             Network::Refused(holder) => Err(Unaddressed::Refused(holder.clone())),
             Network::Encrypted(holder, _) => Err(Unaddressed::Encrypted(holder.clone())),
@@ -314,7 +325,12 @@ impl Descriptions {
         let reserved_by = [PAUSED, DETACHED].into_iter().chain(UNHEALTHY).find(|name| annotated(name));
         let described = [&manifest, &live].into_iter().flatten();
         let deleting = described.clone().any(|document| document.host.metadata.deletion_timestamp.is_some());
-        let consumer = [&live, &manifest].into_iter().flatten().find_map(consumer);
+        let usages = [&live, &manifest].into_iter().flatten().flat_map(Usage::all_of);
+        // Who consumes a host says more than the image that this one has put on it.
+        let usage = usages.min_by_key(|usage| !matches!(usage, Usage::Consumer(_)));
+        let disable_power_off = described
+            .clone()
+            .any(|document| document.host.spec.as_ref().is_some_and(|spec| spec.disable_power_off == Some(true)));
         let primary = manifest.as_ref().or(live.as_ref())?;
         let spec = primary.host.spec.as_ref();
         let referring = Referring { key: &key, spec, file: primary.file.as_deref() };
@@ -341,7 +357,9 @@ impl Descriptions {
             label_owners: label_owners.unwrap_or_default(),
             given_back,
             bmc: spec.and_then(|spec| spec.bmc.clone()),
-            consumer,
+            secrets: spec.map(named_secrets).unwrap_or_default(),
+            usage,
+            disable_power_off,
             deleting,
             failed: error.is_some()
                 && status.and_then(|status| status.error_type.as_deref()) != Some(host::PASSING_ERROR),
@@ -371,10 +389,10 @@ fn twice(document: &HostDocument, other: &Origin, message: &str) -> Finding {
         .help("remove one of them; a manifest and one snapshot of the same host are fine")
 }
 
-fn consumer(document: &HostDocument) -> Option<String> {
-    let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
-    let name = consumer.name.as_deref().filter(|name| !name.is_empty())?;
-    let kind = consumer.kind.as_deref().unwrap_or("object");
-    let namespace = consumer.namespace.as_deref().unwrap_or(document.key.namespace.as_str());
-    Some(format!("{kind} {namespace}/{name}"))
+/// Returns the Secrets that a host names, by their names: Metal3 reads them in the host's own namespace.
+fn named_secrets(spec: &Spec) -> BTreeSet<ObjectName> {
+    let credentials = spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
+    let network_data = spec.network_data.as_ref().and_then(|reference| reference.name.as_deref());
+    let names = [credentials, network_data, spec.preprovisioning_network_data_name.as_deref()];
+    names.into_iter().flatten().filter_map(|name| name.parse().ok()).collect()
 }

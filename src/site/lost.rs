@@ -104,7 +104,7 @@ impl Known<'_> {
     /// Returns the paths that may hold resources, that are not read and that the settings do not exclude.
     fn unread(&self) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
         let mut unread = self.repo.unread(&self.settings.output)?;
-        unread.retain(|(path, _)| self.settings.may_be_input(path));
+        unread.retain(|(path, _)| self.settings.may_read(path));
         Ok(unread)
     }
 
@@ -114,7 +114,7 @@ impl Known<'_> {
             let found = || (document.origin.clone(), document.text().to_owned(), document.looks_like_template());
             document.broken().map(|_| found())
         };
-        self.repo.scan(self.files, |file, _| self.settings.may_be_input(file), broken)
+        self.repo.scan(self.files, |file, _| self.settings.may_read(file), broken)
     }
 
     /// Looks at the files that a cluster was generated from. Of hosts, none are known.
@@ -202,11 +202,4 @@ fn in_unread(lost: &Lost<'_>, unread: &[(Utf8PathBuf, &'static str)]) -> Option<
             first
         ),
     ))
-}
-
-impl Settings {
-    /// Returns whether the settings let a path be an input.
-    fn may_be_input(&self, path: &Utf8Path) -> bool {
-        self.sources.is_empty() || self.sources.iter().any(|source| source.takes(path))
-    }
 }

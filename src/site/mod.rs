@@ -9,7 +9,8 @@
 //!   label selectors.
 //! * `auth`: what of that concerns Dex.
 //! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses, `network_files` those in
-//!   files that are no manifests; `decryption` opens what is encrypted.
+//!   files that are no manifests; `decryption` opens what is encrypted, `keyless` finds Secrets without network data, and
+//!   `network_remedy` says how a host gets some; `usage` is what says that a host is in use.
 //! * `hardware`: what inspection found in the hosts, read on demand.
 //! * `machine`: what of a host's hardware decides whether it can be a node of a Provisioning.
 //! * `appliers`: which agent applies a host in full, as its snapshot says.
@@ -48,12 +49,14 @@ pub mod hardware;
 pub mod host;
 mod inputs;
 pub mod inventory;
+pub mod keyless;
 mod left_out;
 mod lost;
 pub mod machine;
 pub mod mismatch;
 mod near_misses;
 mod network_files;
+pub(crate) mod network_remedy;
 pub mod networks;
 mod objects;
 pub mod older;
@@ -71,6 +74,7 @@ mod standings;
 pub mod state;
 mod templates;
 mod unwritable;
+pub mod usage;
 pub mod wiring;
 
 use std::cell::LazyCell;

@@ -13,6 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::decryption;
 use super::host::live_field;
+use super::keyless::{self, Keyless};
 use super::network_files::PlainFiles;
 use crate::api::host;
 use crate::api::names::{HostKey, ObjectName, SecretKey};
@@ -30,6 +31,8 @@ pub enum Network {
     Absent,
     /// The Secret that it refers to is not in the repo.
     Missing(SecretKey),
+    /// The Secret that it refers to has no network data.
+    Keyless(SecretKey, Keyless),
     /// It is there, but cannot be read: what holds it, and why.
     Unreadable(Holder, String),
     /// It is there, encrypted, and sops does not decrypt it, which a finding says: what holds it.
@@ -47,6 +50,9 @@ pub enum Unaddressed {
     /// The Secret that it refers to is not in the repo.
     #[error("has network data in the Secret {0}, which is not in the repo")]
     NoSecret(SecretKey),
+    /// The Secret that it refers to has no key for it.
+    #[error("has network data in the Secret {0}, which has no key `networkData`")]
+    NoKey(SecretKey),
     /// What holds it cannot be read.
     #[error("has network data in {0}, which {1}")]
     Unreadable(Holder, String),
@@ -290,6 +296,8 @@ pub(super) struct Networks {
     beside: BTreeMap<HostKey, Held>,
     /// The Secrets of manifests that no host names.
     unnamed: Vec<Unnamed>,
+    /// The Secrets that hosts name and that have no network data.
+    keyless: BTreeMap<SecretKey, Keyless>,
 }
 
 /// A host, as far as its network data concerns it.
@@ -369,7 +377,11 @@ impl Networks {
                 beside.entry(host.key.clone()).or_insert(held);
             }
         }
-        let mut networks = Self { held, beside, unnamed: Vec::new() };
+        let mut networks = Self { held, beside, unnamed: Vec::new(), keyless: BTreeMap::new() };
+        let is_there = |name: &SecretKey| networks.key_of(name).is_some();
+        let lacking = hosts.iter().map(Referring::names).filter(|names| !names.iter().any(is_there));
+        let lacking: BTreeSet<SecretKey> = lacking.flatten().collect();
+        networks.keyless = keyless::find(repo, files, &lacking);
         if decrypt {
             let needed: BTreeSet<SecretKey> =
                 hosts.iter().flat_map(Referring::names).filter_map(|name| networks.key_of(&name)).collect();
@@ -428,7 +440,13 @@ impl Networks {
         let keyed = names.iter().find_map(|name| self.held.get(&self.key_of(name)?));
         let all: Vec<&Held> = keyed.into_iter().flatten().chain(self.beside.get(host.key)).collect();
         let Some(first) = all.first() else {
-            return (names.into_iter().next().map_or(Network::Absent, Network::Missing), Vec::new());
+            let keyless = names.iter().find_map(|name| Some((name, self.keyless.get(name)?)));
+            let network = match (keyless, names.first()) {
+                (Some((name, keyless)), _) => Network::Keyless(name.clone(), keyless.clone()),
+                (None, Some(name)) => Network::Missing(name.clone()),
+                (None, None) => Network::Absent,
+            };
+            return (network, Vec::new());
         };
         let mut findings: Vec<Finding> = unreadable(host.key, first).into_iter().collect();
         let differs = |other: &&&Held| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);

@@ -220,9 +220,14 @@ impl Settings {
         !finding.is_error() && self.findings.ignore.iter().any(|ignored| ignored.code == finding.code)
     }
 
-    /// Returns whether a file may be an input, as far as `sources` say.
-    pub fn may_read(&self, file: &Utf8Path) -> bool {
-        self.sources.is_empty() || self.sources.iter().any(|source| source.takes(file))
+    /// Returns whether `sources` let a path be an input.
+    pub fn may_read(&self, path: &Utf8Path) -> bool {
+        self.sources.is_empty() || self.sources.iter().any(|source| source.takes(path))
+    }
+
+    /// Returns whether a directory is in the output directory, or around it.
+    pub fn overlaps_output(&self, directory: &Utf8Path) -> bool {
+        directory.starts_with(&self.output) || self.output.starts_with(directory)
     }
 
     /// Reads the settings of a repo; the defaults where it has none.
@@ -300,7 +305,7 @@ impl Settings {
                 .help("name the kustomization of your own hosts: what sipgen writes is never an input"));
         }
         let (snapshot, output) = (&settings.snapshot.directory, &settings.output);
-        if snapshot.starts_with(output) || output.starts_with(snapshot) {
+        if settings.overlaps_output(snapshot) {
             let message = format!("`snapshot.directory: {snapshot}` and the output directory {output} overlap");
             return Err(Finding::new(Code::InvalidSetting, message).at(at("snapshot.directory")).help(
                 "write `snapshot.directory` as a directory of its own: what sipgen writes elsewhere is no input",

@@ -87,8 +87,7 @@ fn read_spec<T: DeserializeOwned + Default>(
     fields: &Fields,
     kind: &str,
 ) -> (Option<Box<T>>, Vec<Finding>) {
-    let misfit = value.get("spec").map(|spec| fields.misfit(spec, &document.origin)).unwrap_or_default();
-    fitting(misfit, || {
+    fitting(fields.misfit_of_object(value, &document.origin), || {
         let parsed = document.parse::<WithSpec<T>>().map(|with| with.spec.unwrap_or_default());
         parsed.map_err(|error| {
             let finding = fields::too_large_number(&error, &document.origin);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Snapshot;
 use crate::api::host;
 use crate::api::names::{HostKey, Namespace, ObjectName, SecretKey};
-use crate::render::block_of;
+use crate::render::document_of;
 
 /// The name of the roles.
 const NAME: &str = "sipgen-snapshot";
@@ -34,7 +34,7 @@ pub fn rbac(access: &Access<'_>) -> String {
         "apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"name": name.to_string(), "namespace": namespace.to_string()}
     });
-    let mut text = comment(access) + &document(&account);
+    let mut text = comment(access) + &document_of(&account);
     let hosts = rule(host::GROUP, &["baremetalhosts", "hardwaredata"], "list", &[]);
     let secrets = by_namespace(access);
     if access.namespaces.is_empty() {
@@ -115,9 +115,5 @@ fn role(access: &Access<'_>, namespace: Option<&Namespace>, rules: &[Value]) -> 
         "roleRef": {"apiGroup": GROUP, "kind": kind, "name": NAME},
         "subjects": [{"kind": "ServiceAccount", "name": name.to_string(), "namespace": of.to_string()}],
     });
-    document(&role) + &document(&binding)
-}
-
-fn document(object: &Value) -> String {
-    format!("---{}\n", block_of(object.clone()))
+    document_of(&role) + &document_of(&binding)
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Secret, Snapshot, secrets_of};
+use super::{Secret, Snapshot, secrets_of, text_at};
 use crate::api::names::{HostKey, SecretKey};
 
 /// One thing that happened to a host between two snapshots. The display is one line.
@@ -53,8 +53,8 @@ struct Condition<'a> {
 
 impl<'a> Condition<'a> {
     fn of(host: &'a Value) -> Self {
-        let error = text(host, "/status/errorType").or_else(|| text(host, "/status/operationalStatus"));
-        Self { state: text(host, "/status/provisioning/state").unwrap_or("unknown"), error }
+        let error = text_at(host, "/status/errorType").or_else(|| text_at(host, "/status/operationalStatus"));
+        Self { state: text_at(host, "/status/provisioning/state").unwrap_or("unknown"), error }
     }
 }
 
@@ -71,13 +71,9 @@ fn in_state(host: &Value) -> String {
     Condition::of(host).to_string()
 }
 
-fn text<'a>(object: &'a Value, route: &str) -> Option<&'a str> {
-    object.pointer(route).and_then(Value::as_str).filter(|text| !text.is_empty())
-}
-
 fn of_host(old: &Value, new: &Value) -> Vec<String> {
     let mut said = Vec::new();
-    if let (Some(before), Some(after)) = (text(old, "/metadata/uid"), text(new, "/metadata/uid"))
+    if let (Some(before), Some(after)) = (text_at(old, "/metadata/uid"), text_at(new, "/metadata/uid"))
         && before != after
     {
         said.push("was deleted and made anew".to_owned());
@@ -107,9 +103,11 @@ fn of_host(old: &Value, new: &Value) -> Vec<String> {
 }
 
 fn consumer(host: &Value) -> Option<String> {
-    let part = |field: &str| text(host, &format!("/spec/consumerRef/{field}"));
+    let part = |field: &str| text_at(host, &format!("/spec/consumerRef/{field}"));
     let namespace = part("namespace").map(|namespace| format!("{namespace}/")).unwrap_or_default();
-    Some(format!("{} {namespace}{}", part("kind").unwrap_or("object"), part("name")?))
+    host.pointer("/spec/consumerRef")?;
+    let kind = part("kind").unwrap_or("object");
+    Some(part("name").map_or_else(|| format!("{kind} without a name"), |name| format!("{kind} {namespace}{name}")))
 }
 
 /// Compares labels or annotations.
@@ -150,11 +148,15 @@ fn of_managers(old: &Value, new: &Value) -> Vec<String> {
 }
 
 /// The fields of the spec that have no words of their own.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 12] = [
     "bmc/address",
     "bmc/credentialsName",
     "bmc/disableCertificateVerification",
     "bootMACAddress",
+    "customDeploy/method",
+    "disablePowerOff",
+    "externallyProvisioned",
+    "image/url",
     "networkData/name",
     "networkData/namespace",
     "online",
@@ -254,6 +256,7 @@ mod tests {
             "metadata": {"uid": "u", "labels": {"l": "v"}, "annotations": {"a": "v"}, "deletionTimestamp": "d",
                 "managedFields": [{"manager": "m", "operation": "Apply", "fieldsV1": {"f:spec": {}}}]},
             "spec": {"online": true, "bootMACAddress": "m", "preprovisioningNetworkDataName": "p",
+                "customDeploy": {"method": "m"}, "disablePowerOff": true, "externallyProvisioned": true, "image": {"url": "u"},
                 "bmc": {"address": "a", "credentialsName": "c", "disableCertificateVerification": true},
                 "networkData": {"name": "n", "namespace": "ns"}, "consumerRef": {"kind": "k", "name": "n", "namespace": "ns"}},
             "status": {"errorType": "e", "operationalStatus": "error", "provisioning": {"state": "s"},

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::{Secret, Snapshot, secrets_of};
+use super::{Secret, Snapshot, key_of, secrets_of, text_at};
 use crate::api::hardware;
 use crate::api::host;
 use crate::api::names::{HostKey, SecretKey};
 use crate::compare::{Change, Changes, is_leftover};
 use crate::layout;
-use crate::render::block_of;
+use crate::render::document_of;
 use crate::source::{Files, ReadError, objects};
 
 /// The name of the file with hosts that do not have the label by which files are split.
@@ -106,9 +106,7 @@ pub fn read_back(repo: &Files, directory: &Utf8Path) -> Result<Option<Snapshot>,
 
 /// Adds a document of a snapshot's file.
 fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
-    let text = |field: &str| object.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
-    let (Some(namespace), Some(name)) = (text("namespace"), text("name")) else { return };
-    let (Ok(namespace), Ok(name)) = (namespace.parse(), name.parse()) else { return };
+    let Some((namespace, name)) = key_of(&object) else { return };
     match kind {
         Some(host::KIND) => {
             snapshot.hosts.insert(HostKey { namespace, name }, object);
@@ -117,8 +115,7 @@ fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
             snapshot.hardware.insert(HostKey { namespace, name }, object);
         }
         Some("Secret") => {
-            let data = object.pointer("/stringData/networkData").and_then(Value::as_str);
-            let data = data.and_then(|text| serde_json::from_str(text).ok());
+            let data = text_at(&object, "/stringData/networkData").and_then(|text| serde_json::from_str(text).ok());
             snapshot.secrets.insert(SecretKey { namespace, name }, data.map_or(Secret::Exists, Secret::NetworkData));
         }
         _ => {}
@@ -131,12 +128,12 @@ fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> BTreeMap<Utf8PathBuf, S
     let mut written: BTreeSet<SecretKey> = BTreeSet::new();
     for (key, host) in &snapshot.hosts {
         let text = texts.entry(file_of(key, host, split_by)).or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
-        text.push_str(&document(host));
-        text.extend(snapshot.hardware.get(key).map(document));
+        text.push_str(&document_of(host));
+        text.extend(snapshot.hardware.get(key).map(document_of));
         let named = secrets_of(key, host);
         for secret in named.credentials.into_iter().chain(named.network_data) {
             if let Some(found) = snapshot.secrets.get(&secret).filter(|_| written.insert(secret.clone())) {
-                text.push_str(&document(&manifest(&secret, found)));
+                text.push_str(&document_of(&manifest(&secret, found)));
             }
         }
     }
@@ -153,10 +150,6 @@ fn file_of(key: &HostKey, host: &Value, split_by: Option<&str>) -> Utf8PathBuf {
         }
     };
     format!("{name}.yaml").into()
-}
-
-fn document(object: &Value) -> String {
-    format!("---{}\n", block_of(object.clone()))
 }
 
 fn manifest(key: &SecretKey, secret: &Secret) -> Value {

@@ -10,8 +10,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::{key_of, text_at};
 use crate::api::assignment::{self, GIVEN_BACK, GIVEN_BACK_BY};
-use crate::api::gitops::TRACKING_ID;
+use crate::api::gitops::{Agent, TRACKING_ID};
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{
     self, DETACHED, LAST_APPLIED, PAUSED, PRUNE, SSA, STATUS, SYNC_OPTIONS, UNHEALTHY, without_user,
@@ -23,10 +24,10 @@ use crate::api::network_data::{NetworkData, SECRET_KEYS};
 const WITH_VALUE: [&str; 6] = [GIVEN_BACK, GIVEN_BACK_BY, PRUNE, SSA, SYNC_OPTIONS, TRACKING_ID];
 /// Annotations that decide by being there.
 const AS_MARK: [&str; 4] = [PAUSED, DETACHED, UNHEALTHY[0], UNHEALTHY[1]];
-/// The field managers of the agents, whichever way they write.
-const AGENTS: [&str; 2] = ["kustomize-controller", "argocd-controller"];
 /// The content of an annotation that is there and left out.
 const LEFT_OUT: &str = "{}";
+/// The value of a field that decides by being there.
+const HIDDEN: &str = "left-out";
 /// The deletion time of every host that is being deleted: when it began decides nothing.
 const DELETION: &str = "1970-01-01T00:00:00Z";
 /// The error type of a host that has an error message and no type.
@@ -112,8 +113,8 @@ fn put(object: &mut Map<String, Value>, field: &str, value: Map<String, Value>) 
 }
 
 fn metadata(live: &Value) -> Option<(HostKey, Map<String, Value>)> {
-    let text = |field: &str| live.pointer(&format!("/metadata/{field}"))?.as_str();
-    let key = HostKey { namespace: text("namespace")?.parse().ok()?, name: text("name")?.parse().ok()? };
+    let (namespace, name) = key_of(live)?;
+    let key = HostKey { namespace, name };
     let mut metadata = Map::new();
     metadata.insert("name".to_owned(), key.name.to_string().into());
     metadata.insert("namespace".to_owned(), key.namespace.to_string().into());
@@ -161,7 +162,8 @@ fn managers(entries: &[Value]) -> Vec<Value> {
         };
         let mut fields = BTreeSet::new();
         fields.extend(owns(&["metadata", "annotations", LAST_APPLIED]).map(|()| LAST_APPLIED));
-        let is_applier = operation == "Apply" || !fields.is_empty() || AGENTS.contains(&manager);
+        let is_agent = Agent::ALL.iter().any(|agent| agent.manager() == manager);
+        let is_applier = operation == "Apply" || !fields.is_empty() || is_agent;
         fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
         let labels = assignment::LABELS.into_iter().chain(assignment::OLDER_LABELS);
         fields.extend(labels.filter(|label| owns(&["metadata", "labels", label]).is_some()));
@@ -186,7 +188,7 @@ fn managers(entries: &[Value]) -> Vec<Value> {
 fn spec(live: &Fields<'_>) -> Map<String, Value> {
     let mut spec = Map::new();
     let mut bmc = live.texts("bmc", &["credentialsName"]);
-    if let Some(address) = live.0.pointer("/bmc/address").and_then(Value::as_str) {
+    if let Some(address) = text_at(live.0, "/bmc/address") {
         bmc.insert("address".to_owned(), bare(address).into());
     }
     if live.0.pointer("/bmc/disableCertificateVerification") == Some(&Value::Bool(true)) {
@@ -197,7 +199,19 @@ fn spec(live: &Fields<'_>) -> Map<String, Value> {
         spec.extend(live.text(field).map(|text| (field.to_owned(), text.into())));
     }
     put(&mut spec, "networkData", live.texts("networkData", &["name", "namespace"]));
-    put(&mut spec, "consumerRef", live.texts("consumerRef", &["kind", "name", "namespace"]));
+    // Any reference counts, an empty one as well.
+    let consumer = live.texts("consumerRef", &["kind", "name", "namespace"]);
+    spec.extend(
+        live.0.get("consumerRef").filter(|of| of.is_object()).map(|_| ("consumerRef".to_owned(), consumer.into())),
+    );
+    for field in ["disablePowerOff", "externallyProvisioned"] {
+        let value = live.0.get(field).filter(|value| **value == Value::Bool(true));
+        spec.extend(value.map(|value| (field.to_owned(), value.clone())));
+    }
+    for (field, part) in [("image", "url"), ("customDeploy", "method")] {
+        let is_set = text_at(live.0, &format!("/{field}/{part}")).is_some();
+        spec.extend(is_set.then(|| (field.to_owned(), json!({part: HIDDEN}))));
+    }
     // The definition requires it of every spec.
     spec.extend(live.0.get("online").filter(|online| online.is_boolean()).map(|on| ("online".to_owned(), on.clone())));
     spec
@@ -278,7 +292,9 @@ mod tests {
                 "bmc": {"address": format!("redfish://u:{CANARY}@[fd00::1]/redfish/v1/Systems/1?k={CANARY}"),
                         "credentialsName": "r7-u03-bmc", "disableCertificateVerification": false},
                 "networkData": {"name": "r7-u03-net", "namespace": "metal"}, "userData": {"name": CANARY},
-                "consumerRef": {"apiVersion": CANARY, "kind": "Metal3Machine", "name": "m", "namespace": "metal", "uid": CANARY}
+                "consumerRef": {"apiVersion": CANARY, "kind": "Metal3Machine", "name": "m", "namespace": "metal", "uid": CANARY},
+                "image": {"url": format!("https://u:{CANARY}@images.example.com/{CANARY}"), "checksum": CANARY},
+                "customDeploy": {"method": CANARY}, "externallyProvisioned": true, "disablePowerOff": true
             },
             "status": {
                 "operationalStatus": "OK", "errorType": "", "errorMessage": "", "poweredOn": true, "errorCount": 3,
@@ -311,7 +327,9 @@ mod tests {
                 "online": true, "bootMACAddress": "52:54:00:00:00:01",
                 "bmc": {"address": "redfish://[fd00::1]/redfish/v1/Systems/1", "credentialsName": "r7-u03-bmc"},
                 "networkData": {"name": "r7-u03-net", "namespace": "metal"},
-                "consumerRef": {"kind": "Metal3Machine", "name": "m", "namespace": "metal"}
+                "consumerRef": {"kind": "Metal3Machine", "name": "m", "namespace": "metal"},
+                "image": {"url": "left-out"}, "customDeploy": {"method": "left-out"},
+                "externallyProvisioned": true, "disablePowerOff": true
             },
             "status": {
                 "provisioning": {"state": "provisioned"},

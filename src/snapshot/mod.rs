@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::api::names::{HostKey, SecretKey};
+use crate::api::names::{HostKey, Namespace, ObjectName, SecretKey};
 
 pub use access::{Access, rbac};
 pub use events::{Event, events};
@@ -83,9 +83,20 @@ impl Snapshot {
     }
 }
 
+/// Returns the text at a JSON pointer, unless it is empty.
+fn text_at<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+    object.pointer(pointer)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// Returns the namespace and the name of an object, if both are valid.
+fn key_of(object: &Value) -> Option<(Namespace, ObjectName)> {
+    let text = |field: &str| text_at(object, &format!("/metadata/{field}"));
+    Some((text("namespace")?.parse().ok()?, text("name")?.parse().ok()?))
+}
+
 /// Returns the Secrets that a reduced host names, in the namespaces in which planning looks for them.
 pub fn secrets_of(key: &HostKey, host: &Value) -> NamedSecrets {
-    let text = |route: &str| host.pointer(route).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let text = |pointer: &str| text_at(host, pointer);
     let own = |name: &str| Some(SecretKey { namespace: key.namespace.clone(), name: name.parse().ok()? });
     let mut named = NamedSecrets::default();
     if let Some(name) = text("/spec/networkData/name") {

@@ -168,7 +168,7 @@ impl Journal {
         for (path, entry) in &self.hosts {
             let is_ours = entry.before.as_ref().is_none_or(|text| of.is_ours(text));
             if !of.has(path) || !is_ours {
-                return Err(format!("{path:?} is no generated file of hosts"));
+                return Err(format!("{path:?} is no file that sipgen wrote"));
             }
             let full = output.join(path);
             let is_link = |path: &Utf8Path| root.join(path).is_symlink();

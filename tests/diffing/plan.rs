@@ -59,7 +59,8 @@ fn scaling_up_adds_hosts() {
         ~ service jumphost: hosts
         ~ service loadbalancer-worker: hosts
     1 cluster changed; 1 host added; 2 services changed
-    5 files changed
+    6 files changed
+    1 host added: state unknown, no snapshot shows it
     ");
 }
 

@@ -29,6 +29,8 @@ const FIRST_TO_LAST: &str = "~ tenant/one
     + 1 Worker host: metal/host-3
 2 clusters: 1 created, 1 changed; 2 hosts added
 6 files: 4 created, 2 changed
+2 hosts added: state unknown, no snapshot shows them
+2 hosts added from another namespace than the cluster's: Cluster API claims them only for Machines there
 ";
 
 fn git(arguments: &[&str], directory: &Path) {
@@ -423,4 +425,23 @@ fn git_revert_takes_back_what_the_plan_said() {
 
     assert_says(&run.stdout, &["danger: cluster tenant/two is deleted, with its 1 host", "- tenant/two deleted"]);
     assert_eq!(repo.diff(&["--base", "HEAD~2", "--head", "HEAD"]).expect(0).stdout, "no changes\n");
+}
+
+#[test]
+fn the_first_overlays_of_a_repo_are_new() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.generate(&[]).expect(0);
+    repo.commit();
+
+    let run = repo.diff(&["--base", "HEAD~1", "--head", "HEAD"]).expect(1);
+
+    assert_says(&run.stdout, &["+ tenant-a/edge created", "2 ControlPlane hosts", "40 files created"]);
+    assert!(!run.stdout.contains("no changes") && !run.stdout.contains("stale"), "{}", run.stdout);
+    assert_says(&run.stderr, &["note: The base has no overlays: all of them are new."]);
+
+    // Where overlays are kept elsewhere, on a branch of their own, they are on neither side.
+    repo.git(&["rm", "--quiet", "-r", "overlays"]);
+    repo.commit();
+    let run = repo.diff(&["--base", "HEAD~2", "--head", "HEAD"]).expect(1);
+    assert!(run.stdout.starts_with("no changes\n"), "{}", run.stdout);
 }

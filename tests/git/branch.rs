@@ -34,12 +34,12 @@ fn a_new_branch_starts_at_head_and_nothing_else_changes() {
     let run = repo.generate(&["--branch", "sipgen/next"]).expect(0);
 
     assert_eq!(id(&repo, "sipgen/next~"), head);
-    assert_eq!(changed_by(&repo, "sipgen/next").len(), 5);
+    assert_eq!(changed_by(&repo, "sipgen/next").len(), 6);
     assert_says(
         &message(&repo, "sipgen/next"),
         &["tenant-a/edge: add 1 host", "+ 1 Worker host: tenant-a/lab-c2", &format!("Sipgen-Inputs: {head}\n")],
     );
-    assert_says(&run.stderr, &["committed 5 files as", "on branch sipgen/next"]);
+    assert_says(&run.stderr, &["committed 6 files as", "on branch sipgen/next"]);
     assert!(repo.on_disk("") == on_disk, "files have changed");
     assert_eq!(fs::read(repo.path().join(".git/index")).unwrap(), index);
     assert_eq!(id(&repo, "HEAD"), head);
@@ -233,6 +233,6 @@ fn staged_inputs_can_go_to_a_branch() {
 
     repo.generate(&["--from-index", "--branch", "next"]).expect(0);
 
-    assert_eq!(changed_by(&repo, "next").len(), 5);
+    assert_eq!(changed_by(&repo, "next").len(), 6);
     assert_eq!(status(&repo), [format!("MM {EDGE}")]);
 }

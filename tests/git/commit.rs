@@ -24,11 +24,12 @@ fn the_commit_has_the_generated_files_and_nothing_else() {
             "M overlays/clusters/tenant-a/edge/jumphost/hosts",
             "M overlays/clusters/tenant-a/edge/jumphost/ssh_config",
             "M overlays/clusters/tenant-a/edge/loadbalancer-worker/haproxy.cfg",
+            "M overlays/hosts/declared/sites/lab/kustomization.yaml",
             "M overlays/hosts/declared/sites/lab/tenant-a.edge.yaml",
         ]
     );
     assert_eq!(status(&repo), ["AM staged", "?? sites/lab/notes.md"]);
-    assert_says(&run.stderr, &[&format!("committed 5 files as {}", &id(&repo, "HEAD")[..7])]);
+    assert_says(&run.stderr, &[&format!("committed 6 files as {}", &id(&repo, "HEAD")[..7])]);
     repo.generate(&["--check"]).expect(0);
 }
 
@@ -60,7 +61,7 @@ fn what_an_earlier_run_has_left_uncommitted_is_in_it() {
 
     repo.generate(&["--commit"]).expect(0);
 
-    assert_eq!(changed_by(&repo, "HEAD").len(), 5);
+    assert_eq!(changed_by(&repo, "HEAD").len(), 6);
     assert_eq!(status(&repo), [""; 0]);
 }
 
@@ -73,7 +74,7 @@ fn somebody_elses_file_below_the_output_is_not_in_it() {
 
     repo.generate(&["--commit"]).expect(0);
 
-    assert_eq!(changed_by(&repo, "HEAD").len(), 5);
+    assert_eq!(changed_by(&repo, "HEAD").len(), 6);
     assert_eq!(status(&repo), ["?? overlays/notes.txt"]);
 }
 
@@ -259,7 +260,7 @@ fn hooks_see_the_commit_and_can_refuse_it() {
     assert!(repo.read(EDGE_HOSTS).contains("lab-c2"));
     hook(&repo, "pre-commit", "exit 0");
     repo.generate(&["--commit"]).expect(0);
-    assert_eq!(changed_by(&repo, "HEAD").len(), 5);
+    assert_eq!(changed_by(&repo, "HEAD").len(), 6);
     assert_eq!(status(&repo), ["A  staged"]);
 }
 
@@ -399,6 +400,6 @@ fn a_linked_worktree_commits_to_its_own_branch() {
     run(repo.sipgen(&["generate", "--commit"]).current_dir(&linked)).expect(0);
 
     assert_eq!(id(&repo, "HEAD"), before);
-    assert_eq!(changed_by(&repo, "other").len(), 5);
+    assert_eq!(changed_by(&repo, "other").len(), 6);
     assert_eq!(repo.git(&["-C", linked.to_str().unwrap(), "status", "--porcelain"]), format!(" M {EDGE}\n"));
 }

@@ -176,7 +176,7 @@ fn of_a_partly_staged_file_the_staged_part_is_judged() {
 
     let refused = guarded.commit(&[]).expect(1);
 
-    assert_says(&refused.stderr, &["5 files written"]);
+    assert_says(&refused.stderr, &["6 files written"]);
     assert!(guarded.repo.read(EDGE_HOSTS).contains("lab-c2"));
     assert!(guarded.repo.read(EDGE).contains("active: 0"));
     guarded.repo.git(&["add", "overlays"]);
@@ -195,7 +195,7 @@ fn the_checking_hook_shows_the_difference_and_writes_nothing() {
     assert_says(
         &refused.stderr,
         &[
-            "5 files would be written",
+            "6 files would be written",
             "+  name: \"lab-c2\"",
             "run `sipgen generate --from-index`, then `git add overlays`",
         ],
@@ -251,7 +251,7 @@ fn the_writing_commit_passes_its_own_hook() {
     run(&mut sipgen).expect(0);
 
     assert_eq!(guarded.repo.git(&["status", "--porcelain"]), "A  notes\n");
-    assert_eq!(crate::changed_by(&guarded.repo, "HEAD").len(), 5);
+    assert_eq!(crate::changed_by(&guarded.repo, "HEAD").len(), 6);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn beside_one_that_matters_changes_of_comments_are_not_called_stale() {
     let run = repo.generate(&["--check"]).expect(1);
 
     let named: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("  changed")).collect();
-    assert_eq!(named.len(), 5, "{}", run.stderr);
+    assert_eq!(named.len(), 6, "{}", run.stderr);
     assert_says(&run.stderr, &["differ only in the comment"]);
 }
 

@@ -45,7 +45,7 @@ fn a_bare_repo_has_revisions() {
     let (_directory, bare) = clone(&repo, &["--bare"]);
 
     assert_eq!(changes_at(&bare, "HEAD~"), Ok(Vec::new()));
-    assert_eq!(changes_at(&bare, "HEAD").unwrap().len(), 5);
+    assert_eq!(changes_at(&bare, "HEAD").unwrap().len(), 6);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_partial_clone_says_what_it_has_not_fetched() {
     repo.git(&["config", "uploadpack.allowFilter", "true"]);
     let (_directory, partial) = clone(&repo, &["--filter=blob:none"]);
 
-    assert_eq!(changes_at(&partial, "HEAD").unwrap().len(), 5);
+    assert_eq!(changes_at(&partial, "HEAD").unwrap().len(), 6);
     assert_says(&changes_at(&partial, "HEAD~").unwrap_err(), &["partial clone", "git fetch --refetch --no-filter"]);
     git(&partial, &["fetch", "--quiet", "--refetch", "--no-filter"]);
     assert_eq!(changes_at(&partial, "HEAD~"), Ok(Vec::new()));

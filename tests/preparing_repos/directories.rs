@@ -84,6 +84,20 @@ fn with_several_sites_is_refused_with_what_each_needs() {
 }
 
 #[test]
+fn is_prepared_again_with_and_without_its_settings() {
+    let repo = newcomer();
+    repo.git(&["remote", "add", "origin", "https://github.com/example/fleet.git"]);
+    init(&repo, &[]).expect(0);
+    assert!(repo.exists(".github/workflows/sipgen.yaml"));
+    init(&repo, &[]).expect(0);
+
+    // The CI job has the name that settings have.
+    repo.remove("sipgen.yaml");
+    init(&repo, &[]).expect(0);
+    assert!(repo.exists("sipgen.yaml"));
+}
+
+#[test]
 fn with_several_sites_can_have_the_hooks_that_the_documentation_shows() {
     let repo = newcomer();
     for site in ["sites/a", "sites/b"] {

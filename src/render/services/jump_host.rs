@@ -64,6 +64,8 @@ struct ReachableHost<'a> {
     bmc: Option<Bmc>,
     /// The Secret with the BMC's credentials.
     credentials: Option<String>,
+    /// Whether the host must never be powered off.
+    disable_power_off: bool,
 }
 
 /// A Secret of another namespace that the External Secrets Operator copies.
@@ -195,6 +197,7 @@ fn reachable_hosts<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Option
             address,
             bmc: bmc(renderer, host),
             credentials: credentials(renderer, service, host),
+            disable_power_off: host.disable_power_off,
         });
     }
     named.then_some(hosts)

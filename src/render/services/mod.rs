@@ -21,6 +21,7 @@ use crate::api::names::{ClusterKey, Role};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
 use crate::plan::Placement;
+use crate::site::network_remedy::remedy;
 use crate::site::networks::Unaddressed;
 use crate::site::{Cluster, Detail, Host, Service, Site};
 use crate::source::Place;
@@ -269,7 +270,16 @@ impl<'a> Renderer<'a> {
                             self.cluster.origin.at(service.route().into_iter().chain(["nodeInterfaceId".into()])),
                             format!("the service uses `{interface}`"),
                         )
-                        .help("the cluster has the host already, so it is not replaced: correct its network data, or nodeInterfaceId"),
+                        .help(match remedy(&self.site.inventory, host) {
+                            Some(remedy) => {
+                                format!("the cluster has the host already, so it is not replaced: {remedy}")
+                            }
+                            None => {
+                                "the cluster has the host already, so it is not replaced: correct its network data, or \
+                                     nodeInterfaceId"
+                                    .to_owned()
+                            }
+                        }),
                     );
                 }
             }

@@ -85,7 +85,8 @@ const MOST_NEAR: usize = 3;
 struct Entry<'a> {
     name: NodeName,
     role: Role,
-    asked: &'a provisioning::Machine,
+    /// What is asked of it; nothing where the list has its name alone.
+    asked: Option<&'a provisioning::Machine>,
     route: Route,
 }
 
@@ -169,7 +170,7 @@ impl Check<'_> {
     /// The machines of a list whose names are some, each name once.
     fn entries<'a>(
         &mut self,
-        list: Option<&'a [BTreeMap<String, provisioning::Machine>]>,
+        list: Option<&'a [BTreeMap<String, Option<provisioning::Machine>>]>,
         field: &str,
         role: Role,
     ) -> Vec<Entry<'a>> {
@@ -193,7 +194,7 @@ impl Check<'_> {
                 self.findings.push(finding.help("give one of them another name, or remove it").of(self.key));
                 continue;
             }
-            entries.push(Entry { name, role, asked, route });
+            entries.push(Entry { name, role, asked: asked.as_ref(), route });
         }
         entries
     }
@@ -201,6 +202,8 @@ impl Check<'_> {
     /// What a list asks of one machine.
     fn wanted(&mut self, entry: Entry<'_>) -> Wanted {
         let Entry { name, role, asked, route } = entry;
+        let nothing = provisioning::Machine::default();
+        let asked = asked.unwrap_or(&nothing);
         let below = |field: &str| -> Route { route.iter().cloned().chain([field.into()]).collect() };
         let mut is_asked = asked.label_selector.is_some();
         let mut mac = None;

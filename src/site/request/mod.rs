@@ -148,7 +148,7 @@ impl Check<'_> {
         let (topology_keys, topology_routes) = self.topology_keys(node_set, route).into_iter().unzip();
         let count_route = below(route, ["count".into()]);
         let count = node_set.count.clone().unwrap_or_default();
-        if count.active.is_none() {
+        if count.active.is_none() && count.standby.is_none() {
             // Zero by default would give every host of the cluster back after a typing mistake.
             self.report(
                 Code::NoCount,

@@ -1,0 +1,30 @@
+//! Assignments that no commit has: nobody has applied them, so nothing has to be taken back.
+//!
+//! An observed host that a cluster loses is released: written once more without labels, until a snapshot shows it free.
+//! If the run that assigned it was never committed, no agent has set the labels.
+
+use std::collections::BTreeSet;
+
+use crate::api::names::HostKey;
+use crate::git::History;
+use crate::layout;
+use crate::plan::Plan;
+use crate::site::Site;
+use crate::source::Files;
+
+/// Returns the hosts that a plan releases and that no commit assigns or releases. Without a repo nothing is known.
+pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSet<HostKey> {
+    let output = &site.settings.output;
+    let is_new = |host: &&HostKey| !site.state.released.contains_key(*host);
+    let bears_none = |host: &&HostKey| site.inventory.host(host).is_some_and(|host| host.claims.is_empty());
+    let hosts: Vec<&HostKey> = plan.released.keys().filter(is_new).filter(bears_none).collect();
+    let history = if hosts.is_empty() || !repo.are_on_disk() { None } else { History::around(repo.root()) };
+    let Some(history) = history else { return BTreeSet::new() };
+    let released = output.join(layout::released_directory()).join(layout::OBSERVED_HOSTS);
+    let is_uncommitted = |host: &&HostKey| {
+        let files = site.state.held.get(*host).into_iter().flatten().map(|held| &*held.origin.file);
+        let mut files = files.chain([released.as_path()]);
+        !files.any(|file| history.has(file, host.name.as_str()))
+    };
+    hosts.into_iter().filter(is_uncommitted).cloned().collect()
+}
