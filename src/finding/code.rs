@@ -182,6 +182,8 @@ codes! {
     "0342" PlaintextSecret Error "a Secret in the inputs has values in plain text"
     "0343" PlaintextSecretAllowed Warning "a Secret in the inputs has values in plain text, which the settings allow"
     "0344" ShellHost Warning "a host has no spec"
+    "0348" UnusedDuplicate Warning "a host or request is there several times, and no build reaches this one"
+    "0349" UnusedObject Warning "an object that no build reaches is malformed"
 
     "0401" NodePortTaken Error "two services ask for one NodePort"
     "0402" NodePortMoves Warning "a NodePort would go from one service to another"
