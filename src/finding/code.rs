@@ -233,6 +233,9 @@ codes! {
     "0617" TwoAppliers Error "two objects apply the same hosts"
     "0618" RenderedUnlabelled Warning "an agent applies declared hosts without their labels"
     "0619" RequestsUndefined Warning "requests are applied together with hosts, and nothing defines their kind"
+    "0620" ReadAsFiles Error "a generated kustomization is read as plain files"
+    "0621" OutputNotInSource Warning "the source of the agent leaves out what sipgen writes"
+    "0622" AgentCannotApply Warning "the agent is not let apply what sipgen writes"
 
     "0701" TemplateUnused Warning "a template replaces none of sipgen's"
     "0702" TemplateFails Error "a template cannot be rendered"

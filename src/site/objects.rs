@@ -23,7 +23,9 @@ use super::standings::{self, Renamed};
 use super::templates::Template;
 use super::wiring::AgentObject;
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
-use crate::api::gitops::{APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND};
+use crate::api::gitops::{
+    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, GIT_REPOSITORY,
+};
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::last_wins::Decoded;
@@ -146,7 +148,14 @@ const KINDS_OF_BPA: [&str; 2] = [provisioning::KIND, provisioning::SOFTWARE_KIND
 /// Finds by kind what concerns us in the files of a repo, except below its output directory, and in what is rendered.
 pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Finding>), ReadError> {
     let output = &settings.output;
-    let (mut files, too_large) = files(repo, output)?;
+    let (files, closed) = repo.files_and_closed(output)?;
+    let (mut files, too_large) = not_too_large(repo, files);
+    for (directory, reason) in &closed {
+        if settings.may_have_inputs_in(directory) {
+            let out = concern::leave_out(settings, &[directory]);
+            return Err(repo.closed(directory, format!("{reason}; {out}")));
+        }
+    }
     let ours = [
         sipcluster::KIND,
         host::KIND,
@@ -155,6 +164,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         "ConfigMap",
         service::NODE_PORT,
         FLUX_GROUP,
+        FLUX_SOURCE_GROUP,
         ARGOCD_GROUP,
     ];
     let ours = mentions(&[&ours[..], &near_misses::WORDS].concat());
@@ -184,6 +194,13 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         _ => None,
     });
     let (builds, of_builds) = Builds::new(kustomizations.collect());
+    let is_in = |path: &&Utf8PathBuf| closed.iter().any(|(directory, _)| path.starts_with(directory));
+    if let Some(path) = builds.listed().filter(is_in).min() {
+        let reason = closed.iter().find(|(directory, _)| path.starts_with(directory));
+        let (_, by) = builds.place_of_listed(path);
+        let reason = reason.map_or("", |(_, reason)| reason);
+        return Err(repo.closed(path, format!("{by} lists it, and {reason}")));
+    }
     let (listed, unread) = listed_elsewhere(repo, &builds, &files, output, &ours);
     let (listed, listed_too_large) = not_too_large(repo, listed);
     read.extend(repo.scan(&listed, look, interpret)?);
@@ -369,7 +386,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
 
 /// The files of a repo that may concern us, except below `output`; those that are too large are findings.
 pub(super) fn files(repo: &Files, output: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<Finding>), ReadError> {
-    Ok(not_too_large(repo, repo.files(output)?))
+    Ok(not_too_large(repo, repo.files_and_closed(output)?.0))
 }
 
 /// Splits files into those that are read and findings for those that are too large.
@@ -563,7 +580,9 @@ fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             let defined = [sipcluster::DEFINITION, provisioning::DEFINITION];
             defined.into_iter().find(|name| document.mentions(&[name])).map(Object::Definition)
         }
-        FLUX_KIND | APPLICATION | APPLICATION_SET => AgentObject::read(document).map(Object::Agent),
+        FLUX_KIND | APPLICATION | APPLICATION_SET | APP_PROJECT | GIT_REPOSITORY => {
+            AgentObject::read(document).map(Object::Agent)
+        }
         "Secret" => {
             let network_data = network_data(document);
             match plaintext_secrets::of_document(document) {

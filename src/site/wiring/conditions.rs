@@ -32,10 +32,9 @@ pub(super) fn check(
     requested: &BTreeSet<&Namespace>,
 ) -> Vec<Finding> {
     match repo.settings.gitops {
-        Some(Agent::Flux) => left_out(repo, &conditions.sources)
-            .into_iter()
-            .chain(not_decrypted(repo, wiring, applied))
-            .collect(),
+        Some(Agent::Flux) => {
+            left_out(repo, &conditions.sources).into_iter().chain(not_decrypted(repo, wiring, applied)).collect()
+        }
         Some(Agent::Argocd) => {
             let project = &repo.settings.argocd.project;
             let own = conditions.projects.iter().filter(|(_, object)| object.metadata.name == project.as_str());
@@ -61,9 +60,8 @@ fn not_allowed(
     let refuses_hosts = has_hosts && !allows_kind(spec, host::GROUP, host::KIND);
     let (mut what, mut lines) = (Vec::new(), Vec::new());
     if refuses_hosts {
-        let is_listed = |list: &Option<Vec<GroupKind>>| {
-            list.iter().flatten().any(|entry| is_kind(entry, host::GROUP, host::KIND))
-        };
+        let is_listed =
+            |list: &Option<Vec<GroupKind>>| list.iter().flatten().any(|entry| is_kind(entry, host::GROUP, host::KIND));
         what.push("the kind BareMetalHost".to_owned());
         lines.push(if is_listed(&spec.namespace_resource_blacklist) {
             "# take BareMetalHost out of namespaceResourceBlacklist".to_owned()
@@ -98,7 +96,8 @@ fn not_allowed(
 /// Returns whether a project allows a kind that has namespaces.
 fn allows_kind(spec: &AppProjectSpec, group: &str, kind: &str) -> bool {
     let has = |list: &Vec<GroupKind>| list.iter().any(|entry| is_kind(entry, group, kind));
-    spec.namespace_resource_whitelist.as_ref().is_none_or(has) && !spec.namespace_resource_blacklist.as_ref().is_some_and(has)
+    spec.namespace_resource_whitelist.as_ref().is_none_or(has)
+        && !spec.namespace_resource_blacklist.as_ref().is_some_and(has)
 }
 
 fn is_kind(entry: &GroupKind, group: &str, kind: &str) -> bool {
@@ -109,24 +108,25 @@ fn is_kind(entry: &GroupKind, group: &str, kind: &str) -> bool {
 /// name and an address, and the settings have one of them.
 fn allows(spec: &AppProjectSpec, destination: &Destination, namespace: &str) -> Option<bool> {
     let (server, name) = destination.server_and_name();
-    let is_matched = |ProjectDestination { server: servers, name: names, namespace: namespaces }: &ProjectDestination| {
-        if [servers, names, namespaces].iter().any(|glob| glob.starts_with('!')) {
-            return None;
-        }
-        if !matches(namespaces, namespace) {
-            return Some(false);
-        }
-        let by = |glob: &String, value: Option<&str>| match value {
-            _ if glob.is_empty() => Some(false),
-            Some(value) => Some(matches(glob, value)),
-            None => (glob == "*").then_some(true),
+    let is_matched =
+        |ProjectDestination { server: servers, name: names, namespace: namespaces }: &ProjectDestination| {
+            if [servers, names, namespaces].iter().any(|glob| glob.starts_with('!')) {
+                return None;
+            }
+            if !matches(namespaces, namespace) {
+                return Some(false);
+            }
+            let by = |glob: &String, value: Option<&str>| match value {
+                _ if glob.is_empty() => Some(false),
+                Some(value) => Some(matches(glob, value)),
+                None => (glob == "*").then_some(true),
+            };
+            match (by(servers, server), by(names, name)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            }
         };
-        match (by(servers, server), by(names, name)) {
-            (Some(true), _) | (_, Some(true)) => Some(true),
-            (Some(false), Some(false)) => Some(false),
-            _ => None,
-        }
-    };
     let answers: Vec<Option<bool>> = spec.destinations.iter().map(is_matched).collect();
     if answers.contains(&Some(true)) {
         return Some(true);
@@ -191,7 +191,9 @@ fn left_out(repo: &Repo<'_>, sources: &[(Origin, GitRepository)]) -> Option<Find
     });
     if let Some(place) = sparse {
         return Some(
-            not_in_source(&output).at(place).help(format!("add `{output}` to `sparseCheckout`, or name another source in `flux.sourceRef`")),
+            not_in_source(&output)
+                .at(place)
+                .help(format!("add `{output}` to `sparseCheckout`, or name another source in `flux.sourceRef`")),
         );
     }
     // The last pattern that matches decides: those of the object come last, and those of inner directories later.
@@ -239,6 +241,9 @@ fn verdict(patterns: &str, domain: &Utf8Path, file: &Utf8Path) -> Option<bool> {
 
 /// Returns the patterns that keep a directory, whatever comes before.
 fn kept(directory: &Utf8Path) -> String {
+    if directory.as_str().is_empty() {
+        return "!*".to_owned();
+    }
     let mut above: Vec<&Utf8Path> = directory.ancestors().filter(|above| !above.as_str().is_empty()).collect();
     above.reverse();
     let lines: Vec<String> = above.iter().map(|directory| format!("!/{directory}")).collect();
