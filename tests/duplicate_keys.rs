@@ -1,4 +1,5 @@
-//! A key that stands twice is refused wherever it decides something, as kustomize and the API server do.
+//! A key that stands twice is refused wherever it decides something, as the API server does. In a kustomization.yaml the
+//! last one counts, as in kustomize.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -128,7 +129,7 @@ fn no_key_that_is_read_may_stand_twice() {
         ("kustomization.yaml", KUSTOMIZATION),
     ];
     let mut accepted = Vec::new();
-    for (index, (file, text)) in texts.iter().enumerate() {
+    for (index, (file, text)) in texts.iter().enumerate().filter(|(_, (file, _))| *file != "kustomization.yaml") {
         assert!(!errors(texts, file).iter().any(|message| message.contains("duplicate")), "{file}");
         for (line, doubled) in with_duplicates(text) {
             let mut files = texts;
@@ -140,4 +141,24 @@ fn no_key_that_is_read_may_stand_twice() {
         }
     }
     assert!(accepted.is_empty(), "{}", accepted.join("\n"));
+}
+
+#[test]
+fn a_kustomization_may_have_keys_twice() {
+    fn texts(kustomization: &str) -> [(&str, &str); 5] {
+        [
+            ("cluster.yaml", CLUSTER),
+            ("provisioning.yaml", PROVISIONING),
+            ("hosts.yaml", HOST),
+            ("sipgen.yaml", SETTINGS),
+            ("kustomization.yaml", kustomization),
+        ]
+    }
+    for (line, doubled) in with_duplicates(KUSTOMIZATION) {
+        assert_eq!(
+            errors(texts(&doubled), "kustomization.yaml"),
+            errors(texts(KUSTOMIZATION), "kustomization.yaml"),
+            "{line}"
+        );
+    }
 }

@@ -49,7 +49,7 @@ fn lists_in_lists_without_end() {
 fn braces_in_braces_without_end() {
     for depth in [200, 5_000] {
         let repo = quickstart();
-        repo.write("deep.yaml", &format!("{HOST}spec: {}{}\n", "[".repeat(depth), "]".repeat(depth)));
+        repo.write("snapshot/deep.yaml", &format!("{HOST}spec: {}{}\n", "[".repeat(depth), "]".repeat(depth)));
         repo.write("deep.json", &format!("{{\"kind\": \"BareMetalHost\", \"spec\": {}", "[".repeat(depth)));
 
         generate_in_time(&repo);
@@ -65,11 +65,11 @@ fn anchors_that_expand_to_billions() {
         writeln!(text, "a{level}: &a{level} [{below}]").unwrap();
     }
     text.push_str("last: *a11\n");
-    repo.write("bomb.yaml", &text);
+    repo.write("snapshot/bomb.yaml", &text);
 
     let run = generate_in_time(&repo).expect(1);
 
-    assert_says(&run.stderr, &["repetition limit exceeded", "--> bomb.yaml:3:18"]);
+    assert_says(&run.stderr, &["repetition limit exceeded", "--> snapshot/bomb.yaml:3:18"]);
 }
 
 #[test]
@@ -158,11 +158,12 @@ fn characters_that_no_yaml_has() {
     for bytes in [&b"\0"[..], b"\xff\xfe", b"\x1b[2J", b"\xed\xa0\x80"] {
         let repo = quickstart();
         let text = [HOST.as_bytes(), b"metadata: {name: a", bytes, b"b, namespace: metal}\n"].concat();
-        std::fs::write(repo.path().join("odd.yaml"), text).unwrap();
+        repo.write("snapshot/odd.yaml", "");
+        std::fs::write(repo.path().join("snapshot/odd.yaml"), text).unwrap();
 
         let run = generate_in_time(&repo).expect(1);
 
-        assert_says(&run.stderr, &["--> odd.yaml:"]);
+        assert_says(&run.stderr, &["--> snapshot/odd.yaml:"]);
     }
 }
 
@@ -212,11 +213,11 @@ fn aliases_that_expand_to_gigabytes() {
         format!("a: &a {{{keys}}}\nb:\n{}", "- <<: *a\n".repeat(20_000)),
     ] {
         let repo = quickstart();
-        repo.write("bomb.yaml", &host_with(&field));
+        repo.write("snapshot/bomb.yaml", &host_with(&field));
 
         let run = generate_in_time(&repo).expect(1);
 
-        assert_says(&run.stderr, &["its aliases expand to more than", "--> bomb.yaml:3:18"]);
+        assert_says(&run.stderr, &["its aliases expand to more than", "--> snapshot/bomb.yaml:3:18"]);
     }
 }
 
@@ -225,12 +226,12 @@ fn aliases_that_expand_in_a_cluster_and_in_network_data() {
     let bomb = format!("{{a: &a [{}], b: [{}]}}", vec!["x"; 50_000].join(", "), vec!["*a"; 50_000].join(", "));
     let cluster = quickstart();
     let spec = format!("apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: x}}\nspec: {bomb}\n");
-    cluster.write("bomb.yaml", &spec);
+    cluster.write("snapshot/bomb.yaml", &spec);
     let secret = quickstart();
     let data = "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nstringData:\n  networkData: |\n    ";
-    secret.write("bomb.yaml", &format!("{data}{bomb}\n"));
+    secret.write("snapshot/bomb.yaml", &format!("{data}{bomb}\n"));
 
-    assert_says(&generate_in_time(&cluster).expect(1).stderr, &["its aliases expand", "--> bomb.yaml:3:18"]);
+    assert_says(&generate_in_time(&cluster).expect(1).stderr, &["its aliases expand", "--> snapshot/bomb.yaml:3:18"]);
     generate_in_time(&secret).expect(0);
 }
 
@@ -241,12 +242,12 @@ fn documents_as_deep_as_a_well() {
     let others = [format!("a:\n{}x", "- ".repeat(100_000)), format!("a:\n{}x", "? ".repeat(50_000)), steps];
     for field in brackets.iter().chain(&others) {
         let repo = quickstart();
-        repo.write("deep.yaml", &host_with(field));
+        repo.write("snapshot/deep.yaml", &host_with(field));
 
         let run = generate_in_time(&repo);
 
         if brackets.contains(field) {
-            assert_says(&run.stderr, &["error[SIP0101]", "nested more than 1000 deep", "--> deep.yaml:1"]);
+            assert_says(&run.stderr, &["error[SIP0101]", "nested more than 1000 deep", "--> snapshot/deep.yaml:1"]);
         }
     }
 }
@@ -255,7 +256,7 @@ fn documents_as_deep_as_a_well() {
 fn network_data_as_deep_as_a_well() {
     let repo = quickstart();
     let data = "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nstringData:\n  networkData: '";
-    repo.write("deep.yaml", &format!("{data}{}'\n", "[".repeat(200_000)));
+    repo.write("snapshot/deep.yaml", &format!("{data}{}'\n", "[".repeat(200_000)));
 
     generate_in_time(&repo).expect(0);
 }
@@ -265,11 +266,14 @@ fn an_object_larger_than_any_object() {
     let repo = quickstart();
     let long = "x".repeat(17 << 20);
     repo.write("long.yaml", &host_with(&format!("a: {long}")));
-    repo.write("long.json", &format!("{{\"kind\": \"BareMetalHost\", \"apiVersion\": \"{long}\"}}"));
+    repo.write("snapshot/long.json", &format!("{{\"kind\": \"BareMetalHost\", \"apiVersion\": \"{long}\"}}"));
 
     let run = generate_in_time(&repo).expect(1);
 
-    assert_says(&run.stderr, &["it has 17 MiB, and an object has at most 16", "--> long.yaml:1", "--> long.json:1"]);
+    assert_says(
+        &run.stderr,
+        &["it has 17 MiB, and an object has at most 16", "--> long.yaml:1", "--> snapshot/long.json:1"],
+    );
 }
 
 #[test]
@@ -291,13 +295,13 @@ fn documents_without_number() {
     let repo = quickstart();
     repo.write("many.yaml", &"---\nkind: A\n".repeat(300_000));
     repo.write("hosts.yaml", &format!("---\n{HOST}").repeat(20_000));
-    repo.write("list.yaml", &format!("kind: List\nitems:\n{}", "- kind: BareMetalHost\n".repeat(100_000)));
+    repo.write("snapshot/list.yaml", &format!("kind: List\nitems:\n{}", "- kind: BareMetalHost\n".repeat(100_000)));
 
     let run = generate_in_time(&repo).expect(1);
 
     assert_says(
         &run.stderr,
-        &["the BareMetalHost has no name", "--> hosts.yaml:2", "--> list.yaml:3", "more of these"],
+        &["the BareMetalHost has no name", "--> hosts.yaml:2", "--> snapshot/list.yaml:3", "more of these"],
     );
 }
 

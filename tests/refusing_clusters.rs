@@ -116,8 +116,9 @@ fn a_topology_key_that_no_label_can_have() {
 #[test]
 fn two_clusters_of_one_namespace_and_name() {
     let repo = with_a_second_cluster("tenant-a", "edge");
+    repo.replace("sites/lab/clusters/kustomization.yaml", "  - edge.yaml\n", "  - edge.yaml\n  - more.yaml\n");
 
-    assert_snapshot!(repo.refused(), @"
+    assert_snapshot!(repo.refused(), @r#"
     error[SIP0201]: there are two SIPClusters tenant-a/edge
       --> sites/lab/clusters/more.yaml:4:9
        |
@@ -127,10 +128,12 @@ fn two_clusters_of_one_namespace_and_name() {
        |
      7 |   name: edge
        |         ----
-      help: remove one of them, or give it another name or namespace
+      help: if this one is an example, keep it; to leave it out, write in sipgen.yaml:
+            sources: [{paths: ["!sites/lab/clusters/more.yaml"]}]
+            otherwise give it another name or namespace
 
     1 error in tenant-a/edge: no file was changed
-    ");
+    "#);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn a_host_declared_twice() {
        |
      6 |   name: lab-a1
        |         ------
-      help: remove one of them; a manifest and one snapshot of the same host are fine
+      help: take one of them out of the kustomization; a manifest and one snapshot of the same host are fine
 
     1 error: no file was changed
     ");
@@ -64,7 +64,7 @@ fn a_host_twice_in_the_snapshot() {
             "error[SIP0301]: host tenant-a/vm-1 is in the snapshot twice",
             "--> snapshot/hosts.yaml:10:9\n",
             "--> snapshot/hosts.yaml:4:9  (the other one)",
-            "remove one of them",
+            "keep one of the two documents",
         ],
     );
 }
@@ -291,7 +291,8 @@ fn a_cluster_that_two_builds_give_different_namespaces() {
 #[test]
 fn a_cycle_of_kustomizations() {
     let repo = quickstart();
-    repo.write("ring/a/kustomization.yaml", "resources:\n  - ../b\n");
+    repo.write("ring/a/kustomization.yaml", "resources:\n  - ../b\n  - hosts.yaml\n");
+    repo.write("ring/a/hosts.yaml", &observed("vm-1"));
     repo.write("ring/b/kustomization.yaml", "resources:\n  - ../a\n");
 
     assert_says(
@@ -308,7 +309,8 @@ fn a_cycle_of_kustomizations() {
 fn a_cycle_below_an_outermost_kustomization() {
     let repo = quickstart();
     repo.write("ring/kustomization.yaml", "resources:\n  - a\n");
-    repo.write("ring/a/kustomization.yaml", "resources:\n  - ../b\n");
+    repo.write("ring/a/kustomization.yaml", "resources:\n  - ../b\n  - hosts.yaml\n");
+    repo.write("ring/a/hosts.yaml", &observed("vm-1"));
     repo.write("ring/b/kustomization.yaml", "resources:\n  - ../a\n");
 
     assert_says(&repo.refused(), &["has itself among its resources", "kustomize cannot build a cycle"]);

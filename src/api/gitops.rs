@@ -53,6 +53,12 @@ pub const ARGOCD_GROUP: &str = "argoproj.io";
 pub const ARGOCD_API_VERSION: &str = "argoproj.io/v1alpha1";
 /// What Argo CD applies.
 pub const APPLICATION: &str = "Application";
+/// What says which of them are allowed.
+pub const APP_PROJECT: &str = "AppProject";
+/// The API group of Flux's sources.
+pub const FLUX_SOURCE_GROUP: &str = "source.toolkit.fluxcd.io";
+/// A source of Flux.
+pub const GIT_REPOSITORY: &str = "GitRepository";
 /// What makes Applications.
 pub const APPLICATION_SET: &str = "ApplicationSet";
 
@@ -102,6 +108,12 @@ pub struct FluxKustomizationSpec {
     /// How another cluster is reached, to which it is applied.
     #[serde(default)]
     pub kube_config: Option<IgnoredAny>,
+    /// Directories of components that are added to the kustomization, relative to it.
+    #[serde(default)]
+    pub components: Option<Vec<String>>,
+    /// How Secrets are decrypted.
+    #[serde(default)]
+    pub decryption: Option<yaml_serde::Value>,
 }
 
 /// A source of Flux, as a Kustomization names it.
@@ -197,6 +209,88 @@ pub struct KustomizeSource {
     /// What every name gets at its end.
     #[serde(default)]
     pub name_suffix: Option<String>,
+    /// Directories of components that are added to the kustomization, relative to it.
+    #[serde(default)]
+    pub components: Option<Vec<String>>,
+}
+
+/// A project of Argo CD: what its Applications may apply.
+#[derive(Debug, Clone, Deserialize)]
+pub struct AppProject {
+    /// Its name.
+    #[serde(default)]
+    pub metadata: Named,
+    /// What is allowed.
+    #[serde(default)]
+    pub spec: AppProjectSpec,
+}
+
+/// What a project allows. A list that is absent is not the same as an empty one.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppProjectSpec {
+    /// The clusters and namespaces.
+    #[serde(default)]
+    pub destinations: Vec<ProjectDestination>,
+    /// The kinds without a namespace that are allowed.
+    #[serde(default)]
+    pub cluster_resource_whitelist: Option<Vec<GroupKind>>,
+    /// The kinds without a namespace that are not.
+    #[serde(default)]
+    pub cluster_resource_blacklist: Option<Vec<GroupKind>>,
+    /// The kinds with a namespace that are allowed; all without a list.
+    #[serde(default)]
+    pub namespace_resource_whitelist: Option<Vec<GroupKind>>,
+    /// The kinds with a namespace that are not.
+    #[serde(default)]
+    pub namespace_resource_blacklist: Option<Vec<GroupKind>>,
+}
+
+/// Globs of a cluster and a namespace.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ProjectDestination {
+    /// The address of the cluster's API server.
+    #[serde(default)]
+    pub server: String,
+    /// The cluster's name.
+    #[serde(default)]
+    pub name: String,
+    /// The namespace.
+    #[serde(default)]
+    pub namespace: String,
+}
+
+/// Globs of a group and a kind.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct GroupKind {
+    /// The group; empty for the core one.
+    #[serde(default)]
+    pub group: String,
+    /// The kind.
+    #[serde(default)]
+    pub kind: String,
+}
+
+/// A git repo as Flux's source-controller fetches it: what leaves out files of it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct GitRepository {
+    /// Its name.
+    #[serde(default)]
+    pub metadata: Named,
+    /// What is fetched.
+    pub spec: GitRepositorySpec,
+}
+
+/// The parts of a git repo that are fetched.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GitRepositorySpec {
+    /// Patterns of files that are left out, as in `.gitignore`.
+    #[serde(default)]
+    pub ignore: Option<String>,
+    /// The only directories that are fetched, beside the files at the root.
+    #[serde(default)]
+    pub sparse_checkout: Option<Vec<String>>,
 }
 
 /// An ApplicationSet of Argo CD.
@@ -239,6 +333,31 @@ pub struct Generator {
     /// Generators whose parameters are merged.
     #[serde(default)]
     pub merge: Option<Generators>,
+    /// Parameters that stand in the object itself.
+    #[serde(default)]
+    pub list: Option<ListGenerator>,
+    /// The clusters that Argo CD knows.
+    #[serde(default)]
+    pub clusters: Option<ClusterGenerator>,
+}
+
+/// Parameters that stand in the object itself.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ListGenerator {
+    /// One Application each.
+    #[serde(default)]
+    pub elements: Option<Vec<yaml_serde::Value>>,
+}
+
+/// The clusters that Argo CD knows.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ClusterGenerator {
+    /// The labels of those that are taken; all without.
+    #[serde(default)]
+    pub selector: Option<yaml_serde::Value>,
+    /// Further parameters.
+    #[serde(default)]
+    pub values: Option<yaml_serde::Value>,
 }
 
 /// Generators in another one.
@@ -247,6 +366,9 @@ pub struct Generators {
     /// They.
     #[serde(default)]
     pub generators: Vec<Generator>,
+    /// The parameters that are equal in what is merged.
+    #[serde(default, rename = "mergeKeys")]
+    pub merge_keys: Vec<String>,
 }
 
 /// The directories of a repo that match.
@@ -255,6 +377,12 @@ pub struct GitGenerator {
     /// Globs of directories.
     #[serde(default)]
     pub directories: Vec<GitDirectory>,
+    /// Globs of files with parameters.
+    #[serde(default)]
+    pub files: Vec<GitDirectory>,
+    /// What stands before the names of the parameters of paths.
+    #[serde(default, rename = "pathParamPrefix")]
+    pub path_param_prefix: Option<String>,
 }
 
 /// A glob of directories.

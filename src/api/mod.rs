@@ -10,6 +10,7 @@
 //! * [`mac`]: MAC addresses.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
 //! * [`kustomization`]: which file a `kustomize build` reaches, and with which namespace.
+//! * [`last_wins`]: kustomizations as kustomize decodes them, duplicate keys included.
 //! * [`gitops`]: what tells Flux and Argo CD which directories to apply.
 //! * [`service`]: the NodePorts that somebody else's Services take.
 //! * `unique`: mappings that refuse a duplicate key.
@@ -24,6 +25,7 @@ pub mod hardware;
 pub mod host;
 pub mod issuer;
 pub mod kustomization;
+pub mod last_wins;
 pub mod mac;
 pub mod names;
 pub mod network_data;

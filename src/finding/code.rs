@@ -185,6 +185,8 @@ codes! {
     "0343" PlaintextSecretAllowed Warning "a Secret in the inputs has values in plain text, which the settings allow"
     "0344" ShellHost Warning "a host has no spec"
     "0345" WrongCase Error "a field of a request is written in the wrong case"
+    "0348" UnusedDuplicate Warning "a host or request is there several times, and no build reaches this one"
+    "0349" UnusedObject Warning "an object that no build reaches is malformed"
 
     "0401" NodePortTaken Error "two services ask for one NodePort"
     "0402" NodePortMoves Warning "a NodePort would go from one service to another"
@@ -234,6 +236,9 @@ codes! {
     "0617" TwoAppliers Error "two objects apply the same hosts"
     "0618" RenderedUnlabelled Warning "an agent applies declared hosts without their labels"
     "0619" RequestsUndefined Warning "requests are applied together with hosts, and nothing defines their kind"
+    "0620" ReadAsFiles Error "a generated kustomization is read as plain files"
+    "0621" OutputNotInSource Warning "the source of the agent leaves out what sipgen writes"
+    "0622" AgentCannotApply Warning "the agent is not let apply what sipgen writes"
 
     "0701" TemplateUnused Warning "a template replaces none of sipgen's"
     "0702" TemplateFails Error "a template cannot be rendered"

@@ -16,6 +16,9 @@ const ARGOCD_KINDS: [&str; 3] = ["Application", "ApplicationSet", "AppProject"];
 /// The files that `flux bootstrap` writes, and how it names its source.
 const FLUX_COMPONENTS: &str = "gotk-components.yaml";
 const FLUX_SYSTEM: &str = "flux-system";
+const GIT_REPOSITORY: &str = "GitRepository";
+/// The namespace in which Argo CD and its Applications usually are.
+const ARGOCD_NAMESPACE: &str = "argocd";
 
 /// The agents that a repo has manifests of.
 #[derive(Debug, Default)]
@@ -37,6 +40,10 @@ pub(super) struct Flux {
     pub(super) seen_in: Utf8PathBuf,
     /// The source that has this repo, if one is known to.
     pub(super) source: Option<SourceRef>,
+    /// How Secrets are decrypted, where all Kustomizations that do it do it alike.
+    pub(super) decryption: Option<Value>,
+    /// What the repo does not decide.
+    pub(super) open: Vec<String>,
 }
 
 /// What tells that Argo CD applies the repo.
@@ -45,6 +52,8 @@ pub(super) struct Argocd {
     pub(super) seen_in: Utf8PathBuf,
     /// Where it has this repo from, if that is known.
     pub(super) source: Option<ApplicationSource>,
+    /// What the repo does not decide.
+    pub(super) open: Vec<String>,
 }
 
 /// A source of Flux, as its Kustomizations refer to it.
@@ -60,6 +69,8 @@ pub(super) struct ApplicationSource {
     pub(super) repo_url: String,
     pub(super) target_revision: Option<String>,
     pub(super) project: Option<String>,
+    /// The namespace of the Application, where it is not Argo CD's usual one.
+    pub(super) namespace: Option<String>,
 }
 
 /// What one document, or the name of a file, says.
@@ -68,8 +79,8 @@ enum Sign {
     Flux,
     /// Flux has a source with this URL.
     Source(SourceRef, String),
-    /// Flux applies something from this source.
-    Used(SourceRef),
+    /// Flux applies something from this source, and decrypts Secrets so.
+    Used(SourceRef, Option<Value>),
     /// Argo CD applies something from these.
     Argocd(Vec<ApplicationSource>),
 }
@@ -121,24 +132,43 @@ pub(super) fn find(repo: &Files, output: &Utf8Path, remote: Option<&str>) -> Res
 
     let mut agents = Agents::default();
     let (mut sources, mut used, mut applied) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    let mut decryptions: Vec<Value> = Vec::new();
     for (seen_in, sign) in signs {
         if let Sign::Argocd(from) = sign {
             applied.extend(from);
-            agents.argocd.get_or_insert(Argocd { seen_in, source: None });
+            agents.argocd.get_or_insert(Argocd { seen_in, source: None, open: Vec::new() });
             continue;
         }
-        agents.flux.get_or_insert(Flux { seen_in, source: None });
+        agents.flux.get_or_insert(Flux { seen_in, source: None, decryption: None, open: Vec::new() });
         match sign {
             Sign::Source(source, url) => sources.push((source, url)),
-            Sign::Used(source) => drop(used.insert(source)),
+            Sign::Used(source, decryption) => {
+                used.insert(source);
+                decryptions.extend(decryption.filter(|decryption| !decryptions.contains(decryption)));
+            }
             Sign::Flux | Sign::Argocd(_) => {}
         }
     }
     if let Some(flux) = &mut agents.flux {
+        if sources.is_empty() && used.len() > 1 {
+            let names = used.iter().map(|SourceRef { kind, name, .. }| format!("{kind} {name}"));
+            flux.open.push(format!("sourceRef: the source that has this repo, of {}", one_of(names)));
+        }
         flux.source = own_repository(&sources, used, remote);
+        if flux.source.as_ref().is_some_and(|source| source.kind != GIT_REPOSITORY) {
+            flux.open.push("path: where the artifact has this repo's root, if not at its own".to_owned());
+        }
+        match decryptions.as_slice() {
+            [only] => flux.decryption = Some(only.clone()),
+            [] => {}
+            several => {
+                let several = several.iter().filter_map(|one| serde_json::to_string(one).ok());
+                flux.open.push(format!("decryption: {}", one_of(several)));
+            }
+        }
     }
     if let Some(argocd) = &mut agents.argocd {
-        argocd.source = own_source(applied, remote);
+        (argocd.source, argocd.open) = own_source(applied, remote);
     }
     Ok(agents)
 }
@@ -150,25 +180,28 @@ fn sign(object: &Object) -> Option<Sign> {
     if group.strip_suffix(FLUX_DOMAIN).is_some_and(|rest| rest.ends_with('.')) {
         let namespace = metadata.namespace.clone();
         let sign = match kind.as_str() {
-            "GitRepository" => metadata
+            GIT_REPOSITORY => metadata
                 .name
                 .clone()
                 .zip(text(spec, "url"))
                 .map(|(name, url)| Sign::Source(SourceRef { kind: kind.clone(), name, namespace }, url)),
             "Kustomization" => spec.get("sourceRef").and_then(|source| {
                 let namespace = text(source, "namespace").or(namespace);
-                Some(Sign::Used(SourceRef { kind: text(source, "kind")?, name: text(source, "name")?, namespace }))
+                let source = SourceRef { kind: text(source, "kind")?, name: text(source, "name")?, namespace };
+                Some(Sign::Used(source, spec.get("decryption").filter(|value| value.is_mapping()).cloned()))
             }),
             _ => None,
         };
         return Some(sign.unwrap_or(Sign::Flux));
     }
     let is_argocd = api_version.starts_with(ARGOCD_GROUP) && ARGOCD_KINDS.contains(&kind.as_str());
-    is_argocd.then(|| Sign::Argocd(sources(spec)))
+    let namespace =
+        metadata.namespace.clone().filter(|namespace| kind != "AppProject" && namespace != ARGOCD_NAMESPACE);
+    is_argocd.then(|| Sign::Argocd(sources(spec, namespace.as_ref())))
 }
 
 /// Where an Application or ApplicationSet has its manifests from, charts of Helm excepted.
-fn sources(spec: &Value) -> Vec<ApplicationSource> {
+fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ApplicationSource> {
     let list = |value: Option<&Value>| value.and_then(Value::as_sequence).cloned().unwrap_or_default();
     let application = spec.get("template").and_then(|template| template.get("spec")).unwrap_or(spec);
     let of_application = application.get("source").cloned().into_iter().chain(list(application.get("sources")));
@@ -181,6 +214,7 @@ fn sources(spec: &Value) -> Vec<ApplicationSource> {
             repo_url: urls::without_credentials(&repo_url)?,
             target_revision: value(&source, "targetRevision").or_else(|| value(&source, "revision")),
             project: value(application, "project").filter(|project| project != "default"),
+            namespace: namespace.cloned(),
         })
     };
     of_application.chain(generators).filter_map(source).collect()
@@ -206,15 +240,38 @@ fn own_repository(
     own.or_else(bootstrapped).or_else(only).map(|(source, _)| source.clone())
 }
 
-/// Where Argo CD has this repo from: by its URL; else where git has it from; else where all Applications are from.
-fn own_source(sources: BTreeSet<ApplicationSource>, remote: Option<&str>) -> Option<ApplicationSource> {
-    let own = sources.iter().find(|source| is_same_repo(&source.repo_url, remote)).cloned();
+/// Where Argo CD has this repo from: by its URL; else where git has it from; else where all Applications are from. What
+/// Applications of this repo say otherwise than each other is left open, and said.
+fn own_source(sources: BTreeSet<ApplicationSource>, remote: Option<&str>) -> (Option<ApplicationSource>, Vec<String>) {
+    let own: Vec<&ApplicationSource> = sources.iter().filter(|source| is_same_repo(&source.repo_url, remote)).collect();
+    let mut open = Vec::new();
+    if let Some(first) = own.first() {
+        let mut agreed = |field: &str, usual: &str, of: fn(&ApplicationSource) -> &Option<String>| {
+            let values: BTreeSet<&Option<String>> = own.iter().map(|source| of(source)).collect();
+            if let (Some(only), 1) = (values.first(), values.len()) {
+                return (*only).clone();
+            }
+            let values = values.into_iter().map(|value| value.clone().unwrap_or_else(|| usual.to_owned()));
+            open.push(format!("{field}: {}", one_of(values)));
+            None
+        };
+        let target_revision = agreed("targetRevision", "HEAD", |source| &source.target_revision);
+        let project = agreed("project", "default", |source| &source.project);
+        let namespace = agreed("namespace", ARGOCD_NAMESPACE, |source| &source.namespace);
+        let repo_url = first.repo_url.clone();
+        return (Some(ApplicationSource { repo_url, target_revision, project, namespace }), open);
+    }
     let by_git = || {
         let repo_url = urls::without_credentials(remote?)?;
-        Some(ApplicationSource { repo_url, target_revision: None, project: None })
+        Some(ApplicationSource { repo_url, target_revision: None, project: None, namespace: None })
     };
     let only = || sources.first().filter(|_| sources.len() == 1).cloned();
-    own.or_else(by_git).or_else(only)
+    (by_git().or_else(only), open)
+}
+
+/// Values of which a person is to choose one.
+fn one_of(values: impl Iterator<Item = String>) -> String {
+    values.collect::<Vec<_>>().join(" or ")
 }
 
 fn is_same_repo(url: &str, remote: Option<&str>) -> bool {

@@ -45,24 +45,39 @@ fn gitops(agents: &Agents) -> Gitops {
     };
     match agents.only() {
         Some(Agent::Flux(flux)) => {
+            if flux.source.is_none() && !flux.open.is_empty() {
+                return open(&format!("Flux was recognised; the repo does not decide {}.", flux.open.join(", ")));
+            }
             let source = flux.source.as_ref().map(|SourceRef { kind, name, namespace }| {
                 let entries = [entry("    ", "kind", Some(kind)), entry("    ", "name", Some(name))].concat();
                 format!("flux:\n  sourceRef:\n{entries}{}", entry("    ", "namespace", namespace.as_ref()))
             });
-            Gitops::Decided(format!("gitops: flux\n{}", source.unwrap_or_default()))
+            let decryption = flux.decryption.as_ref().and_then(|decryption| serde_json::to_string(decryption).ok());
+            let decryption = decryption.map_or(String::new(), |decryption| format!("  decryption: {decryption}\n"));
+            let rest = format!("{decryption}{}", undecided(&flux.open));
+            let head =
+                if source.is_none() && !rest.is_empty() { "flux:\n".to_owned() } else { source.unwrap_or_default() };
+            Gitops::Decided(format!("gitops: flux\n{head}{rest}"))
         }
         Some(Agent::Argocd(argocd)) => match &argocd.source {
-            Some(ApplicationSource { repo_url, target_revision, project }) => Gitops::Decided(format!(
-                "gitops: argocd\nargocd:\n{}{}{}",
+            Some(ApplicationSource { repo_url, target_revision, project, namespace }) => Gitops::Decided(format!(
+                "gitops: argocd\nargocd:\n{}{}{}{}{}",
                 entry("  ", "repoURL", Some(repo_url)),
                 entry("  ", "targetRevision", target_revision.as_ref()),
                 entry("  ", "project", project.as_ref()),
+                entry("  ", "namespace", namespace.as_ref()),
+                undecided(&argocd.open),
             )),
             None => open("Argo CD was recognised, but not the URL that it has this repo from."),
         },
         None if agents.flux.is_some() => open("There are manifests of Flux and of Argo CD here."),
         None => open("There are neither manifests of Flux here nor of Argo CD."),
     }
+}
+
+/// Comments about settings that the repo does not decide.
+fn undecided(open: &[String]) -> String {
+    open.iter().map(|line| format!("  # The repo does not decide this; say it here.\n  # {line}\n")).collect()
 }
 
 /// A line of a mapping; none without a value.

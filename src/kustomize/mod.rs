@@ -179,7 +179,7 @@ impl Builds {
                     )
                     .at(Place::File(origin.file))
                     .see(Place::File(other.file), "the other one")
-                    .help("remove one of them"),
+                    .help("merge them into one"),
                 );
             }
         }
@@ -360,7 +360,7 @@ fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<(&Node, &Node)> {
 
 /// A path as a kustomization writes it, relative to the repo's root; `None` for remote ones, inline texts and
 /// such that leave the repo.
-fn join(directory: &Utf8Path, path: &str) -> Option<Utf8PathBuf> {
+pub(crate) fn join(directory: &Utf8Path, path: &str) -> Option<Utf8PathBuf> {
     if path.contains("://") || path.contains('\n') || path.starts_with('/') {
         return None;
     }

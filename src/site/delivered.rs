@@ -98,7 +98,8 @@ impl Object {
             | Object::Host(origin, ..)
             | Object::Secret(origin, ..)
             | Object::Service(origin, _)
-            | Object::Unreadable(origin, _) => Some(origin),
+            | Object::Unreadable(origin, _)
+            | Object::UnreadableHost(origin, _) => Some(origin),
             Object::PlainSecret(plain, _) => Some(plain.origin()),
             Object::Template(template) => Some(&template.origin),
             Object::Kustomization(..) | Object::Agent(_) | Object::Definition(_) | Object::GeneratedHosts(_) => None,

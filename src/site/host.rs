@@ -7,6 +7,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::appliers;
+use super::concern;
 use super::machine::Machine;
 use super::networks::{self, Network, Networks, Referring, Unaddressed};
 use super::settings::{self, Mode, Settings};
@@ -155,6 +156,8 @@ pub(super) struct HostDocument {
     pub(super) own_namespace: Option<String>,
     /// Whether it is the settings that give it a namespace.
     pub(super) namespace_by_settings: bool,
+    /// Whether it is no example, as far as is known: a mistake in it is an error.
+    pub(super) is_meant: bool,
 }
 
 /// What the repo says of one host: by manifest, by snapshot, or by both.
@@ -184,7 +187,14 @@ fn is_uid(text: &str) -> bool {
 
 impl Descriptions {
     /// Adds a document, as manifest or as snapshot.
-    pub(super) fn add(&mut self, document: HostDocument, builds: &Builds, mode: Mode, findings: &mut Vec<Finding>) {
+    pub(super) fn add(
+        &mut self,
+        document: HostDocument,
+        builds: &Builds,
+        settings: &Settings,
+        findings: &mut Vec<Finding>,
+    ) {
+        let mode = settings.inventory.mode;
         let live = live_field(&document.host.metadata);
         let Some(root) = document.roots.first().copied().filter(|_| mode != Mode::Observed) else {
             if let (Some(root), None, None) = (document.roots.first(), live, &document.host.status) {
@@ -207,7 +217,7 @@ impl Descriptions {
             }
             match &self.snapshot {
                 None => self.snapshot = Some(document),
-                Some(other) => findings.push(twice(&document, &other.origin, "is in the snapshot twice")),
+                Some(other) => findings.push(twice(&document, &other.origin, "is in the snapshot twice", settings)),
             }
             return;
         };
@@ -243,7 +253,7 @@ impl Descriptions {
         }
         match &self.manifest {
             None => self.manifest = Some((document, root)),
-            Some((other, _)) => findings.push(twice(&document, &other.origin, "is declared twice")),
+            Some((other, _)) => findings.push(twice(&document, &other.origin, "is declared twice", settings)),
         }
     }
 
@@ -382,11 +392,20 @@ fn shell(document: &HostDocument) -> Finding {
         ))
 }
 
-fn twice(document: &HostDocument, other: &Origin, message: &str) -> Finding {
+fn twice(document: &HostDocument, other: &Origin, message: &str, settings: &Settings) -> Finding {
+    let help = if document.origin.is_rendered() {
+        "render one of them; a manifest and one snapshot of the same host are fine".to_owned()
+    } else if document.origin.file == other.file {
+        "keep one of the two documents; a manifest and one snapshot of the same host are fine".to_owned()
+    } else if document.roots.is_empty() {
+        concern::leave_out(settings, &[&document.origin.file])
+    } else {
+        "take one of them out of the kustomization; a manifest and one snapshot of the same host are fine".to_owned()
+    };
     Finding::new(Code::DuplicateHost, format!("host {} {message}", document.key))
         .at(document.origin.name())
         .see(other.name(), "the other one")
-        .help("remove one of them; a manifest and one snapshot of the same host are fine")
+        .help(help)
 }
 
 /// Returns the Secrets that a host names, by their names: Metal3 reads them in the host's own namespace.

@@ -47,11 +47,11 @@ pub(super) fn assemble(
     builds: &Builds,
     settings: &Settings,
 ) -> (Inventory, Vec<Finding>) {
-    let (mode, output) = (settings.inventory.mode, &settings.output);
+    let output = &settings.output;
     let mut findings = Vec::new();
     let mut by_key: BTreeMap<HostKey, Descriptions> = BTreeMap::new();
     for document in documents {
-        by_key.entry(document.key.clone()).or_default().add(document, builds, mode, &mut findings);
+        by_key.entry(document.key.clone()).or_default().add(document, builds, settings, &mut findings);
     }
     let mut inventory = Inventory::default();
     for (key, descriptions) in by_key {

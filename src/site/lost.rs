@@ -14,7 +14,7 @@ use super::settings::Settings;
 use super::state::State;
 use super::templates::names;
 use super::{Inventory, Request};
-use crate::api::host;
+use crate::api::host::{self, BareMetalHost};
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding};
 use crate::git::in_shell;
@@ -108,11 +108,15 @@ impl Known<'_> {
         Ok(unread)
     }
 
-    /// Each document that no parser understands, with its text and whether it may be another tool's template.
+    /// Each document that no parser understands, or that is no host in spite of its kind, with its text and whether it
+    /// may be another tool's template.
     fn broken_documents(&self) -> Result<Vec<(Origin, String, bool)>, ReadError> {
         let broken = |document: Document<'_>| {
             let found = || (document.origin.clone(), document.text().to_owned(), document.looks_like_template());
-            document.broken().map(|_| found())
+            let is_host = document.kind() == Some(host::KIND);
+            let is_broken = document.broken().is_some()
+                || is_host && document.parse_without::<BareMetalHost>("status", "hardware").is_err();
+            is_broken.then(found)
         };
         self.repo.scan(self.files, |file, _| self.settings.may_read(file), broken)
     }

@@ -5,6 +5,7 @@
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
 //!   who renders hosts that came by another way than their manifests;
 //!   `left_out`: what inputs leave out that the repo still has.
+//! * `concern`: whether a mistake can reach a base cluster, or is one of an example.
 //! * `cluster`: what a SIPCluster or a Provisioning asks for; `request` and `provisioning` check it, `selector` its
 //!   label selectors.
 //! * `auth`: what of that concerns Dex.
@@ -39,6 +40,7 @@ mod appliers;
 pub mod auth;
 pub(crate) mod clashes;
 pub mod cluster;
+mod concern;
 mod decryption;
 mod delivered;
 mod doubtful;
@@ -157,7 +159,11 @@ impl Site {
     ///
     /// When a file or directory cannot be read.
     pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
-        let (objects, mut findings) = objects::read(repo, &settings)?;
+        let (mut objects, mut findings) = objects::read(repo, &settings)?;
+        let (state, found) = State::read(repo, &settings.output)?;
+        findings.extend(found);
+        findings.extend(concern::without_duplicates(&mut objects.hosts, &state, &settings));
+        findings.extend(concern::without_duplicate_requests(&mut objects.clusters, &objects.builds, &settings));
         let (mut inventory, found) = inventory::assemble(objects.hosts, &objects.networks, &objects.builds, &settings);
         findings.extend(found);
         // The only ones for whom it decides: reading it takes as long as all the rest.
@@ -167,8 +173,6 @@ impl Site {
             findings.extend(found);
             findings.extend(machine::tell(&mut inventory, &hardware, &settings.provisioning.devices));
         }
-        let (state, found) = State::read(repo, &settings.output)?;
-        findings.extend(found);
         let mut left_out = objects.left_out;
         // In this mode, a snapshot says which hosts there are, and no manifest.
         left_out.retain(|_, _| settings.inventory.mode != Mode::Observed);
@@ -177,8 +181,10 @@ impl Site {
             inventory.roots.entry(host.root_index).or_insert_with(|| objects.builds.root(host.root_index).clone());
         }
         left_out.retain(|host, _| state.held.contains_key(host));
+        let requested = objects.clusters.iter().map(|document| &document.key.namespace).collect();
+        let (builds, documents) = (&objects.builds, &objects.documents);
         let (wiring, found) =
-            wiring::wire(repo, &settings, &inventory, &objects.builds, &objects.documents, objects.agent_objects);
+            wiring::wire(repo, &settings, &inventory, builds, documents, objects.agent_objects, &requested);
         findings.extend(found);
 
         // Few sites have older SIPClusters, and many have thousands of hosts.
@@ -191,7 +197,7 @@ impl Site {
             let objects::ClusterDocument { kind, key, name, origin, cluster_type, priority, former_name, spec } =
                 document;
             if let Some(other) = clusters.get(&key) {
-                findings.push(duplicate(&key, kind, &origin, other));
+                findings.push(duplicate(&key, kind, &origin, other, &settings));
                 continue;
             }
             let (spec, origin, older) = match spec {
@@ -283,7 +289,7 @@ fn place_of_name(kind: &str, origin: &Origin) -> Place {
 }
 
 /// One more request of a cluster than there may be.
-fn duplicate(key: &ClusterKey, kind: &str, origin: &Origin, other: &Request) -> Finding {
+fn duplicate(key: &ClusterKey, kind: &str, origin: &Origin, other: &Request, settings: &Settings) -> Finding {
     let message = if kind == other.kind {
         format!("there are two {kind}s {key}")
     } else {
@@ -293,7 +299,12 @@ fn duplicate(key: &ClusterKey, kind: &str, origin: &Origin, other: &Request) -> 
     Finding::new(Code::DuplicateCluster, message)
         .at(place_of_name(kind, origin))
         .see(other.name(), "the other one")
-        .help(format!("remove one of them, or give it another {name} or namespace"))
+        .help(if origin.is_rendered() {
+            format!("render one of them, or give it another {name} or namespace")
+        } else {
+            let out = concern::leave_out(settings, &[&origin.file]);
+            format!("if this one is an example, keep it; {out}\notherwise give it another {name} or namespace")
+        })
         .of(key)
 }
 

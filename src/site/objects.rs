@@ -6,6 +6,7 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
+use super::concern::{self, Concern};
 use super::delivered;
 use super::doubtful::{self, Doubt};
 use super::host::HostDocument;
@@ -22,9 +23,12 @@ use super::standings::{self, Renamed};
 use super::templates::Template;
 use super::wiring::AgentObject;
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
-use crate::api::gitops::{APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND};
+use crate::api::gitops::{
+    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, GIT_REPOSITORY,
+};
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
+use crate::api::last_wins::Decoded;
 use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
 use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::api::provisioning::{self, SoftwareSpec};
@@ -122,6 +126,8 @@ pub(super) enum Object {
     /// A file of sipgen's own.
     GeneratedHosts(Utf8PathBuf),
     Unreadable(Origin, Finding),
+    /// A host that cannot be read.
+    UnreadableHost(Origin, Finding),
 }
 
 /// What stands at the head of every object.
@@ -142,7 +148,14 @@ const KINDS_OF_BPA: [&str; 2] = [provisioning::KIND, provisioning::SOFTWARE_KIND
 /// Finds by kind what concerns us in the files of a repo, except below its output directory, and in what is rendered.
 pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Finding>), ReadError> {
     let output = &settings.output;
-    let (mut files, too_large) = files(repo, output)?;
+    let (files, closed) = repo.files_and_closed(output)?;
+    let (mut files, too_large) = not_too_large(repo, files);
+    for (directory, reason) in &closed {
+        if settings.may_have_inputs_in(directory) {
+            let out = concern::leave_out(settings, &[directory]);
+            return Err(repo.closed(directory, format!("{reason}; {out}")));
+        }
+    }
     let ours = [
         sipcluster::KIND,
         host::KIND,
@@ -151,6 +164,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         "ConfigMap",
         service::NODE_PORT,
         FLUX_GROUP,
+        FLUX_SOURCE_GROUP,
         ARGOCD_GROUP,
     ];
     let ours = mentions(&[&ours[..], &near_misses::WORDS].concat());
@@ -164,7 +178,15 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         let says = hosts(content).then(|| Object::GeneratedHosts(file.to_owned()));
         FirstLook { says, read: requests(content) }
     };
-    let read = repo.scan(&files, look, interpret)?;
+    let mut read = repo.scan(&files, look, interpret)?;
+    // kustomize reads the first document of its file alone.
+    let mut known = BTreeSet::new();
+    read.retain(|object| match object {
+        Object::Kustomization(origin, _) | Object::Unreadable(origin, _) if is_kustomization(&origin.file) => {
+            known.insert(origin.file.clone())
+        }
+        _ => true,
+    });
     let (kustomizations, mut read): (Vec<_>, Vec<_>) =
         read.into_iter().partition(|object| matches!(object, Object::Kustomization(..)));
     let kustomizations = kustomizations.into_iter().filter_map(|object| match object {
@@ -172,6 +194,13 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         _ => None,
     });
     let (builds, of_builds) = Builds::new(kustomizations.collect());
+    let is_in = |path: &&Utf8PathBuf| closed.iter().any(|(directory, _)| path.starts_with(directory));
+    if let Some(path) = builds.listed().filter(is_in).min() {
+        let reason = closed.iter().find(|(directory, _)| path.starts_with(directory));
+        let (_, by) = builds.place_of_listed(path);
+        let reason = reason.map_or("", |(_, reason)| reason);
+        return Err(repo.closed(path, format!("{by} lists it, and {reason}")));
+    }
     let (listed, unread) = listed_elsewhere(repo, &builds, &files, output, &ours);
     let (listed, listed_too_large) = not_too_large(repo, listed);
     read.extend(repo.scan(&listed, look, interpret)?);
@@ -186,10 +215,14 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let (mut clusters, mut hosts, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
     let mut software = Vec::new();
     let (mut templates, mut agent_objects, mut services) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut generated_hosts, mut unreadable_documents) = (Vec::new(), Vec::new());
+    let (mut generated_hosts, mut unreadable_documents, mut unreadable_hosts) = (Vec::new(), Vec::new(), Vec::new());
     let mut plain_secrets = plaintext_secrets::of_generators(&builds);
     let mut definitions = BTreeSet::new();
-    findings.extend(too_large.into_iter().chain(listed_too_large).chain(unread));
+    let concerns = |finding: &Finding| {
+        let mut files = finding.places.iter().map(|(place, _)| place.file());
+        files.any(|file| settings.may_read(file) || !builds.reach(file).is_empty())
+    };
+    findings.extend(too_large.into_iter().filter(concerns).chain(listed_too_large).chain(unread));
     for object in read {
         match object {
             Object::Cluster(origin, kind, metadata, spec, found) => {
@@ -212,17 +245,30 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             }
             Object::GeneratedHosts(file) => generated_hosts.push(file),
             Object::Unreadable(origin, finding) => unreadable_documents.push((origin, finding)),
+            Object::UnreadableHost(origin, finding) => unreadable_hosts.push((origin, finding)),
         }
     }
-    findings.extend(misplaced(repo, &generated_hosts, output));
-    findings.extend(of_builds);
+    generated_hosts.retain(|file| !concern::is_excluded(settings, file));
+    findings.extend(misplaced(repo, settings, &generated_hosts));
     findings.extend(of_inputs);
-    let matters = |origin: &Origin| inputs.takes(origin) || is_kustomization(&origin.file);
+    let of_hosts = hosts.iter().map(|(origin, host, ..)| (origin, &**host));
+    let of_requests = clusters.iter().map(|(origin, ..)| origin).chain(software.iter().map(|(origin, ..)| origin));
+    let concern = Concern::new(repo, settings, &builds, &inputs, of_hosts, of_requests);
+    findings.extend(of_builds.into_iter().map(|finding| concern.of_kustomization(finding)));
     // A patch may leave out its apiVersion, and is no object.
     let is_patch = |origin: &Origin, finding: &Finding| finding.code == Code::NearMiss && builds.is_patch(&origin.file);
-    let unreadable_documents =
-        unreadable_documents.into_iter().filter(|(origin, finding)| matters(origin) && !is_patch(origin, finding));
-    findings.extend(unreadable_documents.map(|(_, finding)| finding));
+    for (origin, finding) in unreadable_documents {
+        if is_kustomization(&origin.file) {
+            findings.push(concern.of_kustomization(finding));
+        } else if inputs.takes(&origin) && !is_patch(&origin, &finding) {
+            findings.push(finding);
+        }
+    }
+    for (origin, finding) in unreadable_hosts {
+        if inputs.takes(&origin) && !is_patch(&origin, &finding) {
+            findings.push(concern.of_host(finding, &origin));
+        }
+    }
     templates.retain(|template: &Template| inputs.takes(&template.origin));
     findings.extend(plaintext_secrets::findings(plain_secrets, settings, |origin| inputs.takes(origin)));
 
@@ -234,6 +280,10 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     for (origin, kind, metadata, spec, found) in clusters {
         let is_input = inputs.takes(&origin);
         let names = if is_input { &mut names } else { &mut quiet };
+        if concern.is_template(&origin, &metadata) {
+            names.findings.push(concern.template(&origin, kind));
+            continue;
+        }
         let Some((key, name)) = names.cluster(kind, &origin, &metadata) else { continue };
         if !is_input {
             in_repo.entry(key).or_insert(origin);
@@ -268,7 +318,15 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         let is_input = inputs.takes(&origin);
         let is_rendered = origin.is_rendered();
         let names = if is_input { &mut names } else { &mut quiet };
-        let Some(document) = names.host(origin, *host) else { continue };
+        let is_meant = concern.has_host(&origin, Some(&host));
+        let known = names.findings.len();
+        let document = names.host(origin.clone(), *host);
+        if !is_meant {
+            let found: Vec<Finding> = names.findings.drain(known..).collect();
+            names.findings.extend(found.into_iter().map(|finding| concern.unused(finding, &origin)));
+        }
+        let Some(mut document) = document else { continue };
+        document.is_meant = is_meant;
         names.findings.extend(found);
         if is_input {
             let doubt = |doubt| (document.key.clone(), document.origin.clone(), doubt);
@@ -329,7 +387,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
 
 /// The files of a repo that may concern us, except below `output`; those that are too large are findings.
 pub(super) fn files(repo: &Files, output: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<Finding>), ReadError> {
-    Ok(not_too_large(repo, repo.files(output)?))
+    Ok(not_too_large(repo, repo.files_and_closed(output)?.0))
 }
 
 /// Splits files into those that are read and findings for those that are too large.
@@ -401,7 +459,8 @@ pub(super) fn key(
 
 /// Generated hosts outside the output directory are no inventory, and may be the memory of who has which host: of this
 /// repo's clusters, or of those of another one that lies here.
-fn misplaced(repo: &Files, generated_hosts: &[Utf8PathBuf], output: &Utf8Path) -> Vec<Finding> {
+fn misplaced(repo: &Files, settings: &Settings, generated_hosts: &[Utf8PathBuf]) -> Vec<Finding> {
+    let output = &settings.output;
     let mut by_owner: BTreeMap<Option<&Utf8Path>, Vec<&Utf8PathBuf>> = BTreeMap::new();
     for file in generated_hosts {
         by_owner.entry(settled_directory(repo, file)).or_default().push(file);
@@ -418,9 +477,14 @@ fn misplaced(repo: &Files, generated_hosts: &[Utf8PathBuf], output: &Utf8Path) -
         )
         .help(match owner {
             Some(owner) => elsewhere(owner),
-            None => "they say who has which host: if the output directory has got another name, move it with \
-                         `git mv`; if they are copies, delete them"
-                .to_owned(),
+            None => {
+                let files: Vec<&Utf8Path> = files.iter().map(|file| file.as_path()).collect();
+                format!(
+                    "they say who has which host: if the output directory has got another name, move it with `git mv`; \
+                     if they are copies, leave them alone: {}",
+                    concern::leave_out(settings, &files)
+                )
+            }
         });
         files.first().into_iter().fold(finding, |finding, file| finding.at(Place::File(Arc::from(file.as_path()))))
     };
@@ -451,10 +515,15 @@ fn is_kustomization(file: &Utf8Path) -> bool {
 fn interpret(document: Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
-        return match document.parse::<Kustomization>() {
-            Ok(kustomization) => Some(Object::Kustomization(origin, Box::new(kustomization))),
+        return match document.parse_leniently::<Decoded>() {
+            Ok(Decoded(kustomization)) => Some(Object::Kustomization(origin, Box::new(kustomization))),
             Err(_) if document.looks_like_template() => None,
-            Err(error) => Some(unreadable_object(origin, &error, "kustomization")),
+            Err(error) => {
+                // Fields have positions only where they are decoded one by one.
+                let error =
+                    document.parse::<Kustomization>().err().filter(|error| error.line.is_some()).unwrap_or(error);
+                Some(unreadable_object(origin, &error, "kustomization"))
+            }
         };
     }
     interpret_resource(&document)
@@ -481,7 +550,9 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         let is_of_bpa = document.mentions(&[provisioning::GROUP]) && document.mentions_kind(&KINDS_OF_BPA);
         return if !document.looks_like_template() {
             let is_ours = is_of_bpa || document.mentions_kind(&OUR_KINDS);
-            is_ours.then(|| unreadable_object(origin, error, "resource"))
+            let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
+            let read = if is_request { unreadable_object } else { unreadable_host };
+            is_ours.then(|| read(origin, error, "resource"))
         } else {
             let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
             is_request.then(|| Object::Template(Template::new(document)))
@@ -500,7 +571,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             }
             Ok(host) => nearly_ours(document, Some(host.api_version)),
             Err(_) if document.looks_like_template() => None,
-            Err(error) => Some(unreadable_object(origin, &error, host::KIND)),
+            Err(error) => Some(unreadable_host(origin, &error, host::KIND)),
         },
         service::KIND if document.mentions(&[service::NODE_PORT]) => match document.parse::<Service>() {
             Ok(service) if service.api_version == "v1" => Some(Object::Service(origin, Box::new(service))),
@@ -510,7 +581,9 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             let defined = [sipcluster::DEFINITION, provisioning::DEFINITION];
             defined.into_iter().find(|name| document.mentions(&[name])).map(Object::Definition)
         }
-        FLUX_KIND | APPLICATION | APPLICATION_SET => AgentObject::read(document).map(Object::Agent),
+        FLUX_KIND | APPLICATION | APPLICATION_SET | APP_PROJECT | GIT_REPOSITORY => {
+            AgentObject::read(document).map(Object::Agent)
+        }
         "Secret" => {
             let network_data = network_data(document);
             match plaintext_secrets::of_document(document) {
@@ -537,7 +610,8 @@ fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<O
     let (kind, finding) = near_miss(document, api_version)?;
     let origin = document.origin.clone();
     if !document.looks_like_template() {
-        return Some(Object::Unreadable(origin, finding));
+        let unreadable = if kind == host::KIND { Object::UnreadableHost } else { Object::Unreadable };
+        return Some(unreadable(origin, finding));
     }
     (kind != host::KIND).then(|| Object::Template(Template::new(document)))
 }
@@ -604,6 +678,11 @@ pub(super) fn group(api_version: &str) -> &str {
 fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
     let finding = unreadable(&origin, error, what);
     Object::Unreadable(origin, finding)
+}
+
+fn unreadable_host(origin: Origin, error: &ParseError, what: &str) -> Object {
+    let finding = unreadable(&origin, error, what);
+    Object::UnreadableHost(origin, finding)
 }
 
 pub(super) fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
@@ -710,6 +789,7 @@ impl Names<'_> {
             file: (!origin.is_rendered()).then(|| origin.file.clone()),
             namespace_by_settings: !is_given && self.inputs.namespace(&origin).is_some(),
             own_namespace,
+            is_meant: true,
             origin,
             host,
         })

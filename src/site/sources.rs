@@ -4,7 +4,7 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::settings::inside;
+use super::settings::{Settings, inside};
 use crate::api::names::Namespace;
 
 /// A place of inputs: either `paths` or a `kustomization`.
@@ -64,6 +64,18 @@ impl Source {
         }
     }
 
+    /// Returns whether a directory of which nothing is known may have one of its inputs.
+    fn may_have_inputs_in(&self, directory: &Utf8Path) -> bool {
+        let overlaps = |other: &Utf8Path| other.starts_with(directory) || directory.starts_with(other);
+        if let Some(built) = &self.kustomization {
+            return overlaps(built);
+        }
+        let Some(globs) = self.globs() else { return true };
+        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = globs.0.iter().partition(|glob| glob.excludes);
+        !excluding.iter().any(|glob| glob.matches(directory))
+            && (including.is_empty() || including.iter().any(|glob| overlaps(&glob.plain_beginning())))
+    }
+
     /// Brings a source into its plainest form, and says what is wrong with it.
     pub(super) fn check(&mut self) -> Result<(), Wrong> {
         match (&self.paths, &mut self.kustomization) {
@@ -97,6 +109,13 @@ impl Source {
     }
 }
 
+impl Settings {
+    /// Returns whether a directory of which nothing is known may have an input, as far as `sources` say.
+    pub(super) fn may_have_inputs_in(&self, directory: &Utf8Path) -> bool {
+        self.sources.is_empty() || self.sources.iter().any(|source| source.may_have_inputs_in(directory))
+    }
+}
+
 /// The globs of a source.
 pub(super) struct Globs(pub(super) Vec<Glob>);
 
@@ -123,6 +142,12 @@ pub(super) struct Glob {
 }
 
 impl Glob {
+    /// Returns the directories at its beginning that have no wildcard.
+    fn plain_beginning(&self) -> Utf8PathBuf {
+        let pattern = self.matcher.glob().glob();
+        pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\'])).collect()
+    }
+
     /// Whether it matches a file, or a directory around it.
     pub(super) fn matches(&self, file: &Utf8Path) -> bool {
         let mut around = file.ancestors().filter(|path| !path.as_str().is_empty());

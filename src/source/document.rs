@@ -208,6 +208,14 @@ impl Document<'_> {
         }
     }
 
+    /// Parses the text as a type that takes what no parser of plain values does, such as duplicate keys.
+    pub(crate) fn parse_leniently<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
+        match &self.content {
+            Content::Broken(_, text) => yaml(text, 0).map_err(|error| self.in_file(error)),
+            _ => self.parse(),
+        }
+    }
+
     fn in_file(&self, error: ParseError) -> ParseError {
         ParseError { line: error.line.map(|line| line + self.origin.first_line - 1), ..error }
     }

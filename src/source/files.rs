@@ -68,6 +68,9 @@ impl ReadError {
     }
 }
 
+/// A directory whose files are not known, and why.
+type Closed = (Utf8PathBuf, String);
+
 /// How many bytes a file may have that is read: an inventory of some thirty thousand hosts.
 const LARGEST: u64 = 256 << 20;
 
@@ -264,21 +267,48 @@ impl Files {
     ///
     /// A file that git ignores is not in anybody else's clone, so reading it would give everybody else a
     /// different output. A tracked file is read even where a `.gitignore` names it, as git does.
+    ///
+    /// # Errors
+    ///
+    /// When a file or directory cannot be read, or a submodule is not checked out.
     pub fn files(&self, skip: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        let (files, closed) = self.files_and_closed(skip)?;
+        match closed.into_iter().next() {
+            Some((directory, reason)) => Err(self.closed(&directory, reason)),
+            None => Ok(files),
+        }
+    }
+
+    /// Returns the error about a directory of which nothing is known.
+    pub(crate) fn closed(&self, directory: &Utf8Path, reason: String) -> ReadError {
+        ReadError::new(&self.root.join(directory), io::Error::other(reason))
+    }
+
+    /// Returns the files as [`Files::files`] does, and the directories whose files are not known, with the reason:
+    /// submodules that are not checked out, and directories that nobody may read.
+    ///
+    /// # Errors
+    ///
+    /// When a file or directory cannot be read.
+    pub(crate) fn files_and_closed(&self, skip: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<Closed>), ReadError> {
         let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
         match &self.kept {
             Kept::OnDisk => {}
             Kept::InGit(files) => {
-                return Ok(files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect());
+                let wanted = files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect();
+                return Ok((wanted, files.missing().to_vec()));
             }
-            Kept::InMemory(files) => return Ok(files.keys().filter(|file| wanted(file)).cloned().collect()),
+            Kept::InMemory(files) => {
+                return Ok((files.keys().filter(|file| wanted(file)).cloned().collect(), Vec::new()));
+            }
         }
         let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
         let mut worktree = Worktree::around(&self.root, matters)
             .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
         let tracked = mem::take(&mut worktree.tracked);
+        let mut closed = mem::take(&mut worktree.missing);
         let mut files = BTreeSet::new();
-        self.walk(skip, worktree, |entry| {
+        let unreadable = self.walk(skip, worktree, |entry| {
             // A path that is not UTF-8 cannot be named in a manifest, so nothing can refer to it.
             if entry.file_type().is_some_and(|kind| kind.is_file())
                 && let Some(path) = Utf8Path::from_path(entry.path())
@@ -293,7 +323,8 @@ impl Files {
         let missed = tracked.into_iter().filter(|file| wanted(file) && !files.contains(file) && is_there(file));
         let missed: Vec<Utf8PathBuf> = missed.collect();
         files.extend(missed);
-        Ok(files.into_iter().collect())
+        closed.extend(unreadable);
+        Ok((files.into_iter().collect(), closed))
     }
 
     /// Everything, other than below `skip`, that may hold resources by its name or may lead to such, and that
@@ -308,7 +339,7 @@ impl Files {
             Kept::OnDisk => {
                 let worktree = Worktree::around(&self.root, |_| false)
                     .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
-                self.walk(skip, worktree, |entry| {
+                let closed = self.walk(skip, worktree, |entry| {
                     let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
                     let kind = entry.file_type().map_or(Kind::Other, Kind::of);
                     match Utf8Path::from_path(relative) {
@@ -317,6 +348,7 @@ impl Files {
                         None => {}
                     }
                 })?;
+                unread.extend(closed.into_iter().map(|(directory, _)| (directory, "it cannot be read")));
             }
             Kept::InGit(files) => {
                 let entries = files.below(Utf8Path::new("")).into_iter().filter(|(path, _)| !path.starts_with(skip));
@@ -343,13 +375,14 @@ impl Files {
         Some((path.to_owned(), why))
     }
 
-    /// Shows `visit` everything that is found on the disk and that git does not ignore.
+    /// Shows `visit` everything that is found on the disk and that git does not ignore. Returns the directories that
+    /// cannot be read, with the reason.
     pub(super) fn walk(
         &self,
         skip: &Utf8Path,
         worktree: Worktree,
         mut visit: impl FnMut(&DirEntry),
-    ) -> Result<(), ReadError> {
+    ) -> Result<Vec<Closed>, ReadError> {
         let (root, skipped) = (self.root.clone(), self.root.join(skip));
         let is_foreign = move |entry: &DirEntry| {
             entry.file_type().is_some_and(|kind| kind.is_dir()) && worktree.is_foreign_repo(&root, entry.path())
@@ -361,10 +394,36 @@ impl Files {
                 entry.file_name() != ".git" && entry.path() != skipped.as_std_path() && !is_foreign(entry)
             })
             .build();
+        let mut closed = Vec::new();
         for entry in walk {
-            visit(&entry.map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?);
+            match entry {
+                Ok(entry) => visit(&entry),
+                Err(error) => match self.closed_by(&error) {
+                    Some(directory) => closed.push((directory, error.to_string())),
+                    None => return Err(ReadError::new(&self.root, io::Error::other(error))),
+                },
+            }
         }
-        Ok(())
+        Ok(closed)
+    }
+
+    /// Returns the directory that nobody may read, if that is what an error says.
+    fn closed_by(&self, error: &ignore::Error) -> Option<Utf8PathBuf> {
+        let mut inner = error;
+        let mut directory = None;
+        loop {
+            match inner {
+                ignore::Error::WithPath { path, err } => {
+                    directory = Utf8Path::from_path(path);
+                    inner = err;
+                }
+                ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => inner = err,
+                ignore::Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
+                _ => return None,
+            }
+        }
+        let directory = directory?.strip_prefix(&self.root).ok()?;
+        (!directory.as_str().is_empty()).then(|| directory.to_owned())
     }
 
     /// All plain files below a directory, relative to the root and sorted; none when there is no such directory.

@@ -24,6 +24,8 @@ pub(super) struct GitFiles {
     entries: BTreeMap<Utf8PathBuf, Entry>,
     /// The paths that are not UTF-8, as far as they are text.
     not_utf8: Vec<String>,
+    /// The directories of submodules whose files cannot be had, with the reason.
+    missing: Vec<(Utf8PathBuf, String)>,
 }
 
 #[derive(Clone, Copy)]
@@ -75,7 +77,7 @@ impl GitFiles {
     }
 
     fn gather(opened: &Opened, entries: Vec<Listed>) -> Result<Self, GitError> {
-        let mut files = Self { repos: Vec::new(), entries: BTreeMap::new(), not_utf8: Vec::new() };
+        let mut files = Self { repos: Vec::new(), entries: BTreeMap::new(), not_utf8: Vec::new(), missing: Vec::new() };
         files.add(opened, Utf8Path::new(""), entries)?;
         Ok(files)
     }
@@ -122,15 +124,20 @@ impl GitFiles {
         let submodules = Submodules::read(names.as_ref().map_or(&[], |names| names.content()))?;
         for (path, recorded) in links {
             let full = at.join(&path);
+            let below = full.strip_prefix(prefix).unwrap_or(&full).to_owned();
             let Some(submodule) = submodules.open(repo, &path) else {
                 if submodules.wants(repo, &path) {
-                    return Err(submodules::missing(&full));
+                    let reason = submodules::missing(&below).to_string();
+                    self.missing.push((below, reason));
                 }
                 continue;
             };
             let entries = match submodule.find_commit(recorded) {
                 Ok(commit) => blobs(&commit.tree()?)?,
-                Err(_) => return Err(not_fetched(&full, recorded)),
+                Err(_) => {
+                    self.missing.push((below, not_fetched(&full, recorded).to_string()));
+                    continue;
+                }
             };
             let opened = Opened { repo: submodule, prefix: prefix.clone(), of_environment: false };
             self.add(&opened, &full, entries)?;
@@ -161,6 +168,11 @@ impl GitFiles {
     pub(super) fn target(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
         let Entry { kind: Kind::Link, id, repo } = self.entries.get(path)? else { return None };
         String::from_utf8(self.repos[*repo].content(*id).ok()?).ok().map(Utf8PathBuf::from)
+    }
+
+    /// The directories of submodules whose files cannot be had, with the reason.
+    pub(super) fn missing(&self) -> &[(Utf8PathBuf, String)] {
+        &self.missing
     }
 
     /// The paths of the repo that are not UTF-8, as far as they are text.

@@ -84,7 +84,7 @@ pub(super) fn is_checked_out(directory: &Path) -> bool {
 pub(super) fn missing(path: &Utf8Path) -> GitError {
     GitError::new(format!(
         "the submodule {path} is not checked out, so what it has of the inventory is not known; say \
-         `git submodule update --init {}`, or `update = none` in {NAMES} if nobody needs it here",
+         `git submodule update --init {}`, or, if nobody needs it here, `update = none` in {NAMES}",
         in_shell(path.as_str())
     ))
 }

@@ -17,6 +17,8 @@ pub(super) struct Worktree {
     pub(super) has_repo: bool,
     /// The files that git tracks, in submodules too, whether they are there or not.
     pub(super) tracked: Vec<Utf8PathBuf>,
+    /// The directories of submodules that are not checked out, with the message about each.
+    pub(super) missing: Vec<(Utf8PathBuf, String)>,
     /// The directories of the submodules.
     submodules: BTreeSet<Utf8PathBuf>,
 }
@@ -79,7 +81,7 @@ impl Worktree {
             let directory = workdir.join(&path);
             if !submodules::is_checked_out(&directory) {
                 if names.wants(repo, &path) {
-                    return Err(submodules::missing(&below));
+                    self.missing.push((below.clone(), submodules::missing(&below).to_string()));
                 }
             } else if let Ok(submodule) = Repository::open(&directory) {
                 self.add(asked, &submodule, &submodule.index()?, &directory, &at.join(&path))?;

@@ -163,3 +163,34 @@ fn a_submodule_is_subject_to_its_own_gitignore_only() {
 
     repo.generate(&["--from-index", "--check"]).expect(0);
 }
+
+#[test]
+fn a_missing_submodule_matters_only_where_an_input_or_a_build_could_be_in_it() {
+    let (repo, theme) = (Repo::generated("quickstart"), Repo::of_hosts(1));
+    theme.commit();
+    add(&repo, &theme, "theme", "theme");
+    repo.commit();
+    repo.git(&["submodule", "--quiet", "deinit", "theme"]);
+    std::fs::remove_dir_all(repo.path().join(".git/modules")).unwrap();
+    let with_settings = |settings: &str, code: i32| {
+        repo.write("sipgen.yaml", settings);
+        repo.git(&["add", "sipgen.yaml"]);
+        let runs =
+            [&["--check"][..], &["--check", "--from-index"]].map(|arguments| repo.generate(arguments).expect(code));
+        runs.map(|run| run.stderr)
+    };
+
+    for said in with_settings("", 2) {
+        assert_says(&said, &["git submodule update --init theme", "\nsources: [{paths: [\"!theme\"]}]"]);
+    }
+    with_settings("sources: [{paths: [\"!theme\"]}]\n", 0);
+    with_settings("sources: [{paths: [\"sites/**/*.yaml\"]}]\n", 0);
+    with_settings("sources: [{paths: [\"sites/**/*.yaml\", \"the*/**/*.yaml\"]}]\n", 2);
+
+    // A build of the site's hosts is in it.
+    repo.write("sites/lab/kustomization.yaml", "resources: [hosts, ../../theme/inventory]\n");
+    repo.git(&["add", "sites"]);
+    for said in with_settings("sources: [{paths: [\"!theme\"]}]\n", 2) {
+        assert_says(&said, &["sites/lab/kustomization.yaml lists it", "git submodule update --init theme"]);
+    }
+}

@@ -163,3 +163,61 @@ fn no_password_of_a_remote_is_written_or_printed() {
     assert_eq!(settings(&repo)["argocd"]["repoURL"], "https://git.example.com/platform/fleet.git");
     assert!(!repo.files("").values().chain([&run.stderr, &run.stdout]).any(|text| text.contains("ci:not-a-secret")));
 }
+
+#[test]
+fn applications_outside_of_argocd_say_where_they_are() {
+    let repo = newcomer();
+    repo.write("apps.yaml", &APPLICATION.replace("namespace: argocd", "namespace: openshift-gitops"));
+    repo.git(&["remote", "add", "origin", "git@git.example.com:platform/fleet.git"]);
+
+    init(&repo, &[]).expect(0);
+
+    assert_eq!(settings(&repo)["argocd"]["namespace"], "openshift-gitops");
+}
+
+#[test]
+fn what_applications_say_differently_is_a_comment() {
+    let repo = newcomer();
+    repo.write("apps.yaml", APPLICATION);
+    repo.write("more.yaml", &APPLICATION.replace("stable", "trunk").replace("hardware", "apps"));
+    repo.git(&["remote", "add", "origin", "git@git.example.com:platform/fleet.git"]);
+
+    init(&repo, &[]).expect(0);
+
+    let argocd = &settings(&repo)["argocd"];
+    assert_eq!((argocd.get("targetRevision"), argocd.get("project")), (None, None));
+    let text = repo.read("sipgen.yaml");
+    assert_says(&text, &["does not decide this", "# targetRevision: stable or trunk", "# project: apps or hardware"]);
+}
+
+#[test]
+fn flux_decrypts_as_the_repo_does_and_artifacts_leave_their_path_open() {
+    let kustomization = |name: &str, kind: &str, decryption: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: fleet}}\n\
+             spec: {{path: sites, sourceRef: {{kind: {kind}, name: fleet}}{decryption}}}\n"
+        )
+    };
+    for kind in ["OCIRepository", "Bucket", "ExternalArtifact"] {
+        let repo = newcomer();
+        let decryption = ", decryption: {provider: sops, secretRef: {name: sops-age}}";
+        repo.write("a.yaml", &kustomization("a", kind, decryption));
+        repo.write("b.yaml", &kustomization("b", kind, ""));
+
+        init(&repo, &[]).expect(0);
+
+        let flux = &settings(&repo)["flux"];
+        assert_eq!((&flux["sourceRef"]["kind"], flux.get("path")), (&kind.into(), None));
+        assert_eq!(flux["decryption"]["secretRef"]["name"], "sops-age");
+        assert_says(&repo.read("sipgen.yaml"), &["# path: where the artifact has this repo's root"]);
+    }
+    // Of two sources, neither is taken.
+    let repo = newcomer();
+    repo.write("a.yaml", &kustomization("a", "OCIRepository", ""));
+    repo.write("b.yaml", &kustomization("b", "Bucket", ""));
+
+    init(&repo, &[]).expect(0);
+
+    assert_eq!(settings(&repo).get("gitops"), None);
+    assert_says(&repo.read("sipgen.yaml"), &["Bucket fleet or OCIRepository fleet"]);
+}

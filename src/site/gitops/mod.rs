@@ -17,7 +17,7 @@ use crate::api::names::{Namespace, ObjectName};
 pub use words::{Duration, RepoUrl, SiteName, Word};
 
 /// The address by which a cluster's own agents reach its API server, and the name that Argo CD has for it.
-const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "in-cluster");
+pub(super) const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "in-cluster");
 
 /// What the Flux Kustomizations say, that sipgen writes for `gitops: flux`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -193,6 +193,16 @@ impl Flux {
 }
 
 impl Destination {
+    /// Returns its address and its name, as far as they are known: an agent's own cluster has both.
+    pub(crate) fn server_and_name(&self) -> (Option<&str>, Option<&str>) {
+        let (server, name) = match self {
+            Self::Server { server } => (Some(server.0.trim_end_matches('/')), None),
+            Self::Name { name } => (None, Some(name.0.as_str())),
+        };
+        let is_own = server == Some(IN_CLUSTER.0) || name == Some(IN_CLUSTER.1);
+        if is_own { (Some(IN_CLUSTER.0), Some(IN_CLUSTER.1)) } else { (server, name) }
+    }
+
     /// Whether an Application is for this cluster. One that does not say, or by a parameter, is taken to be.
     pub fn is(&self, other: &ApplicationDestination) -> bool {
         let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());

@@ -8,14 +8,16 @@ use std::collections::BTreeSet;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 
-use super::Repo;
 use super::aside::Aside;
+use super::{Repo, generators};
 use crate::api::gitops::{
-    APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Agent, Application, ApplicationSet, ApplicationSource, ApplicationSpec,
-    DirectorySource, FLUX_GROUP, FLUX_KIND, FluxKustomization, Generator, GitDirectory, Named,
+    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Agent, AppProject, Application, ApplicationSet,
+    ApplicationSource, ApplicationSpec, DirectorySource, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization,
+    GIT_REPOSITORY, GitDirectory, GitRepository, Named,
 };
+use crate::kustomize::join;
 use crate::site::gitops::SourceRef;
-use crate::source::{Document, Origin, Place};
+use crate::source::{Document, Origin, Place, Step};
 
 /// An object of the repo that tells an agent what to apply.
 pub(in crate::site) struct AgentObject {
@@ -28,6 +30,15 @@ enum Content {
     Flux(FluxKustomization),
     Application(Application),
     ApplicationSet(Box<ApplicationSet>),
+    Project(Box<AppProject>),
+    Source(Box<GitRepository>),
+}
+
+/// The objects that say what agents may apply, and of which files.
+#[derive(Default)]
+pub(super) struct Conditions {
+    pub(super) projects: Vec<(Origin, AppProject)>,
+    pub(super) sources: Vec<(Origin, GitRepository)>,
 }
 
 /// A directory that an agent applies.
@@ -49,6 +60,14 @@ pub(super) struct Applied {
     pub(super) above: Utf8PathBuf,
     /// How the directory is read when it is no kustomization; none when it is not read then.
     pub(super) plain: Option<Plain>,
+    /// Where it says `directory`, for which Argo CD reads plain files even where there is a kustomization.
+    pub(super) explicit: Option<Place>,
+    /// The namespace of the object itself, where it says one.
+    pub(super) own_namespace: Option<String>,
+    /// The directories of components that it adds to the kustomization, with the places that say so.
+    pub(super) components: Vec<(Utf8PathBuf, Place)>,
+    /// How Flux decrypts Secrets for it.
+    pub(super) decryption: Option<yaml_serde::Value>,
 }
 
 /// How an agent reads a directory that is no kustomization.
@@ -70,15 +89,20 @@ impl AgentObject {
             APPLICATION_SET if document.mentions(&[ARGOCD_GROUP]) => {
                 Content::ApplicationSet(Box::new(document.parse().ok()?))
             }
+            APP_PROJECT if document.mentions(&[ARGOCD_GROUP]) => Content::Project(Box::new(document.parse().ok()?)),
+            GIT_REPOSITORY if document.mentions(&[FLUX_SOURCE_GROUP]) => {
+                Content::Source(Box::new(document.parse().ok()?))
+            }
             _ => return None,
         };
         Some(Self { origin: document.origin.clone(), content })
     }
 }
 
-/// The directories that the objects tell agents to apply.
-pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<Applied> {
+/// The directories that the objects tell agents to apply, and what they may.
+pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> (Vec<Applied>, Conditions) {
     let mut applied = Vec::new();
+    let mut conditions = Conditions::default();
     for AgentObject { origin, content } in
         objects.into_iter().filter(|object| !repo.builds.is_patch(&object.origin.file))
     {
@@ -86,17 +110,39 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
             Content::Flux(object) => applied.extend(by_flux(repo, &origin, object)),
             Content::Application(object) => {
                 let by = named("Application", &object.metadata);
-                applied.extend(by_argocd(repo, &origin, &["spec"], &by, &object.spec, &[]));
+                applied.extend(by_argocd(repo, &origin, &["spec"], &by, &object.spec));
             }
             Content::ApplicationSet(object) => {
                 let by = named("ApplicationSet", &object.metadata);
-                let directories = generated(repo, &object.spec.generators);
                 let route = ["spec", "template", "spec"];
-                applied.extend(by_argocd(repo, &origin, &route, &by, &object.spec.template.spec, &directories));
+                let mut made: Vec<Applied> = Vec::new();
+                for parameters in generators::parameters(repo, &object.spec.generators, 0) {
+                    let spec = generators::filled(&object.spec.template.spec, &parameters);
+                    made.extend(by_argocd(repo, &origin, &route, &by, &spec));
+                }
+                // One for each cluster may apply one directory: that to the base cluster counts.
+                made.sort_by(|one, other| {
+                    let order = |applied: &Applied| (applied.directory.clone(), applied.aside.is_some());
+                    order(one).cmp(&order(other))
+                });
+                made.dedup_by(|later, kept| later.directory == kept.directory && later.place == kept.place);
+                applied.extend(made);
             }
+            Content::Project(project) => conditions.projects.push((origin, *project)),
+            Content::Source(source) => conditions.sources.push((origin, *source)),
         }
     }
-    applied
+    (applied, conditions)
+}
+
+/// The directories of components, which are relative to the directory of the kustomization.
+fn components(
+    directory: &Utf8Path,
+    listed: Option<Vec<String>>,
+    place: impl Fn(usize) -> Place,
+) -> Vec<(Utf8PathBuf, Place)> {
+    let listed = listed.into_iter().flatten().enumerate();
+    listed.filter_map(|(index, path)| Some((join(directory, &path)?, place(index)))).collect()
 }
 
 fn named(kind: &str, metadata: &Named) -> String {
@@ -131,9 +177,15 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
         aside,
         namespace: namespace.map(|namespace| (namespace, origin.at(["spec", "targetNamespace"]))),
         renamed: renamed.map(|field| (field, origin.at(["spec", field]))),
+        components: components(&directory, spec.components, |index| {
+            origin.at(["spec".into(), "components".into(), Step::from(index)])
+        }),
         directory,
         above,
         plain: Some(Plain::Autodetect),
+        explicit: None,
+        own_namespace: metadata.namespace,
+        decryption: spec.decryption,
     })
 }
 
@@ -146,21 +198,14 @@ fn is_root(directory: &Utf8Path) -> bool {
     directory.as_str().is_empty()
 }
 
-fn by_argocd(
-    repo: &Repo<'_>,
-    origin: &Origin,
-    route: &[&str],
-    by: &str,
-    spec: &ApplicationSpec,
-    directories: &[Utf8PathBuf],
-) -> Vec<Applied> {
+fn by_argocd(repo: &Repo<'_>, origin: &Origin, route: &[&str], by: &str, spec: &ApplicationSpec) -> Vec<Applied> {
     let argocd = &repo.settings.argocd;
     let one = spec.source.iter().map(|source| (None, source));
     let several = spec.sources.iter().flatten().enumerate().map(|(index, source)| (Some(index), source));
     let mut applied = Vec::new();
     for (index, source) in one.chain(several) {
         let place = |fields: &[&str]| {
-            let mut steps: Vec<crate::source::Step> = route.iter().map(|key| (*key).into()).collect();
+            let mut steps: Vec<Step> = route.iter().map(|key| (*key).into()).collect();
             match index {
                 Some(index) => steps.extend(["sources".into(), index.into()]),
                 None => steps.push("source".into()),
@@ -174,7 +219,9 @@ fn by_argocd(
         } else {
             (!argocd.destination.is(&spec.destination)).then_some(Aside::OtherCluster("`argocd.destination`"))
         };
-        for path in paths(source, directories) {
+        let is_undecided = source.path.as_ref().is_some_and(|path| path.contains("{{"));
+        let aside = aside.or(is_undecided.then_some(Aside::Undecided));
+        for path in paths(repo, source) {
             let Some((directory, above)) = in_repo(&path, &argocd.path) else { continue };
             if is_root(&directory) && is_url != Some(true) {
                 continue;
@@ -187,8 +234,10 @@ fn by_argocd(
             let kustomize = source.kustomize.clone().unwrap_or_default();
             let renamed = changed_names("namePrefix", &kustomize.name_prefix)
                 .or(changed_names("nameSuffix", &kustomize.name_suffix));
+            // As `ExplicitType` of Argo CD has it, `directory` counts before any file that is there.
+            let is_explicit = source.directory.is_some() && source.kustomize.is_none();
             // A Helm chart is somebody else's to render.
-            let is_chart = repo.files.kind(&directory.join("Chart.yaml")).is_some();
+            let is_chart = !is_explicit && repo.files.kind(&directory.join("Chart.yaml")).is_some();
             applied.push(Applied {
                 agent: Agent::Argocd,
                 by: format!("Argo CD's {by}"),
@@ -199,8 +248,12 @@ fn by_argocd(
                     .filter(|namespace| !namespace.is_empty())
                     .map(|namespace| (namespace, place(&["kustomize", "namespace"]))),
                 renamed: renamed.map(|field| (field, place(&["kustomize", field]))),
+                components: components(&directory, kustomize.components, |_| place(&["kustomize", "components"])),
                 directory,
                 above,
+                explicit: is_explicit.then(|| place(&["directory"])),
+                own_namespace: None,
+                decryption: None,
                 plain: (!is_chart).then(|| Plain::Files(source.directory.clone().unwrap_or_default())),
             });
         }
@@ -208,29 +261,26 @@ fn by_argocd(
     applied
 }
 
-/// The paths of a source: its own, or for one with a parameter in it, that of each directory which takes its place.
-fn paths(source: &ApplicationSource, directories: &[Utf8PathBuf]) -> Vec<String> {
+/// The paths of a source: its own, or for one with an unknown parameter in it, all directories that it may be.
+fn paths(repo: &Repo<'_>, source: &ApplicationSource) -> Vec<String> {
     let Some(path) = &source.path else { return Vec::new() };
-    let Some((before, rest)) = path.split_once("{{") else { return vec![path.clone()] };
-    let Some((parameter, after)) = rest.split_once("}}") else { return Vec::new() };
-    if !["path", ".path.path"].contains(&parameter.trim()) || after.contains("{{") {
-        return Vec::new();
+    let (mut glob, mut rest) = (String::new(), path.as_str());
+    while let Some((before, behind)) = rest.split_once("{{") {
+        let Some((_, after)) = behind.split_once("}}") else { return Vec::new() };
+        glob.push_str(before);
+        glob.push('*');
+        rest = after;
     }
-    directories.iter().map(|directory| format!("{before}{directory}{after}")).collect()
+    if glob.is_empty() {
+        return vec![path.clone()];
+    }
+    glob.push_str(rest);
+    let directories = matching_directories(repo, &[GitDirectory { path: glob, exclude: false }]);
+    directories.into_iter().map(Utf8PathBuf::into_string).collect()
 }
 
-/// The directories of the repo that generators name; Argo CD leaves out hidden ones.
-fn generated(repo: &Repo<'_>, generators: &[Generator]) -> Vec<Utf8PathBuf> {
-    let mut globs: Vec<&GitDirectory> = Vec::new();
-    let mut pending: Vec<&Generator> = generators.iter().collect();
-    while let Some(generator) = pending.pop() {
-        globs.extend(generator.git.iter().flat_map(|git| &git.directories));
-        let inner = [&generator.matrix, &generator.merge].into_iter().flatten();
-        pending.extend(inner.flat_map(|inner| &inner.generators));
-    }
-    if globs.is_empty() {
-        return Vec::new();
-    }
+/// The directories of the repo that globs name; Argo CD leaves out hidden ones.
+pub(super) fn matching_directories(repo: &Repo<'_>, globs: &[GitDirectory]) -> Vec<Utf8PathBuf> {
     let files = repo.documents.iter().map(|(_, origin)| &*origin.file);
     let overlays: Vec<Utf8PathBuf> =
         repo.inventory.roots.values().map(|root| repo.patches_of(&root.directory).join("-")).collect();

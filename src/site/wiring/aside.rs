@@ -11,6 +11,8 @@ pub(super) enum Aside {
     OtherSource(&'static str),
     /// It applies to another cluster than the field or setting says ours is.
     OtherCluster(&'static str),
+    /// Its path has a parameter that no file of the repo decides.
+    Undecided,
     /// It is suspended: it may apply them again, but does not now.
     Suspended,
 }
@@ -32,6 +34,13 @@ pub(super) fn somebody_elses(applied: &Applied) -> Option<Finding> {
             "sipgen's own objects apply the output to the base cluster; if that is the one which this object means, say \
              the same in both"
                 .to_owned(),
+        ),
+        Aside::Undecided => (
+            format!("may apply {here}: its path has a parameter that no file of the repo decides"),
+            format!(
+                "if it applies {here} to the base cluster, name the path in a list or git generator, or apply it by an \
+                 Application of its own; otherwise mute this warning"
+            ),
         ),
         Aside::Suspended => return None,
     };

@@ -51,7 +51,7 @@ impl Component {
 pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Finding>) {
     let top = repo.patches_of("".into());
     let mut listings: BTreeMap<&Utf8Path, Vec<Listing<'_>>> = BTreeMap::new();
-    for (listed, listing) in repo.builds.listings_below(&top) {
+    for (listed, listing) in repo.listings_below(&top) {
         listings.entry(listed).or_default().push(listing);
     }
     let (mut components, mut findings) = (BTreeMap::new(), Vec::new());

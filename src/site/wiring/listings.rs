@@ -12,7 +12,7 @@ use crate::source::kustomize::relative;
 /// What is wrong with those that list overlays. An overlay is a resource, and takes the place of what it is based on.
 pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
     let top = repo.patches_of("".into());
-    let listings = repo.builds.listings_below(&top);
+    let listings = repo.listings_below(&top);
     let mut around_of: HashMap<&Utf8Path, &Root> = HashMap::new();
     for known in repo.inventory.roots.values().filter(|_| !listings.is_empty()) {
         around_of.extend(repo.builds.made_of(&known.directory).into_iter().map(|directory| (directory, known)));

@@ -3,7 +3,9 @@
 //! * `listings`: kustomizations of the repo that list a directory of ours.
 //! * `components`: the kustomizations that include the components of hosts.
 //! * `applied`: the directories that objects of the repo tell Flux or Argo CD to apply.
+//! * `generators`: what ApplicationSets make of parameters.
 //! * `aside`: objects that only seem to do so.
+//! * `conditions`: whether the agent is let apply what sipgen writes.
 //! * `delivered`: those of them that have what sipgen writes, declared hosts aside.
 //! * `rendered_twice`: what is wrong when those reach hosts that sipgen's own output reaches too.
 //!
@@ -12,7 +14,9 @@
 mod applied;
 mod aside;
 mod components;
+mod conditions;
 mod delivered;
+mod generators;
 mod listings;
 mod rendered_twice;
 
@@ -25,9 +29,9 @@ use super::gitops::Form;
 use super::inventory::Inventory;
 use super::settings::{self, Settings};
 use crate::api::gitops::Agent;
-use crate::api::names::HostKey;
+use crate::api::names::{HostKey, Namespace};
 use crate::finding::{Code, Finding};
-use crate::kustomize::Builds;
+use crate::kustomize::{Among, Builds, Listing};
 use crate::layout;
 use crate::source::{Files, Origin, Place};
 
@@ -55,6 +59,8 @@ struct Repo<'a> {
     builds: &'a Builds,
     /// Every document that describes a host.
     documents: &'a [(HostKey, Origin)],
+    /// The components that agents add to kustomizations: what is listed, where, and the kustomization's directory.
+    added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
 }
 
 /// Works out how the output is wired into the repo, and what is wrong with that.
@@ -65,8 +71,17 @@ pub(super) fn wire(
     builds: &Builds,
     documents: &[(HostKey, Origin)],
     objects: Vec<AgentObject>,
+    requested: &BTreeSet<&Namespace>,
 ) -> (Wiring, Vec<Finding>) {
-    let repo = Repo { files, settings, inventory, builds, documents };
+    let mut repo = Repo { files, settings, inventory, builds, documents, added: Vec::new() };
+    let (applied, conditions) = applied::directories(&repo, objects);
+    let is_here = |applied: &&applied::Applied| applied.aside.is_none() && applied.is_build(&repo);
+    let added = applied.iter().filter(is_here).flat_map(|applied| {
+        let added = applied.components.iter();
+        added.map(|(listed, place)| (listed.clone(), place.clone(), applied.directory.clone()))
+    });
+    let added: Vec<_> = added.collect();
+    repo.added = added;
     let mut wiring = Wiring::default();
     let mut findings = Vec::new();
     match settings.hosts.form {
@@ -78,7 +93,8 @@ pub(super) fn wire(
         }
     }
     findings.extend(changed_agent(&repo));
-    findings.extend(rendered_twice::check(&repo, &mut wiring, &applied::directories(&repo, objects)));
+    findings.extend(rendered_twice::check(&repo, &mut wiring, &applied));
+    findings.extend(conditions::check(&repo, &wiring, &applied, &conditions, requested));
     (wiring, findings)
 }
 
@@ -108,6 +124,16 @@ fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
 }
 
 impl Repo<'_> {
+    /// The places that list directories below one: kustomizations of the repo, and agents that add components to them.
+    fn listings_below<'b>(&'b self, top: &'b Utf8Path) -> Vec<(&'b Utf8Path, Listing<'b>)> {
+        let added = self.added.iter().filter(|(listed, ..)| listed.starts_with(top));
+        let added = added.map(|(listed, place, directory)| {
+            let (place, among) = (place.clone(), Among::Components(usize::MAX));
+            (listed.as_path(), Listing { directory, place, among })
+        });
+        self.builds.listings_below(top).into_iter().chain(added).collect()
+    }
+
     /// The directory of a root's patches, relative to the repo's root.
     fn patches_of(&self, root: &Utf8Path) -> Utf8PathBuf {
         self.settings.output.join(layout::declared_directory(root))

@@ -42,7 +42,7 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
         let reached = Reached::new(repo, &overlays, applied);
         let of_root = reached.declared(repo);
         let delivered = delivered::of(repo, applied, |directory| reached.kustomizations.contains(directory));
-        if let Some(Aside::OtherSource(_) | Aside::OtherCluster(_)) = applied.aside {
+        if let Some(Aside::OtherSource(_) | Aside::OtherCluster(_) | Aside::Undecided) = applied.aside {
             let reaches_any = !(of_root.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty());
             findings.extend((reaches_any || !delivered.is_empty()).then(|| aside::somebody_elses(applied)).flatten());
             continue;
@@ -80,7 +80,10 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
 
 impl Applied {
     /// Whether its directory is a kustomization, so that nothing else below it counts.
-    fn is_build(&self, repo: &Repo<'_>) -> bool {
+    pub(super) fn is_build(&self, repo: &Repo<'_>) -> bool {
+        if self.explicit.is_some() {
+            return false;
+        }
         let is_here = self.above.as_str().is_empty() || matches!(self.plain, Some(Plain::Autodetect));
         is_here && repo.builds.has_kustomization(&self.directory)
     }
@@ -110,7 +113,7 @@ impl Overlays {
         if repo.settings.hosts.form == Form::Overlay {
             let directory = |(index, root): (&usize, &Root)| (*index, repo.patches_of(&root.directory));
             overlays.directories = repo.inventory.roots.iter().map(directory).collect();
-            for (listed, listing) in repo.builds.listings_below(&repo.patches_of("".into())) {
+            for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
                 overlays.listed_by.entry(listed.to_owned()).or_default().push(listing.directory.to_owned());
             }
         }
@@ -206,6 +209,16 @@ impl<'a> Reached<'a> {
                 )),
             );
         }
+        if let Some(explicit) = self.applied.explicit.as_ref().filter(|_| directory.starts_with(output)) {
+            return Some(
+                Finding::new(Code::ReadAsFiles, format!(
+                    "{by} reads `{directory}` as plain files, because of its `directory`: patches in it would be applied \
+                     as hosts, and erase their specs"
+                ))
+                .at(explicit.clone())
+                .help("remove `directory` from the source: Argo CD builds the kustomization then"),
+            );
+        }
         let takes_all = match &self.applied.plain {
             Some(Plain::Autodetect) => true,
             Some(Plain::Files(source)) => {
@@ -243,9 +256,13 @@ impl<'a> Reached<'a> {
         let (first, _) = self.plain.first()?;
         let Applied { by, place, directory, agent, .. } = self.applied;
         let here = shown(directory);
+        let how = match &self.applied.explicit {
+            Some(_) => "as plain files, because of its `directory`",
+            None => "in files that no kustomization lists",
+        };
         let finding = Finding::new(Code::UnlistedHostsApplied, format!(
-            "{by} applies {} in files that no kustomization lists, such as {first}: labels applied to them as objects of \
-             their own would erase their specs",
+            "{by} applies {} {how}, such as {first}: labels applied to them as objects of their own would erase their \
+             specs",
             counted(self.plain.len(), "BareMetalHost")
         ))
         .at(place.clone())
@@ -253,6 +270,11 @@ impl<'a> Reached<'a> {
             Agent::Flux => format!(
                 "Flux takes every YAML file of a directory without kustomization.yaml: write one, with `cd {here} && \
                  kustomize create --autodetect --recursive`; if the files are a snapshot, move them out of {here}"
+            ),
+            Agent::Argocd if self.applied.explicit.is_some() => format!(
+                "remove `directory` from its source, for which Argo CD passes by every kustomization, and have a \
+                 kustomization.yaml there: `cd {here} && kustomize create --autodetect --recursive` writes one; if the \
+                 files are a snapshot, move them out of {here}"
             ),
             Agent::Argocd => format!(
                 "write a kustomization.yaml for them, with `cd {here} && kustomize create --autodetect --recursive`; if \
@@ -392,8 +414,14 @@ impl<'a> Reached<'a> {
         if self.applied.agent != Agent::Flux || repo.settings.gitops != Some(Agent::Flux) {
             return String::new();
         }
-        let name = repo.settings.flux.after_services();
-        format!("; with `dependsOn: [{{name: {name}}}]` it waits for the services of clusters")
+        let flux = &repo.settings.flux;
+        let name = flux.after_services();
+        // Without a namespace, Flux looks in that of the Kustomization itself.
+        let namespace = match &self.applied.own_namespace {
+            Some(namespace) if namespace == flux.namespace.as_str() => String::new(),
+            _ => format!(", namespace: {}", flux.namespace),
+        };
+        format!("; with `dependsOn: [{{name: {name}{namespace}}}]` it waits for the services of clusters")
     }
 
     fn unlabelled(&self, hosts: &[&Host], root: &Utf8Path) -> Finding {

@@ -1,0 +1,340 @@
+//! Whether a mistake can reach a base cluster, or is only in the repo.
+//!
+//! Repos have examples, templates and alternatives beside what their builds apply. Mistakes in those are warnings at
+//! most, and the remedy is the line of `sources` that leaves their files out. Requests are the exception: nothing else
+//! would report a cluster that is missing.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::host::{HostDocument, live_field};
+use super::inputs::Inputs;
+use super::objects::ClusterDocument;
+use super::settings::{self, Settings};
+use super::sources::{Globs, Source};
+use super::state::State;
+use crate::api::host::{BareMetalHost, Metadata};
+use crate::api::names::HostKey;
+use crate::finding::{Code, Finding, counted};
+use crate::kustomize::{Builds, join};
+use crate::source::{Files, Origin};
+
+/// Words in the names of files and directories that nobody applies. `test` is none: it is an environment, too.
+const EXAMPLES: [&str; 12] = [
+    "demo",
+    "docs",
+    "e2e",
+    "example",
+    "examples",
+    "fixtures",
+    "molecule",
+    "sample",
+    "samples",
+    "template",
+    "templates",
+    "testdata",
+];
+
+/// The parts of a repo that tell its inventory from examples.
+pub(super) struct Concern<'a> {
+    repo: &'a Files,
+    settings: &'a Settings,
+    builds: &'a Builds,
+    /// The globs of the settings' sources.
+    globs: Vec<Globs>,
+    /// Tells whether some hosts are surely meant, so that others may be examples.
+    has_inventory: bool,
+    /// The files with hosts or requests that are inputs.
+    files: BTreeSet<Arc<Utf8Path>>,
+}
+
+impl<'a> Concern<'a> {
+    /// Returns the judge of a repo with these hosts and requests.
+    pub(super) fn new<'b>(
+        repo: &'a Files,
+        settings: &'a Settings,
+        builds: &'a Builds,
+        inputs: &Inputs<'_>,
+        hosts: impl Iterator<Item = (&'b Origin, &'b BareMetalHost)>,
+        requests: impl Iterator<Item = &'b Origin>,
+    ) -> Self {
+        let globs = globs_of(settings);
+        let mut concern = Self { repo, settings, builds, globs, has_inventory: false, files: BTreeSet::new() };
+        for (origin, host) in hosts.filter(|(origin, _)| inputs.takes(origin)) {
+            concern.has_inventory |= is_live(host) || concern.is_meant(origin);
+            concern.files.insert(origin.file.clone());
+        }
+        concern.files.extend(requests.filter(|origin| inputs.takes(origin)).map(|origin| origin.file.clone()));
+        concern
+    }
+
+    /// Returns whether something says that a document is meant: a build, the settings, or its place.
+    fn is_meant(&self, origin: &Origin) -> bool {
+        origin.is_rendered()
+            || !self.builds.reach(&origin.file).is_empty()
+            || origin.file.starts_with(&self.settings.snapshot.directory)
+            || is_named(&self.globs, &origin.file)
+    }
+
+    /// Returns whether a mistake in a host's document may reach a base cluster.
+    pub(super) fn has_host(&self, origin: &Origin, host: Option<&BareMetalHost>) -> bool {
+        let is_placeholder = || host.is_some_and(|host| is_template(&host.metadata));
+        self.is_meant(origin)
+            || host.is_some_and(is_live)
+            || !self.has_inventory && !is_example(&origin.file) && !is_placeholder()
+    }
+
+    /// Returns whether a request is another tool's template, as its name or namespace shows.
+    pub(super) fn is_template(&self, origin: &Origin, metadata: &Metadata) -> bool {
+        is_template(metadata) && !origin.is_rendered() && self.builds.reach(&origin.file).is_empty()
+    }
+
+    /// Reports that a template of a request is left out.
+    pub(super) fn template(&self, origin: &Origin, kind: &str) -> Finding {
+        let message = format!("a {kind} is not read: its name is a placeholder, so it is a template");
+        Finding::new(Code::UnusedObject, message).at(origin.name()).help(leave_out(self.settings, &[&origin.file]))
+    }
+
+    /// Makes a warning of an error in a host that concerns no base cluster.
+    pub(super) fn of_host(&self, finding: Finding, origin: &Origin) -> Finding {
+        if self.has_host(origin, None) { finding } else { self.unused(finding, origin) }
+    }
+
+    /// Makes a warning of an error in a file that no build reaches.
+    pub(super) fn unused(&self, finding: Finding, origin: &Origin) -> Finding {
+        let Finding { message, places, clusters, .. } = finding;
+        let message = format!("{message}; no build reaches the file, so the object is ignored");
+        let unused = Finding::new(Code::UnusedObject, message).help(leave_out(self.settings, &[&origin.file]));
+        Finding { places, clusters, ..unused }
+    }
+
+    /// Makes a warning of an error in a kustomization that has no host and no request.
+    pub(super) fn of_kustomization(&self, finding: Finding) -> Finding {
+        let Some(file) = finding.places.first().map(|(place, _)| place.file().to_path_buf()) else { return finding };
+        let own = file.parent().unwrap_or(Utf8Path::new(""));
+        let has_any = |directory: &Utf8Path| self.files.iter().any(|file| file.starts_with(directory));
+        let text = self.repo.text(&file).unwrap_or_default();
+        let words = text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']'));
+        let mut named = words.filter(|word| !word.is_empty()).filter_map(|word| join(own, word));
+        if has_any(own) || named.any(|path| path != own && has_any(&path)) {
+            return finding;
+        }
+        let Finding { message, places, .. } = finding;
+        let message = format!("{message}; no host and no request is in its reach, so it is ignored");
+        let help = "fix it, or mute this warning in sipgen.yaml: \
+                    `findings: {ignore: [{code: SIP0349, reason: \"…\"}]}`";
+        let unused = Finding::new(Code::UnusedObject, message).help(help);
+        Finding { places, ..unused }
+    }
+}
+
+/// Returns whether a host is a copy of a live object.
+fn is_live(host: &BareMetalHost) -> bool {
+    host.status.is_some() || live_field(&host.metadata).is_some()
+}
+
+/// Returns whether the settings name a file, and do not only let it pass.
+fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
+    let names = |globs: &Globs| globs.0.iter().any(|glob| !glob.excludes && glob.matches(file));
+    globs.iter().any(|globs| names(globs) && globs.take(file))
+}
+
+/// Returns whether the settings leave a file out by name.
+pub(super) fn is_excluded(settings: &Settings, file: &Utf8Path) -> bool {
+    let excludes = |globs: &Globs| globs.0.iter().any(|glob| glob.excludes && glob.matches(file));
+    globs_of(settings).iter().any(excludes)
+}
+
+fn globs_of(settings: &Settings) -> Vec<Globs> {
+    settings.sources.iter().filter_map(Source::globs).collect()
+}
+
+/// Returns whether a path says that it is an example.
+fn is_example(file: &Utf8Path) -> bool {
+    let words = file.as_str().split(|c: char| !c.is_ascii_alphanumeric());
+    words.into_iter().any(|word| EXAMPLES.iter().any(|example| example.eq_ignore_ascii_case(word)))
+}
+
+fn is_template(metadata: &Metadata) -> bool {
+    [&metadata.name, &metadata.namespace].into_iter().flatten().any(|text| is_placeholder(text))
+}
+
+/// Returns whether a text stands for a name that another program fills in, by shell, sed, Jinja or a person.
+fn is_placeholder(text: &str) -> bool {
+    let is_between = |start: &str, end: &str| {
+        text.split_once(start).is_some_and(|(_, rest)| rest.find(end).is_some_and(|length| length > 0))
+    };
+    let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
+    let pairs =
+        [("${", "}"), ("$(", ")"), ("{{", "}}"), ("{%", "%}"), ("<", ">"), ("@", "@"), ("%", "%"), ("__", "__")];
+    pairs.into_iter().any(|(start, end)| is_between(start, end))
+        || text.strip_prefix('$').is_some_and(|name| !name.is_empty() && name.chars().all(is_capital))
+        || text.chars().all(is_capital) && (text.contains("NAME") || text.contains('_'))
+}
+
+/// Returns the change to `sources` that leaves files out, to be pasted into `sipgen.yaml`.
+pub(super) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let globs: Vec<String> = files.iter().map(|file| quoted(&format!("!{}", globset::escape(file.as_str())))).collect();
+    let to_add = |source: &Source| {
+        let paths = source.paths.iter().flatten().map(|path| quoted(path));
+        let paths: Vec<String> = paths.chain(globs.iter().cloned()).collect();
+        format!("paths: [{}]", paths.join(", "))
+    };
+    let them = if files.len() == 1 { "it" } else { "them" };
+    if settings.sources.is_empty() {
+        return format!(
+            "to leave {them} out, write in {}:\nsources: [{{paths: [{}]}}]",
+            settings::FILE,
+            globs.join(", ")
+        );
+    }
+    let taking = settings.sources.iter().enumerate().filter(|(_, source)| source.paths.is_some());
+    let taking = taking.filter(|(_, source)| files.iter().any(|file| source.takes(file)));
+    let lines = taking.map(|(index, source)| format!("\n{} # of source {}", to_add(source), index + 1));
+    format!("to leave {them} out, write in `sources` of {}:{}", settings::FILE, lines.collect::<String>())
+}
+
+/// Takes out hosts of which no build reaches any of several documents, and documents beside those that are meant. A
+/// host that a cluster has stays, and is refused: nothing says which document is true.
+pub(super) fn without_duplicates(
+    documents: &mut Vec<HostDocument>,
+    state: &State,
+    settings: &Settings,
+) -> Vec<Finding> {
+    let mut by_key: HashMap<&HostKey, Vec<usize>> = HashMap::new();
+    for (index, document) in documents.iter().enumerate() {
+        by_key.entry(&document.key).or_default().push(index);
+    }
+    let mut dropped: BTreeSet<usize> = BTreeSet::new();
+    let mut alike: BTreeMap<(Vec<Utf8PathBuf>, bool), Vec<usize>> = BTreeMap::new();
+    for (key, indices) in by_key.into_iter().filter(|(_, indices)| indices.len() > 1) {
+        let (meant, mut unused): (Vec<usize>, Vec<usize>) =
+            indices.iter().partition(|index| documents[**index].is_meant);
+        if meant.is_empty() && state.held.contains_key(key) {
+            continue;
+        }
+        // One beside a manifest says how its host is, most of all that it is in use.
+        if !meant.is_empty() && meant.iter().all(|index| !documents[*index].roots.is_empty()) {
+            let says_use = |index: &usize| {
+                let spec = documents[*index].host.spec.as_ref();
+                spec.is_some_and(|spec| spec.consumer_ref.is_some())
+            };
+            let kept = unused.iter().position(says_use).unwrap_or(0);
+            if !unused.is_empty() {
+                unused.remove(kept);
+            }
+        }
+        if unused.is_empty() {
+            continue;
+        }
+        let files: BTreeSet<Utf8PathBuf> =
+            unused.iter().map(|index| documents[*index].origin.file.to_path_buf()).collect();
+        alike.entry((files.into_iter().collect(), meant.is_empty())).or_default().push(unused[0]);
+        dropped.extend(unused);
+    }
+    let report = |((files, are_all), mut hosts): ((Vec<Utf8PathBuf>, bool), Vec<usize>)| {
+        hosts.sort_unstable();
+        let first = documents[hosts[0]].key.to_string();
+        let what = if hosts.len() == 1 {
+            format!("host `{first}` is")
+        } else {
+            format!("{}, `{first}` among them, are", counted(hosts.len(), "host"))
+        };
+        let finding = Finding::new(
+            Code::UnusedDuplicate,
+            format!("{what} described more than once, and no build reaches {}: ignored", files_of(&files)),
+        );
+        let finding =
+            hosts.iter().take(SHOWN).fold(finding, |finding, index| finding.at(documents[*index].origin.name()));
+        let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
+        // Where none is meant, one of the files may be.
+        let others = files.split_first().map(|(_, others)| others).filter(|others| are_all && !others.is_empty());
+        finding.help(leave_out(settings, others.unwrap_or(&files)))
+    };
+    let findings = alike.into_iter().map(report).collect();
+    let mut index = 0;
+    documents.retain(|_| {
+        index += 1;
+        !dropped.contains(&(index - 1))
+    });
+    findings
+}
+
+/// How many places a finding shows.
+const SHOWN: usize = 5;
+
+fn files_of(files: &[Utf8PathBuf]) -> String {
+    match files {
+        [file] => format!("`{file}`"),
+        [first, rest @ ..] => format!("`{first}` and {}", counted(rest.len(), "more file")),
+        [] => String::new(),
+    }
+}
+
+/// Takes out requests in examples, and such that no build reaches, where another one of the same cluster is meant.
+pub(super) fn without_duplicate_requests(
+    documents: &mut Vec<ClusterDocument>,
+    builds: &Builds,
+    settings: &Settings,
+) -> Vec<Finding> {
+    let globs = globs_of(settings);
+    let rank = |document: &ClusterDocument| {
+        let origin = &document.origin;
+        let is_reached = origin.is_rendered() || !builds.reach(&origin.file).is_empty();
+        (is_reached || is_named(&globs, &origin.file), !is_example(&origin.file))
+    };
+    let mut best = BTreeMap::new();
+    for document in documents.iter() {
+        let known = best.entry(document.key.clone()).or_insert_with(|| (rank(document), document.origin.clone()));
+        if rank(document) > known.0 {
+            *known = (rank(document), document.origin.clone());
+        }
+    }
+    let mut findings = Vec::new();
+    documents.retain(|document| {
+        let Some((highest, other)) = best.get(&document.key).filter(|(highest, _)| rank(document) < *highest) else {
+            return true;
+        };
+        let why = if highest.0 { "no build reaches this one" } else { "this one is an example" };
+        findings.push(
+            Finding::new(
+                Code::UnusedDuplicate,
+                format!("{} `{}` is requested more than once, and {why}: ignored", document.kind, document.key),
+            )
+            .at(document.origin.name())
+            .see(other.name(), "the one that counts")
+            .help(leave_out(settings, &[&document.origin.file])),
+        );
+        false
+    });
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_known_and_names_are_not() {
+        for text in ["NAME", "CLUSTER_NAME", "${NAME}", "$NAME", "<name>", "@HOST@", "__host__", "{{ name }}", "n-${i}"]
+        {
+            assert!(is_placeholder(text), "{text}");
+        }
+        for text in ["web", "Web_1", "R1", "r07-n01", "a.b", "$", "WEB", "a_b"] {
+            assert!(!is_placeholder(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn examples_are_known_by_words_of_their_paths() {
+        for path in ["examples/a.yaml", "deploy/host-template.yaml", "docs/x/a.yaml", "roles/x/molecule/a.yaml"] {
+            assert!(is_example(path.into()), "{path}");
+        }
+        for path in ["clusters/test/a.yaml", "demonstration/a.yaml", "hosts.yaml"] {
+            assert!(!is_example(path.into()), "{path}");
+        }
+    }
+}

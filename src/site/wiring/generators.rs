@@ -1,0 +1,189 @@
+//! Parameters of ApplicationSets, as far as the repo's files decide them.
+//!
+//! The rules are those of Argo CD's generators. What a cluster, a forge or a plugin decides stays a parameter.
+
+use std::collections::BTreeMap;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use globset::GlobBuilder;
+use yaml_serde::Value;
+
+use super::Repo;
+use super::applied::matching_directories;
+use crate::api::gitops::{ApplicationSpec, Generator, GitGenerator};
+use crate::site::gitops::IN_CLUSTER;
+
+/// The values of one Application.
+pub(super) type Parameters = BTreeMap<String, String>;
+
+/// How many Applications are looked at, and how deep generators lie in others.
+const MOST: (usize, usize) = (10_000, 8);
+
+/// Returns the parameters of each Application that generators make. What they leave out is not known.
+pub(super) fn parameters(repo: &Repo<'_>, generators: &[Generator], depth: usize) -> Vec<Parameters> {
+    if depth > MOST.1 {
+        return vec![Parameters::new()];
+    }
+    let mut all: Vec<Parameters> = generators.iter().flat_map(|generator| of_one(repo, generator, depth)).collect();
+    all.truncate(MOST.0);
+    all
+}
+
+fn of_one(repo: &Repo<'_>, generator: &Generator, depth: usize) -> Vec<Parameters> {
+    if let Some(git) = &generator.git {
+        return of_git(repo, git);
+    }
+    if let Some(list) = &generator.list {
+        let elements = list.elements.iter().flatten();
+        return elements.map(|element| flat(element, "")).collect();
+    }
+    if let Some(clusters) = &generator.clusters {
+        // Without a selector, Argo CD's own cluster is always there. Others are not the base cluster.
+        let mut found = clusters.values.as_ref().map(|values| flat(values, "values")).unwrap_or_default();
+        if clusters.selector.is_none() {
+            found.insert("server".to_owned(), IN_CLUSTER.0.to_owned());
+            found.insert("name".to_owned(), IN_CLUSTER.1.to_owned());
+            found.insert("nameNormalized".to_owned(), IN_CLUSTER.1.to_owned());
+        }
+        return vec![found];
+    }
+    if let Some(matrix) = &generator.matrix {
+        let each = matrix.generators.iter().map(|inner| parameters(repo, std::slice::from_ref(inner), depth + 1));
+        return each.fold(vec![Parameters::new()], |found, more| {
+            let pairs = found.iter().flat_map(|one| more.iter().map(move |other| (one, other)));
+            let joined = pairs.map(|(one, other)| one.clone().into_iter().chain(other.clone()).collect());
+            joined.take(MOST.0).collect()
+        });
+    }
+    if let Some(merge) = &generator.merge {
+        let mut each = merge.generators.iter().map(|inner| parameters(repo, std::slice::from_ref(inner), depth + 1));
+        let mut found = each.next().unwrap_or_default();
+        for more in each {
+            for parameters in &mut found {
+                let has_keys = |other: &&Parameters| {
+                    merge
+                        .merge_keys
+                        .iter()
+                        .all(|key| parameters.contains_key(key) && parameters.get(key) == other.get(key))
+                };
+                let other = more.iter().find(has_keys).cloned();
+                parameters.extend(other.unwrap_or_default());
+            }
+        }
+        return found;
+    }
+    vec![Parameters::new()]
+}
+
+fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
+    let prefix =
+        |name: &str| git.path_param_prefix.as_ref().map_or(name.to_owned(), |prefix| format!("{prefix}.{name}"));
+    let of_path = |directory: &Utf8Path| {
+        let basename = directory.file_name().unwrap_or_default();
+        let mut found = Parameters::new();
+        for name in ["path", "path.path"] {
+            found.insert(prefix(name), directory.to_string());
+        }
+        found.insert(prefix("path.basename"), basename.to_owned());
+        found.insert(prefix("path.basenameNormalized"), basename.to_ascii_lowercase().replace(['_', '.'], "-"));
+        for (index, part) in directory.iter().enumerate() {
+            found.insert(prefix(&format!("path[{index}]")), part.to_owned());
+        }
+        found
+    };
+    if !git.directories.is_empty() {
+        return matching_directories(repo, &git.directories).iter().map(|directory| of_path(directory)).collect();
+    }
+    let globs: Vec<_> =
+        git.files.iter().filter_map(|file| GlobBuilder::new(&file.path).literal_separator(true).build().ok()).collect();
+    let Ok((files, _)) = repo.files.files_and_closed(&repo.settings.output) else { return vec![Parameters::new()] };
+    let prefix_of_repo = &repo.settings.argocd.path;
+    let in_source = |file: &Utf8PathBuf| prefix_of_repo.join(file);
+    let matching =
+        files.iter().filter(|file| globs.iter().any(|glob| glob.compile_matcher().is_match(in_source(file))));
+    let of_file = |file: &Utf8PathBuf| {
+        let text = repo.files.text(file).filter(|text| crate::bounded::check(text).is_ok())?;
+        let content: Value = yaml_serde::from_str(&text).ok()?;
+        let one_or_more = content.as_sequence().cloned().unwrap_or_else(|| vec![content]);
+        let path = of_path(in_source(file).parent()?);
+        let each = one_or_more.iter().map(|content| flat(content, "").into_iter().chain(path.clone()).collect());
+        Some(each.collect::<Vec<Parameters>>())
+    };
+    matching.filter_map(of_file).flatten().collect()
+}
+
+/// Returns the scalars of a value by their routes.
+fn flat(value: &Value, route: &str) -> Parameters {
+    let mut found = Parameters::new();
+    let mut pending = vec![(route.to_owned(), value)];
+    while let Some((route, value)) = pending.pop() {
+        match value {
+            Value::Mapping(fields) => {
+                for (key, value) in fields {
+                    let Some(key) = key.as_str() else { continue };
+                    pending.push((if route.is_empty() { key.to_owned() } else { format!("{route}.{key}") }, value));
+                }
+            }
+            Value::String(text) => drop(found.insert(route, text.clone())),
+            Value::Number(number) => drop(found.insert(route, number.to_string())),
+            Value::Bool(bool) => drop(found.insert(route, bool.to_string())),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Returns a template with its parameters filled in. Unknown ones stay.
+pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> ApplicationSpec {
+    let mut spec = template.clone();
+    let fill = |text: &mut String| *text = fill(text, parameters);
+    for source in spec.source.iter_mut().chain(spec.sources.iter_mut().flatten()) {
+        fill(&mut source.repo_url);
+        source.path.iter_mut().for_each(fill);
+        let kustomize = source.kustomize.as_mut();
+        for field in
+            kustomize.map(|kustomize| [&mut kustomize.namespace, &mut kustomize.name_prefix]).into_iter().flatten()
+        {
+            field.iter_mut().for_each(fill);
+        }
+    }
+    spec.destination.server.iter_mut().chain(&mut spec.destination.name).for_each(fill);
+    spec
+}
+
+/// Fills in what `{{ name }}` and, as Go's templates have it, `{{ .name }}` stand for.
+fn fill(text: &str, parameters: &Parameters) -> String {
+    let (mut filled, mut rest) = (String::new(), text);
+    while let Some((before, behind)) = rest.split_once("{{") {
+        let Some((name, after)) = behind.split_once("}}") else { break };
+        let name_of = name.trim();
+        let indexed = name_of.strip_prefix("index .path.segments ").map(|index| format!("path[{}]", index.trim()));
+        let key = indexed.as_deref().unwrap_or_else(|| name_of.trim_start_matches('.'));
+        filled.push_str(before);
+        match parameters.get(key) {
+            Some(value) => filled.push_str(value),
+            None => filled.push_str(&format!("{{{{{name}}}}}")),
+        }
+        rest = after;
+    }
+    filled + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_filled_in_as_far_as_they_are_known() {
+        let parameters = flat(&yaml_serde::from_str("{a: x, b: {c: 5}, 'path[1]': lab}").unwrap(), "");
+        for (text, filled) in [
+            ("sites/{{a}}/{{ .b.c }}", "sites/x/5"),
+            ("{{index .path.segments 1}}", "lab"),
+            ("{{path[1]}}/{{ unknown }}", "lab/{{ unknown }}"),
+            ("{{a", "{{a"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(fill(text, &parameters), filled);
+        }
+    }
+}
