@@ -42,6 +42,7 @@ pub mod report;
 pub mod review;
 pub mod schema;
 pub mod site;
+pub mod sites;
 pub mod snapshot;
 pub mod source;
 mod visible;

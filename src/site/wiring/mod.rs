@@ -3,6 +3,7 @@
 //! * `listings`: kustomizations of the repo that list a directory of ours.
 //! * `components`: the kustomizations that include the components of hosts.
 //! * `applied`: the directories that objects of the repo tell Flux or Argo CD to apply.
+//! * `followed`: the same, before it is known what a site reads.
 //! * `aside`: objects that only seem to do so.
 //! * `delivered`: those of them that have what sipgen writes, declared hosts aside.
 //! * `rendered_twice`: what is wrong when those reach hosts that sipgen's own output reaches too.
@@ -13,6 +14,7 @@ mod applied;
 mod aside;
 mod components;
 mod delivered;
+mod followed;
 mod listings;
 mod rendered_twice;
 
@@ -31,9 +33,10 @@ use crate::finding::{Code, Finding};
 use crate::layout;
 use crate::source::{Files, Origin, Place};
 
-pub(super) use applied::AgentObject;
+pub(crate) use applied::AgentObject;
 pub use components::Component;
 pub use delivered::Delivered;
+pub(crate) use followed::{Followed, followed};
 
 /// How the output is wired into the repo.
 #[derive(Debug, Default)]
