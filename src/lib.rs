@@ -31,6 +31,7 @@ pub mod difference;
 pub mod finding;
 pub mod git;
 pub mod init;
+pub mod kustomize;
 pub mod layout;
 pub mod lint;
 pub mod lock;

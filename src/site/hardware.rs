@@ -15,7 +15,6 @@ use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 use yaml_serde::Value;
 
-use super::builds::Builds;
 use super::inputs::{self, Inputs};
 use super::inventory::Inventory;
 use super::settings::Settings;
@@ -24,6 +23,7 @@ use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{self, Metadata, STATUS};
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding};
+use crate::kustomize::Builds;
 use crate::layout;
 use crate::source::{Document, Files, Origin, ParseError, Place, ReadError, mentions};
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::appliers;
-use super::builds::Builds;
 use super::machine::Machine;
 use super::networks::{self, Network, Networks, Referring, Unaddressed};
 use super::settings::{self, Mode, Settings};
@@ -18,6 +17,7 @@ use crate::api::names::HostKey;
 use crate::api::network_data::NoAddress;
 use crate::credentials::masked_value;
 use crate::finding::{Code, Finding};
+use crate::kustomize::Builds;
 use crate::source::{Origin, Place, Step};
 
 /// One host of the site.

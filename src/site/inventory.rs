@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use camino::Utf8Path;
 
-use super::builds::{Builds, Root};
 use super::gitops::Form;
 use super::host::{Descriptions, Host, HostDocument, Standing};
 use super::networks::{Network, Networks, Unnamed};
@@ -14,6 +13,7 @@ use crate::api::host;
 use crate::api::names::HostKey;
 use crate::credentials::masked_value;
 use crate::finding::{Code, Finding, counted};
+use crate::kustomize::{Builds, Root};
 use crate::source::Place;
 
 /// All hosts of a site.

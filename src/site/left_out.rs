@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use camino::Utf8PathBuf;
 
-use super::builds::Builds;
 use super::host::HostDocument;
 use super::{Request, State};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding, counted};
+use crate::kustomize::Builds;
 use crate::source::Origin;
 
 /// A host that a kustomization of the repo renders, and that is not among the inputs.

@@ -5,7 +5,6 @@
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
 //!   who renders hosts that came by another way than their manifests;
 //!   `left_out`: what inputs leave out that the repo still has.
-//! * `builds`: which kustomization reaches which file, and with which namespace.
 //! * `cluster`: what a SIPCluster or a Provisioning asks for; `request` and `provisioning` check it, `selector` its
 //!   label selectors.
 //! * `auth`: what of that concerns Dex.
@@ -37,7 +36,6 @@
 pub(crate) mod alike;
 mod appliers;
 pub mod auth;
-pub mod builds;
 pub(crate) mod clashes;
 pub mod cluster;
 mod decryption;
@@ -84,7 +82,7 @@ use crate::api::provisioning as api;
 use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, Place, ReadError};
 
-use builds::{Builds, Root};
+use crate::kustomize::{Builds, Root};
 use lost::Known;
 
 pub use auth::Auth;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::builds::Builds;
 use super::networks::{Held, Holder, Referring, Sealed, Unreadable, read_text, read_value};
 use crate::api::kustomization::GeneratorValue;
 use crate::api::names::ObjectName;
 use crate::api::names::SecretKey;
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
+use crate::kustomize::Builds;
 use crate::source::{Files, Origin, sops};
 
 /// How the names end of files that are network data, before the dot.

@@ -11,7 +11,6 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::builds::Builds;
 use super::decryption;
 use super::host::live_field;
 use super::network_files::PlainFiles;
@@ -19,6 +18,7 @@ use crate::api::host;
 use crate::api::names::{HostKey, ObjectName, SecretKey};
 use crate::api::network_data::{Malformed, NetworkData, NetworkDataSecret, SECRET_KEYS};
 use crate::finding::{Code, Finding};
+use crate::kustomize::Builds;
 use crate::source::{Files, Origin, Place, Step, sops};
 
 /// A host's network data, or why there is none.

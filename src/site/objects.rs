@@ -6,7 +6,6 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 
-use super::builds::Builds;
 use super::doubtful::{self, Doubt};
 use super::host::HostDocument;
 use super::inputs::{self, Inputs};
@@ -33,6 +32,7 @@ use crate::api::service::{self, Service};
 use crate::api::sipcluster;
 use crate::finding::{Code, Finding};
 use crate::git::in_shell;
+use crate::kustomize::Builds;
 use crate::layout;
 use crate::source::{
     Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, may_hold_resources, mentions,

@@ -1,10 +1,10 @@
 //! Kustomizations that give a Provisioning or a Software another cluster than it names.
 
-use super::builds::Builds;
 use super::objects::{ClusterDocument, SoftwareDocument};
 use crate::api::names::{ClusterKey, ObjectName};
 use crate::api::provisioning::{CLUSTER, KIND, SOFTWARE_KIND};
 use crate::finding::{Code, Finding};
+use crate::kustomize::Builds;
 use crate::source::{Files, Origin};
 
 /// Refuses labels `cluster` that kustomizations change: the file would be for one cluster, and what is rendered for

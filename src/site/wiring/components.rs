@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::{Repo, shown};
 use crate::api::kustomization::listed;
 use crate::finding::{Code, Finding, counted};
-use crate::site::builds::{Among, Listing, Root};
+use crate::kustomize::{Among, Listing, Root};
 use crate::site::{Host, Standing};
 use crate::source::Place;
 use crate::source::kustomize::relative;

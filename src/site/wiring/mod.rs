@@ -23,13 +23,13 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::builds::Builds;
 use super::gitops::Form;
 use super::inventory::Inventory;
 use super::settings::{self, Settings};
 use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding};
+use crate::kustomize::Builds;
 use crate::layout;
 use crate::source::{Files, Origin, Place};
 

@@ -10,7 +10,7 @@ use crate::api::kustomization::GivenLabel;
 use crate::source::{Files, Place, Step};
 
 /// The files that a build reaches.
-pub(in crate::site) type Reached = Arc<HashSet<Utf8PathBuf>>;
+pub(crate) type Reached = Arc<HashSet<Utf8PathBuf>>;
 
 /// A place in a kustomization that lists another directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Builds {
 
     /// Where kustomizations give a label to objects of some kinds, each with the files that its build reaches. A
     /// component changes what the others of its build reach.
-    pub(in crate::site) fn that_give_label(
+    pub(crate) fn that_give_label(
         &self,
         repo: &Files,
         kinds: &[&str],

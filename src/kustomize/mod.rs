@@ -212,12 +212,12 @@ impl Builds {
     }
 
     /// The paths of all that builds reach, other than kustomizations.
-    pub(super) fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Utf8PathBuf> {
         self.reached.keys()
     }
 
     /// Where a kustomization lists a path that builds reach, and that kustomization's file.
-    pub(super) fn place_of_listed(&self, path: &Utf8Path) -> (Place, Arc<Utf8Path>) {
+    pub(crate) fn place_of_listed(&self, path: &Utf8Path) -> (Place, Arc<Utf8Path>) {
         let found = self.nodes.values().find_map(|node| Some((node.place_of_listed(path)?, node.file.clone())));
         found.unwrap_or_else(|| (Place::File(Arc::from(path)), Arc::from(path)))
     }
