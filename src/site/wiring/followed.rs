@@ -5,7 +5,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::Repo;
 use super::applied::{self, AgentObject, Plain};
 use super::aside::Aside;
-use crate::site::builds::Builds;
+use crate::kustomize::Builds;
 use crate::site::inventory::Inventory;
 use crate::site::settings::Settings;
 use crate::source::Files;
