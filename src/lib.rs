@@ -56,7 +56,7 @@ use rayon::prelude::*;
 
 use api::names::ClusterKey;
 use compare::{Change, Changes, compare};
-use finding::{Code, Finding};
+use finding::{Code, Finding, counted};
 use lint::{Except, lint};
 use plan::{Plan, plan};
 use render::{Templates, Tree, render};
@@ -64,7 +64,7 @@ use site::{Settings, Site};
 use sites::{Location, Sites};
 use source::{Files, ReadError};
 
-pub use migrate::{Migration, migrate};
+pub use migrate::{Migration, migrate, migrate_sites};
 pub use write::{
     WriteError, is_interrupted, undo_interrupted, undo_interrupted_snapshot, write, write_output, write_snapshot,
 };
@@ -182,19 +182,19 @@ pub fn generate_sites<'a>(
     progress: &(dyn Fn(Stage) + Sync),
 ) -> Result<Vec<(&'a Location, Generated)>, Error> {
     let run = |site: &'a Location| Ok((site, generate_of(site, options, progress)?));
-    let runs = sites.all.par_iter().map(run).collect::<Result<Vec<_>, Error>>()?;
+    // A repo that is one site is generated on the thread that asks for it, whose stack is larger.
+    let runs: Vec<_> = match sites.all.as_slice() {
+        [only] => vec![run(only)?],
+        all => all.par_iter().map(run).collect::<Result<_, Error>>()?,
+    };
     let mut unknown = options.only.clone();
     let mut generated = Vec::new();
-    for (site, run) in runs {
-        let Some((run, of_site)) = run else { continue };
+    for (site, (run, of_site)) in runs.into_iter().filter_map(|(site, run)| Some((site, run?))) {
         unknown.retain(|cluster| !of_site.contains(cluster));
         generated.push((site, run));
     }
     if let Some(unknown) = unknown.pop_first() {
-        let known: BTreeSet<String> =
-            generated.iter().flat_map(|(_, run)| run.site.clusters.keys()).map(ToString::to_string).collect();
-        let known: Vec<String> = known.into_iter().collect();
-        return Err(Error::NoSuchCluster(unknown, if known.is_empty() { "none of that name".to_owned() } else { known.join(", ") }));
+        return Err(Error::NoSuchCluster(unknown, format!("{} without it", counted(sites.all.len(), "site"))));
     }
     let fails = |run: &Generated| run.changes.is_none();
     let forbidden = sites.findings.iter().any(Finding::is_error)

@@ -34,8 +34,8 @@ pub const FILE: &str = "sipgen.yaml";
 }))]
 pub struct Settings {
     /// The directories of the repo's sites, one for each base cluster, or globs of them. Each may have a `sipgen.yaml` of
-    /// its own, whose settings replace those here one by one; all paths are relative to the site's directory. Without it
-    /// the repo is one site.
+    /// its own, with paths relative to it, whose settings replace those here one by one. Beside `sites`, `output` and
+    /// `snapshot.directory` have a directory for each site. Without `sites` the repo is one site.
     #[serde(default)]
     pub sites: Vec<String>,
     /// The directory of the site, from the repo's root.
@@ -257,8 +257,14 @@ impl Settings {
                 Finding::new(Code::InvalidSetting, message).at(written.at(agent, "path")).help(help)
             })?;
         }
+        // At the root, a directory is one of all sites, with one for each below it.
+        let below = |path: &Utf8Path, key: &str| written.is_shared(key).then(|| path.join(directory));
+        let output = below(&settings.output, "output");
+        let snapshot = below(&settings.snapshot.directory, "snapshot").filter(|_| written.has("snapshot", "directory"));
         settings = settings.in_directory(directory);
         settings.templates = shared_templates.or(settings.templates);
+        settings.output = output.unwrap_or(settings.output);
+        settings.snapshot.directory = snapshot.unwrap_or(settings.snapshot.directory);
         Ok(settings)
     }
 

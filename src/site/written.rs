@@ -59,7 +59,7 @@ impl Written {
 
     /// Returns whether a setting of a site is written at the repo's root.
     pub(super) fn is_shared(&self, key: &str) -> bool {
-        self.origin(key).is_some_and(|(origin, _)| *origin.file == *FILE)
+        self.origin(key).is_some_and(|(origin, keys)| *origin.file == *FILE && keys.contains_key(key))
     }
 
     /// Returns whether a setting is written.

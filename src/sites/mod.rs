@@ -44,6 +44,8 @@ pub struct Sites {
     pub findings: Vec<Finding>,
     /// Whether the repo is more than one site, or one in a directory.
     pub are_listed: bool,
+    /// Whether one of them was chosen.
+    is_chosen: bool,
 }
 
 impl Sites {
@@ -63,22 +65,33 @@ impl Sites {
         let (directories, mut findings) = directories;
         if directories.is_empty() && findings.is_empty() {
             let only = Location { name: String::new(), directory: Utf8PathBuf::new(), files: repo.clone() };
-            return Ok(Self { repo, all: vec![only], findings, are_listed: false });
+            return Ok(Self { repo, all: vec![only], findings, are_listed: false, is_chosen: false });
         }
         let read = Repo::read(&repo)?;
-        let mut all = Vec::new();
+        let mut parts = Vec::new();
         for (directory, name) in named(&directories) {
             let inner = directories.iter().filter(|other| **other != directory && other.starts_with(&directory));
-            let part = Part { directory: directory.clone(), inner: inner.cloned().collect(), ..Part::default() };
+            let inner = inner.cloned().collect();
+            let part = Part { directory, inner, ..Part::default() };
             let settings = Settings::load(&repo.of_part(part.clone())).unwrap_or_default();
-            let files = repo.of_part(read.reach(part, &settings, &directories));
-            all.push((Location { name, directory, files }, settings));
+            parts.push((name, Part { snapshot: Some(settings.snapshot.directory.clone()), ..part }, settings));
+        }
+        let taken: Vec<(&Utf8Path, [&Utf8Path; 3])> = parts
+            .iter()
+            .map(|(_, part, of)| (&*part.directory, [&*part.directory, &*of.output, &*of.snapshot.directory]))
+            .collect();
+        let mut all = Vec::new();
+        for (name, part, settings) in &parts {
+            let of_others = taken.iter().filter(|(directory, _)| *directory != part.directory);
+            let of_others: Vec<&Utf8Path> = of_others.flat_map(|(_, taken)| *taken).collect();
+            let files = repo.of_part(read.reach(part.clone(), settings, &of_others));
+            all.push((Location { name: name.clone(), directory: part.directory.clone(), files }, settings.clone()));
         }
         let outputs: Vec<&Utf8Path> = all.iter().map(|(_, settings)| settings.output.as_path()).collect();
         findings.extend(read.outside(&all.iter().map(|(site, _)| site).collect::<Vec<_>>(), &outputs));
         findings.extend(same_applications(&all));
         let all = all.into_iter().map(|(site, _)| site).collect();
-        Ok(Self { repo, all, findings, are_listed: true })
+        Ok(Self { repo, all, findings, are_listed: true, is_chosen: false })
     }
 
     /// The site with a name or a directory, alone.
@@ -89,7 +102,12 @@ impl Sites {
         if all.is_empty() || !self.are_listed {
             return Err(NoSuchSite(site.to_owned(), if self.are_listed { known } else { Vec::new() }));
         }
-        Ok(Self { all, ..self })
+        Ok(Self { all, is_chosen: true, ..self })
+    }
+
+    /// The only site, if the repo is one or one was chosen: it is shown as a repo is that has no other.
+    pub fn single(&self) -> Option<&Location> {
+        self.all.first().filter(|_| self.is_chosen || !self.are_listed)
     }
 
     /// A site of another state of the repo, whether that lists it or not.
@@ -102,7 +120,8 @@ impl Sites {
             let part = Part { directory: site.directory.clone(), ..Part::default() };
             let settings = Settings::load(&self.repo.of_part(part.clone())).unwrap_or_default();
             let read = Repo::read(&self.repo)?;
-            return Ok(self.repo.of_part(read.reach(part, &settings, &BTreeSet::new())));
+            let part = Part { snapshot: Some(settings.snapshot.directory.clone()), ..part };
+            return Ok(self.repo.of_part(read.reach(part, &settings, &[])));
         }
         let found = self.all.iter().find(|other| other.directory == site.directory);
         Ok(found.map_or(&self.repo, |other| &other.files).clone())

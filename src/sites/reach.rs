@@ -97,9 +97,8 @@ impl<'a> Repo<'a> {
     }
 
     /// Fills a site's part: the files of its directory, what kustomizations and agents reach from there, and the objects
-    /// elsewhere that may tell an agent to apply something of the site.
-    pub(super) fn reach(&self, mut part: Part, settings: &Settings, sites: &BTreeSet<Utf8PathBuf>) -> Part {
-        let others: Vec<&Utf8PathBuf> = sites.iter().filter(|site| **site != part.directory).collect();
+    /// elsewhere that may tell an agent to apply something of the site. `others` are the directories of other sites.
+    pub(super) fn reach(&self, mut part: Part, settings: &Settings, others: &[&Utf8Path]) -> Part {
         let mut pending: Vec<&Utf8PathBuf> = self.all.iter().filter(|file| part.owns(file)).collect();
         while let Some(file) = pending.pop() {
             if !part.files.insert(file.clone()) || file.starts_with(&settings.output) {
@@ -108,7 +107,7 @@ impl<'a> Repo<'a> {
             pending.extend(self.named.get(file).into_iter().flatten().flat_map(|path| self.at(path)));
             let objects = self.agents.get(file).into_iter().flatten().cloned().collect::<Vec<_>>();
             for followed in followed(self.files, settings, objects).iter().filter(|followed| followed.is_of_site) {
-                pending.extend(self.applied(followed, &others));
+                pending.extend(self.applied(followed, others));
             }
         }
         for (file, objects) in &self.agents {
@@ -133,7 +132,7 @@ impl<'a> Repo<'a> {
 
     /// The files that an agent applies from a directory: its kustomization, or all that the agent takes of what lies
     /// there. Unless the directory is another site's, nothing of other sites is among them.
-    fn applied(&self, followed: &Followed, others: &[&Utf8PathBuf]) -> Vec<&Utf8PathBuf> {
+    fn applied(&self, followed: &Followed, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
         let directory = &followed.directory;
         let own: Vec<_> = kustomizations(directory).filter_map(|path| self.all.get(&path)).collect();
         if !own.is_empty() {

@@ -9,8 +9,10 @@ use super::files::Files;
 /// The part of a repo's files that one site reads; all paths are relative to the repo's root.
 #[derive(Debug, Clone, Default)]
 pub struct Part {
-    /// The site's directory, with its settings and its output.
+    /// The site's directory.
     pub directory: Utf8PathBuf,
+    /// The directory of its snapshot, which may lie elsewhere.
+    pub snapshot: Option<Utf8PathBuf>,
     /// The files that it reads: those in its directory, and what its builds reach elsewhere.
     pub files: BTreeSet<Utf8PathBuf>,
     /// Those of them that are read only for what they tell agents.
@@ -20,9 +22,10 @@ pub struct Part {
 }
 
 impl Part {
-    /// Returns whether a path is in the site's own directory, and in none of another site.
+    /// Returns whether a path is in the site's own directories, and in none of another site.
     pub fn owns(&self, path: &Utf8Path) -> bool {
-        path.starts_with(&self.directory) && !self.inner.iter().any(|inner| path.starts_with(inner))
+        let is_below = |directory: &Utf8PathBuf| path.starts_with(directory);
+        (is_below(&self.directory) && !self.inner.iter().any(is_below)) || self.snapshot.as_ref().is_some_and(is_below)
     }
 }
 

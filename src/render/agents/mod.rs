@@ -23,7 +23,7 @@ use crate::api::names::{ClusterKey, Namespace};
 use crate::layout::{self, header};
 use crate::plan::Plan;
 use crate::site::gitops::Form;
-use crate::site::{ServiceKind, Site, settings};
+use crate::site::{ServiceKind, Site};
 
 use names::Names;
 
