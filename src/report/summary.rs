@@ -63,6 +63,7 @@ pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], writ
     let left = runs.iter().all(|(_, run)| run.changes.is_none());
     let _ = match (left, written) {
         (true, _) => writeln!(out, "no file was changed in any site"),
+        _ if files == 0 => writeln!(out, "no file changes"),
         (false, true) => writeln!(out, "{} written", counted(files, "file")),
         (false, false) => writeln!(out, "{} would be written", counted(files, "file")),
     };

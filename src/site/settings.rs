@@ -268,6 +268,11 @@ impl Settings {
         Ok(settings)
     }
 
+    /// The entries of `sites` in the settings at a repo's root; none where those cannot be read.
+    pub(crate) fn listed_sites(repo: &Files) -> Vec<String> {
+        Written::read(repo).ok().flatten().map(|(settings, _)| settings.sites).unwrap_or_default()
+    }
+
     /// The same settings, with paths from the repo's root for a site in a directory.
     fn in_directory(mut self, directory: &Utf8Path) -> Self {
         if directory.as_str().is_empty() {

@@ -56,13 +56,14 @@ impl Sites {
     ///
     /// When a file or directory cannot be read.
     pub fn find(repo: Files) -> Result<Self, ReadError> {
-        let directories = match Settings::load(&repo) {
-            Ok(settings) if !settings.sites.is_empty() => listed(&repo, &settings.sites)?,
-            Ok(_) if repo.kind(Utf8Path::new(settings::FILE)).is_none() => (settled(&repo)?, Vec::new()),
-            // What is wrong with the settings is reported by whoever uses them.
-            _ => (BTreeSet::new(), Vec::new()),
+        let entries = Settings::listed_sites(&repo);
+        let (directories, mut findings) = if !entries.is_empty() {
+            listed(&repo, &entries)?
+        } else if repo.kind(Utf8Path::new(settings::FILE)).is_none() {
+            (settled(&repo)?, Vec::new())
+        } else {
+            (BTreeSet::new(), Vec::new())
         };
-        let (directories, mut findings) = directories;
         if directories.is_empty() && findings.is_empty() {
             let only = Location { name: String::new(), directory: Utf8PathBuf::new(), files: repo.clone() };
             return Ok(Self { repo, all: vec![only], findings, are_listed: false, is_chosen: false });
