@@ -37,8 +37,8 @@ fn monorepo(settings: &str) -> Repo {
     repo
 }
 
-/// The usual settings: the output lies outside of what Flux applies as it finds it.
-const SETTINGS: &str = "sites: [\"clusters/*\"]\noutput: overlays\ngitops: flux\n";
+/// The usual settings.
+const SETTINGS: &str = "sites: [\"clusters/*\"]\ngitops: flux\n";
 
 fn edge(workers: usize) -> String {
     format!(
@@ -91,10 +91,8 @@ fn one_run_generates_all_sites_over_common_bases() {
         let labelled = documents(&built).into_iter().filter(is_labelled).count();
         assert_eq!((documents(&built).len(), labelled), (3, 1), "{site}");
         let agents = kustomize_build(repo.path().join(format!("overlays/clusters/{site}/agents/flux")));
-        let paths: Vec<String> = documents(&agents)
-            .iter()
-            .filter_map(|object| Some(object["spec"]["path"].as_str()?.to_owned()))
-            .collect();
+        let paths: Vec<String> =
+            documents(&agents).iter().filter_map(|object| Some(object["spec"]["path"].as_str()?.to_owned())).collect();
         assert!(!paths.is_empty());
         for path in paths {
             assert!(path.starts_with(&format!("./overlays/clusters/{site}/")), "{path}");
@@ -136,7 +134,8 @@ fn a_site_can_be_taken_alone_by_its_name_or_directory() {
     }
     let by_directory = monorepo(SETTINGS);
     let directory = by_directory.path().join("clusters/staging");
-    run(std::process::Command::new(env!("CARGO_BIN_EXE_sipgen")).arg("generate").arg("--repo").arg(directory)).expect(0);
+    run(std::process::Command::new(env!("CARGO_BIN_EXE_sipgen")).arg("generate").arg("--repo").arg(directory))
+        .expect(0);
     assert_eq!(by_directory.files("overlays"), {
         let mut files = all.files("overlays");
         files.retain(|file, _| file.contains("staging"));
@@ -167,7 +166,10 @@ fn an_error_in_one_site_leaves_every_file_of_all_as_it_was() {
 
     let said = repo.generate(&["--keep-going"]).expect(1).stderr;
     assert_says(&said, &["errors in: production"]);
-    assert_eq!(repo.read(&format!("{}/tenant-a.edge.yaml", overlay("staging"))).matches("kind: BareMetalHost").count(), 2);
+    assert_eq!(
+        repo.read(&format!("{}/tenant-a.edge.yaml", overlay("staging"))).matches("kind: BareMetalHost").count(),
+        2
+    );
 
     // What concerns no cluster leaves the whole site as it is.
     let repo = monorepo(SETTINGS);
@@ -267,7 +269,9 @@ fn a_directory_with_settings_is_a_site_where_the_root_has_none() {
 
 #[test]
 fn settings_of_a_site_replace_those_of_the_root_one_by_one() {
-    let repo = monorepo(&format!("{SETTINGS}flux: {{name: fleet}}\nfindings: {{ignore: [{{code: SIP0618, reason: later}}]}}\n"));
+    let repo = monorepo(&format!(
+        "{SETTINGS}flux: {{name: fleet}}\nfindings: {{ignore: [{{code: SIP0618, reason: later}}]}}\n"
+    ));
     repo.write("clusters/staging/sipgen.yaml", "flux: {name: stage, interval: 1h}\n");
 
     let said = repo.generate(&[]).expect(0).stderr;
@@ -278,9 +282,15 @@ fn settings_of_a_site_replace_those_of_the_root_one_by_one() {
     assert_says(&object("staging"), &["\"stage.services\"", "\"1h\""]);
 
     repo.write("clusters/staging/sipgen.yaml", "sites: [x]\n");
-    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0002", "clusters/staging/sipgen.yaml:1", "at the repo's root"]);
+    assert_says(
+        &repo.generate(&[]).expect(1).stderr,
+        &["SIP0002", "clusters/staging/sipgen.yaml:1", "at the repo's root"],
+    );
     repo.write("clusters/staging/sipgen.yaml", "flux: {path: clusters/lab}\n");
-    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0002", "`flux.path: clusters/lab` does not end with clusters/staging"]);
+    assert_says(
+        &repo.generate(&[]).expect(1).stderr,
+        &["SIP0002", "`flux.path: clusters/lab` does not end with clusters/staging"],
+    );
     repo.write("clusters/staging/sipgen.yaml", "flux: {path: fleet/clusters/staging}\n");
     for part in ["infrastructure", "tenants"] {
         let path = format!("./fleet/{part}/staging");
@@ -291,15 +301,38 @@ fn settings_of_a_site_replace_those_of_the_root_one_by_one() {
 }
 
 #[test]
+fn beside_sites_a_directory_has_one_for_each_site() {
+    let repo = monorepo(&format!("{SETTINGS}output: generated\nsnapshot: {{directory: live}}\n"));
+    for site in SITES {
+        repo.write(&format!("live/clusters/{site}/hosts.yaml"), &host("observed", ""));
+    }
+
+    repo.generate(&[]).expect(0);
+
+    assert!(!repo.exists("overlays"));
+    let status = sipgen(&repo, &["status", "--format", "json"]).expect(0).stdout;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    for site in SITES {
+        assert!(repo.exists(&format!("generated/clusters/{site}/hosts/declared/infrastructure/{site}")));
+        assert_eq!(status["sites"][site]["hosts"].as_array().unwrap().len(), 4, "{status}");
+    }
+}
+
+#[test]
 fn applications_find_their_site_by_path_and_destination() {
     let servers = ["https://production.example.com", "https://staging.example.com"];
-    let repo = monorepo("sites: [\"clusters/*\"]\noutput: overlays\ngitops: argocd\n");
+    let repo = monorepo("sites: [\"clusters/*\"]\ngitops: argocd\n");
     for (site, server) in SITES.into_iter().zip(servers) {
         repo.remove_all(&format!("clusters/{site}"));
-        repo.write(&format!("clusters/{site}/kustomization.yaml"), &format!("resources: [../../infrastructure/{site}, ../../tenants/{site}]\n"));
+        repo.write(
+            &format!("clusters/{site}/kustomization.yaml"),
+            &format!("resources: [../../infrastructure/{site}, ../../tenants/{site}]\n"),
+        );
         repo.write(
             &format!("clusters/{site}/sipgen.yaml"),
-            &format!("argocd: {{repoURL: \"https://git.example.com/fleet.git\", destination: {{server: \"{server}\"}}}}\n"),
+            &format!(
+                "argocd: {{repoURL: \"https://git.example.com/fleet.git\", destination: {{server: \"{server}\"}}}}\n"
+            ),
         );
         // One Argo CD for both, in a directory of its own.
         repo.write(&format!("argocd/{site}.yaml"), &application(site, &format!("clusters/{site}"), server));
@@ -317,7 +350,10 @@ fn applications_find_their_site_by_path_and_destination() {
         assert_eq!(said.matches(&warning).count(), 1, "{said}");
         let path = format!("overlays/clusters/{site}/hosts/declared/clusters/{site}");
         assert_says(&said, &[&path]);
-        assert_eq!(documents(&kustomize_build(repo.path().join(&path))).iter().filter(|host| is_labelled(host)).count(), 1);
+        assert_eq!(
+            documents(&kustomize_build(repo.path().join(&path))).iter().filter(|host| is_labelled(host)).count(),
+            1
+        );
     }
 }
 
@@ -325,7 +361,10 @@ fn applications_find_their_site_by_path_and_destination() {
 fn every_command_works_at_the_root() {
     let repo = monorepo(SETTINGS);
     repo.generate(&["--commit"]).expect(0);
-    assert_says(&repo.git(&["log", "-1", "--format=%B"]), &["update production, staging", "site production", "site staging"]);
+    assert_says(
+        &repo.git(&["log", "-1", "--format=%B"]),
+        &["update production, staging", "site production", "site staging"],
+    );
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     repo.write("tenants/staging/more.yaml", &edge(1).replace("name: edge", "name: more"));
     repo.write("tenants/staging/kustomization.yaml", "namespace: tenant-a\nresources: [../base, more.yaml]\n");
@@ -395,13 +434,18 @@ fn a_site_that_was_generated_by_itself_keeps_its_hosts() {
     }
     // The directory is no site yet, and so it is the root of everything.
     run(std::process::Command::new(env!("CARGO_BIN_EXE_sipgen")).args(["generate", "--repo"]).arg(&sites)).expect(0);
-    let of = |repo: &Repo, root: &str| repo.read(&format!("sites/lab/overlays/hosts/declared/{root}/tenant-a.edge.yaml"));
+    let of =
+        |repo: &Repo, root: &str| repo.read(&format!("sites/lab/overlays/hosts/declared/{root}/tenant-a.edge.yaml"));
     let before = of(&repo, "inventory");
     repo.write("sipgen.yaml", "sites: [sites/lab]\n");
+    let elsewhere = repo.generate(&[]).expect(1).stderr;
+    assert_says(&elsewhere, &["SIP0008", "outside the output directory overlays/sites/lab"]);
+    repo.write("sites/lab/sipgen.yaml", "output: overlays\n");
 
     let said = repo.generate(&[]).expect(0).stderr;
 
-    let hosts = |text: &str| text.lines().filter(|line| line.contains("name: \"host-")).map(str::to_owned).collect::<Vec<_>>();
+    let hosts =
+        |text: &str| text.lines().filter(|line| line.contains("name: \"host-")).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(hosts(&of(&repo, "sites/lab/inventory")), hosts(&before), "{said}");
     assert!(!repo.exists("sites/lab/overlays/hosts/declared/inventory"));
     assert_says(&said, &["2 hosts assigned, 0 added"]);
@@ -418,7 +462,7 @@ fn output_of_a_repo_that_was_one_site_is_not_forgotten() {
     let said = repo.generate(&[]).expect(1).stderr;
 
     assert_says(&said, &["SIP0008", "outside of every site", "git mv"]);
-    assert!(!repo.exists("lab/overlays"));
+    assert!(!repo.exists("overlays/lab"));
 }
 
 #[test]
@@ -442,8 +486,14 @@ fn init_prepares_a_repo_of_several_base_clusters() {
     let said = sipgen(&repo, &["init"]).expect(0).stderr;
 
     assert_says(&said, &["2 sites, in each of which Flux was bootstrapped"]);
-    assert_says(&repo.read("sipgen.yaml"), &["sites:\n  - \"clusters/production\"\n  - \"clusters/staging\"\n", "output: \"overlays\"", "gitops: flux"]);
-    assert_says(&repo.read(".gitattributes"), &["/overlays/clusters/production/**", "/overlays/clusters/staging/hosts/**"]);
+    assert_says(
+        &repo.read("sipgen.yaml"),
+        &["sites:\n  - \"clusters/production\"\n  - \"clusters/staging\"\n", "gitops: flux"],
+    );
+    assert_says(
+        &repo.read(".gitattributes"),
+        &["/overlays/clusters/production/**", "/overlays/clusters/staging/hosts/**"],
+    );
     assert_says(&repo.read("SIPGEN.md"), &["`overlays/<site>/agents/flux`"]);
     repo.generate(&[]).expect(0);
     assert!(repo.exists(&overlay("staging")) && repo.exists(&overlay("production")));

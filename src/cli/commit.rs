@@ -55,7 +55,8 @@ impl Commit {
             Differs::Really => {
                 let settings = || runs.iter().map(|(_, run)| &run.site.settings);
                 let outputs: Vec<&Utf8Path> = settings().map(|settings| settings.output.as_path()).collect();
-                let templates: Vec<&Utf8Path> = settings().filter_map(|settings| settings.templates.as_deref()).collect();
+                let templates: Vec<&Utf8Path> =
+                    settings().filter_map(|settings| settings.templates.as_deref()).collect();
                 let inputs = Inputs { outputs: &outputs, templates: &templates, staged };
                 let message = message(&self.content, runs);
                 let Committed { id, branch } = self.committer.commit(&self.content, &message, Some(inputs))?;

@@ -2,11 +2,11 @@
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
+use sipgen::Options;
 use sipgen::difference::{self, Difference};
 use sipgen::finding::{self, Finding};
 use sipgen::report::{self, Comparison};
 use sipgen::sites::{Location, Sites};
-use sipgen::Options;
 
 use super::progress::Progress;
 use super::repo::Chosen;

@@ -1,11 +1,11 @@
 //! `sipgen inventory`: the machines of a Provisioning, as ansible reads them.
 
 use clap::ValueEnum;
+use sipgen::Generated;
 use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
 use sipgen::render::installation;
 use sipgen::report;
-use sipgen::Generated;
 use sipgen::site::InventoryFormat;
 
 use super::{Failure, Outcome, print, repo, say};

@@ -134,8 +134,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let sites = Chosen::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?.sites()?;
     let Some(Location { files, .. }) = sites.single() else {
         let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
-        let message =
-            format!("a snapshot is of one base cluster: name its site by --site, and its context: {}", names.join(", "));
+        let message = format!(
+            "a snapshot is of one base cluster: name its site by --site, and its context: {}",
+            names.join(", ")
+        );
         return Err(Failure(message));
     };
     let target = Target::new(arguments, files)?;

@@ -4,8 +4,8 @@ use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
 use sipgen::picture::Picture;
-use sipgen::report::status::{Focus, View};
 use sipgen::report;
+use sipgen::report::status::{Focus, View};
 
 use super::{Failure, Outcome, print, repo, say};
 

@@ -142,7 +142,8 @@ impl Content {
         for entry in index::current(opened)?.iter() {
             let Ok(path) = std::str::from_utf8(&entry.path) else { continue };
             let path = Utf8Path::new(path);
-            let may_be_older = self.outputs.iter().any(|output| path.starts_with(output)) && !entries.contains_key(path);
+            let may_be_older =
+                self.outputs.iter().any(|output| path.starts_with(output)) && !entries.contains_key(path);
             if may_be_older
                 && entry_of(tree, path).is_none()
                 && opened.repo.find_blob(entry.id).is_ok_and(|blob| (self.owns)(blob.content()))

@@ -82,10 +82,10 @@ impl BaseClusters {
             let lines: String = sites.map(|site| format!("{comment}  - {}\n", quoted(site.as_str()))).collect();
             format!("{comment}sites:\n{lines}")
         };
-        const ABOUT: &str = "# The base clusters of this repo, each of which is a site with hosts and clusters of its own.\n";
+        const ABOUT: &str =
+            "# The base clusters of this repo, each of which is a site with hosts and clusters of its own.\n";
         match self {
-            Self::One => None,
-            Self::Known(sites) => Some(format!("{ABOUT}{}", list(&mut sites.iter().map(|(site, _)| site), ""))),
+            Self::One | Self::Known(_) => None,
             Self::Bootstrapped(sites) => Some(format!("{ABOUT}{}", list(&mut sites.iter(), ""))),
             Self::Possible(sites) => {
                 let which = "# Nothing here says whether these are the base clusters: if so, each is a site.\n";
@@ -94,9 +94,9 @@ impl BaseClusters {
         }
     }
 
-    /// Whether the output directory at the root is to have one for each site.
-    pub(super) fn share_output(&self) -> bool {
-        matches!(self, Self::Bootstrapped(_))
+    /// Whether each has settings of its own, so that the root needs none.
+    pub(super) fn have_settings(&self) -> bool {
+        matches!(self, Self::Known(_))
     }
 }
 

@@ -72,11 +72,11 @@ pub fn propose(
     let clusters = base_clusters::find(repo, &output)?;
     let shown = clusters.shown_output(&output);
 
-    let mut proposals = vec![
-        settings_file::propose(repo, &output, &agents, &clusters),
-        hooks::propose(repo),
-        attributes::propose(repo, &clusters.outputs(&output)),
-    ];
+    let mut proposals = Vec::new();
+    if repo.kind(Utf8Path::new(settings::FILE)).is_some() || !clusters.have_settings() {
+        proposals.push(settings_file::propose(repo, &output, &agents, &clusters));
+    }
+    proposals.extend([hooks::propose(repo), attributes::propose(repo, &clusters.outputs(&output))]);
     proposals.extend(forges.iter().flat_map(|forge| forge.propose(repo)));
     proposals.push(page::propose(repo, &shown, agent));
     Ok(proposals)

@@ -24,7 +24,9 @@ pub(super) fn propose(repo: &Files, output: &Utf8Path, agents: &Agents, clusters
         BaseClusters::Bootstrapped(sites) => {
             note.push_str(&format!("; {}, in each of which Flux was bootstrapped", counted(sites.len(), "site")));
         }
-        BaseClusters::Possible(_) => note.push_str("; whether the repo is several sites is for you to say: see `sites`"),
+        BaseClusters::Possible(_) => {
+            note.push_str("; whether the repo is several sites is for you to say: see `sites`")
+        }
     }
     let lacks = |there: &str| match &gitops {
         Gitops::Decided(lines) if !there.lines().any(|line| line.starts_with("gitops:")) => {
@@ -87,7 +89,7 @@ fn quoted(text: &str) -> String {
 
 fn text(output: &Utf8Path, gitops: &Gitops, clusters: &BaseClusters) -> String {
     let sites = clusters.setting().map_or(String::new(), |setting| format!("{setting}\n"));
-    let output = if output == Settings::default().output && !clusters.share_output() {
+    let output = if output == Settings::default().output {
         format!("# output: {output}\n")
     } else {
         format!("output: {}\n", quoted(output.as_str()))

@@ -34,8 +34,8 @@ pub const FILE: &str = "sipgen.yaml";
 }))]
 pub struct Settings {
     /// The directories of the repo's sites, one for each base cluster, or globs of them. Each may have a `sipgen.yaml` of
-    /// its own, with paths relative to it, whose settings replace those here one by one. Beside `sites`, `output` and
-    /// `snapshot.directory` have a directory for each site. Without `sites` the repo is one site.
+    /// its own, with paths relative to it, whose settings replace those here one by one. Beside `sites`, `output` has
+    /// a directory for each site, `overlays/clusters/production` for instance, and so has `snapshot.directory`. Without `sites` the repo is one site.
     #[serde(default)]
     pub sites: Vec<String>,
     /// The directory of the site, from the repo's root.
@@ -253,14 +253,17 @@ impl Settings {
             *path = without_end(path, directory).ok_or_else(|| {
                 let message =
                     format!("`{agent}.path: {path}` does not end with {directory}, the directory of the site");
-                let help = format!("remove `{agent}.path`: the paths of a site count from the repo's root by themselves");
+                let help =
+                    format!("remove `{agent}.path`: the paths of a site count from the repo's root by themselves");
                 Finding::new(Code::InvalidSetting, message).at(written.at(agent, "path")).help(help)
             })?;
         }
-        // At the root, a directory is one of all sites, with one for each below it.
-        let below = |path: &Utf8Path, key: &str| written.is_shared(key).then(|| path.join(directory));
-        let output = below(&settings.output, "output");
-        let snapshot = below(&settings.snapshot.directory, "snapshot").filter(|_| written.has("snapshot", "directory"));
+        // Beside `sites`, a directory is one of all sites, with one for each below it. What an agent applies as it finds
+        // it, a site's own directory more often than not, is no place for output.
+        let shares_output = written.is_shared("output") || written.is_listed && !written.has_key("output");
+        let output = shares_output.then(|| settings.output.join(directory));
+        let shares_snapshot = written.is_shared("snapshot") && written.has("snapshot", "directory");
+        let snapshot = shares_snapshot.then(|| settings.snapshot.directory.join(directory));
         settings = settings.in_directory(directory);
         settings.templates = shared_templates.or(settings.templates);
         settings.output = output.unwrap_or(settings.output);
@@ -351,9 +354,8 @@ impl Settings {
             }
         }
         for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
-            let place = |field: &str| {
-                written.place(vec!["findings".into(), "ignore".into(), index.into(), Step::from(field)])
-            };
+            let place =
+                |field: &str| written.place(vec!["findings".into(), "ignore".into(), index.into(), Step::from(field)]);
             if code.severity() == Severity::Error {
                 let message = format!("{code} is an error, and only warnings can be ignored");
                 let help = format!("`sipgen explain {code}` says how to mend it");

@@ -63,11 +63,10 @@ impl Source {
     /// Makes it one of a site in a directory.
     pub(super) fn place_in(&mut self, directory: &Utf8Path) {
         self.directory = directory.to_owned();
-        self.kustomization = self.kustomization.as_ref().map(|own| if own.as_str().is_empty() {
-            directory.to_owned()
-        } else {
-            directory.join(own)
-        });
+        self.kustomization = self
+            .kustomization
+            .as_ref()
+            .map(|own| if own.as_str().is_empty() { directory.to_owned() } else { directory.join(own) });
     }
 
     /// Returns whether a file may be one of its inputs.

@@ -16,7 +16,11 @@ const CORRECT: &str = "without them sipgen would write to other places: correct 
 const SITES: &str = "sites";
 
 /// Where settings are written: the site's own file first.
-pub(super) struct Written(Vec<(Origin, Mapping)>);
+pub(super) struct Written {
+    files: Vec<(Origin, Mapping)>,
+    /// Whether the root lists the site.
+    pub(super) is_listed: bool,
+}
 
 impl Written {
     /// Reads the files of the settings of a repo, or of a site in it; nothing where there is none that says anything.
@@ -27,14 +31,18 @@ impl Written {
         let shared = if is_site { read(repo, Utf8Path::new(FILE))? } else { None };
         if let Some((settings, origin, _)) = own.as_ref().filter(|(settings, ..)| is_site && !settings.sites.is_empty())
         {
-            let message = format!("{} is a site, and has `{SITES}` of its own: {}", directory, settings.sites.join(", "));
+            let message =
+                format!("{} is a site, and has `{SITES}` of its own: {}", directory, settings.sites.join(", "));
             let help = format!("list all sites in the {FILE} at the repo's root");
             return Err(Finding::new(Code::InvalidSetting, message).at(origin.at([SITES])).help(help));
         }
+        let is_listed = shared.as_ref().is_some_and(|(settings, ..)| !settings.sites.is_empty());
         let (settings, files) = match (own, shared) {
             (None, None) => return Ok(None),
             (Some((settings, origin, keys)), None) => (settings, vec![(origin, keys)]),
-            (None, Some((settings, origin, keys))) => (Settings { sites: Vec::new(), ..settings }, vec![(origin, keys)]),
+            (None, Some((settings, origin, keys))) => {
+                (Settings { sites: Vec::new(), ..settings }, vec![(origin, keys)])
+            }
             (Some((_, own, own_keys)), Some((_, shared, mut shared_keys))) => {
                 shared_keys.remove(SITES);
                 let mut both = shared_keys.clone();
@@ -45,16 +53,16 @@ impl Written {
                 (settings, vec![(own, own_keys), (shared, shared_keys)])
             }
         };
-        Ok(Some((settings, Self(files))))
+        Ok(Some((settings, Self { files, is_listed })))
     }
 
     /// The file that says most of a site: its own, if it has one.
     pub(super) fn own(&self) -> &Utf8Path {
-        self.0.first().map_or(Utf8Path::new(FILE), |(origin, _)| &origin.file)
+        self.files.first().map_or(Utf8Path::new(FILE), |(origin, _)| &origin.file)
     }
 
     fn origin(&self, key: &str) -> Option<&(Origin, Mapping)> {
-        self.0.iter().find(|(_, keys)| keys.contains_key(key)).or(self.0.first())
+        self.files.iter().find(|(_, keys)| keys.contains_key(key)).or(self.files.first())
     }
 
     /// Returns whether a setting of a site is written at the repo's root.
@@ -62,7 +70,12 @@ impl Written {
         self.origin(key).is_some_and(|(origin, keys)| *origin.file == *FILE && keys.contains_key(key))
     }
 
-    /// Returns whether a setting is written.
+    /// Returns whether a setting is written at all.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.files.iter().any(|(_, keys)| keys.contains_key(key))
+    }
+
+    /// Returns whether a setting of a group is written.
     pub(super) fn has(&self, group: &str, key: &str) -> bool {
         self.origin(group).is_some_and(|(_, keys)| keys.get(group).is_some_and(|group| group.get(key).is_some()))
     }

@@ -16,8 +16,8 @@ use crate::api::gitops::Agent;
 use crate::compare::is_leftover;
 use crate::finding::{Code, Finding};
 use crate::layout;
-use crate::site::settings::{self, Settings, inside};
 use crate::site::gitops::Destination;
+use crate::site::settings::{self, Settings, inside};
 use crate::source::{Files, Kind, Part, ReadError, Step};
 use reach::Repo;
 
@@ -91,6 +91,9 @@ impl Sites {
         let outputs: Vec<&Utf8Path> = all.iter().map(|(_, settings)| settings.output.as_path()).collect();
         findings.extend(read.outside(&all.iter().map(|(site, _)| site).collect::<Vec<_>>(), &outputs));
         findings.extend(same_applications(&all));
+        // What is of no site can be muted only where no site is.
+        let shared = Settings::load(&repo).unwrap_or_default();
+        findings.retain(|finding| !shared.ignores(finding));
         let all = all.into_iter().map(|(site, _)| site).collect();
         Ok(Self { repo, all, findings, are_listed: true, is_chosen: false })
     }
@@ -99,7 +102,8 @@ impl Sites {
     pub fn only(self, site: &str) -> Result<Self, NoSuchSite> {
         let directory = Utf8Path::new(site.trim_start_matches("./").trim_end_matches('/'));
         let known = self.all.iter().map(|site| site.name.clone()).collect::<Vec<_>>();
-        let all: Vec<Location> = self.all.into_iter().filter(|of| of.name == site || of.directory == directory).collect();
+        let all: Vec<Location> =
+            self.all.into_iter().filter(|of| of.name == site || of.directory == directory).collect();
         if all.is_empty() || !self.are_listed {
             return Err(NoSuchSite(site.to_owned(), if self.are_listed { known } else { Vec::new() }));
         }
@@ -259,9 +263,6 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
 impl Destination {
     /// Whether it is the cluster that Argo CD runs in.
     fn is_in_cluster(&self) -> bool {
-        self.is(&crate::api::gitops::ApplicationDestination {
-            server: None,
-            name: Some("in-cluster".to_owned()),
-        })
+        self.is(&crate::api::gitops::ApplicationDestination { server: None, name: Some("in-cluster".to_owned()) })
     }
 }

@@ -150,15 +150,25 @@ impl<'a> Repo<'a> {
         let is_read = |file: &Utf8Path| {
             sites.iter().any(|site| site.files.reads(file)) || outputs.iter().any(|output| file.starts_with(output))
         };
-        let mut findings: Vec<Finding> = self.requests.iter().filter(|(_, origin)| !is_read(&origin.file)).map(|(kind, origin)| {
-            Finding::new(Code::OutsideOfSites, format!("the {kind} in {} is of no site, and is not read", origin.file))
+        let mut findings: Vec<Finding> = self
+            .requests
+            .iter()
+            .filter(|(_, origin)| !is_read(&origin.file))
+            .map(|(kind, origin)| {
+                Finding::new(
+                    Code::OutsideOfSites,
+                    format!("the {kind} in {} is of no site, and is not read", origin.file),
+                )
                 .at(origin.name())
                 .help("move it into the directory of a site, or list it in a kustomization that a site builds")
-        }).collect();
+            })
+            .collect();
         let lost: Vec<&Utf8PathBuf> = self.generated.iter().filter(|file| !is_read(file)).collect();
         if let Some(first) = lost.first() {
-            let message = format!("{} of sipgen's own files with hosts lie outside of every site", counted(lost.len(), "file"));
-            findings.push(Finding::new(Code::MisplacedOutput, message).at(Place::File(Arc::from(first.as_path()))).help(
+            let message =
+                format!("{} of sipgen's own files with hosts lie outside of every site", counted(lost.len(), "file"));
+            findings
+                .push(Finding::new(Code::MisplacedOutput, message).at(Place::File(Arc::from(first.as_path()))).help(
                 "they say who has which host: move them into the output directory of their site with `git mv`; if they \
                  are copies, delete them",
             ));

@@ -67,20 +67,15 @@ fn that_is_a_worktree_of_git_is_prepared_like_any_other() {
 }
 
 #[test]
-fn with_several_sites_is_refused_with_what_each_needs() {
+fn with_settings_below_the_root_each_is_a_site() {
     let repo = newcomer();
     repo.write("sites/lab/sipgen.yaml", "output: generated\n");
 
-    let refused = init(&repo, &[]).expect(2);
-
-    assert_says(
-        &refused.stderr,
-        &["sites/lab has a sipgen.yaml", "`sipgen generate --repo sites/lab --from-index --check --diff`"],
-    );
-    assert!(!repo.exists("sipgen.yaml") && !repo.exists(".pre-commit-config.yaml"));
-
-    repo.write("sipgen.yaml", "");
     init(&repo, &[]).expect(0);
+
+    // With one at the root, the repo would be one site.
+    assert!(!repo.exists("sipgen.yaml") && repo.exists(".pre-commit-config.yaml"));
+    assert_says(&repo.read(".gitattributes"), &["/sites/lab/generated/**"]);
 }
 
 #[test]
