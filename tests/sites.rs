@@ -509,3 +509,90 @@ fn init_prepares_a_repo_of_several_base_clusters() {
     assert_says(&said, &["whether the repo is several sites is for you to say"]);
     assert_says(&repo.read("sipgen.yaml"), &["# sites:\n#   - \"clusters/production\"\n#   - \"clusters/staging\"\n"]);
 }
+
+#[test]
+fn a_base_among_the_clusters_is_taken_out() {
+    let repo = monorepo("sites: [\"clusters/*\", \"!clusters/base\"]\n");
+    repo.write("clusters/base/kustomization.yaml", "resources: [host.yaml]\n");
+    repo.write("clusters/base/host.yaml", &host("of-base", ""));
+    repo.write(
+        "infrastructure/staging/kustomization.yaml",
+        "namespace: metal\nresources: [../base, ../../clusters/base]\n",
+    );
+
+    let said = sipgen(&repo, &["status", "--format", "json"]).expect(0).stdout;
+
+    let status: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let sites = status["sites"].as_object().unwrap();
+    assert_eq!(sites.keys().collect::<Vec<_>>(), SITES);
+    assert!(sites["staging"].to_string().contains("of-base") && !sites["production"].to_string().contains("of-base"));
+}
+
+#[test]
+fn a_site_within_another_is_no_part_of_it() {
+    let repo = monorepo("sites: [\"clusters/*\", clusters/staging/edge]\n");
+    repo.write("clusters/staging/edge/kustomization.yaml", "resources: [host.yaml]\n");
+    repo.write("clusters/staging/edge/host.yaml", &host("of-edge", ""));
+
+    // By default, the output of the inner one would lie in that of the outer one.
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(
+        &refused,
+        &["the output directory overlays/clusters/staging of the site staging has overlays/clusters/staging/edge"],
+    );
+    assert!(!repo.exists("overlays"));
+
+    repo.write("clusters/staging/edge/sipgen.yaml", "output: ../generated\n");
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0002", "clusters/staging/edge/sipgen.yaml:1"]);
+    repo.write("clusters/staging/edge/sipgen.yaml", "output: generated\n");
+    repo.want("tenant-b/inner", 0);
+    std::fs::rename(repo.path().join("clusters/tenant-b"), repo.path().join("clusters/staging/edge/tenant-b")).ok();
+    let status = sipgen(&repo, &["status", "--format", "json"]);
+    let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    assert!(status["sites"]["edge"]["hosts"].to_string().contains("of-edge"));
+    assert!(!status["sites"]["staging"]["hosts"].to_string().contains("of-edge"));
+}
+
+#[test]
+fn the_output_of_one_site_is_no_base_of_another() {
+    let repo = monorepo(SETTINGS);
+    repo.generate(&[]).expect(0);
+    repo.write(
+        "infrastructure/staging/kustomization.yaml",
+        "namespace: metal\nresources: [../base, ../../overlays/clusters/production/hosts/declared/infrastructure/production]\n",
+    );
+    let before = repo.files("overlays");
+
+    let said = repo.generate(&[]).expect(1).stderr;
+
+    assert_says(&said, &["which the site staging builds, lists overlays/clusters/production/hosts"]);
+    assert_says(&said, &["no file was changed in any site"]);
+    assert_eq!(repo.files("overlays"), before);
+}
+
+#[test]
+fn an_agent_that_applies_the_whole_repo_brings_nothing_of_other_sites() {
+    let repo = monorepo(SETTINGS);
+    repo.write("clusters/production/only.yaml", &host("of-production", ""));
+    repo.write("clusters/staging/all.yaml", &flux("all", "./clusters"));
+
+    let status = sipgen(&repo, &["status", "--format", "json"]);
+
+    let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    assert!(status["sites"]["production"]["hosts"].to_string().contains("of-production"));
+    assert!(!status["sites"]["staging"]["hosts"].to_string().contains("of-production"));
+}
+
+#[test]
+fn a_link_is_no_site_and_a_cycle_ends() {
+    let repo = monorepo("sites: [\"clusters/*\"]\n");
+    std::os::unix::fs::symlink("staging", repo.path().join("clusters/linked")).unwrap();
+    repo.write("infrastructure/base/kustomization.yaml", "resources: [hosts.yaml, ../staging]\n");
+
+    let said = repo.generate(&[]).expect(1).stderr;
+
+    assert!(!said.contains("site linked"), "{said}");
+    assert_says(&said, &["has itself among its resources"]);
+    repo.write("sipgen.yaml", "sites: [clusters/linked]\n");
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0140"]);
+}

@@ -148,8 +148,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let chosen = if arguments.from_index { chosen.staged()? } else { chosen };
     let (lock, sites) = match lock {
         Some(lock) => {
-            repo::undo_interrupted(&chosen.sites()?)?;
-            (Some(lock), chosen.sites()?)
+            let sites = chosen.sites()?;
+            let is_undone = repo::undo_interrupted(&sites)?;
+            (Some(lock), if is_undone { chosen.sites()? } else { sites })
         }
         None => repo::lock_to_read(&chosen)?,
     };

@@ -155,16 +155,19 @@ pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files,
     Ok(files.with_streams(inputs.iter().map(stream).collect::<Result<_, _>>()?))
 }
 
-/// Undoes what a run that was killed has changed in the generated files of sites. Only for who has locked the root to
-/// write.
-pub(super) fn undo_interrupted(sites: &Sites) -> Result<(), Failure> {
+/// Undoes what a run that was killed has changed in the generated files of sites, and tells whether there was anything.
+/// Only for who has locked the root to write.
+pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, Failure> {
+    let mut is_undone = false;
     for site in &sites.all {
         // With settings that cannot be read, nothing is written.
         let Ok(settings) = Settings::load(&site.files) else { continue };
-        sipgen::undo_interrupted_snapshot(site.files.root(), &settings.snapshot.directory)?;
-        sipgen::undo_interrupted(site.files.root(), &settings.output)?;
+        let (root, directories) = (site.files.root(), [&settings.output, &settings.snapshot.directory]);
+        is_undone |= directories.into_iter().any(|directory| sipgen::is_interrupted(root, directory));
+        sipgen::undo_interrupted_snapshot(root, &settings.snapshot.directory)?;
+        sipgen::undo_interrupted(root, &settings.output)?;
     }
-    Ok(())
+    Ok(is_undone)
 }
 
 /// Keeps writers of the generated files away, if those on the disk are read, and finds the sites.

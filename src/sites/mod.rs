@@ -90,7 +90,11 @@ impl Sites {
         }
         let outputs: Vec<&Utf8Path> = all.iter().map(|(_, settings)| settings.output.as_path()).collect();
         findings.extend(read.outside(&all.iter().map(|(site, _)| site).collect::<Vec<_>>(), &outputs));
+        for (site, settings) in &all {
+            findings.extend(read.listed_output(site, &settings.output, &outputs));
+        }
         findings.extend(same_applications(&all));
+        findings.extend(overlapping(&all));
         // What is of no site can be muted only where no site is.
         let shared = Settings::load(&repo).unwrap_or_default();
         findings.retain(|finding| !shared.ignores(finding));
@@ -145,14 +149,16 @@ fn known(names: &[String]) -> String {
     }
 }
 
-/// The directories that a list of directories and globs names.
+/// The directories that a list of directories and globs names, without those behind `!`.
 fn listed(repo: &Files, entries: &[String]) -> Result<(BTreeSet<Utf8PathBuf>, Vec<Finding>), ReadError> {
     let mut found = BTreeSet::new();
     let mut findings = Vec::new();
     let mut known: Option<BTreeSet<Utf8PathBuf>> = None;
+    let mut excluded = BTreeSet::new();
     for (index, entry) in entries.iter().enumerate() {
         let at = || settings::place(repo, ["sites".into(), Step::from(index)]);
-        let plain = inside(Utf8Path::new(entry));
+        let (excludes, plain) = entry.strip_prefix('!').map_or((false, entry.as_str()), |rest| (true, rest));
+        let plain = inside(Utf8Path::new(plain));
         let Some(plain) = plain else {
             let message = format!("`{entry}` in `sites` is not a directory inside the repo");
             let help = "write it relative to the repo's root, such as `clusters/production` or `clusters/*`";
@@ -175,8 +181,9 @@ fn listed(repo: &Files, entries: &[String]) -> Result<(BTreeSet<Utf8PathBuf>, Ve
             let help = "correct it, or remove it once the base cluster is gone; git keeps no empty directories";
             findings.push(Finding::new(Code::NoSuchSite, message).at(at()).help(help));
         }
-        found.extend(matching);
+        if excludes { excluded.extend(matching) } else { found.extend(matching) }
     }
+    found.retain(|directory| !excluded.contains(directory));
     Ok((found, findings))
 }
 
@@ -254,6 +261,27 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
                         site.directory,
                         settings::FILE
                     )),
+            );
+        }
+    }
+    findings
+}
+
+/// Sites of which one would write into what the other writes or reads as its own.
+fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (site, own) in sites {
+        for (other, settings) in sites.iter().filter(|(other, _)| other.directory != site.directory) {
+            let taken = [&settings.output, &settings.snapshot.directory, &other.directory];
+            let Some(directory) = taken.into_iter().find(|taken| taken.starts_with(&own.output)) else { continue };
+            let message = format!(
+                "the output directory {} of the site {} has {directory} of the site {} in it",
+                own.output, site.name, other.name
+            );
+            findings.push(
+                Finding::new(Code::InvalidSetting, message)
+                    .at(settings::place(&site.files, ["output".into()]))
+                    .help(format!("set `output` in {}/{} to a directory of its own", site.directory, settings::FILE)),
             );
         }
     }

@@ -35,7 +35,7 @@ pub(super) struct Repo<'a> {
 /// What one file or document says.
 enum Said {
     Kustomization(Origin, Value),
-    Agent(Origin, AgentObject),
+    Agent(Origin, Box<AgentObject>),
     Request(&'static str, Origin),
     Generated(Utf8PathBuf),
 }
@@ -52,7 +52,7 @@ fn interpret(document: &Document<'_>) -> Option<Said> {
     let request = match document.kind()? {
         sipcluster::KIND if document.mentions(&[sipcluster::GROUP]) => sipcluster::KIND,
         provisioning::KIND if document.mentions(&[provisioning::GROUP]) => provisioning::KIND,
-        _ => return AgentObject::read(document).map(|object| Said::Agent(origin, object)),
+        _ => return AgentObject::read(document).map(|object| Said::Agent(origin, Box::new(object))),
     };
     (!document.looks_like_template()).then_some(Said::Request(request, origin))
 }
@@ -86,7 +86,7 @@ impl<'a> Repo<'a> {
                     repo.named.entry(origin.file.to_path_buf()).or_default().extend(named);
                 }
                 Said::Agent(origin, object) => {
-                    repo.agents.entry(origin.file.to_path_buf()).or_default().push(object);
+                    repo.agents.entry(origin.file.to_path_buf()).or_default().push(*object);
                 }
                 Said::Request(kind, origin) => repo.requests.push((kind, origin)),
                 Said::Generated(file) => repo.generated.push(file),
@@ -143,6 +143,26 @@ impl<'a> Repo<'a> {
         let below = self.all.iter().filter(|file| file.starts_with(directory) && !is_of_other(file));
         let takes = |file: &&Utf8PathBuf| file.strip_prefix(directory).is_ok_and(|file| followed.takes(file));
         below.filter(takes).collect()
+    }
+
+    /// Kustomizations of a site that list generated files of another one: those have the labels of its clusters.
+    pub(super) fn listed_output(&self, site: &Location, output: &Utf8Path, others: &[&Utf8Path]) -> Vec<Finding> {
+        let read = self.named.iter().filter(|(file, _)| site.files.reads(file));
+        let listed = read.flat_map(|(file, named)| named.iter().map(move |path| (file, path)));
+        let is_foreign = |path: &Utf8Path| {
+            let is_below = |other: &&Utf8Path| path.starts_with(other) && !path.starts_with(output);
+            others.iter().any(is_below)
+        };
+        let mut listed: Vec<_> = listed.filter(|(_, path)| is_foreign(path)).collect();
+        listed.sort();
+        let finding = |(file, path): (&Utf8PathBuf, &Utf8PathBuf)| {
+            let message =
+                format!("{file}, which the site {} builds, lists {path}, the output of another site", site.name);
+            Finding::new(Code::MisplacedOutput, message)
+                .at(Place::File(Arc::from(file.as_path())))
+                .help("list what the other site is generated from: its output has the labels of its own clusters")
+        };
+        listed.into_iter().map(finding).collect()
     }
 
     /// What no site reads and somebody may miss: requests, and hosts that an earlier run has generated.

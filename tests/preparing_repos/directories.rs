@@ -1,7 +1,6 @@
 //! Where `sipgen init` may be run.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Repo, assert_says, copy, fixtures, run};
