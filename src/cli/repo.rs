@@ -43,7 +43,7 @@ pub(crate) struct From {
     pub(super) input: Vec<Utf8PathBuf>,
 }
 
-/// What was generated for each site.
+/// The runs of sites, one for each.
 pub(super) type Runs<'a> = Vec<(&'a Location, Generated)>;
 
 /// The files of a repo, and which of its sites a command is for.
@@ -193,7 +193,7 @@ pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, Failure> {
     Ok(sipgen::generate_sites(sites, &Options::default(), &|_| {})?)
 }
 
-/// What is wrong with the inputs of all sites and with the sites as a whole, and how many warnings are muted.
+/// Collects the findings of all sites and of the sites as a whole, with the number of muted warnings.
 pub(super) fn findings(sites: &Sites, runs: &Runs<'_>) -> (Vec<Finding>, usize) {
     let all = sites.findings.iter().chain(runs.iter().flat_map(|(_, run)| &run.findings)).cloned();
     // What two sites share is judged for each.

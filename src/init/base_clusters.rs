@@ -94,7 +94,7 @@ impl BaseClusters {
         }
     }
 
-    /// Whether each has settings of its own, so that the root needs none.
+    /// Returns whether each has settings of its own, so that the root needs none.
     pub(super) fn have_settings(&self) -> bool {
         matches!(self, Self::Known(_))
     }

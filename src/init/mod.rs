@@ -55,7 +55,7 @@ pub enum Action {
     Blocked(Utf8PathBuf),
 }
 
-/// What there is to do in a repo, which is fetched from `remote` and has the CI of `forges`, file by file.
+/// Proposes the files of a repo, which is fetched from `remote` and has the CI of `forges`, file by file.
 ///
 /// # Errors
 ///

@@ -44,7 +44,7 @@ pub fn summary(generated: &Generated, written: bool) -> Text {
     out
 }
 
-/// What a run over several sites came to as a whole.
+/// Summarizes a run over several sites.
 pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], written: bool) -> Text {
     let mut out = Text::default();
     let hosts = |run: &Generated| run.plan.clusters.values().flat_map(BTreeMap::values).map(Vec::len).sum::<usize>();

@@ -18,7 +18,7 @@ const SITES: &str = "sites";
 /// Where settings are written: the site's own file first.
 pub(super) struct Written {
     files: Vec<(Origin, Mapping)>,
-    /// Whether the root lists the site.
+    /// Set where the root lists the site.
     pub(super) is_listed: bool,
 }
 

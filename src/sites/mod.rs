@@ -40,11 +40,11 @@ pub struct Sites {
     pub repo: Files,
     /// The sites, by their names.
     pub all: Vec<Location>,
-    /// What is wrong with them as a whole.
+    /// The findings about them as a whole.
     pub findings: Vec<Finding>,
-    /// Whether the repo is more than one site, or one in a directory.
+    /// Set where the repo has sites in directories, be it only one.
     pub are_listed: bool,
-    /// Whether one of them was chosen.
+    /// Set where one of them was chosen.
     is_chosen: bool,
 }
 
@@ -289,7 +289,7 @@ fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
 }
 
 impl Destination {
-    /// Whether it is the cluster that Argo CD runs in.
+    /// Returns whether it is the cluster that Argo CD runs in.
     fn is_in_cluster(&self) -> bool {
         self.is(&crate::api::gitops::ApplicationDestination { server: None, name: Some("in-cluster".to_owned()) })
     }

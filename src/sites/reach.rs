@@ -17,14 +17,14 @@ use crate::site::Settings;
 use crate::site::wiring::{AgentObject, Followed, followed};
 use crate::source::{Document, Files, FirstLook, Origin, Part, Place, ReadError, kustomize, mentions};
 
-/// What a repo's files say of each other.
+/// References among a repo's files.
 pub(super) struct Repo<'a> {
     files: &'a Files,
     /// All files that can hold resources.
     all: BTreeSet<Utf8PathBuf>,
     /// The paths that each kustomization names.
     named: HashMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
-    /// What each file tells agents.
+    /// The agents' objects by file.
     agents: BTreeMap<Utf8PathBuf, Vec<AgentObject>>,
     /// The requests of the repo.
     requests: Vec<(&'static str, Origin)>,
@@ -32,7 +32,7 @@ pub(super) struct Repo<'a> {
     generated: Vec<Utf8PathBuf>,
 }
 
-/// What one file or document says.
+/// A fact that one file or document states.
 enum Said {
     Kustomization(Origin, Value),
     Agent(Origin, Box<AgentObject>),
@@ -145,7 +145,7 @@ impl<'a> Repo<'a> {
         below.filter(takes).collect()
     }
 
-    /// Kustomizations of a site that list generated files of another one: those have the labels of its clusters.
+    /// Reports kustomizations of a site that list generated files of another one: those have the labels of its clusters.
     pub(super) fn listed_output(&self, site: &Location, output: &Utf8Path, others: &[&Utf8Path]) -> Vec<Finding> {
         let read = self.named.iter().filter(|(file, _)| site.files.reads(file));
         let listed = read.flat_map(|(file, named)| named.iter().map(move |path| (file, path)));
@@ -165,7 +165,7 @@ impl<'a> Repo<'a> {
         listed.into_iter().map(finding).collect()
     }
 
-    /// What no site reads and somebody may miss: requests, and hosts that an earlier run has generated.
+    /// Reports what no site reads and somebody may miss: requests, and hosts that an earlier run has generated.
     pub(super) fn outside(&self, sites: &[&Location], outputs: &[&Utf8Path]) -> Vec<Finding> {
         let is_read = |file: &Utf8Path| {
             sites.iter().any(|site| site.files.reads(file)) || outputs.iter().any(|output| file.starts_with(output))

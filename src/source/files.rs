@@ -24,7 +24,7 @@ pub struct Files {
     root: Utf8PathBuf,
     kept: Arc<Kept>,
     streams: Vec<Stream>,
-    /// What one site reads of them; all where the repo is one site.
+    /// The part that one site reads; all where the repo is one site.
     pub(super) part: Option<Part>,
 }
 

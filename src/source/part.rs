@@ -15,7 +15,7 @@ pub struct Part {
     pub snapshot: Option<Utf8PathBuf>,
     /// The files that it reads: those in its directory, and what its builds reach elsewhere.
     pub files: BTreeSet<Utf8PathBuf>,
-    /// Those of them that are read only for what they tell agents.
+    /// The files that are read only for what they tell agents.
     pub for_agents: BTreeSet<Utf8PathBuf>,
     /// The directories of other sites inside of its own.
     pub inner: Vec<Utf8PathBuf>,

@@ -14,7 +14,7 @@ use crate::source::Files;
 pub(crate) struct Followed {
     /// The directory, relative to the repo's root.
     pub(crate) directory: Utf8PathBuf,
-    /// Whether the object applies this repo's files to the site's base cluster, now or once it is no longer suspended.
+    /// Set where the object applies this repo's files to the site's base cluster, now or once it is no longer suspended.
     pub(crate) is_of_site: bool,
     plain: Option<Plain>,
 }
