@@ -5,8 +5,6 @@
 
 mod support;
 
-use std::collections::BTreeSet;
-
 use support::{Repo, Run, assert_says, built_host, documents, host, is_labelled, kustomize_build, run};
 
 const SITES: [&str; 2] = ["production", "staging"];
@@ -186,8 +184,6 @@ fn names_hosts_and_node_ports_clash_within_a_base_cluster_only() {
     }
     repo.remove("tenants/base/edge.yaml");
     repo.write("tenants/base/kustomization.yaml", "resources: []\n");
-    let hosts = repo.read("infrastructure/base/hosts.yaml");
-    assert!(hosts.contains("node-1"));
     let both = repo.generate(&["--check"]).expect(1).stderr;
     assert!(!both.contains("30001"), "{both}");
 
@@ -212,12 +208,7 @@ fn inputs_are_what_builds_reach() {
     let said = sipgen(&repo, &["status", "--format", "json"]).expect(0).stdout;
 
     let status: serde_json::Value = serde_json::from_str(&said).unwrap();
-    let names = |site: &str| -> BTreeSet<String> {
-        let hosts = status["sites"][site]["hosts"].as_array().unwrap();
-        hosts.iter().map(|host| host["name"].as_str().or(host["key"].as_str()).unwrap_or_default().to_owned()).collect()
-    };
     let text = |site: &str| status["sites"][site]["hosts"].to_string();
-    assert_eq!(names("production").len().max(1), names("production").len());
     assert!(text("production").contains("only-production") && !text("staging").contains("only-production"));
     assert!(text("staging").contains("node-1") && !said.contains("node-9"));
 }
@@ -545,8 +536,6 @@ fn a_site_within_another_is_no_part_of_it() {
     repo.write("clusters/staging/edge/sipgen.yaml", "output: ../generated\n");
     assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0002", "clusters/staging/edge/sipgen.yaml:1"]);
     repo.write("clusters/staging/edge/sipgen.yaml", "output: generated\n");
-    repo.want("tenant-b/inner", 0);
-    std::fs::rename(repo.path().join("clusters/tenant-b"), repo.path().join("clusters/staging/edge/tenant-b")).ok();
     let status = sipgen(&repo, &["status", "--format", "json"]);
     let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
     assert!(status["sites"]["edge"]["hosts"].to_string().contains("of-edge"));
