@@ -43,6 +43,7 @@ pub mod report;
 pub mod review;
 pub mod schema;
 pub mod site;
+pub mod sites;
 pub mod snapshot;
 pub mod source;
 mod uncommitted;
@@ -52,17 +53,19 @@ mod write;
 use std::collections::BTreeSet;
 
 use camino::Utf8PathBuf;
+use rayon::prelude::*;
 
 use api::names::ClusterKey;
 use compare::{Change, Changes, compare};
-use finding::{Code, Finding};
+use finding::{Code, Finding, counted};
 use lint::{Except, lint};
 use plan::{Plan, plan};
 use render::{Templates, Tree, render};
 use site::{Settings, Site};
+use sites::{Location, Sites};
 use source::{Files, ReadError};
 
-pub use migrate::{Migration, migrate};
+pub use migrate::{Migration, migrate, migrate_sites};
 pub use write::{
     WriteError, is_interrupted, undo_interrupted, undo_interrupted_snapshot, write, write_output, write_snapshot,
 };
@@ -163,6 +166,64 @@ pub enum Error {
 pub fn generate(repo: &Files, options: &Options, progress: &dyn Fn(Stage)) -> Result<Generated, Error> {
     let settings = Settings::load(repo).map_err(|unreadable| (Settings::default(), unreadable));
     generate_by(settings, repo, options, progress)
+}
+
+/// Generates each of a repo's sites, in parallel. A cluster that the options name is of the sites that have it; those
+/// that have none of them are not among the results.
+///
+/// An error in one site forbids to write any, or with [`Options::keep_going`] only that one. One that is about the sites
+/// as a whole forbids it in any case.
+///
+/// # Errors
+///
+/// As [`generate`].
+pub fn generate_sites<'a>(
+    sites: &'a Sites,
+    options: &Options,
+    progress: &(dyn Fn(Stage) + Sync),
+) -> Result<Vec<(&'a Location, Generated)>, Error> {
+    let run = |site: &'a Location| Ok((site, generate_of(site, options, progress)?));
+    // A repo that is one site is generated on the thread that asks for it, whose stack is larger.
+    let runs: Vec<_> = match sites.all.as_slice() {
+        [only] => vec![run(only)?],
+        all => all.par_iter().map(run).collect::<Result<_, Error>>()?,
+    };
+    let mut unknown = options.only.clone();
+    let mut generated = Vec::new();
+    for (site, (run, of_site)) in runs.into_iter().filter_map(|(site, run)| Some((site, run?))) {
+        unknown.retain(|cluster| !of_site.contains(cluster));
+        generated.push((site, run));
+    }
+    if let Some(unknown) = unknown.pop_first() {
+        return Err(Error::NoSuchCluster(unknown, format!("{} without it", counted(sites.all.len(), "site"))));
+    }
+    let fails = |run: &Generated| run.changes.is_none();
+    let forbidden = sites.findings.iter().any(Finding::is_error)
+        || !options.keep_going && generated.iter().any(|(_, run)| fails(run));
+    if forbidden {
+        generated.iter_mut().for_each(|(_, run)| run.changes = None);
+    }
+    Ok(generated)
+}
+
+/// Generates one site, with those of the clusters to generate that it has; nothing where it has none of them.
+fn generate_of(
+    site: &Location,
+    options: &Options,
+    progress: &(dyn Fn(Stage) + Sync),
+) -> Result<Option<(Generated, BTreeSet<ClusterKey>)>, Error> {
+    let mut options = options.clone();
+    loop {
+        match generate(&site.files, &options, progress) {
+            Err(Error::NoSuchCluster(unknown, _)) if !site.name.is_empty() => {
+                options.only.remove(&unknown);
+                if options.only.is_empty() {
+                    return Ok(None);
+                }
+            }
+            run => return Ok(Some((run?, options.only))),
+        }
+    }
 }
 
 /// As [`generate`], by settings that are read already, or by those that stand in for what cannot be read.
@@ -279,7 +340,8 @@ fn load_templates(repo: &Files, settings: &Settings) -> Result<(Templates, Vec<F
 /// to be given back, it is no more than worth knowing.
 fn no_cluster(repo: &Files, site: &Site) -> Finding {
     let read = match repo.streams() {
-        [] => repo.root().to_string(),
+        [] if repo.site_directory().as_str().is_empty() => repo.root().to_string(),
+        [] => format!("{} and what its builds reach", repo.site_directory()),
         streams => streams.iter().map(|stream| stream.name.as_str()).collect::<Vec<_>>().join(" and "),
     };
     let message = format!(

@@ -1,12 +1,13 @@
 //! `--commit` and `--branch` of `sipgen generate`.
 
+use camino::Utf8Path;
 use sipgen::compare::Change;
 use sipgen::finding::counted;
 use sipgen::git::{Committed, Committer, Content, Differs, Inputs, Standing};
 use sipgen::review::{Before, Review};
-use sipgen::source::Files;
 use sipgen::{Generated, report};
 
+use super::repo::Runs;
 use super::{Failure, say};
 
 /// A commit of what a run has generated.
@@ -16,21 +17,26 @@ pub(super) struct Commit {
 }
 
 impl Commit {
-    /// Works out what is to be committed of what was generated from `files`.
-    pub(super) fn new(committer: Committer, generated: &Generated, files: &Files) -> Result<Self, Failure> {
-        let content = committer.content(&generated.site.settings.output, &generated.output(files)?)?;
+    /// Works out what is to be committed of what was generated for sites.
+    pub(super) fn new(committer: Committer, runs: &Runs<'_>) -> Result<Self, Failure> {
+        let mut outputs = Vec::new();
+        for (site, generated) in runs {
+            outputs.push((generated.site.settings.output.as_path(), generated.output(&site.files)?));
+        }
+        let outputs: Vec<_> = outputs.iter().map(|(output, tree)| (*output, tree)).collect();
+        let content = committer.content(&outputs)?;
         Ok(Self { committer, content })
     }
 
     /// Whether nothing would change but the comments that say what files were made from: not worth a commit, and not
     /// worth a file that is to be committed some day.
-    pub(super) fn is_idle(&self, generated: &Generated) -> bool {
-        let changes = generated.changes.iter().flat_map(|changes| changes.files.values());
+    pub(super) fn is_idle(&self, runs: &Runs<'_>) -> bool {
+        let changes = runs.iter().flat_map(|(_, run)| &run.changes).flat_map(|changes| changes.files.values());
         self.content.differs() == Differs::InMarksOnly && changes.into_iter().all(Change::is_in_mark_only)
     }
 
     /// Commits what is worth a commit, and says what came of it.
-    pub(super) fn carry_out(self, generated: &Generated, staged: bool) -> Result<(), Failure> {
+    pub(super) fn carry_out(self, runs: &Runs<'_>, staged: bool) -> Result<(), Failure> {
         match self.content.differs() {
             Differs::Not => {
                 let staged = self.committer.stage_committed(&self.content)?;
@@ -47,10 +53,13 @@ impl Commit {
                 self.left_alone()
             )),
             Differs::Really => {
-                let settings = &generated.site.settings;
-                let inputs = Inputs { output: &settings.output, templates: settings.templates.as_deref(), staged };
-                let Committed { id, branch } =
-                    self.committer.commit(&self.content, &message(&self.content, generated), Some(inputs))?;
+                let settings = || runs.iter().map(|(_, run)| &run.site.settings);
+                let outputs: Vec<&Utf8Path> = settings().map(|settings| settings.output.as_path()).collect();
+                let templates: Vec<&Utf8Path> =
+                    settings().filter_map(|settings| settings.templates.as_deref()).collect();
+                let inputs = Inputs { outputs: &outputs, templates: &templates, staged };
+                let message = message(&self.content, runs);
+                let Committed { id, branch } = self.committer.commit(&self.content, &message, Some(inputs))?;
                 let place = branch.map_or("a detached HEAD".to_owned(), |branch| format!("branch {branch}"));
                 say(format_args!("committed {} as {id} on {place}\n", counted(self.content.paths().len(), "file")));
             }
@@ -80,7 +89,20 @@ impl Commit {
 }
 
 /// What the commit says of itself.
-fn message(content: &Content, generated: &Generated) -> String {
-    let before = Before { clusters: content.clusters(), inventory: None, output: None };
-    report::commit_message(&Review::between(&content.changes(), &before, &generated.site))
+fn message(content: &Content, runs: &Runs<'_>) -> String {
+    let review = |generated: &Generated| {
+        let output = &generated.site.settings.output;
+        let clusters = content.clusters(output);
+        let before = Before { clusters: &clusters, inventory: None, output: None };
+        let mut changes = content.changes();
+        changes.files.retain(|path, _| path.starts_with(output));
+        Review::between(&changes, &before, &generated.site)
+    };
+    match runs.as_slice() {
+        [(site, only)] if site.name.is_empty() => report::commit_message(&review(only)),
+        runs => {
+            let reviews: Vec<_> = runs.iter().map(|(site, run)| (site.name.as_str(), review(run))).collect();
+            report::commit_message_of_sites(&reviews)
+        }
+    }
 }

@@ -2,12 +2,15 @@
 
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
-use sipgen::finding::Finding;
-use sipgen::report::{self, Comparison, Document};
-use sipgen::{Options, difference};
+use sipgen::Options;
+use sipgen::difference::{self, Difference};
+use sipgen::finding::{self, Finding};
+use sipgen::report::{self, Comparison};
+use sipgen::sites::{Location, Sites};
 
 use super::progress::Progress;
-use super::{Failure, Outcome, print, print_document, repo, say};
+use super::repo::Chosen;
+use super::{Failure, Outcome, print, repo, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +35,10 @@ pub(crate) struct Arguments {
     /// The repo's directory; by default the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
     repo: Option<Utf8PathBuf>,
+
+    /// One site of the repo only, by its name or directory; by default all sites that `sites` in sipgen.yaml lists
+    #[arg(long, value_name = "NAME")]
+    site: Option<String>,
 
     /// The revision to compare with, such as origin/main, HEAD or a tag
     #[arg(long, value_name = "REV")]
@@ -76,40 +83,72 @@ enum Format {
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let Arguments { repo: directory, base, head: revision, .. } = arguments;
     let directory = directory.as_deref();
+    let site = arguments.site.as_deref();
     let head = match revision {
-        Some(revision) => repo::at_revision(directory, revision)?,
+        Some(revision) => Chosen::at_revision(directory, revision, site)?,
         None if repo::is_bare(directory)? => {
             return Err(Failure("a bare repo has no files on the disk: name a revision by --head".to_owned()));
         }
-        None => repo::with_inputs(repo::find(directory)?, &arguments.input)?,
+        None => Chosen::on_disk(directory, &arguments.input, site)?,
     };
-    let base_files = base.as_ref().map(|base| repo::at_revision(directory, base)).transpose()?;
+    let base_files = base.as_ref().map(|base| Chosen::at_revision(Some(head.files.root()), base, None)).transpose()?;
     let options =
         Options { keep_going: arguments.keep_going, allow_empty: arguments.allow_empty, ..Options::default() };
-    let lock = repo::lock_to_read(&head)?;
+    let (lock, sites) = repo::lock_to_read(&head)?;
+    let base_sites = base_files.map(|base| Sites::find(base.files)).transpose()?;
     let progress = Progress::start();
-    let difference = match &base_files {
-        Some(base) => difference::between(base, &head, &options, &|stage| progress.show(stage))?,
-        None => difference::pending(&head, &options, &|stage| progress.show(stage))?,
-    };
+    let shows = |stage| progress.show(stage);
+    let mut differences = Vec::new();
+    for site in &sites.all {
+        let difference = match &base_sites {
+            Some(base) => difference::between(&base.counterpart(site)?, &site.files, &options, &shows)?,
+            None => difference::pending(&site.files, &options, &shows)?,
+        };
+        differences.push((site, difference));
+    }
+    if let Some((_, first)) = differences.first_mut() {
+        // They are of the whole run.
+        first.findings.splice(0..0, sites.findings.clone());
+        let gone = base_sites.iter().flat_map(|base| &base.all).filter(|_| sites.single().is_none());
+        let gone = gone.filter(|site| !sites.all.iter().any(|other| other.directory == site.directory));
+        let note = |site: &Location| match site.name.as_str() {
+            "" => "The base was one site.".to_owned(),
+            name => format!("The site {name} of the base is there no more: nothing is generated for it."),
+        };
+        first.notes.extend(gone.map(note));
+    }
     progress.finish();
     drop(lock);
 
     if arguments.format == Format::Text {
-        print(report::plan(&difference));
-        if let Some((changes, _)) = difference.known.as_ref().filter(|_| arguments.lines) {
-            print("\n");
-            print(report::diff(changes));
+        for (site, difference) in &differences {
+            if sites.single().is_none() {
+                print(report::site(&site.name));
+            }
+            print(report::plan(difference));
+            if let Some((changes, _)) = difference.known.as_ref().filter(|_| arguments.lines) {
+                print("\n");
+                print(report::diff(changes));
+            }
+            say(report::notes(difference));
         }
-        say(report::notes(&difference));
-        say(report::findings(&difference.findings, &head));
+        let found = differences.iter().flat_map(|(_, difference)| difference.findings.clone()).collect();
+        let found = if sites.single().is_some() { found } else { finding::merge(found) };
+        say(report::findings(&found, &sites.repo));
     } else {
-        let comparison = Comparison::new(base.as_deref(), revision.as_deref(), &difference, &head, arguments.lines);
-        match arguments.format {
-            Format::Json => print_document(&Document::json(&comparison)?),
-            _ => print(report::markdown(&comparison)),
+        let comparison = |difference: &Difference| {
+            Comparison::new(base.as_deref(), revision.as_deref(), difference, &sites.repo, arguments.lines)
+        };
+        let comparisons: Vec<_> = differences.iter().map(|(site, of)| (*site, comparison(of))).collect();
+        match (arguments.format, sites.single(), comparisons.as_slice()) {
+            (Format::Json, ..) => repo::print_json(&sites, comparisons)?,
+            (_, Some(_), [(_, only)]) => print(report::markdown(only)),
+            (_, _, all) => {
+                let all: Vec<_> = all.iter().map(|(site, comparison)| (site.name.as_str(), comparison)).collect();
+                print(report::markdown_of_sites(&all));
+            }
         }
     }
-    let failed = difference.findings.iter().any(Finding::is_error);
-    Ok(if failed || !difference.is_none() { Outcome::No } else { Outcome::Yes })
+    let failed = differences.iter().any(|(_, of)| of.findings.iter().any(Finding::is_error) || !of.is_none());
+    Ok(if failed { Outcome::No } else { Outcome::Yes })
 }

@@ -118,35 +118,49 @@ fn explain_code(code: Code, format: Format) -> Result<Outcome, Failure> {
 }
 
 fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Failure> {
-    let repo = arguments.from.files()?;
-    let generated = repo::generate(&repo)?;
+    let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
+    let runs = repo::generate(&sites)?;
+    drop(lock);
     let key = HostKey { namespace: name.namespace.clone(), name: name.name.clone() };
-    let (site, plan) = (&generated.site, &generated.plan);
-    let (mut host, mut found) = (None, Vec::new());
-    if let Some(explanation) = explain::host(site, plan, &key) {
-        let (hardware, findings) = hardware::of(&repo, site, &key)?;
-        found = findings;
-        host = Some(ExplainedHost { explanation, hardware });
+    let mut explained = Vec::new();
+    let mut findings: Vec<Finding> = Vec::new();
+    for (location, generated) in &runs {
+        let (site, plan) = (&generated.site, &generated.plan);
+        let (mut host, mut found) = (None, Vec::new());
+        if let Some(explanation) = explain::host(site, plan, &key) {
+            let (hardware, findings) = hardware::of(&location.files, site, &key)?;
+            found = findings;
+            host = Some(ExplainedHost { explanation, hardware });
+        }
+        let explanation = Explanation { cluster: explain::cluster(site, plan, name), host };
+        if explanation.cluster.is_none() && explanation.host.is_none() {
+            continue;
+        }
+        let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(name);
+        let errors = generated.findings.iter().filter(|finding| finding.is_error() && concerns(&finding.clusters));
+        // What is wrong with the hardware concerns whoever looks at it, warnings too.
+        findings.extend(errors.cloned().chain(found));
+        explained.push((*location, explanation));
     }
-    let explanation = Explanation { cluster: explain::cluster(site, plan, name), host };
-    if explanation.cluster.is_none() && explanation.host.is_none() {
-        say(report::findings(&generated.findings, &repo));
+    if explained.is_empty() {
+        say(report::findings(&repo::findings(&sites, &runs).0, &sites.repo));
         return Err(Failure(format!("the repo has neither a SIPCluster nor a BareMetalHost {name}")));
     }
     match arguments.format {
-        Format::Json => print_document(&Document::json(&explanation)?),
+        Format::Json => repo::print_json(&sites, explained)?,
         Format::Text => {
-            explanation.cluster.iter().for_each(|cluster| print(report::explain_cluster(cluster)));
-            if let Some(ExplainedHost { explanation, hardware }) = &explanation.host {
-                print(report::explain_host(explanation));
-                print(report::explain_hardware(hardware));
+            for (location, explanation) in &explained {
+                if sites.single().is_none() {
+                    print(report::site(&location.name));
+                }
+                explanation.cluster.iter().for_each(|cluster| print(report::explain_cluster(cluster)));
+                if let Some(ExplainedHost { explanation, hardware }) = &explanation.host {
+                    print(report::explain_host(explanation));
+                    print(report::explain_hardware(hardware));
+                }
             }
         }
     }
-    let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(name);
-    let errors = generated.findings.into_iter().filter(|finding| finding.is_error() && concerns(&finding.clusters));
-    // What is wrong with the hardware concerns whoever looks at it, warnings too.
-    let findings: Vec<_> = errors.chain(found).collect();
-    say(report::findings(&findings, &repo));
+    say(report::findings(&findings, &sites.repo));
     Ok(if !findings.iter().any(Finding::is_error) { Outcome::Yes } else { Outcome::No })
 }

@@ -1,5 +1,6 @@
 //! `sipgen generate`: the main job.
 
+use camino::Utf8Path;
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::compare::{Change, Changes, in_worktree};
@@ -7,11 +8,13 @@ use sipgen::finding::Finding;
 use sipgen::git::{Committer, in_shell};
 use sipgen::lock::Lock;
 use sipgen::report::{self, Document, Results, Text};
+use sipgen::sites::Sites;
 use sipgen::source::Files;
 use sipgen::{Generated, Options, WriteError};
 
 use super::commit::Commit;
 use super::progress::Progress;
+use super::repo::Runs;
 use super::{Failure, Outcome, print, print_document, repo, say, staging};
 
 const EXAMPLES: &str = "\
@@ -130,7 +133,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                        those of a stream are of none";
         return Err(Failure(message.to_owned()));
     }
-    let files = arguments.from.files()?;
+    let chosen = arguments.from.chosen()?;
     let options = Options {
         keep_going: arguments.keep_going,
         only: arguments.only.iter().cloned().collect(),
@@ -138,61 +141,83 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         allow_empty: arguments.allow_empty,
     };
     // What forbids a commit is found before anything is written.
-    let committer = arguments.committer(&files)?;
+    let committer = arguments.committer(&chosen.files)?;
     let may_write = !arguments.check && arguments.branch.is_none();
     // Nothing is read before nobody else writes.
-    let lock = may_write.then(|| Lock::exclusive(files.root())).transpose()?;
-    let files = if arguments.from_index { Files::staged(files.root())? } else { files };
-    let lock = match lock {
+    let lock = may_write.then(|| Lock::exclusive(chosen.files.root())).transpose()?;
+    let chosen = if arguments.from_index { chosen.staged()? } else { chosen };
+    let (lock, sites) = match lock {
         Some(lock) => {
-            repo::undo_interrupted(&files)?;
-            Some(lock)
+            let sites = chosen.sites()?;
+            let is_undone = repo::undo_interrupted(&sites)?;
+            (Some(lock), if is_undone { chosen.sites()? } else { sites })
         }
-        None => repo::lock_to_read(&files)?,
+        None => repo::lock_to_read(&chosen)?,
     };
     let progress = Progress::start();
-    let mut generated = sipgen::generate(&files, &options, &|stage| progress.show(stage))?;
-    let commit = committer.filter(|_| generated.changes.is_some());
-    let commit = commit.map(|committer| Commit::new(committer, &generated, &files)).transpose()?;
-    let is_idle = commit.as_ref().is_some_and(|commit| commit.is_idle(&generated));
+    let mut runs = sipgen::generate_sites(&sites, &options, &|stage| progress.show(stage))?;
+    let may_commit = runs.iter().any(|(_, run)| run.changes.is_some());
+    let commit = committer.filter(|_| may_commit);
+    let commit = commit.map(|committer| Commit::new(committer, &runs)).transpose()?;
+    let is_idle = commit.as_ref().is_some_and(|commit| commit.is_idle(&runs));
     let writes = may_write && !is_idle;
     // Findings show the lines that were read: some are of files that are about to be written anew.
-    let mut told = Told::of(arguments, &generated, &files)?;
+    let mut told = Told::of(arguments, &sites, &runs)?;
     if writes {
         progress.show_writing();
-        if !write(&mut generated, &files, arguments.from_index)? {
-            told = Told::of(arguments, &generated, &files)?;
+        if !write(&mut runs, arguments.from_index)? {
+            told = Told::of(arguments, &sites, &runs)?;
         }
     }
     // The hooks of a commit may run sipgen, and a reader of what is printed may take its time.
     drop(lock);
     progress.finish();
 
-    if let Some(changes) = generated.changes.as_ref().filter(|_| arguments.diff) {
-        print(report::diff(changes));
+    let may_change = runs.iter().any(|(_, run)| run.changes.is_some());
+    let changes = all_changes(&runs);
+    if arguments.diff && may_change {
+        print(report::diff(&changes));
     }
     told.results.iter().for_each(print_document);
     say(told.findings);
-    say(report::summary(&generated, writes));
+    for (site, generated) in &runs {
+        if sites.single().is_none() {
+            say(report::site(&site.name));
+        }
+        say(report::summary(generated, writes));
+    }
+    if sites.single().is_none() {
+        say(report::summary_of_sites(&sites.findings, &runs, writes));
+    }
     // A comment of another name is no reason to refuse what somebody wants to commit or merge.
     let counts = |change: &Change| !(is_idle || arguments.check && change.is_in_mark_only());
-    let changed = generated.changes.as_ref().is_some_and(|changes| changes.files.values().any(counts));
-    match (commit, &generated.changes) {
-        (Some(commit), Some(_)) => commit.carry_out(&generated, arguments.from_index)?,
-        (None, Some(changes)) if arguments.check || arguments.from_index => {
+    let changed = changes.files.values().any(counts);
+    match commit {
+        Some(commit) if may_change => commit.carry_out(&runs, arguments.from_index)?,
+        None if may_change && (arguments.check || arguments.from_index) => {
             if arguments.check {
-                say(report::stale_files(changes));
-                say(report::renamed_inputs(changes, &arguments.writing_command()));
+                say(report::stale_files(&changes));
+                say(report::renamed_inputs(&changes, &arguments.writing_command()));
             }
             if changed {
-                say(report::how_to_mend(&arguments.remedy(&generated, &files)));
+                say(report::how_to_mend(&arguments.remedy(&runs, chosen.files.root())));
             }
         }
         _ => {}
     }
-    let failed = generated.findings.iter().any(Finding::is_error);
+    let failed = repo::findings(&sites, &runs).0.iter().any(Finding::is_error);
     let refused = failed || changed && (arguments.check || arguments.exit_code);
     Ok(if refused { Outcome::No } else { Outcome::Yes })
+}
+
+/// The changes of all sites.
+fn all_changes(runs: &Runs<'_>) -> Changes {
+    let mut all = Changes::default();
+    for changes in runs.iter().filter_map(|(_, run)| run.changes.as_ref()) {
+        all.files.extend(changes.files.clone());
+        all.leftovers.extend(changes.leftovers.clone());
+    }
+    all
 }
 
 impl Arguments {
@@ -203,8 +228,12 @@ impl Arguments {
     }
 
     /// What makes the changes a matter of the past, when they are not, or not yet, in the repo.
-    fn remedy(&self, generated: &Generated, files: &Files) -> String {
-        let stage = staging::command(files.root(), &generated.site.settings.output);
+    fn remedy(&self, runs: &Runs<'_>, root: &Utf8Path) -> String {
+        let changes = |run: &&Generated| run.changes.as_ref().is_some_and(|changes| !changes.files.is_empty());
+        let all: Vec<&Generated> = runs.iter().map(|(_, run)| run).collect();
+        let changed: Vec<&Generated> = all.iter().copied().filter(changes).collect();
+        let shown = if changed.is_empty() { &all } else { &changed };
+        let stage = staging::command(root, shown.iter().map(|run| run.site.settings.output.as_path()));
         match (self.from_index, self.check) {
             (true, false) => format!("not staged yet: say `{stage}`"),
             (true, true) => format!("run `{}`, then `{stage}`", self.writing_command()),
@@ -220,6 +249,7 @@ impl Arguments {
     /// The command that writes what this one has checked.
     fn writing_command(&self) -> String {
         let repo = self.from.repo.as_ref().map(|directory| format!(" --repo {}", in_shell(directory.as_str())));
+        let site = self.from.site.as_ref().map(|site| format!(" --site {}", in_shell(site)));
         let only: String = self.only.iter().map(|cluster| format!(" --only {cluster}")).collect();
         let flags = [
             (" --from-index", self.from_index),
@@ -232,32 +262,40 @@ impl Arguments {
             "-" => " --input -".to_owned(),
             file => format!(" --input {}", in_shell(file)),
         });
-        format!("sipgen generate{}{}{only}{flags}", repo.unwrap_or_default(), inputs.collect::<String>())
+        let [repo, site] = [repo, site].map(Option::unwrap_or_default);
+        format!("sipgen generate{repo}{site}{}{only}{flags}", inputs.collect::<String>())
     }
 }
 
-/// Carries the changes out, unless somebody else's files are in the way, or are not what this run has read; then it adds
-/// findings and returns `false`.
-fn write(generated: &mut Generated, files: &Files, from_index: bool) -> Result<bool, Failure> {
-    let Some(changes) = &generated.changes else { return Ok(true) };
-    let output = &generated.site.settings.output;
-    let now = if from_index { &Files::staged(files.root())? } else { files };
-    if let Some(changed) = generated.site.state.changed_since(now, output)? {
-        return Err(WriteError::Changed(changed).into());
+/// Carries the changes out, unless somebody else's files are in the way in any site, or are not what this run has read;
+/// then it adds findings and returns `false`. Every site is looked at before the first one is written.
+fn write(runs: &mut Runs<'_>, from_index: bool) -> Result<bool, Failure> {
+    let mut prepared = Vec::new();
+    let mut is_free = true;
+    for (site, generated) in runs.iter_mut() {
+        let Some(changes) = &generated.changes else { continue };
+        let (root, output) = (site.files.root(), &generated.site.settings.output);
+        let staged = if from_index { Some(Files::staged(root)?) } else { None };
+        if let Some(changed) = generated.site.state.changed_since(staged.as_ref().unwrap_or(&site.files), output)? {
+            return Err(WriteError::Changed(changed).into());
+        }
+        if !from_index {
+            prepared.push((root, output.clone(), changes.clone()));
+            continue;
+        }
+        let (changes, found): (Changes, _) = in_worktree(&Files::on_disk(root), output, changes)?;
+        is_free &= found.is_empty();
+        generated.findings.extend(found);
+        prepared.push((root, output.clone(), changes));
     }
-    if !from_index {
-        sipgen::write_output(files.root(), output, changes)?;
-        return Ok(true);
+    if !is_free {
+        runs.iter_mut().for_each(|(_, generated)| generated.changes = None);
+        return Ok(false);
     }
-    let disk = Files::on_disk(files.root());
-    let (changes, found): (Changes, _) = in_worktree(&disk, output, changes)?;
-    if found.is_empty() {
-        sipgen::write_output(files.root(), output, &changes)?;
-        return Ok(true);
+    for (root, output, changes) in &prepared {
+        sipgen::write_output(root, output, changes)?;
     }
-    generated.findings.extend(found);
-    generated.changes = None;
-    Ok(false)
+    Ok(true)
 }
 
 /// Findings in words.
@@ -268,14 +306,16 @@ struct Told {
 }
 
 impl Told {
-    fn of(arguments: &Arguments, generated: &Generated, repo: &Files) -> Result<Self, Failure> {
-        let findings = report::findings(&generated.findings, repo);
+    fn of(arguments: &Arguments, sites: &Sites, runs: &Runs<'_>) -> Result<Self, Failure> {
+        let (found, _) = repo::findings(sites, runs);
+        let findings = report::findings(&found, &sites.repo);
         if arguments.format == Format::Text {
             return Ok(Self { findings, results: None });
         }
-        let remedy = arguments.remedy(generated, repo);
-        let stale = if arguments.check { report::stale(generated, &remedy) } else { Vec::new() };
-        let results = Results::new(&generated.findings, &stale, repo, &repo::place_in_git(repo.root())?);
+        let remedy = arguments.remedy(runs, sites.repo.root());
+        let stale = runs.iter().filter(|_| arguments.check).flat_map(|(_, run)| report::stale(run, &remedy));
+        let stale: Vec<Finding> = stale.collect();
+        let results = Results::new(&found, &stale, &sites.repo, &repo::place_in_git(sites.repo.root())?);
         let results = match arguments.format {
             Format::Text => None,
             Format::Github => Some(report::github(&results)),

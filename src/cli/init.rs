@@ -1,8 +1,7 @@
 //! `sipgen init`: what a repo needs so that sipgen is run in it.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use clap::ValueEnum;
-use sipgen::git::in_shell;
 use sipgen::init::{self, Action, Forge};
 use sipgen::report;
 use sipgen::site::Settings;
@@ -55,9 +54,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             return Ok(Outcome::No);
         }
     };
-    if let Some(site) = init::sites(&files, &settings)?.first() {
-        return Err(Failure(of_several_sites(site)));
-    }
     let remote = around.remote;
     let forges = match arguments.ci {
         Some(Ci::Github) => vec![Forge::Github],
@@ -79,15 +75,4 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let is_blocked = proposals.iter().any(|proposal| matches!(proposal.action, Action::Blocked(_)));
     Ok(if is_blocked { Outcome::No } else { Outcome::Yes })
-}
-
-/// What to do in a repo with a site in this directory, and none at its root.
-fn of_several_sites(site: &Utf8Path) -> String {
-    let directory = in_shell(site.as_str());
-    format!(
-        "{site} has a sipgen.yaml, and the root of the repo has none: init prepares repos that are one site. Give each \
-         directory a hook, `sipgen generate --repo {directory} --from-index --check --diff`, and a step in CI, `sipgen \
-         generate --repo {directory} --check`; docs/git.md shows both. If the repo is one site all the same, create an \
-         empty sipgen.yaml at its root first"
-    )
 }

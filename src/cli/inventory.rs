@@ -1,6 +1,7 @@
 //! `sipgen inventory`: the machines of a Provisioning, as ansible reads them.
 
 use clap::ValueEnum;
+use sipgen::Generated;
 use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
 use sipgen::render::installation;
@@ -52,16 +53,26 @@ impl From<Format> for InventoryFormat {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let key = &arguments.cluster;
-    let repo = arguments.from.files()?;
-    let generated = repo::generate(&repo)?;
-    let (site, plan) = (&generated.site, &generated.plan);
+    let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
+    let runs = repo::generate(&sites)?;
+    drop(lock);
+    let with_it: Vec<_> = runs.iter().filter(|(_, run)| run.site.clusters.contains_key(key)).collect();
+    if let [(one, _), (two, _), ..] = with_it.as_slice() {
+        let message = format!("the sites {} and {} both have {key}: name one by --site", one.name, two.name);
+        return Err(Failure(message));
+    }
     let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(key);
-    let errors = generated.findings.iter().filter(|finding| finding.is_error() && concerns(&finding.clusters));
-    let errors: Vec<Finding> = errors.cloned().collect();
-    say(report::findings(&errors, &repo));
-    let Some(request) = site.clusters.get(key) else {
+    let found = match with_it.first() {
+        Some((_, run)) => run.findings.clone(),
+        None => repo::findings(&sites, &runs).0,
+    };
+    let errors: Vec<Finding> =
+        found.into_iter().filter(|finding| finding.is_error() && concerns(&finding.clusters)).collect();
+    say(report::findings(&errors, &sites.repo));
+    let Some((_, Generated { site, plan, .. })) = with_it.first() else {
         return Err(Failure(format!("the repo has no Provisioning whose cluster is {key}")));
     };
+    let Some(request) = site.clusters.get(key) else { return Ok(Outcome::No) };
     // One that is not valid has an error.
     let Some(cluster) = &request.cluster else { return Ok(Outcome::No) };
     if cluster.installation.is_none() {

@@ -8,7 +8,8 @@ use sipgen::lock::Lock;
 use sipgen::report;
 use sipgen::source::Files;
 
-use super::{Failure, Outcome, print, repo, say};
+use super::repo::Chosen;
+use super::{Failure, Outcome, print, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +33,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     repo: Option<Utf8PathBuf>,
 
+    /// One site of the repo only, by its name or directory; by default all sites that `sites` in sipgen.yaml lists
+    #[arg(long, value_name = "NAME")]
+    site: Option<String>,
+
     /// Write nothing, and exit with 1 if something would change
     #[arg(long)]
     check: bool,
@@ -42,12 +47,13 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let files = repo::find(arguments.repo.as_deref())?;
-    let only = chosen(&arguments.files, &files)?;
+    let from = Chosen::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?;
+    let files = &from.files;
+    let only = chosen(&arguments.files, files)?;
     let lock = if arguments.check { Lock::shared(files.root())? } else { Lock::exclusive(files.root())? };
-    let migration = sipgen::migrate(&files, only.as_ref())?;
+    let migration = sipgen::migrate_sites(&from.sites()?, only.as_ref())?;
     // Findings show the lines that were read, and not those that are written in their place.
-    let findings = report::findings(&migration.findings, &files);
+    let findings = report::findings(&migration.findings, files);
     if !arguments.check {
         sipgen::write(files.root(), &migration.changes)?;
     }

@@ -1,17 +1,21 @@
 //! Which directory a command works in.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use sipgen::finding::{self, Finding};
 use sipgen::git::{self, Around};
 use sipgen::lock::Lock;
+use sipgen::report::Document;
 use sipgen::site::Settings;
+use sipgen::sites::{Location, Sites};
 use sipgen::source::{Files, Stream};
 use sipgen::{Generated, Options};
 
-use super::Failure;
+use super::{Failure, print_document};
 
 /// What a command reads.
 #[derive(clap::Args)]
@@ -19,6 +23,10 @@ pub(crate) struct From {
     /// The repo's directory; by default the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
     pub(super) repo: Option<Utf8PathBuf>,
+
+    /// One site of the repo only, by its name or directory; by default all sites that `sites` in sipgen.yaml lists
+    #[arg(long, value_name = "NAME")]
+    pub(super) site: Option<String>,
 
     /// Read this revision of the repo, such as origin/main, and nothing of what is on the disk
     ///
@@ -35,14 +43,86 @@ pub(crate) struct From {
     pub(super) input: Vec<Utf8PathBuf>,
 }
 
+/// The runs of sites, one for each.
+pub(super) type Runs<'a> = Vec<(&'a Location, Generated)>;
+
+/// The files of a repo, and which of its sites a command is for.
+pub(super) struct Chosen {
+    pub(super) files: Files,
+    /// The name or directory of the only one; none for all.
+    pub(super) site: Option<String>,
+}
+
 impl From {
     /// The files to read.
-    pub(super) fn files(&self) -> Result<Files, Failure> {
+    pub(super) fn chosen(&self) -> Result<Chosen, Failure> {
         let directory = self.repo.as_deref();
         match &self.rev {
-            Some(revision) => at_revision(directory, revision),
-            None => with_inputs(find(directory)?, &self.input),
+            Some(revision) => Chosen::at_revision(directory, revision, self.site.as_deref()),
+            None => Chosen::on_disk(directory, &self.input, self.site.as_deref()),
         }
+    }
+}
+
+impl Chosen {
+    /// Files on the disk, with rendered streams in the place of the inputs, if there are any.
+    pub(super) fn on_disk(
+        directory: Option<&Utf8Path>,
+        inputs: &[Utf8PathBuf],
+        site: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let files = find(directory)?;
+        let Self { files, site } = Self::around(files, directory, site, |top| Ok(Files::on_disk(top)))?;
+        Ok(Self { files: with_inputs(files, inputs)?, site })
+    }
+
+    /// The files of a revision.
+    pub(super) fn at_revision(
+        directory: Option<&Utf8Path>,
+        revision: &str,
+        site: Option<&str>,
+    ) -> Result<Self, Failure> {
+        Self::around(at_revision(directory, revision)?, directory, site, |top| Ok(Files::at_revision(top, revision)?))
+    }
+
+    /// A directory that was named may be that of a site: what it reaches outside is of it, too.
+    fn around(
+        files: Files,
+        directory: Option<&Utf8Path>,
+        site: Option<&str>,
+        open: impl FnOnce(&Utf8Path) -> Result<Files, Failure>,
+    ) -> Result<Self, Failure> {
+        let itself = |files| Self { files, site: site.map(str::to_owned) };
+        let Some(directory) = directory else { return Ok(itself(files)) };
+        let Some(Around { top: Some(top), place, .. }) = git::around(directory)? else { return Ok(itself(files)) };
+        if place.as_str().is_empty() {
+            return Ok(itself(files));
+        }
+        let place = place.as_str().trim_end_matches('/').to_owned();
+        let whole = open(&top)?;
+        let sites = Sites::find(whole.clone())?;
+        let is_site = sites.are_listed && sites.all.iter().any(|site| site.directory == place.as_str());
+        Ok(if is_site && site.is_none() { Self { files: whole, site: Some(place) } } else { itself(files) })
+    }
+
+    /// The same sites, as they are staged.
+    pub(super) fn staged(self) -> Result<Self, Failure> {
+        Ok(Self { files: Files::staged(self.files.root())?, ..self })
+    }
+
+    /// The sites.
+    pub(super) fn sites(&self) -> Result<Sites, Failure> {
+        let all = Sites::find(self.files.clone())?;
+        let sites = match &self.site {
+            Some(site) => all.only(site)?,
+            None => all,
+        };
+        if !self.files.streams().is_empty() && sites.all.len() > 1 {
+            let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
+            let message = format!("--input is of one base cluster: name its site by --site: {}", names.join(", "));
+            return Err(Failure(message));
+        }
+        Ok(sites)
     }
 }
 
@@ -75,34 +155,62 @@ pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files,
     Ok(files.with_streams(inputs.iter().map(stream).collect::<Result<_, _>>()?))
 }
 
-/// Undoes what a run that was killed has changed in the generated files. Only for who has locked the root to write.
-pub(super) fn undo_interrupted(files: &Files) -> Result<(), Failure> {
-    // With settings that cannot be read, nothing is written.
-    let Ok(settings) = Settings::load(files) else { return Ok(()) };
-    sipgen::undo_interrupted_snapshot(files.root(), &settings.snapshot.directory)?;
-    Ok(sipgen::undo_interrupted(files.root(), &settings.output)?)
+/// Undoes what a run that was killed has changed in the generated files of sites, and tells whether there was anything.
+/// Only for who has locked the root to write.
+pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, Failure> {
+    let mut is_undone = false;
+    for site in &sites.all {
+        // With settings that cannot be read, nothing is written.
+        let Ok(settings) = Settings::load(&site.files) else { continue };
+        let (root, directories) = (site.files.root(), [&settings.output, &settings.snapshot.directory]);
+        is_undone |= directories.into_iter().any(|directory| sipgen::is_interrupted(root, directory));
+        sipgen::undo_interrupted_snapshot(root, &settings.snapshot.directory)?;
+        sipgen::undo_interrupted(root, &settings.output)?;
+    }
+    Ok(is_undone)
 }
 
-/// Keeps writers of the generated files away, if those on the disk are read.
-pub(super) fn lock_to_read(files: &Files) -> Result<Option<Lock>, Failure> {
-    if !files.are_on_disk() {
-        return Ok(None);
+/// Keeps writers of the generated files away, if those on the disk are read, and finds the sites.
+pub(super) fn lock_to_read(chosen: &Chosen) -> Result<(Option<Lock>, Sites), Failure> {
+    let lock = chosen.files.are_on_disk().then(|| Lock::shared(chosen.files.root())).transpose()?;
+    let sites = chosen.sites()?;
+    for site in sites.all.iter().filter(|_| lock.is_some()) {
+        let Ok(settings) = Settings::load(&site.files) else { continue };
+        let directories = [&settings.output, &settings.snapshot.directory];
+        if let Some(directory) =
+            directories.into_iter().find(|directory| sipgen::is_interrupted(site.files.root(), directory))
+        {
+            return Err(Failure(format!(
+                "{directory} is half written: a run was killed in the middle of it; run `sipgen generate`, which undoes that first"
+            )));
+        }
     }
-    let lock = Lock::shared(files.root())?;
-    let Ok(settings) = Settings::load(files) else { return Ok(Some(lock)) };
-    let directories = [&settings.output, &settings.snapshot.directory];
-    match directories.into_iter().find(|directory| sipgen::is_interrupted(files.root(), directory)) {
-        Some(directory) => Err(Failure(format!(
-            "{directory} is half written: a run was killed in the middle of it; run `sipgen generate`, which undoes that first"
-        ))),
-        None => Ok(Some(lock)),
-    }
+    Ok((lock, sites))
 }
 
-/// Generates in memory, while nobody writes.
-pub(super) fn generate(files: &Files) -> Result<Generated, Failure> {
-    let _lock = lock_to_read(files)?;
-    Ok(sipgen::generate(files, &Options::default(), &|_| {})?)
+/// Generates all sites in memory.
+pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, Failure> {
+    Ok(sipgen::generate_sites(sites, &Options::default(), &|_| {})?)
+}
+
+/// Collects the findings of all sites and of the sites as a whole, with the number of muted warnings.
+pub(super) fn findings(sites: &Sites, runs: &Runs<'_>) -> (Vec<Finding>, usize) {
+    let all = sites.findings.iter().chain(runs.iter().flat_map(|(_, run)| &run.findings)).cloned();
+    // What two sites share is judged for each.
+    let all = if sites.single().is_some() { all.collect() } else { finding::merge(all.collect()) };
+    (all, runs.iter().map(|(_, run)| run.muted).sum())
+}
+
+/// Prints a value for programs: for several sites, each by its name.
+pub(super) fn print_json<T: serde::Serialize>(sites: &Sites, values: Vec<(&Location, T)>) -> Result<(), Failure> {
+    print_document(&match (sites.single(), values.as_slice()) {
+        (Some(_), [(_, value)]) => Document::json(value)?,
+        _ => {
+            let by_name: BTreeMap<&str, &T> = values.iter().map(|(site, value)| (site.name.as_str(), value)).collect();
+            Document::json(&BTreeMap::from([("sites", by_name)]))?
+        }
+    });
+    Ok(())
 }
 
 /// The directory that was named, or the git repo around the working directory.

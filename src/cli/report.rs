@@ -28,7 +28,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     from: repo::From,
 
-    /// Where to write the page; `-` prints it. A file that is no such page is not replaced
+    /// Where to write the page; `-` prints it. A file that is no such page is not replaced. Of several sites each has a
+    /// page, with its name before the ending: site.html becomes site.production.html
     #[arg(long, value_name = "FILE")]
     html: Utf8PathBuf,
 
@@ -38,21 +39,47 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let repo = arguments.from.files()?;
+    let chosen = arguments.from.chosen()?;
+    let (lock, sites) = repo::lock_to_read(&chosen)?;
     let to_stdout = arguments.html == "-";
-    // Before the work, so that nobody waits for a refusal.
-    let before = if to_stdout { None } else { replaceable(&arguments.html)? };
-    let generated = repo::generate(&repo)?;
-    let picture = Picture::new(&generated, arguments.rack_by.as_deref())?;
-    let page = report::page(&picture, &generated.findings, &repo)?;
-    if to_stdout {
-        print_document(&page);
-    } else {
-        write(&arguments.html, before, page.to_string())?;
+    if to_stdout && sites.single().is_none() {
+        return Err(Failure("a page is of one site: name it by --site, or a file by --html".to_owned()));
     }
-    say(report::findings(&generated.findings, &repo));
-    let failed = generated.findings.iter().any(Finding::is_error);
+    // Before the work, so that nobody waits for a refusal.
+    let mut pages = Vec::new();
+    for site in &sites.all {
+        let path = if sites.single().is_some() { arguments.html.clone() } else { of_site(&arguments.html, &site.name) };
+        let before = if to_stdout { None } else { replaceable(&path)? };
+        pages.push((path, before));
+    }
+    let runs = repo::generate(&sites)?;
+    drop(lock);
+    let mut made = Vec::new();
+    for ((_, generated), (path, before)) in runs.iter().zip(pages) {
+        let picture = Picture::new(generated, arguments.rack_by.as_deref())?;
+        made.push((path, before, report::page(&picture, &generated.findings, &sites.repo)?));
+    }
+    for (path, before, page) in made {
+        if to_stdout {
+            print_document(&page);
+        } else {
+            write(&path, before, page.to_string())?;
+        }
+    }
+    let (findings, _) = repo::findings(&sites, &runs);
+    say(report::findings(&findings, &sites.repo));
+    let failed = findings.iter().any(Finding::is_error);
     Ok(if failed { Outcome::No } else { Outcome::Yes })
+}
+
+/// The file of one site's page: its name comes before the ending.
+fn of_site(path: &Utf8Path, site: &str) -> Utf8PathBuf {
+    let site = site.replace('/', "-");
+    let name = match (path.file_stem(), path.extension()) {
+        (Some(stem), Some(extension)) => format!("{stem}.{site}.{extension}"),
+        _ => format!("{}.{site}", path.file_name().unwrap_or_default()),
+    };
+    path.with_file_name(name)
 }
 
 /// The page that is at a path, if one is; anything else there is somebody's, and is refused.

@@ -11,12 +11,14 @@ use sipgen::git::{Committed, Committer, Differs};
 use sipgen::lock::Lock;
 use sipgen::report::{self, Document};
 use sipgen::site::Settings;
+use sipgen::sites::{Location, Sites};
 use sipgen::snapshot::client::{self, Connection, Scope};
 use sipgen::snapshot::{self, Access, Event, Snapshot};
 use sipgen::source::{Copied, Files};
 use sipgen::{Options, difference};
 
 use super::progress::Progress;
+use super::repo::Chosen;
 use super::{Failure, Outcome, print, print_document, repo, say};
 
 const EXAMPLES: &str = "\
@@ -43,6 +45,10 @@ pub(crate) struct Arguments {
     /// The repo's directory; by default the root of the git repo around the working directory
     #[arg(long, value_name = "DIR")]
     repo: Option<Utf8PathBuf>,
+
+    /// The site that is taken, by its name or directory; a repo of several sites needs it
+    #[arg(long, value_name = "NAME")]
+    site: Option<String>,
 
     /// The snapshot's directory in the repo; by default `snapshot.directory` of the settings, or `snapshot`
     #[arg(long, value_name = "DIR")]
@@ -125,10 +131,18 @@ impl std::str::FromStr for Account {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let files = repo::find(arguments.repo.as_deref())?;
-    let target = Target::new(arguments, &files)?;
+    let sites = Chosen::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?.sites()?;
+    let Some(Location { files, .. }) = sites.single() else {
+        let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
+        let message = format!(
+            "a snapshot is of one base cluster: name its site by --site, and its context: {}",
+            names.join(", ")
+        );
+        return Err(Failure(message));
+    };
+    let target = Target::new(arguments, files)?;
     if arguments.rbac {
-        let known = snapshot::read_back(&files, &target.directory)?;
+        let known = snapshot::read_back(files, &target.directory)?;
         let account = &arguments.service_account;
         let names = known.as_ref().filter(|_| !arguments.any_secret);
         let account = (&account.namespace, &account.name);
@@ -156,9 +170,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if writes {
         sipgen::undo_interrupted_snapshot(files.root(), &target.directory)?;
     }
-    let before = snapshot::read_back(&files, &target.directory)?.unwrap_or_default();
+    let before = snapshot::read_back(files, &target.directory)?.unwrap_or_default();
     refuse_losses(arguments, &before, &after, &target.directory)?;
-    let (changes, tree) = snapshot::changes(&files, &target.directory, &after, target.split_by.as_deref())?;
+    let (changes, tree) = snapshot::changes(files, &target.directory, &after, target.split_by.as_deref())?;
     let events = snapshot::events(&before, &after);
     if writes {
         sipgen::write_snapshot(files.root(), &target.directory, &changes)?;
@@ -169,7 +183,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         print(report::events(&events, usize::MAX));
     }
     if arguments.check {
-        return check(&files, &changes, &after);
+        return check(files, &changes, &after);
     }
     say(summary(&changes, &after, &target.directory, writes));
     if let Some(committer) = committer {
@@ -189,7 +203,7 @@ impl Target {
     fn new(arguments: &Arguments, files: &Files) -> Result<Self, Failure> {
         let settings = Settings::load(files).map_err(|finding| Failure(finding.message))?;
         let directory = match &arguments.to {
-            Some(to) => inside(to, &settings)?,
+            Some(to) => inside(to, files.site_directory(), &settings)?,
             None => settings.snapshot.directory.clone(),
         };
         if !settings.may_read(&directory.join("file.yaml")) {
@@ -210,10 +224,11 @@ impl Target {
     }
 }
 
-fn inside(to: &Utf8Path, settings: &Settings) -> Result<Utf8PathBuf, Failure> {
+fn inside(to: &Utf8Path, site: &Utf8Path, settings: &Settings) -> Result<Utf8PathBuf, Failure> {
     let directory = sipgen::site::settings::inside(to).ok_or_else(|| {
         Failure(format!("--to {to} is not a directory inside the repo: write it relative to the root"))
     })?;
+    let directory = if site.as_str().is_empty() { directory } else { site.join(directory) };
     if settings.overlaps_output(&directory) {
         let output = &settings.output;
         let message = format!("--to {to} overlaps the output directory {output}, which is never read as an input");
@@ -242,15 +257,18 @@ fn refuse_losses(
 }
 
 /// Says what a stale snapshot changes for the plan.
-fn check(files: &Files, changes: &Changes, after: &Snapshot) -> Result<Outcome, Failure> {
+fn check(files: &Files, changes: &Changes, taken: &Snapshot) -> Result<Outcome, Failure> {
     if changes.files.is_empty() {
-        say(format!("the snapshot of {} is current\n", counted(after.hosts.len(), "host")));
+        say(format!("the snapshot of {} is current\n", counted(taken.hosts.len(), "host")));
         return Ok(Outcome::Yes);
     }
     let texts = changes.files.iter().map(|(path, change)| (path, change.texts().1));
     let copied = Copied::with(files, texts)?;
-    let (lock, progress) = (repo::lock_to_read(files)?, Progress::start());
-    let difference = difference::between(files, copied.files(), &Options::default(), &|stage| progress.show(stage))?;
+    let chosen = Chosen { files: files.clone(), site: None };
+    let site = Location { name: String::new(), directory: files.site_directory().to_owned(), files: files.clone() };
+    let after = Sites::find(copied.files().clone())?.counterpart(&site)?;
+    let (lock, progress) = (repo::lock_to_read(&chosen)?, Progress::start());
+    let difference = difference::between(files, &after, &Options::default(), &|stage| progress.show(stage))?;
     progress.finish();
     drop(lock);
     print("\n");

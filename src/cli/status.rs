@@ -4,10 +4,10 @@ use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
 use sipgen::picture::Picture;
+use sipgen::report;
 use sipgen::report::status::{Focus, View};
-use sipgen::report::{self, Document};
 
-use super::{Failure, Outcome, print, print_document, repo, say};
+use super::{Failure, Outcome, print, repo, say};
 
 /// How wide a line is where no terminal says it.
 const WIDTH: usize = 100;
@@ -63,16 +63,37 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let repo = arguments.from.files()?;
-    let generated = repo::generate(&repo)?;
-    let picture = Picture::new(&generated, arguments.rack_by.as_deref())?;
-    let view = View { focus: focus(arguments, &picture)?, all: arguments.all, width: width() };
-    match arguments.format {
-        Format::Text => print(report::status(&picture, &view)),
-        Format::Json => print_document(&Document::json(&picture)?),
+    let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
+    let runs = repo::generate(&sites)?;
+    drop(lock);
+    let mut pictures = Vec::new();
+    for (site, generated) in &runs {
+        pictures.push((*site, Picture::new(generated, arguments.rack_by.as_deref())?));
     }
-    say(report::findings(&generated.findings, &repo));
-    let failed = generated.findings.iter().any(Finding::is_error);
+    match arguments.format {
+        Format::Text => {
+            let views: Vec<_> = pictures.iter().map(|(_, picture)| focus(arguments, picture)).collect();
+            // A cluster or a rack is shown where it is.
+            if views.iter().all(Result::is_err) {
+                views.into_iter().next().transpose()?;
+                return Ok(Outcome::No);
+            }
+            for ((site, picture), focus) in pictures.iter().zip(views) {
+                let Ok(focus) = focus else { continue };
+                if sites.single().is_none() {
+                    print(report::site(&site.name));
+                }
+                print(report::status(picture, &View { focus, all: arguments.all, width: width() }));
+            }
+        }
+        Format::Json => {
+            pictures.iter().map(|(_, picture)| focus(arguments, picture)).reduce(Result::or).transpose()?;
+            repo::print_json(&sites, pictures)?;
+        }
+    }
+    let (findings, _) = repo::findings(&sites, &runs);
+    say(report::findings(&findings, &sites.repo));
+    let failed = findings.iter().any(Finding::is_error);
     Ok(if failed { Outcome::No } else { Outcome::Yes })
 }
 

@@ -4,7 +4,6 @@ use clap::ValueEnum;
 use sipgen::finding::{Finding, Severity};
 use sipgen::report::{self, Document, Results, Validation};
 use sipgen::site::hardware;
-use sipgen::source::Files;
 
 use super::{Failure, Outcome, print, print_document, repo, say};
 
@@ -57,29 +56,32 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let files = arguments.from.files()?;
-    let files = if arguments.from_index { Files::staged(files.root())? } else { files };
-    let generated = repo::generate(&files)?;
-    let (mut findings, mut muted) = (generated.findings, generated.muted);
+    let chosen = arguments.from.chosen()?;
+    let chosen = if arguments.from_index { chosen.staged()? } else { chosen };
+    let (lock, sites) = repo::lock_to_read(&chosen)?;
+    let runs = repo::generate(&sites)?;
+    drop(lock);
+    let (mut findings, mut muted) = repo::findings(&sites, &runs);
     // It decides nothing when hosts are assigned to SIPClusters, so `generate` does not read it for them.
-    if !generated.site.knows_hardware {
-        let (told, ignored): (Vec<_>, Vec<_>) = hardware::of_all(&files, &generated.site)?
+    for (site, generated) in runs.iter().filter(|(_, generated)| !generated.site.knows_hardware) {
+        let (told, ignored): (Vec<_>, Vec<_>) = hardware::of_all(&site.files, &generated.site)?
             .1
             .into_iter()
             .partition(|finding| !generated.site.settings.ignores(finding));
         findings.extend(told);
         muted += ignored.len();
     }
+    let files = &sites.repo;
     if arguments.strict {
         findings.iter_mut().for_each(|finding| finding.severity = Severity::Error);
     }
-    let text = report::findings(&findings, &files);
+    let text = report::findings(&findings, files);
     let results =
-        || -> Result<Results, Failure> { Ok(Results::new(&findings, &[], &files, &repo::place_in_git(files.root())?)) };
+        || -> Result<Results, Failure> { Ok(Results::new(&findings, &[], files, &repo::place_in_git(files.root())?)) };
     match arguments.format {
         Format::Text => print(text.clone()),
         Format::Json => {
-            let validation = Validation::new(&findings, muted, &files);
+            let validation = Validation::new(&findings, muted, files);
             print_document(&Document::json(&validation)?);
         }
         Format::Github => print_document(&report::github(&results()?)),

@@ -102,6 +102,10 @@ codes! {
     "0121" SaidTwice Error "an older and a current field say the same"
     "0122" NotMigrated Error "a SIPCluster of an older generation cannot be rewritten"
 
+    "0140" NoSuchSite Error "an entry of `sites` names no directory"
+    "0141" OutsideOfSites Warning "a request lies outside of every site"
+    "0142" SameApplications Error "the Applications of two sites have the same names"
+
     "0201" DuplicateCluster Error "two requests are of one cluster"
     "0202" ClusterNameTooLong Error "a cluster's name is too long for a label"
     "0203" InvalidPriority Error "a priority is no whole number"

@@ -80,13 +80,14 @@ impl Branch {
         repo: &Repository,
         head: Option<Oid>,
         place: &Utf8Path,
-        output: &Utf8Path,
+        outputs: &[&Utf8Path],
     ) -> Result<(), GitError> {
         let tree = |commit: Option<Oid>| commit.map(|id| repo.find_commit(id)?.tree()).transpose();
         let (ours, theirs) = (tree(head)?, tree(self.parent)?);
         let diff = repo.diff_tree_to_tree(ours.as_ref(), theirs.as_ref(), None)?;
-        let output = place.join(output);
-        let differs = |path: &Utf8Path| path.starts_with(place) && !path.starts_with(&output);
+        let outputs: Vec<_> = outputs.iter().map(|output| place.join(output)).collect();
+        let is_output = |path: &Utf8Path| outputs.iter().any(|output| path.starts_with(output));
+        let differs = |path: &Utf8Path| path.starts_with(place) && !is_output(path);
         let paths: Vec<String> = diff
             .deltas()
             .filter_map(|delta| delta.new_file().path().map(|path| path.to_string_lossy().into_owned()))

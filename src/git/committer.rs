@@ -50,10 +50,10 @@ struct Position {
 /// Where the inputs of a run are.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
-    /// The output directory, where none are.
-    pub output: &'a Utf8Path,
+    /// The output directories, where none are.
+    pub outputs: &'a [&'a Utf8Path],
     /// The repo's own templates.
-    pub templates: Option<&'a Utf8Path>,
+    pub templates: &'a [&'a Utf8Path],
     /// Whether they were read from the index.
     pub staged: bool,
 }
@@ -106,13 +106,13 @@ impl Committer {
         self.branch.as_ref()
     }
 
-    /// What a commit would change below `output` for it to have `files`, by path relative to it.
+    /// What a commit would change below output directories for each to have its files, by path relative to it.
     ///
     /// # Errors
     ///
     /// When the repo cannot be read. When the branch has other inputs than HEAD.
-    pub fn content(&self, output: &Utf8Path, files: &BTreeMap<Utf8PathBuf, String>) -> Result<Content, GitError> {
-        self.content_of(output, files, layout::is_ours)
+    pub fn content(&self, outputs: &[(&Utf8Path, &BTreeMap<Utf8PathBuf, String>)]) -> Result<Content, GitError> {
+        self.content_of(outputs, layout::is_ours)
     }
 
     /// Returns the content of a commit that gives `directory` the files of a snapshot, by path relative to it.
@@ -125,20 +125,20 @@ impl Committer {
         directory: &Utf8Path,
         files: &BTreeMap<Utf8PathBuf, String>,
     ) -> Result<Content, GitError> {
-        self.content_of(directory, files, layout::is_snapshot)
+        self.content_of(&[(directory, files)], layout::is_snapshot)
     }
 
     fn content_of(
         &self,
-        directory: &Utf8Path,
-        files: &BTreeMap<Utf8PathBuf, String>,
+        directories: &[(&Utf8Path, &BTreeMap<Utf8PathBuf, String>)],
         owns: Owns,
     ) -> Result<Content, GitError> {
         if let Some(branch) = &self.branch {
-            branch.expect_inputs_of(&self.opened.repo, self.at.commit, &self.opened.prefix, directory)?;
+            let generated: Vec<&Utf8Path> = directories.iter().map(|(directory, _)| *directory).collect();
+            branch.expect_inputs_of(&self.opened.repo, self.at.commit, &self.opened.prefix, &generated)?;
         }
         let parent = self.parent_tree()?;
-        Content::new(&self.opened.repo, parent.as_ref(), &self.opened.prefix, directory, files, owns)
+        Content::new(&self.opened.repo, parent.as_ref(), &self.opened.prefix, directories, owns)
     }
 
     /// Commits, with a trailer that names the revision of the inputs behind the message, if they are of one.
@@ -357,8 +357,8 @@ impl Committer {
 
 impl Inputs<'_> {
     fn has(&self, path: &Utf8Path) -> bool {
-        let is_template = self.templates.is_some_and(|templates| path.starts_with(templates));
-        is_template || source::may_hold_resources(path) && !path.starts_with(self.output)
+        let is_below = |directories: &[&Utf8Path]| directories.iter().any(|directory| path.starts_with(directory));
+        is_below(self.templates) || source::may_hold_resources(path) && !is_below(self.outputs)
     }
 }
 

@@ -18,12 +18,12 @@ pub struct Content {
     changed: BTreeMap<Utf8PathBuf, Changed>,
     /// The generated files, by path from the worktree's top.
     files: BTreeSet<Utf8PathBuf>,
-    /// The output directory, from there.
-    output: Utf8PathBuf,
+    /// The output directories, from there.
+    outputs: Vec<Utf8PathBuf>,
     /// Where in the worktree paths begin that others use.
     place: Utf8PathBuf,
-    /// The clusters of which the commit has files.
-    clusters: BTreeSet<ClusterKey>,
+    /// The clusters of which the commit has files, by output directory.
+    clusters: BTreeMap<Utf8PathBuf, BTreeSet<ClusterKey>>,
     /// Tells the files that may go from those of other people.
     owns: Owns,
     /// The tree of a commit that changes them; none when there is nothing to commit.
@@ -50,19 +50,43 @@ struct Changed {
 }
 
 impl Content {
-    /// Compares the files below `output`, a path from `place` in the worktree, with those that a commit has there.
-    /// Files of other people are none of a commit's business.
+    /// Compares the files below output directories, paths from `place` in the worktree, with those that a commit has
+    /// there. Files of other people are none of a commit's business.
     pub(super) fn new(
         repo: &Repository,
         parent: Option<&Tree<'_>>,
         place: &Utf8Path,
-        output: &Utf8Path,
-        files: &BTreeMap<Utf8PathBuf, String>,
+        outputs: &[(&Utf8Path, &BTreeMap<Utf8PathBuf, String>)],
         owns: Owns,
     ) -> Result<Self, GitError> {
-        let output = place.join(output);
+        let mut content = Self {
+            changed: BTreeMap::new(),
+            files: BTreeSet::new(),
+            outputs: Vec::new(),
+            place: place.to_owned(),
+            clusters: BTreeMap::new(),
+            owns,
+            tree: None,
+        };
+        for (output, files) in outputs {
+            content.add(repo, parent, output, files)?;
+        }
+        if content.differs() == Differs::Really {
+            content.tree = Some(content.write_tree(repo, parent)?);
+        }
+        Ok(content)
+    }
+
+    /// Adds an output directory.
+    fn add(
+        &mut self,
+        repo: &Repository,
+        parent: Option<&Tree<'_>>,
+        directory: &Utf8Path,
+        files: &BTreeMap<Utf8PathBuf, String>,
+    ) -> Result<(), GitError> {
+        let (output, owns, changed) = (self.place.join(directory), self.owns, &mut self.changed);
         let before = parent.map(|tree| blobs(repo, tree, &output)).transpose()?.unwrap_or_default();
-        let mut changed = BTreeMap::new();
         for (path, after) in files {
             let known = before.get(path);
             // Most files are as they were, which their ids say.
@@ -90,12 +114,10 @@ impl Content {
             }
         }
         let clusters = before.keys().filter_map(|path| layout::cluster_of(path)).collect();
-        let files = files.keys().map(|path| output.join(path)).collect();
-        let mut content = Self { changed, files, output, place: place.to_owned(), clusters, owns, tree: None };
-        if content.differs() == Differs::Really {
-            content.tree = Some(content.write_tree(repo, parent)?);
-        }
-        Ok(content)
+        self.clusters.insert(directory.to_owned(), clusters);
+        self.files.extend(files.keys().map(|path| output.join(path)));
+        self.outputs.push(output);
+        Ok(())
     }
 
     /// How much there is to commit.
@@ -120,7 +142,8 @@ impl Content {
         for entry in index::current(opened)?.iter() {
             let Ok(path) = std::str::from_utf8(&entry.path) else { continue };
             let path = Utf8Path::new(path);
-            let may_be_older = path.starts_with(&self.output) && !entries.contains_key(path);
+            let may_be_older =
+                self.outputs.iter().any(|output| path.starts_with(output)) && !entries.contains_key(path);
             if may_be_older
                 && entry_of(tree, path).is_none()
                 && opened.repo.find_blob(entry.id).is_ok_and(|blob| (self.owns)(blob.content()))
@@ -139,9 +162,9 @@ impl Content {
         Changes { files: files.collect(), leftovers: Vec::new() }
     }
 
-    /// The clusters of which there are generated files in the commit that this one stands on.
-    pub fn clusters(&self) -> &BTreeSet<ClusterKey> {
-        &self.clusters
+    /// The clusters of which there are generated files below an output directory in the commit that this one stands on.
+    pub fn clusters(&self, output: &Utf8Path) -> BTreeSet<ClusterKey> {
+        self.clusters.get(output).cloned().unwrap_or_default()
     }
 
     /// Writes a tree: the parent's, with the changes and no others.

@@ -1,6 +1,6 @@
 //! `.gitattributes`: how reviews show what is generated.
 
-use camino::Utf8Path;
+use camino::Utf8PathBuf;
 
 use super::{Action, Proposal};
 use crate::git;
@@ -8,8 +8,8 @@ use crate::source::Files;
 
 const FILE: &str = ".gitattributes";
 
-pub(super) fn propose(repo: &Files, output: &Utf8Path) -> Proposal {
-    let wanted = git::attributes(output);
+pub(super) fn propose(repo: &Files, outputs: &[Utf8PathBuf]) -> Proposal {
+    let wanted: String = outputs.iter().map(|output| git::attributes(output)).collect();
     let lacks = |there: &str| {
         let is_missing = |line: &&str| !there.lines().any(|other| other.trim() == *line);
         let missing: String = wanted.lines().filter(is_missing).map(|line| format!("{line}\n")).collect();

@@ -1,6 +1,7 @@
 //! What a repo needs so that sipgen is run in it: settings, a hook, a CI job, attributes, a page for its readers.
 //!
 //! * `agents`: whether Flux or Argo CD applies the repo, as its manifests tell.
+//! * `base_clusters`: the directories of the repo's base clusters, each of which is a site.
 //! * `forge`: where the repo is hosted, and the CI job for that.
 //! * `settings_file`, `hooks`, `attributes`, `page`: the other files.
 //!
@@ -9,6 +10,7 @@
 
 mod agents;
 mod attributes;
+mod base_clusters;
 mod forge;
 mod hooks;
 mod page;
@@ -53,8 +55,7 @@ pub enum Action {
     Blocked(Utf8PathBuf),
 }
 
-/// What there is to do in a repo with these settings, which is fetched from `remote` and has the CI of `forges`, file
-/// by file.
+/// Proposes the files of a repo, which is fetched from `remote` and has the CI of `forges`, file by file.
 ///
 /// # Errors
 ///
@@ -68,28 +69,17 @@ pub fn propose(
     let output = output(repo, settings)?;
     let agents = agents::find(repo, &output, remote)?;
     let agent = agents.only();
+    let clusters = base_clusters::find(repo, &output)?;
+    let shown = clusters.shown_output(&output);
 
-    let mut proposals =
-        vec![settings_file::propose(repo, &output, &agents), hooks::propose(repo), attributes::propose(repo, &output)];
-    proposals.extend(forges.iter().flat_map(|forge| forge.propose(repo)));
-    proposals.push(page::propose(repo, &output, agent));
-    Ok(proposals)
-}
-
-/// The directories below the root that have settings of their own, where the root has none: a repo of several sites.
-///
-/// # Errors
-///
-/// When a directory cannot be read.
-pub fn sites(repo: &Files, settings: &Settings) -> Result<Vec<Utf8PathBuf>, ReadError> {
-    if repo.kind(Utf8Path::new(settings::FILE)).is_some() {
-        return Ok(Vec::new());
+    let mut proposals = Vec::new();
+    if repo.kind(Utf8Path::new(settings::FILE)).is_some() || !clusters.have_settings() {
+        proposals.push(settings_file::propose(repo, &output, &agents, &clusters));
     }
-    let files = repo.files(&settings.output)?;
-    // CI jobs have that name, too, in directories of their forges.
-    let is_hidden = |file: &Utf8Path| file.components().any(|component| component.as_str().starts_with('.'));
-    let settled = files.iter().filter(|file| file.file_name() == Some(settings::FILE) && !is_hidden(file));
-    Ok(settled.filter_map(|file| file.parent().map(Utf8Path::to_owned)).collect())
+    proposals.extend([hooks::propose(repo), attributes::propose(repo, &clusters.outputs(&output))]);
+    proposals.extend(forges.iter().flat_map(|forge| forge.propose(repo)));
+    proposals.push(page::propose(repo, &shown, agent));
+    Ok(proposals)
 }
 
 /// The files to create.

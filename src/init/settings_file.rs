@@ -3,26 +3,38 @@
 use camino::Utf8Path;
 
 use super::agents::{Agent, Agents, ApplicationSource, SourceRef};
+use super::base_clusters::BaseClusters;
 use super::{Action, Proposal};
+use crate::finding::counted;
 use crate::site::{Settings, settings};
 use crate::source::Files;
 
-pub(super) fn propose(repo: &Files, output: &Utf8Path, agents: &Agents) -> Proposal {
+pub(super) fn propose(repo: &Files, output: &Utf8Path, agents: &Agents, clusters: &BaseClusters) -> Proposal {
     let gitops = gitops(agents);
-    let note = match agents.only() {
+    let mut note = match agents.only() {
         Some(Agent::Flux(flux)) => format!("settings; Flux was recognised by {}", flux.seen_in),
         Some(Agent::Argocd(argocd)) => {
             format!("settings; Argo CD was recognised by {}", argocd.seen_in)
         }
         None => "settings".to_owned(),
     };
+    match clusters {
+        BaseClusters::One => {}
+        BaseClusters::Known(sites) => note.push_str(&format!("; {}", counted(sites.len(), "site"))),
+        BaseClusters::Bootstrapped(sites) => {
+            note.push_str(&format!("; {}, in each of which Flux was bootstrapped", counted(sites.len(), "site")));
+        }
+        BaseClusters::Possible(_) => {
+            note.push_str("; whether the repo is several sites is for you to say: see `sites`")
+        }
+    }
     let lacks = |there: &str| match &gitops {
         Gitops::Decided(lines) if !there.lines().any(|line| line.starts_with("gitops:")) => {
             Action::Add { lines: lines.clone(), place: "at its end".to_owned() }
         }
         _ => Action::Keep,
     };
-    Proposal::new(repo, settings::FILE, note, || text(output, &gitops), lacks)
+    Proposal::new(repo, settings::FILE, note, || text(output, &gitops, clusters), lacks)
 }
 
 /// What the settings say of the agent.
@@ -90,7 +102,8 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-fn text(output: &Utf8Path, gitops: &Gitops) -> String {
+fn text(output: &Utf8Path, gitops: &Gitops, clusters: &BaseClusters) -> String {
+    let sites = clusters.setting().map_or(String::new(), |setting| format!("{setting}\n"));
     let output = if output == Settings::default().output {
         format!("# output: {output}\n")
     } else {
@@ -102,7 +115,7 @@ fn text(output: &Utf8Path, gitops: &Gitops) -> String {
     };
     format!(
         "# The settings of sipgen. Everything has a default that works: what is a comment shows it.\n\n\
-         # The directory that sipgen writes, and nobody else.\n{output}\n\
+         {sites}# The directory that sipgen writes, and nobody else.\n{output}\n\
          # A host is declared when a kustomization.yaml of this repo reaches it, else observed: auto.\n\
          # To take every host for one of them, write declared or observed.\n\
          # inventory:\n#   mode: auto\n\n\

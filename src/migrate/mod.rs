@@ -23,6 +23,7 @@ use crate::compare::{Change, Changes};
 use crate::finding::{self, Code, Finding};
 use crate::site::older::{Conversion, Edit};
 use crate::site::{Request, Settings, Site};
+use crate::sites::Sites;
 use crate::source::{Files, Origin, Place, ReadError, Step, documents};
 use text::{Refused, Text};
 
@@ -35,6 +36,44 @@ pub struct Migration {
     pub clusters: BTreeSet<ClusterKey>,
     /// Why others cannot be, and what cannot be read. A file that one of them is about is left alone.
     pub findings: Vec<Finding>,
+}
+
+/// Works out how the files of a repo's sites change. A file that several sites read must become the same for each.
+///
+/// # Errors
+///
+/// When the repo cannot be read.
+pub fn migrate_sites(sites: &Sites, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Migration, ReadError> {
+    let mut all = Migration { findings: sites.findings.clone(), ..Migration::default() };
+    for site in &sites.all {
+        let Migration { changes, clusters, findings } = migrate(&site.files, only)?;
+        all.clusters.extend(clusters);
+        all.findings.extend(findings);
+        for (file, change) in changes.files {
+            let other = all.changes.files.get(&file).filter(|other| **other != change);
+            if other.is_some() {
+                all.findings.push(
+                    Finding::new(
+                        Code::NotMigrated,
+                        format!("the SIPCluster cannot be rewritten here: the site {} needs another form", site.name),
+                    )
+                    .at(Place::File(Arc::from(file.as_path())))
+                    .help("name the same labels by `topology` in the settings of both sites"),
+                );
+            } else {
+                all.changes.files.insert(file, change);
+            }
+        }
+    }
+    let refused: BTreeSet<&Utf8Path> =
+        all.findings.iter().filter(|finding| finding.code == Code::NotMigrated).flat_map(files_of).collect();
+    all.changes.files.retain(|file, _| !refused.contains(file.as_path()));
+    all.findings = finding::merge(all.findings);
+    Ok(all)
+}
+
+fn files_of(finding: &Finding) -> impl Iterator<Item = &Utf8Path> {
+    finding.places.iter().take(1).map(|(place, _)| &**place.file())
 }
 
 /// Works out how the files of a repo change, all or some of them. Writes nothing.

@@ -28,6 +28,25 @@ pub fn commit_message(review: &Review) -> String {
     out.to_string()
 }
 
+/// The message of a commit of several sites, of which each that changes has its part.
+pub fn commit_message_of_sites(reviews: &[(&str, Review)]) -> String {
+    let changed: Vec<&(&str, Review)> = reviews.iter().filter(|(_, review)| review.totals.files.all() > 0).collect();
+    let names = changed.iter().map(|(name, _)| plain(name)).collect::<Vec<_>>().join(", ");
+    let of_one = |(name, review): &&(&str, Review)| format!("{}: {}", plain(name), subject(review));
+    let subjects = [changed.first().filter(|_| changed.len() == 1).map(of_one), Some(format!("update {names}"))];
+    let fitting = subjects.into_iter().flatten().find(|subject| subject.len() <= SUBJECT);
+    let mut out = Text::default();
+    // Writing to a text cannot fail.
+    let _ = writeln!(out, "{}", fitting.unwrap_or_else(|| format!("update {}", counted(changed.len(), "site"))));
+    for (name, review) in changed {
+        let _ = writeln!(out);
+        let _ = writeln!(out, "site {}", plain(name));
+        let _ = writeln!(out);
+        let _ = write_body(&mut out, review);
+    }
+    out.to_string()
+}
+
 fn subject(review: &Review) -> String {
     let (who, clusters): (String, Vec<&ClusterReview>) = match review.clusters.as_slice() {
         [] => return "update what clusters share".to_owned(),

@@ -42,7 +42,26 @@ const WIDTH: usize = 110;
 
 /// A comparison as a comment on a pull request, of at most 65,000 characters.
 pub fn markdown(comparison: &Comparison) -> Text {
-    let mut page = Page { text: format!("{MARKER}\n## sipgen: {}\n\n", heading(comparison)), left_out: Vec::new() };
+    written(&format!("{MARKER}\n## sipgen: {}\n\n", heading(comparison)), comparison, 1).into()
+}
+
+/// The same for several sites, which share the room.
+pub fn markdown_of_sites(sites: &[(&str, &Comparison)]) -> Text {
+    let mut text = format!("{MARKER}\n");
+    for (name, comparison) in sites {
+        let head = format!("## sipgen: {}: {}\n\n", code(name), heading(comparison));
+        let part = written(&head, comparison, sites.len());
+        if text.len() + part.len() <= MOST {
+            text.push_str(&part);
+            text.push('\n');
+        }
+    }
+    text.into()
+}
+
+/// A comparison below a head, with one of `shares` parts of the room.
+fn written(head: &str, comparison: &Comparison, shares: usize) -> String {
+    let mut page = Page { text: head.to_owned(), left_out: Vec::new(), shares };
     let (errors, warnings): (Vec<&Problem>, Vec<&Problem>) =
         comparison.findings.iter().partition(|problem| problem.severity == ProblemSeverity::Error);
     for note in &comparison.notes {
@@ -62,7 +81,7 @@ pub fn markdown(comparison: &Comparison) -> Text {
     }
     page.warnings(&warnings);
     page.lines(comparison.lines.as_deref().unwrap_or_default());
-    page.finished().into()
+    page.finished()
 }
 
 fn heading(comparison: &Comparison) -> String {
@@ -131,12 +150,14 @@ struct Page {
     text: String,
     /// What found no room.
     left_out: Vec<String>,
+    /// How many comparisons share the room.
+    shares: usize,
 }
 
 impl Page {
     /// Adds a part if it ends before `until`.
     fn push(&mut self, part: &str, until: usize) -> bool {
-        let fits = self.text.len() + part.len() <= until;
+        let fits = self.text.len() + part.len() <= until / self.shares;
         if fits {
             self.text.push_str(part);
         }
@@ -146,7 +167,7 @@ impl Page {
     /// Adds those parts that end before `until`, between a head and a foot; says of the others, by their number, what
     /// was left out.
     fn push_all(&mut self, head: &str, parts: &[String], foot: &str, until: usize, left_out: fn(usize) -> String) {
-        let mut room = until.saturating_sub(self.text.len() + head.len() + foot.len());
+        let mut room = (until / self.shares).saturating_sub(self.text.len() + head.len() + foot.len());
         let mut fitting = String::new();
         let mut count = 0;
         for part in parts {

@@ -50,7 +50,7 @@ use crate::render::values::Given;
 use crate::visible::visible;
 
 pub use catalogue::{codes, codes_as_markdown, explain_code};
-pub use commit::commit_message;
+pub use commit::{commit_message, commit_message_of_sites};
 pub use comparison::{Comparison, FileLines};
 pub use document::Document;
 pub use events::{events, snapshot_message};
@@ -60,7 +60,7 @@ pub use github::github;
 pub use gitlab::gitlab;
 pub use hardware::explain_hardware;
 pub use lines::diff;
-pub use markdown::{MARKER, markdown};
+pub use markdown::{MARKER, markdown, markdown_of_sites};
 pub use page::{is_page, page};
 pub use plan::{notes, plan};
 pub use problem::{ExplainedCode, Problem, ProblemPlace, ProblemSeverity, Validation};
@@ -69,8 +69,13 @@ pub use results::Results;
 pub use sarif::sarif;
 pub use stale::{how_to_mend, renamed_inputs, stale, stale_files};
 pub use status::status;
-pub use summary::{failure, summary};
+pub use summary::{failure, summary, summary_of_sites};
 pub use text::Text;
+
+/// The head of what is said of one site of several.
+pub fn site(name: &str) -> Text {
+    format!("{}\n", styled(STRONG, format_args!("site {}", one_line(name)))).into()
+}
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();

@@ -12,6 +12,7 @@ use crate::compare::{Change, Changes};
 use crate::finding::{Finding, counted};
 use crate::plan::{How, Plan};
 use crate::review::{Released, Review};
+use crate::sites::Location;
 
 /// How many hosts of a cluster, and how many dangers, a summary names.
 const HOSTS_SHOWN: usize = 6;
@@ -44,6 +45,39 @@ pub fn summary(generated: &Generated, written: bool) -> Text {
         None => Ok(()),
     };
     let _ = write_failures(&mut out, findings, changes.is_some());
+    out
+}
+
+/// Summarizes a run over several sites.
+pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], written: bool) -> Text {
+    let mut out = Text::default();
+    let hosts = |run: &Generated| run.plan.clusters.values().flat_map(BTreeMap::values).map(Vec::len).sum::<usize>();
+    let clusters: usize = runs.iter().map(|(_, run)| run.plan.clusters.len()).sum();
+    let total = format!(
+        "{}: {}, {} assigned",
+        counted(runs.len(), "site"),
+        counted(clusters, "cluster"),
+        counted(runs.iter().map(|(_, run)| hosts(run)).sum(), "host")
+    );
+    // Writing to a text cannot fail.
+    let _ = writeln!(out, "{}", styled(STRONG, total));
+    let files: usize = runs.iter().flat_map(|(_, run)| &run.changes).map(|changes| changes.files.len()).sum();
+    let failed = runs.iter().filter(|(_, run)| run.findings.iter().any(Finding::is_error));
+    let failed: Vec<&str> = failed.map(|(site, _)| site.name.as_str()).collect();
+    let left = runs.iter().all(|(_, run)| run.changes.is_none());
+    let _ = match (left, written) {
+        (true, _) => writeln!(out, "no file was changed in any site"),
+        _ if files == 0 => writeln!(out, "no file changes"),
+        (false, true) => writeln!(out, "{} written", counted(files, "file")),
+        (false, false) => writeln!(out, "{} would be written", counted(files, "file")),
+    };
+    if !failed.is_empty() {
+        let _ = writeln!(out, "{}: {}", styled(ERROR, "errors in"), one_line(&failed.join(", ")));
+    }
+    let about_sites = found.iter().filter(|finding| finding.is_error()).count();
+    if about_sites > 0 {
+        let _ = writeln!(out, "{} about the sites", styled(ERROR, counted(about_sites, "error")));
+    }
     out
 }
 

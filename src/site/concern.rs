@@ -137,13 +137,13 @@ fn is_live(host: &BareMetalHost) -> bool {
 
 /// Returns whether the settings name a file, and do not only let it pass.
 fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
-    let names = |globs: &Globs| globs.0.iter().any(|glob| !glob.excludes && glob.matches(file));
+    let names = |globs: &Globs| globs.globs.iter().any(|glob| !glob.excludes && globs.matches(glob, file));
     globs.iter().any(|globs| names(globs) && globs.take(file))
 }
 
 /// Returns whether the settings leave a file out by name.
 pub(super) fn is_excluded(settings: &Settings, file: &Utf8Path) -> bool {
-    let excludes = |globs: &Globs| globs.0.iter().any(|glob| glob.excludes && glob.matches(file));
+    let excludes = |globs: &Globs| globs.globs.iter().any(|glob| glob.excludes && globs.matches(glob, file));
     globs_of(settings).iter().any(excludes)
 }
 

@@ -62,12 +62,14 @@ impl<'a> Inputs<'a> {
             }
             // What is never read, such as a symbolic link, may be excluded by its name all the same.
             let excludes_unread = |position: usize| {
-                paths[position].strip_prefix('!').is_some_and(|path| repo.kind(path.into()).is_some())
+                let excluded = paths[position].strip_prefix('!');
+                let here = |path: &str| repo.kind(&repo.site_directory().join(path)).or(repo.kind(path.into()));
+                excluded.is_some_and(|path| here(path).is_some())
             };
             let is_idle = |(position, glob): &(usize, &Glob)| {
-                !files.iter().any(|file| glob.matches(file)) && !excludes_unread(*position)
+                !files.iter().any(|file| globs.matches(glob, file)) && !excludes_unread(*position)
             };
-            let idle = globs.0.iter().enumerate().filter(is_idle);
+            let idle = globs.globs.iter().enumerate().filter(is_idle);
             findings.extend(idle.map(|(position, _)| {
                 let message = format!("the glob `{}` matches no file that can hold resources", paths[position]);
                 Finding::new(Code::IdleGlob, message)

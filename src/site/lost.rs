@@ -126,6 +126,10 @@ impl Known<'_> {
         let made_from = self.state.made_from.get(lost.cluster).filter(|_| lost.is_cluster);
         let mut source = Source::Gone;
         for file in made_from.into_iter().flatten() {
+            // A build of the site had it, and has it no more: it may be of another site.
+            if self.repo.is_out_of_reach(file) {
+                continue;
+            }
             let why = match self.repo.kind(file) {
                 None if !self.repo.has_link(file) => continue,
                 Some(Kind::File) if !self.repo.has_link(file) => {

@@ -1,7 +1,7 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
 //! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents, `provisioning_settings` of Provisionings,
-//!   `snapshot_settings` of snapshots and Secrets.
+//!   `snapshot_settings` of snapshots and Secrets; `written` finds where a setting is written.
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
 //!   who renders hosts that came by another way than their manifests;
 //!   `left_out`: what inputs leave out that the repo still has.
@@ -78,6 +78,7 @@ mod templates;
 mod unwritable;
 pub mod usage;
 pub mod wiring;
+mod written;
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

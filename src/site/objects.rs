@@ -178,7 +178,11 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         let says = hosts(content).then(|| Object::GeneratedHosts(file.to_owned()));
         FirstLook { says, read: requests(content) }
     };
-    let mut read = repo.scan(&files, look, interpret)?;
+    let interpret_file = |document: Document<'_>| {
+        let is_for_agents = repo.is_for_agents(&document.origin.file);
+        interpret(document).filter(|object| !is_for_agents || matches!(object, Object::Agent(_)))
+    };
+    let mut read = repo.scan(&files, look, interpret_file)?;
     // kustomize reads the first document of its file alone.
     let mut known = BTreeSet::new();
     read.retain(|object| match object {
@@ -493,7 +497,8 @@ fn misplaced(repo: &Files, settings: &Settings, generated_hosts: &[Utf8PathBuf])
 
 /// The innermost directory around a file, other than the repo's root, that has settings of its own.
 fn settled_directory<'a>(repo: &Files, file: &'a Utf8Path) -> Option<&'a Utf8Path> {
-    let above = file.ancestors().skip(1).filter(|directory| !directory.as_str().is_empty());
+    let is_other = |directory: &&Utf8Path| !directory.as_str().is_empty() && *directory != repo.site_directory();
+    let above = file.ancestors().skip(1).filter(is_other);
     above.into_iter().find(|directory| repo.kind(&directory.join(settings::FILE)) == Some(Kind::File))
 }
 

@@ -12,18 +12,15 @@ use super::gitops::{Argocd, Flux, Hosts};
 use super::provisioning_settings::{Provisioning, is_image};
 use super::snapshot_settings::{Secrets, SnapshotSettings};
 use super::sources::{Sops, Source};
+use super::written::Written;
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName, is_label_key};
 use crate::api::unique;
-use crate::bounded;
 use crate::finding::{Code, Finding, Severity};
-use crate::source::{Files, Origin, Place, Step, in_plain_words};
+use crate::source::{Files, Place, Step};
 
 /// The name of the settings' file.
 pub const FILE: &str = "sipgen.yaml";
-
-/// What to do about settings of which nothing is known.
-const CORRECT: &str = "without them sipgen would write to other places: correct the file, or remove it";
 
 /// The settings of a repo.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -36,6 +33,17 @@ const CORRECT: &str = "without them sipgen would write to other places: correct 
     }
 }))]
 pub struct Settings {
+    /// The directories of the repo's sites, one for each base cluster, or globs of them. Each may have a `sipgen.yaml` of
+    /// its own, with paths relative to it, whose settings replace those here one by one. Beside `sites`, `output` has
+    /// a directory for each site, `overlays/clusters/production` for instance, and so has `snapshot.directory`. Without `sites` the repo is one site.
+    #[serde(default)]
+    pub sites: Vec<String>,
+    /// The directory of the site, from the repo's root.
+    #[serde(skip)]
+    pub directory: Utf8PathBuf,
+    /// The file of the settings that says most of the site.
+    #[serde(skip)]
+    pub file: Utf8PathBuf,
     /// The directory that sipgen writes, relative to the repo's root.
     #[serde(default = "default_output")]
     #[schemars(with = "String", extend("x-editor" = directory()))]
@@ -194,6 +202,9 @@ fn default_output() -> Utf8PathBuf {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            sites: Vec::new(),
+            directory: Utf8PathBuf::new(),
+            file: FILE.into(),
             output: default_output(),
             templates: None,
             sources: Vec::new(),
@@ -230,50 +241,62 @@ impl Settings {
         directory.starts_with(&self.output) || self.output.starts_with(directory)
     }
 
-    /// Reads the settings of a repo; the defaults where it has none.
+    /// Reads the settings of a repo, or of a site in it; the defaults where it has none.
     pub fn load(repo: &Files) -> Result<Self, Finding> {
-        let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
-        let unreadable = |reason: &str| {
-            Finding::new(Code::SettingsUnreadable, format!("the settings cannot be read: {reason}"))
-                .at(Place::File(file.clone()))
-                .help(CORRECT)
+        let Some((mut settings, written)) = Written::read(repo)? else {
+            return Ok(Self::default().in_directory(repo.site_directory()));
         };
-        let text = match repo.plain_text(&file) {
-            Ok(Some(text)) => text,
-            Ok(None) => return Ok(Self::default()),
-            Err(error) => return Err(unreadable(&error.to_string())),
-        };
-        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-            return Ok(Self::default());
+        settings.check(&written)?;
+        let directory = repo.site_directory();
+        if directory.as_str().is_empty() {
+            return Ok(settings);
         }
-        bounded::check(&text).map_err(|error| unreadable(&error.to_string()))?;
-        let parser = yaml_serde::Deserializer::from_str(&text);
-        let mut settings: Settings = serde_path_to_error::deserialize(parser).map_err(|error| {
-            let (key, error) = (error.path().to_string(), error.into_inner());
-            let place = match error.location() {
-                Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
-                None => Place::File(file.clone()),
-            };
-            // In a mapping it is one setting that is wrong.
-            let is_mapping = yaml_serde::from_str(&text).is_ok_and(|value: yaml_serde::Value| value.is_mapping());
-            let (code, help) = if is_mapping {
-                (Code::InvalidSetting, "correct the setting, or remove it for its default")
-            } else {
-                (Code::SettingsUnreadable, CORRECT)
-            };
-            Finding::new(
-                code,
-                format!(
-                    "the settings cannot be read: {}",
-                    with_key(&in_plain_words(&without_types(&error.to_string())), &key)
-                ),
-            )
-            .at(place)
-            .help(help)
-        })?;
-        let origin = Origin::of_file(file.clone(), &text);
-        let route = |key: &str| -> Vec<Step> { key.split('.').map(Step::from).collect() };
-        let at = |key: &str| origin.at(route(key));
+        settings.file = written.own().to_owned();
+        let shared_templates = settings.templates.take_if(|_| written.is_shared("templates"));
+        let paths = [("flux", &mut settings.flux.path), ("argocd", &mut settings.argocd.path)];
+        for (agent, path) in paths.into_iter().filter(|(agent, _)| written.has(agent, "path")) {
+            *path = without_end(path, directory).ok_or_else(|| {
+                let message =
+                    format!("`{agent}.path: {path}` does not end with {directory}, the directory of the site");
+                let help =
+                    format!("remove `{agent}.path`: the paths of a site count from the repo's root by themselves");
+                Finding::new(Code::InvalidSetting, message).at(written.at(agent, "path")).help(help)
+            })?;
+        }
+        // Beside `sites`, a directory is one of all sites, with one for each below it. What an agent applies as it finds
+        // it, a site's own directory more often than not, is no place for output.
+        let shares_output = written.is_shared("output") || written.is_listed && !written.has_key("output");
+        let output = shares_output.then(|| settings.output.join(directory));
+        let shares_snapshot = written.is_shared("snapshot") && written.has("snapshot", "directory");
+        let snapshot = shares_snapshot.then(|| settings.snapshot.directory.join(directory));
+        settings = settings.in_directory(directory);
+        settings.templates = shared_templates.or(settings.templates);
+        settings.output = output.unwrap_or(settings.output);
+        settings.snapshot.directory = snapshot.unwrap_or(settings.snapshot.directory);
+        Ok(settings)
+    }
+
+    /// The entries of `sites` in the settings at a repo's root; none where those cannot be read.
+    pub(crate) fn listed_sites(repo: &Files) -> Vec<String> {
+        Written::read(repo).ok().flatten().map(|(settings, _)| settings.sites).unwrap_or_default()
+    }
+
+    /// The same settings, with paths from the repo's root for a site in a directory.
+    fn in_directory(mut self, directory: &Utf8Path) -> Self {
+        if directory.as_str().is_empty() {
+            return self;
+        }
+        self.directory = directory.to_owned();
+        let paths = [&mut self.output, &mut self.snapshot.directory].into_iter().chain(&mut self.templates);
+        paths.for_each(|path| *path = directory.join(&*path));
+        self.sources.iter_mut().for_each(|source| source.place_in(directory));
+        self
+    }
+
+    /// Brings settings into their plainest form, and says what is wrong with them.
+    fn check(&mut self, written: &Written) -> Result<(), Finding> {
+        let settings = self;
+        let at = |key: &str| written.place(key.split('.').map(Step::from).collect());
         let directories = [
             ("output", Some(&mut settings.output)),
             ("templates", settings.templates.as_mut()),
@@ -292,7 +315,7 @@ impl Settings {
                 let field = Some(field).filter(|field| !field.is_empty()).map(Step::from);
                 let route = ["sources".into(), index.into()].into_iter().chain(field);
                 Finding::new(Code::InvalidSetting, format!("source {} of `sources` {wrong}", index + 1))
-                    .at(origin.at(route))
+                    .at(written.place(route.collect()))
                     .help(help)
             })?;
         }
@@ -301,7 +324,7 @@ impl Settings {
         if let Some(index) = settings.sources.iter().position(is_output) {
             let message = format!("source {} of `sources` is in the output directory {}", index + 1, settings.output);
             return Err(Finding::new(Code::InvalidSetting, message)
-                .at(origin.at(["sources".into(), index.into(), Step::from("kustomization")]))
+                .at(written.place(vec!["sources".into(), index.into(), Step::from("kustomization")]))
                 .help("name the kustomization of your own hosts: what sipgen writes is never an input"));
         }
         let (snapshot, output) = (&settings.snapshot.directory, &settings.output);
@@ -336,7 +359,8 @@ impl Settings {
             }
         }
         for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
-            let place = |field: &str| origin.at(["findings".into(), "ignore".into(), index.into(), Step::from(field)]);
+            let place =
+                |field: &str| written.place(vec!["findings".into(), "ignore".into(), index.into(), Step::from(field)]);
             if code.severity() == Severity::Error {
                 let message = format!("{code} is an error, and only warnings can be ignored");
                 let help = format!("`sipgen explain {code}` says how to mend it");
@@ -354,7 +378,7 @@ impl Settings {
             let help = "write a registry, a path and a tag, such as `registry.example.com/platform/installer:1.4`, \
                         without a scheme and without a login: for that, the nodes have their own";
             return Err(Finding::new(Code::InvalidSetting, message)
-                .at(origin.key(route("provisioning.image")))
+                .at(written.key("provisioning", "image"))
                 .help(help));
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
@@ -365,21 +389,26 @@ impl Settings {
             .at(at("gitops"))
             .help("write it as Argo CD knows it, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`"));
         }
-        Ok(settings)
+        Ok(())
     }
 }
 
 /// The place of a setting.
 pub(crate) fn place(repo: &Files, route: impl IntoIterator<Item = Step>) -> Place {
-    let file: Arc<Utf8Path> = Arc::from(Utf8Path::new(FILE));
-    match repo.text(&file) {
-        Some(text) => Origin::of_file(file, &text).at(route),
-        None => Place::File(file),
+    match Written::read(repo) {
+        Ok(Some((_, written))) => written.place(route.into_iter().collect()),
+        _ => Place::File(Arc::from(Utf8Path::new(FILE))),
     }
 }
 
+/// Returns the part of a path before an end.
+fn without_end(path: &Utf8Path, end: &Utf8Path) -> Option<Utf8PathBuf> {
+    let before = path.components().count().checked_sub(end.components().count())?;
+    path.ends_with(end).then(|| path.iter().take(before).collect())
+}
+
 /// A parser's message with the whole key that it is about: the parser names the mapping around it.
-fn with_key(message: &str, key: &str) -> String {
+pub(super) fn with_key(message: &str, key: &str) -> String {
     let around = key.rsplit_once('.').map(|(around, _)| format!("{around}: "));
     match around.and_then(|around| message.strip_prefix(&around)) {
         Some(message) => format!("{key}: {message}"),
@@ -388,7 +417,7 @@ fn with_key(message: &str, key: &str) -> String {
 }
 
 /// A parser's message without the names of sipgen's own types, which say nothing to those who write settings.
-fn without_types(message: &str) -> String {
+pub(super) fn without_types(message: &str) -> String {
     const STRUCT: &str = "expected struct ";
     let Some((before, rest)) = message.split_once(STRUCT) else { return message.to_owned() };
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());

@@ -29,6 +29,9 @@ pub struct Source {
     #[serde(default = "default_timeout")]
     #[schemars(range(min = 1, max = 3600))]
     pub timeout_seconds: u64,
+    /// The directory of the site that it is of, from the repo's root.
+    #[serde(skip)]
+    directory: Utf8PathBuf,
 }
 
 /// What is done with what is encrypted with SOPS.
@@ -53,7 +56,17 @@ pub(super) type Wrong = (&'static str, String, &'static str);
 impl Source {
     /// The globs of its `paths`, if it has some.
     pub(super) fn globs(&self) -> Option<Globs> {
-        self.paths.as_ref().map(|paths| Globs(paths.iter().filter_map(|path| glob(path)).collect()))
+        let globs = self.paths.as_ref().map(|paths| paths.iter().filter_map(|path| glob(path)).collect());
+        globs.map(|globs| Globs { globs, directory: self.directory.clone() })
+    }
+
+    /// Makes it one of a site in a directory.
+    pub(super) fn place_in(&mut self, directory: &Utf8Path) {
+        self.directory = directory.to_owned();
+        self.kustomization = self
+            .kustomization
+            .as_ref()
+            .map(|own| if own.as_str().is_empty() { directory.to_owned() } else { directory.join(own) });
     }
 
     /// Returns whether a file may be one of its inputs.
@@ -71,9 +84,13 @@ impl Source {
             return overlaps(built);
         }
         let Some(globs) = self.globs() else { return true };
-        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = globs.0.iter().partition(|glob| glob.excludes);
-        !excluding.iter().any(|glob| glob.matches(directory))
-            && (including.is_empty() || including.iter().any(|glob| overlaps(&glob.plain_beginning())))
+        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = globs.globs.iter().partition(|glob| glob.excludes);
+        let may_take = |glob: &&Glob| {
+            let beginning = glob.plain_beginning();
+            overlaps(&beginning) || overlaps(&self.directory.join(&beginning))
+        };
+        !excluding.iter().any(|glob| globs.matches(glob, directory))
+            && (including.is_empty() || including.iter().any(may_take))
     }
 
     /// Brings a source into its plainest form, and says what is wrong with it.
@@ -116,15 +133,26 @@ impl Settings {
     }
 }
 
-/// The globs of a source.
-pub(super) struct Globs(pub(super) Vec<Glob>);
+/// The globs of a source: relative to the site's directory, or to the repo's root.
+pub(super) struct Globs {
+    pub(super) globs: Vec<Glob>,
+    directory: Utf8PathBuf,
+}
 
 impl Globs {
-    /// Returns whether a file is among those that they name. Without one that includes, all are.
+    /// Returns whether a file is among those that they name. Without one that includes, all are; outside of the site's
+    /// directory, all that its builds reach.
     pub(super) fn take(&self, file: &Utf8Path) -> bool {
-        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = self.0.iter().partition(|glob| glob.excludes);
-        let is_in = including.is_empty() || including.iter().any(|glob| glob.matches(file));
-        is_in && !excluding.iter().any(|glob| glob.matches(file))
+        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = self.globs.iter().partition(|glob| glob.excludes);
+        let is_in = including.is_empty()
+            || !file.starts_with(&self.directory)
+            || including.iter().any(|glob| self.matches(glob, file));
+        is_in && !excluding.iter().any(|glob| self.matches(glob, file))
+    }
+
+    /// Returns whether one of them matches a file, by its path from the site's directory or from the repo's root.
+    pub(super) fn matches(&self, glob: &Glob, file: &Utf8Path) -> bool {
+        glob.matches(file) || file.strip_prefix(&self.directory).is_ok_and(|file| glob.matches(file))
     }
 }
 

@@ -13,20 +13,23 @@ use walkdir::WalkDir;
 
 use super::git::GitFiles;
 use super::links;
+use super::part::Part;
 use super::scan::mentions;
 use super::worktree::Worktree;
 use crate::git::GitError;
 
 /// The files of a repo, or of a directory in it, at one time.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Files {
     root: Utf8PathBuf,
-    kept: Kept,
+    kept: Arc<Kept>,
     streams: Vec<Stream>,
+    /// The part that one site reads; all where the repo is one site.
+    pub(super) part: Option<Part>,
 }
 
 /// Objects that somebody else has rendered, as text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Stream {
     /// What findings call it.
     pub name: Arc<Utf8Path>,
@@ -88,7 +91,7 @@ const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 impl Files {
     /// The files in a directory on the disk, usually a git worktree.
     pub fn on_disk(root: impl Into<Utf8PathBuf>) -> Self {
-        Self { root: root.into(), kept: Kept::OnDisk, streams: Vec::new() }
+        Self::new(root.into(), Kept::OnDisk)
     }
 
     /// The files below a directory of a git worktree as they are staged, whatever is on the disk.
@@ -99,7 +102,7 @@ impl Files {
     pub fn staged(root: impl Into<Utf8PathBuf>) -> Result<Self, GitError> {
         let root = root.into();
         let kept = Kept::InGit(GitFiles::staged(&root)?);
-        Ok(Self { root, kept, streams: Vec::new() })
+        Ok(Self::new(root, kept))
     }
 
     /// The files below a directory of a git repo, which may be bare, as a revision has them.
@@ -110,7 +113,7 @@ impl Files {
     pub fn at_revision(root: impl Into<Utf8PathBuf>, revision: &str) -> Result<Self, GitError> {
         let root = root.into();
         let kept = Kept::InGit(GitFiles::at_revision(&root, revision)?);
-        Ok(Self { root, kept, streams: Vec::new() })
+        Ok(Self::new(root, kept))
     }
 
     /// The same files, with SIPClusters, hosts and Secrets taken from streams in their place.
@@ -125,7 +128,7 @@ impl Files {
 
     /// Whether the files are those on the disk.
     pub fn are_on_disk(&self) -> bool {
-        matches!(self.kept, Kept::OnDisk)
+        matches!(*self.kept, Kept::OnDisk)
     }
 
     /// Files that are nowhere but in memory, by their paths from the root: a whole repo, for a program that has one or
@@ -141,7 +144,11 @@ impl Files {
     /// # Ok::<(), sipgen::Error>(())
     /// ```
     pub fn in_memory(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Self {
-        Self { root: Utf8PathBuf::from("."), kept: Kept::InMemory(files.into_iter().collect()), streams: Vec::new() }
+        Self::new(Utf8PathBuf::from("."), Kept::InMemory(files.into_iter().collect()))
+    }
+
+    fn new(root: Utf8PathBuf, kept: Kept) -> Self {
+        Self { root, kept: Arc::new(kept), streams: Vec::new(), part: None }
     }
 
     /// The directory that all paths are relative to.
@@ -164,7 +171,7 @@ impl Files {
     /// When it is not a plain file, is not text or cannot be read.
     pub fn plain_text(&self, file: &Utf8Path) -> io::Result<Option<String>> {
         let path = self.root.join(file);
-        let kind = match &self.kept {
+        let kind = match &*self.kept {
             // A link is what it leads to.
             Kept::OnDisk => match fs::metadata(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -195,7 +202,7 @@ impl Files {
     }
 
     fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
-        match &self.kept {
+        match &*self.kept {
             Kept::OnDisk => read_bounded(&self.root.join(file)),
             Kept::InGit(files) => files.content(file),
             Kept::InMemory(files) => Ok(files.get(file).ok_or(io::ErrorKind::NotFound)?.clone()),
@@ -205,7 +212,7 @@ impl Files {
     /// Why a file would not be read because of its size, if that is so. A large file on the disk that has none of
     /// `words` anywhere is nobody's concern.
     pub(crate) fn refused_for_size(&self, file: &Utf8Path, words: &[&str]) -> Option<io::Error> {
-        let size = match &self.kept {
+        let size = match &*self.kept {
             Kept::OnDisk => fs::metadata(self.root.join(file)).map_or(0, |found| found.len()),
             Kept::InGit(files) => files.size(file).unwrap_or_default(),
             Kept::InMemory(_) => 0,
@@ -213,14 +220,14 @@ impl Files {
         if size <= LARGEST {
             return None;
         }
-        let concerns = matches!(self.kept, Kept::InGit(_)) || has_any(&self.root.join(file), words).unwrap_or(true);
+        let concerns = matches!(*self.kept, Kept::InGit(_)) || has_any(&self.root.join(file), words).unwrap_or(true);
         concerns.then(|| too_large(size))
     }
 
     /// The path of what a path leads to by symbolic links, relative to the root; itself, if there are none on the way.
     /// Nothing where there is nothing, or where a link leads out of the root.
     pub(crate) fn resolve(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
-        match &self.kept {
+        match &*self.kept {
             Kept::OnDisk => {
                 let found = self.root.join(path).canonicalize_utf8().ok()?;
                 Some(found.strip_prefix(self.root.canonicalize_utf8().ok()?).ok()?.to_owned())
@@ -253,7 +260,7 @@ impl Files {
 
     /// What there is at a path; links are not followed.
     pub fn kind(&self, path: &Utf8Path) -> Option<Kind> {
-        match &self.kept {
+        match &*self.kept {
             Kept::OnDisk => fs::symlink_metadata(self.root.join(path)).ok().map(|found| Kind::of(found.file_type())),
             Kept::InGit(files) => files.kind(path),
             Kept::InMemory(files) if files.contains_key(path) => Some(Kind::File),
@@ -292,7 +299,10 @@ impl Files {
     /// When a file or directory cannot be read.
     pub(crate) fn files_and_closed(&self, skip: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<Closed>), ReadError> {
         let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
-        match &self.kept {
+        if let Some(part) = &self.part {
+            return Ok((part.files.iter().filter(|file| wanted(file)).cloned().collect(), part.closed.clone()));
+        }
+        match &*self.kept {
             Kept::OnDisk => {}
             Kept::InGit(files) => {
                 let wanted = files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect();
@@ -335,7 +345,7 @@ impl Files {
     /// When a directory cannot be read.
     pub(crate) fn unread(&self, skip: &Utf8Path) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
         let mut unread = Vec::new();
-        match &self.kept {
+        match &*self.kept {
             Kept::OnDisk => {
                 let worktree = Worktree::around(&self.root, |_| false)
                     .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
@@ -357,6 +367,7 @@ impl Files {
             }
             Kept::InMemory(_) => {}
         }
+        unread.retain(|(path, _)| self.may_be_in_part(path));
         unread.sort();
         Ok(unread)
     }
@@ -443,7 +454,7 @@ impl Files {
     ///
     /// When a directory cannot be read.
     pub fn entries_below(&self, directory: &Utf8Path) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
-        match &self.kept {
+        match &*self.kept {
             Kept::OnDisk => {}
             Kept::InGit(files) => return Ok(files.below(directory)),
             Kept::InMemory(files) => {

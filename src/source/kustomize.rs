@@ -225,6 +225,12 @@ fn entries(kustomization: &Value) -> Vec<&str> {
     entries
 }
 
+/// The paths that a kustomization in a directory names, files and directories of the repo alike.
+pub(crate) fn named(directory: &Utf8Path, kustomization: &Value) -> Vec<Utf8PathBuf> {
+    let local = entries(kustomization).into_iter().filter(|entry| !entry.contains("://") && !entry.starts_with('/'));
+    local.filter_map(|entry| plain(&directory.join(entry))).collect()
+}
+
 /// Writes what a build reads to another directory: of a directory all that is below it.
 fn export(repo: &Files, needed: &BTreeSet<Utf8PathBuf>, to: &Utf8Path) -> io::Result<()> {
     let mut written = BTreeSet::new();

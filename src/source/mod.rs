@@ -2,6 +2,7 @@
 //!
 //! * `files`: the files there are, on the disk or in git; `git` reads those of a revision and those that are staged,
 //!   `worktree` asks git about those on the disk, and `submodules` finds the repos within a repo.
+//! * `part`: the part of the files that one site reads.
 //! * `links`: where symbolic links lead.
 //! * `scan`: hands each document of some files to its reader, in parallel.
 //! * `split`: cuts a file's text into documents and lists into their items, without parsing.
@@ -23,6 +24,7 @@ pub(crate) mod kustomize;
 mod links;
 mod lookup;
 mod nodes;
+mod part;
 mod plain;
 pub mod position;
 mod program;
@@ -40,6 +42,7 @@ pub(crate) use document::{documents, in_plain_words, objects};
 pub(crate) use files::may_hold_resources;
 pub use files::{Files, Kind, ReadError, Stream};
 pub(crate) use nodes::{Entry, Nodes};
+pub use part::Part;
 pub(crate) use plain::{Plain, Reading, is_of_base_60, read_by_others};
 pub(crate) use position::{Delivered, Given, Level};
 pub use position::{Moved, Origin, Place, Position, Step};

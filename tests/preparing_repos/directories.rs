@@ -1,7 +1,6 @@
 //! Where `sipgen init` may be run.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Repo, assert_says, copy, fixtures, run};
@@ -67,20 +66,15 @@ fn that_is_a_worktree_of_git_is_prepared_like_any_other() {
 }
 
 #[test]
-fn with_several_sites_is_refused_with_what_each_needs() {
+fn with_settings_below_the_root_each_is_a_site() {
     let repo = newcomer();
     repo.write("sites/lab/sipgen.yaml", "output: generated\n");
 
-    let refused = init(&repo, &[]).expect(2);
-
-    assert_says(
-        &refused.stderr,
-        &["sites/lab has a sipgen.yaml", "`sipgen generate --repo sites/lab --from-index --check --diff`"],
-    );
-    assert!(!repo.exists("sipgen.yaml") && !repo.exists(".pre-commit-config.yaml"));
-
-    repo.write("sipgen.yaml", "");
     init(&repo, &[]).expect(0);
+
+    // With one at the root, the repo would be one site.
+    assert!(!repo.exists("sipgen.yaml") && repo.exists(".pre-commit-config.yaml"));
+    assert_says(&repo.read(".gitattributes"), &["/sites/lab/generated/**"]);
 }
 
 #[test]
@@ -98,23 +92,21 @@ fn is_prepared_again_with_and_without_its_settings() {
 }
 
 #[test]
-fn with_several_sites_can_have_the_hooks_that_the_documentation_shows() {
+fn with_several_sites_one_hook_judges_all() {
     let repo = newcomer();
     for site in ["sites/a", "sites/b"] {
         copy(&fixtures().join("quickstart/sites"), &repo.path().join(site));
         repo.write(&format!("{site}/sipgen.yaml"), "");
     }
-    let docs = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/git.md")).unwrap();
-    let (_, shown) = docs.split_once("The hooks:\n\n```yaml\n").unwrap();
-    repo.write(".pre-commit-config.yaml", shown.split_once("```").unwrap().0);
-    repo.generate(&["--repo", "sites/a"]).expect(0);
+    init(&repo, &[]).expect(0);
+    repo.generate(&["--site", "a"]).expect(0);
     repo.commit();
 
     let stale = pre_commit(&repo, &["run", "--all-files"]).expect(1);
-    repo.generate(&["--repo", "sites/b"]).expect(0);
+    repo.generate(&[]).expect(0);
     repo.commit();
     pre_commit(&repo, &["run", "--all-files"]).expect(0);
 
-    let verdicts: Vec<&str> = stale.stdout.lines().filter(|line| line.contains("up to date")).collect();
-    assert!(verdicts[0].ends_with("Passed") && verdicts[1].ends_with("Failed"), "{verdicts:?}");
+    assert_says(&stale.stdout, &["generated overlays are up to date", "sites/b/overlays"]);
+    assert!(!stale.stdout.contains("+++ b/sites/a"), "{}", stale.stdout);
 }

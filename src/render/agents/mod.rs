@@ -23,7 +23,7 @@ use crate::api::names::{ClusterKey, Namespace};
 use crate::layout::{self, header};
 use crate::plan::Plan;
 use crate::site::gitops::Form;
-use crate::site::{ServiceKind, Site, settings};
+use crate::site::{ServiceKind, Site};
 
 use names::Names;
 
@@ -74,32 +74,39 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
         Agent::Flux => (Names(site.settings.flux.name.as_str()), &site.settings.flux.namespace),
         Agent::Argocd => (Names(site.settings.argocd.name.as_str()), &site.settings.argocd.namespace),
     };
+    let made_from = site.settings.file.to_string();
     let mut listed = BTreeSet::new();
     for delivery in deliveries(site, plan, tree, agent, names) {
         let object = match agent {
             Agent::Flux => flux::kustomization(&delivery, &site.settings),
             Agent::Argocd => argocd::application(&delivery, &site.settings),
         };
-        let file = files.entry(directory.join(&delivery.file)).or_insert_with(|| header(settings::FILE));
+        let file = files.entry(directory.join(&delivery.file)).or_insert_with(|| header(&made_from));
         file.push_str(&object);
         listed.insert(delivery.file);
     }
     let about = "What sipgen tells this agent to apply. This object is here even when that is nothing.";
     listed.insert(ANCHOR.to_owned());
-    write_kustomization(&mut files, &directory, &listed, &anchor(names.0, namespace, about));
+    write_kustomization(&mut files, &made_from, &directory, &listed, &anchor(names.0, namespace, about));
     if agent == Agent::Flux {
         let about = "What depends on the Kustomization of this name comes after the services of all clusters.";
         let anchor = anchor(&site.settings.flux.after_services(), namespace, about);
         let listed = BTreeSet::from([ANCHOR.to_owned()]);
-        write_kustomization(&mut files, &directory.join(AFTER_SERVICES.1), &listed, &anchor);
+        write_kustomization(&mut files, &made_from, &directory.join(AFTER_SERVICES.1), &listed, &anchor);
     }
     files
 }
 
 /// A kustomization of some files, of which it has the one with the object that is always there.
-fn write_kustomization(files: &mut Tree, directory: &Utf8Path, listed: &BTreeSet<String>, anchor: &str) {
-    files.insert(directory.join(ANCHOR), header(settings::FILE) + anchor);
-    let mut text = header(settings::FILE) + super::hosts::KUSTOMIZATION_HEAD + "resources:\n";
+fn write_kustomization(
+    files: &mut Tree,
+    made_from: &str,
+    directory: &Utf8Path,
+    listed: &BTreeSet<String>,
+    anchor: &str,
+) {
+    files.insert(directory.join(ANCHOR), header(made_from) + anchor);
+    let mut text = header(made_from) + super::hosts::KUSTOMIZATION_HEAD + "resources:\n";
     listed.iter().for_each(|file| super::hosts::write_item(&mut text, "", file));
     files.insert(directory.join(layout::KUSTOMIZATION), text);
 }

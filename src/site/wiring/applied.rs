@@ -20,12 +20,14 @@ use crate::site::gitops::SourceRef;
 use crate::source::{Document, Origin, Place, Step};
 
 /// An object of the repo that tells an agent what to apply.
-pub(in crate::site) struct AgentObject {
+#[derive(Clone)]
+pub(crate) struct AgentObject {
     /// Where it stands.
     pub(in crate::site) origin: Origin,
     content: Content,
 }
 
+#[derive(Clone)]
 enum Content {
     Flux(FluxKustomization),
     Application(Application),
@@ -82,7 +84,7 @@ pub(super) enum Plain {
 impl AgentObject {
     /// The object in a document, if it is one that tells an agent what to apply. One that cannot be read is for the
     /// agent to judge.
-    pub(in crate::site) fn read(document: &Document<'_>) -> Option<Self> {
+    pub(crate) fn read(document: &Document<'_>) -> Option<Self> {
         let content = match document.kind()? {
             FLUX_KIND if document.mentions(&[FLUX_GROUP]) => Content::Flux(document.parse().ok()?),
             APPLICATION if document.mentions(&[ARGOCD_GROUP]) => Content::Application(document.parse().ok()?),

@@ -4,6 +4,7 @@
 //! * `components`: the kustomizations that include the components of hosts.
 //! * `applied`: the directories that objects of the repo tell Flux or Argo CD to apply.
 //! * `generators`: what ApplicationSets make of parameters.
+//! * `followed`: the same, before it is known what a site reads.
 //! * `aside`: objects that only seem to do so.
 //! * `conditions`: whether the agent is let apply what sipgen writes.
 //! * `delivered`: those of them that have what sipgen writes, declared hosts aside.
@@ -16,6 +17,7 @@ mod aside;
 mod components;
 mod conditions;
 mod delivered;
+mod followed;
 mod generators;
 mod listings;
 mod rendered_twice;
@@ -35,9 +37,10 @@ use crate::kustomize::{Among, Builds, Listing};
 use crate::layout;
 use crate::source::{Files, Origin, Place};
 
-pub(super) use applied::AgentObject;
+pub(crate) use applied::AgentObject;
 pub use components::Component;
 pub use delivered::Delivered;
+pub(crate) use followed::{Followed, followed};
 
 /// How the output is wired into the repo.
 #[derive(Debug, Default)]

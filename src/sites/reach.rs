@@ -1,0 +1,212 @@
+//! Which files a site reads: those in its directory, and what its builds and its agents reach elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use yaml_serde::Value;
+
+use super::Location;
+use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP};
+use crate::api::host;
+use crate::api::kustomization::FILE_NAMES;
+use crate::api::{provisioning, sipcluster};
+use crate::finding::{Code, Finding, counted};
+use crate::layout;
+use crate::site::Settings;
+use crate::site::wiring::{AgentObject, Followed, followed};
+use crate::source::{Document, Files, FirstLook, Origin, Part, Place, ReadError, kustomize, mentions};
+
+/// References among a repo's files.
+pub(super) struct Repo<'a> {
+    files: &'a Files,
+    /// All files that can hold resources.
+    all: BTreeSet<Utf8PathBuf>,
+    /// The directories whose files are not known, with the reason.
+    closed: Vec<(Utf8PathBuf, String)>,
+    /// The paths that each kustomization names.
+    named: HashMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
+    /// The agents' objects by file.
+    agents: BTreeMap<Utf8PathBuf, Vec<AgentObject>>,
+    /// The requests of the repo.
+    requests: Vec<(&'static str, Origin)>,
+    /// The generated files with hosts.
+    generated: Vec<Utf8PathBuf>,
+}
+
+/// A fact that one file or document states.
+enum Said {
+    Kustomization(Origin, Value),
+    Agent(Origin, Box<AgentObject>),
+    Request(&'static str, Origin),
+    Generated(Utf8PathBuf),
+}
+
+fn is_kustomization(file: &Utf8Path) -> bool {
+    file.file_name().is_some_and(|name| FILE_NAMES.contains(&name))
+}
+
+fn interpret(document: &Document<'_>) -> Option<Said> {
+    let origin = document.origin.clone();
+    if is_kustomization(&origin.file) {
+        return document.parse().ok().map(|kustomization| Said::Kustomization(origin, kustomization));
+    }
+    let request = match document.kind()? {
+        sipcluster::KIND if document.mentions(&[sipcluster::GROUP]) => sipcluster::KIND,
+        provisioning::KIND if document.mentions(&[provisioning::GROUP]) => provisioning::KIND,
+        _ => return AgentObject::read(document).map(|object| Said::Agent(origin, Box::new(object))),
+    };
+    (!document.looks_like_template()).then_some(Said::Request(request, origin))
+}
+
+impl<'a> Repo<'a> {
+    /// Reads what decides reach.
+    pub(super) fn read(files: &'a Files) -> Result<Self, ReadError> {
+        let (all, closed) = files.files_and_closed(Utf8Path::new(".git"))?;
+        let hosts = mentions(&[host::KIND]);
+        let matters = mentions(&[FLUX_GROUP, ARGOCD_GROUP, sipcluster::KIND, provisioning::GROUP]);
+        let look = |file: &Utf8Path, content: &[u8]| {
+            if layout::is_ours(content) {
+                let says = hosts(content).then(|| Said::Generated(file.to_owned()));
+                return FirstLook { says, read: false };
+            }
+            FirstLook::from(is_kustomization(file) || matters(content))
+        };
+        let mut repo = Self {
+            files,
+            named: HashMap::new(),
+            agents: BTreeMap::new(),
+            requests: Vec::new(),
+            generated: Vec::new(),
+            all: BTreeSet::new(),
+            closed: Vec::new(),
+        };
+        for said in files.scan(&all, look, |document| interpret(&document))? {
+            match said {
+                Said::Kustomization(origin, kustomization) => {
+                    let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
+                    let named = kustomize::named(directory, &kustomization);
+                    repo.named.entry(origin.file.to_path_buf()).or_default().extend(named);
+                }
+                Said::Agent(origin, object) => {
+                    repo.agents.entry(origin.file.to_path_buf()).or_default().push(*object);
+                }
+                Said::Request(kind, origin) => repo.requests.push((kind, origin)),
+                Said::Generated(file) => repo.generated.push(file),
+            }
+        }
+        repo.all = all.into_iter().collect();
+        repo.closed = closed;
+        Ok(repo)
+    }
+
+    /// Fills a site's part: the files of its directory, what kustomizations and agents reach from there, and the objects
+    /// elsewhere that may tell an agent to apply something of the site. `others` are the directories of other sites.
+    pub(super) fn reach(&self, mut part: Part, settings: &Settings, others: &[&Utf8Path]) -> Part {
+        let mut pending: Vec<&Utf8PathBuf> = self.all.iter().filter(|file| part.owns(file)).collect();
+        while let Some(file) = pending.pop() {
+            if !part.files.insert(file.clone()) || file.starts_with(&settings.output) {
+                continue;
+            }
+            pending.extend(self.named.get(file).into_iter().flatten().flat_map(|path| self.at(path)));
+            let objects = self.agents.get(file).into_iter().flatten().cloned().collect::<Vec<_>>();
+            for followed in followed(self.files, settings, objects).iter().filter(|followed| followed.is_of_site) {
+                pending.extend(self.applied(followed, others));
+            }
+        }
+        for (file, objects) in &self.agents {
+            if part.files.contains(file) {
+                continue;
+            }
+            let is_of_other = others.iter().any(|other| file.starts_with(other));
+            let leads_here = |followed: &Followed| part.owns(&followed.directory);
+            if !is_of_other || followed(self.files, settings, objects.clone()).iter().any(leads_here) {
+                part.files.insert(file.clone());
+                part.for_agents.insert(file.clone());
+            }
+        }
+        let named: Vec<&Utf8PathBuf> = part.files.iter().filter_map(|file| self.named.get(file)).flatten().collect();
+        let concerns =
+            |directory: &Utf8Path| part.owns(directory) || named.iter().any(|path| path.starts_with(directory));
+        let closed = self.closed.iter().filter(|(directory, _)| concerns(directory)).cloned().collect();
+        part.closed = closed;
+        part
+    }
+
+    /// The file at a path, or the kustomization of the directory there.
+    fn at(&self, path: &Utf8Path) -> Vec<&Utf8PathBuf> {
+        let own = std::iter::once(path.to_owned()).chain(kustomizations(path));
+        own.filter_map(|path| self.all.get(&path)).collect()
+    }
+
+    /// The files that an agent applies from a directory: its kustomization, or all that the agent takes of what lies
+    /// there. Unless the directory is another site's, nothing of other sites is among them.
+    fn applied(&self, followed: &Followed, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
+        let directory = &followed.directory;
+        let own: Vec<_> = kustomizations(directory).filter_map(|path| self.all.get(&path)).collect();
+        if !own.is_empty() {
+            return own;
+        }
+        let is_of_other =
+            |file: &Utf8Path| others.iter().any(|other| file.starts_with(other) && !directory.starts_with(other));
+        let below = self.all.iter().filter(|file| file.starts_with(directory) && !is_of_other(file));
+        let takes = |file: &&Utf8PathBuf| file.strip_prefix(directory).is_ok_and(|file| followed.takes(file));
+        below.filter(takes).collect()
+    }
+
+    /// Reports kustomizations of a site that list generated files of another one: those have the labels of its clusters.
+    pub(super) fn listed_output(&self, site: &Location, output: &Utf8Path, others: &[&Utf8Path]) -> Vec<Finding> {
+        let read = self.named.iter().filter(|(file, _)| site.files.reads(file));
+        let listed = read.flat_map(|(file, named)| named.iter().map(move |path| (file, path)));
+        let is_foreign = |path: &Utf8Path| {
+            let is_below = |other: &&Utf8Path| path.starts_with(other) && !path.starts_with(output);
+            others.iter().any(is_below)
+        };
+        let mut listed: Vec<_> = listed.filter(|(_, path)| is_foreign(path)).collect();
+        listed.sort();
+        let finding = |(file, path): (&Utf8PathBuf, &Utf8PathBuf)| {
+            let message =
+                format!("{file}, which the site {} builds, lists {path}, the output of another site", site.name);
+            Finding::new(Code::MisplacedOutput, message)
+                .at(Place::File(Arc::from(file.as_path())))
+                .help("list what the other site is generated from: its output has the labels of its own clusters")
+        };
+        listed.into_iter().map(finding).collect()
+    }
+
+    /// Reports what no site reads and somebody may miss: requests, and hosts that an earlier run has generated.
+    pub(super) fn outside(&self, sites: &[&Location], outputs: &[&Utf8Path]) -> Vec<Finding> {
+        let is_read = |file: &Utf8Path| {
+            sites.iter().any(|site| site.files.reads(file)) || outputs.iter().any(|output| file.starts_with(output))
+        };
+        let mut findings: Vec<Finding> = self
+            .requests
+            .iter()
+            .filter(|(_, origin)| !is_read(&origin.file))
+            .map(|(kind, origin)| {
+                Finding::new(
+                    Code::OutsideOfSites,
+                    format!("the {kind} in {} is of no site, and is not read", origin.file),
+                )
+                .at(origin.name())
+                .help("move it into the directory of a site, or list it in a kustomization that a site builds")
+            })
+            .collect();
+        let lost: Vec<&Utf8PathBuf> = self.generated.iter().filter(|file| !is_read(file)).collect();
+        if let Some(first) = lost.first() {
+            let message =
+                format!("{} of sipgen's own files with hosts lie outside of every site", counted(lost.len(), "file"));
+            findings
+                .push(Finding::new(Code::MisplacedOutput, message).at(Place::File(Arc::from(first.as_path()))).help(
+                "they say who has which host: move them into the output directory of their site with `git mv`; if they \
+                 are copies, delete them",
+            ));
+        }
+        findings
+    }
+}
+
+/// The files that may be the kustomization of a directory.
+fn kustomizations(directory: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> {
+    FILE_NAMES.into_iter().map(|name| directory.join(name))
+}
