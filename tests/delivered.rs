@@ -146,3 +146,37 @@ fn a_request_is_what_its_build_makes_of_it() {
 
     assert_eq!(repo.hosts_of("vino", "east-one").len(), 1);
 }
+
+fn flux(post_build: &str) -> String {
+    format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: site, namespace: flux-system}}\n\
+         spec:\n  interval: 10m\n  prune: true\n  path: ./site\n  \
+         sourceRef: {{kind: GitRepository, name: flux-system}}\n{post_build}"
+    )
+}
+
+#[test]
+fn a_variable_of_flux_is_its_value_where_the_repo_has_it() {
+    let repo = with_site(&patch_of_rack("h2", "'${RACK}'"));
+    repo.write("agents/site.yaml", &flux("  postBuild:\n    substitute: {RACK: r1}\n"));
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["SIP0501", "1 domain of rack (r1)"]);
+
+    repo.write("agents/site.yaml", &flux("  postBuild:\n    substitute: {RACK: r2}\n"));
+    let told = repo.generate(&[]).stderr;
+    assert!(!told.contains("SIP0501"), "{told}");
+}
+
+#[test]
+fn a_variable_that_only_the_cluster_knows_is_no_value() {
+    let hosts = ["h1", "h2"].map(|host| {
+        format!("- target: {{name: {host}}}\n  patch: |-\n    - {{op: replace, path: /metadata/labels/rack, value: '${{RACK}}'}}\n")
+    });
+    let repo = with_site(&format!("patches:\n{}", hosts.concat()));
+    repo.write("agents/site.yaml", &flux("  postBuild:\n    substituteFrom: [{kind: ConfigMap, name: racks}]\n"));
+    // Two hosts of one unknown rack may be of two, or of one.
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["SIP0501", "2 that the variable `RACK` decides about"]);
+    let explained = repo.sipgen(&["explain", "metal/h1"]).output().unwrap();
+    assert_says(&String::from_utf8_lossy(&explained.stdout), &["has a variable in `rack`: `RACK` decides"]);
+}

@@ -1,6 +1,8 @@
 //! What tells Flux and Argo CD which directories to apply: the part of it that decides which hosts they reach.
 
 use schemars::JsonSchema;
+use std::collections::BTreeMap;
+
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -114,6 +116,21 @@ pub struct FluxKustomizationSpec {
     /// How Secrets are decrypted.
     #[serde(default)]
     pub decryption: Option<yaml_serde::Value>,
+    /// What is replaced in what is built.
+    #[serde(default)]
+    pub post_build: Option<PostBuild>,
+}
+
+/// The variables that Flux replaces in what it has built.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PostBuild {
+    /// Their values.
+    #[serde(default)]
+    pub substitute: Option<BTreeMap<String, yaml_serde::Value>>,
+    /// ConfigMaps and Secrets of the cluster that have more.
+    #[serde(default)]
+    pub substitute_from: Option<Vec<IgnoredAny>>,
 }
 
 /// A source of Flux, as a Kustomization names it.

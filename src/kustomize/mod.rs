@@ -19,7 +19,7 @@ use crate::finding::{Code, Finding};
 use crate::source::{Origin, Place, Step};
 
 pub use evaluate::NotBuilt;
-pub(crate) use evaluate::{AsDelivered, Renaming, Wanted};
+pub(crate) use evaluate::{AsDelivered, Renaming, Variables, Wanted};
 pub use generators::Generated;
 pub use levels::{Among, Listing};
 

@@ -13,6 +13,7 @@ use crate::site::machine::{Insufficient, Machine};
 use crate::site::networks::Unaddressed;
 use crate::site::state::Release;
 use crate::site::usage::Usage;
+use crate::site::variables::Undecided;
 use crate::site::{AskedMachine, Host, Request, Site};
 use crate::source::Origin;
 
@@ -70,6 +71,7 @@ pub(crate) enum Refusal {
     /// Another host is named, by this MAC address.
     NotNamed(MacAddress),
     Insufficient(Insufficient),
+    Undecided(Undecided),
 }
 
 impl fmt::Display for Refusal {
@@ -91,6 +93,7 @@ impl fmt::Display for Refusal {
             Refusal::Unaddressed(reason) => reason.fmt(f),
             Refusal::NotNamed(mac) => write!(f, "has no network card {mac}"),
             Refusal::Insufficient(reason) => reason.fmt(f),
+            Refusal::Undecided(undecided) => undecided.fmt(f),
             Refusal::DomainTaken { key, domain } => {
                 write!(f, "is in {key}={domain}, where the cluster has a host of this role already")
             }
@@ -136,6 +139,7 @@ impl Refusal {
             Refusal::Insufficient(Insufficient::Sriov) => "without SR-IOV".to_owned(),
             Refusal::Insufficient(Insufficient::Qat) => "without QuickAssist".to_owned(),
             Refusal::Insufficient(Insufficient::Address) => "without an address".to_owned(),
+            Refusal::Undecided(undecided) => format!("that the variable `{}` decides about", undecided.variable),
             Refusal::DomainTaken { key, .. } => {
                 format!("in a domain of {key} where the cluster has a host of this role already")
             }
@@ -149,6 +153,7 @@ pub(crate) fn unusable(host: &Host) -> Option<Refusal> {
     applied_in_full(host)
         .or_else(|| in_use(host))
         .or_else(|| deleting(host))
+        .or_else(|| undecided(host))
         .or_else(|| in_error(host))
         .or_else(|| not_free(host))
         .or_else(|| reserved(host))
@@ -208,6 +213,10 @@ pub(super) fn not_selected(host: &Host, selector: &Selector) -> Option<Refusal> 
     if selector.matches(&host.labels) {
         return None;
     }
+    // Nobody knows whether it matches.
+    if let Some(refusal) = undecided(host) {
+        return Some(refusal);
+    }
     let requirement = selector.clone().into_iter().find(|requirement| !requirement.matches(&host.labels));
     Some(Refusal::NotSelected(requirement.map(|requirement| requirement.to_string()).unwrap_or_default()))
 }
@@ -228,6 +237,10 @@ fn in_use(host: &Host) -> Option<Refusal> {
 
 fn deleting(host: &Host) -> Option<Refusal> {
     host.deleting.then_some(Refusal::Deleting)
+}
+
+fn undecided(host: &Host) -> Option<Refusal> {
+    host.undecided.clone().map(Refusal::Undecided)
 }
 
 fn in_error(host: &Host) -> Option<Refusal> {

@@ -186,12 +186,19 @@ fn secrets_in_use<'a>(
     let planned = plan.clusters.values().flat_map(|placement| assigned(site, placement)).map(|(host, _)| host);
     let planned = planned.filter(|host| host.standing == Standing::Declared { root });
     let directory = site.settings.output.join(directory);
-    let is_frozen = |held: &Held| plan.frozen.contains(&held.cluster) && held.origin.file.parent() == Some(&directory);
-    let held = site.state.held.iter().filter(|(_, held)| held.iter().any(is_frozen));
-    let frozen = held.filter_map(|(key, _)| site.inventory.host(key));
+    let is_frozen = |held: &&Held| plan.frozen.contains(&held.cluster) && held.origin.file.parent() == Some(&directory);
+    let frozen = site.state.held.iter().filter_map(|(key, held)| Some((key, held.iter().find(is_frozen)?)));
     let mut secrets: BTreeMap<Option<&str>, BTreeSet<&ObjectName>> = BTreeMap::new();
-    for host in planned.chain(frozen) {
+    for host in planned {
         secrets.entry(written_namespace(site, host)).or_default().extend(&host.secrets);
+    }
+    for (key, held) in frozen {
+        // Inputs may leave out a host that the repo still declares.
+        let left_out = || site.left_out.get(key).map(|host| (held.namespace.as_deref(), &host.secrets));
+        let host = site.inventory.host(key).map(|host| (written_namespace(site, host), &host.secrets));
+        if let Some((namespace, names)) = host.or_else(left_out) {
+            secrets.entry(namespace).or_default().extend(names);
+        }
     }
     secrets.retain(|_, names| !names.is_empty());
     secrets

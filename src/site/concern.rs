@@ -162,14 +162,17 @@ fn is_template(metadata: &Metadata) -> bool {
 }
 
 /// Returns whether a text stands for a name that another program fills in, by shell, sed, Jinja or a person.
-fn is_placeholder(text: &str) -> bool {
-    let is_between = |start: &str, end: &str| {
-        text.split_once(start).is_some_and(|(_, rest)| rest.find(end).is_some_and(|length| length > 0))
+pub(super) fn is_placeholder(text: &str) -> bool {
+    let between = |start: &str, end: &str| {
+        let (_, rest) = text.split_once(start)?;
+        rest.split_once(end).map(|(between, _)| between).filter(|between| !between.is_empty())
     };
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
-    let pairs =
-        [("${", "}"), ("$(", ")"), ("{{", "}}"), ("{%", "%}"), ("<", ">"), ("@", "@"), ("%", "%"), ("__", "__")];
-    pairs.into_iter().any(|(start, end)| is_between(start, end))
+    let braces = [("${", "}"), ("$(", ")"), ("{{", "}}"), ("{%", "%}")];
+    let marks = [("<", ">"), ("@", "@"), ("%", "%"), ("__", "__")];
+    braces.into_iter().any(|(start, end)| between(start, end).is_some())
+        || marks.into_iter().any(|(start, end)| between(start, end).is_some_and(|word| word.chars().all(is_word)))
         || text.strip_prefix('$').is_some_and(|name| !name.is_empty() && name.chars().all(is_capital))
         || text.chars().all(is_capital) && (text.contains("NAME") || text.contains('_'))
 }

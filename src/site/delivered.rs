@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
 use super::inputs::Inputs;
 use super::networks;
 use super::objects::{Object, interpret_resource};
+use super::settings::Settings;
 use crate::finding::{Code, Finding};
-use crate::kustomize::{AsDelivered, Builds, Renaming, Wanted};
+use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
 use crate::source::{Delivered, Files, Origin, Place};
 
 /// Puts what builds make of documents in the place of what was read in their files. What kustomize would refuse, or
@@ -18,7 +19,7 @@ use crate::source::{Delivered, Files, Origin, Place};
 pub(super) fn by_builds(
     repo: &Files,
     builds: &Builds,
-    output: &Utf8Path,
+    settings: &Settings,
     inputs: &Inputs<'_>,
     read: Vec<Object>,
 ) -> (Vec<Object>, Vec<Finding>) {
@@ -27,7 +28,13 @@ pub(super) fn by_builds(
         wanted.filter(|origin| inputs.takes(origin)).map(|origin| origin.file.clone()).collect()
     };
     let (files, vital) = (origins(Object::is_built), origins(Object::is_vital));
-    let evaluated = builds.evaluate(repo, &Wanted { files: &files, vital: &vital, output });
+    let substitution = |object: &Object| match object {
+        Object::Agent(agent) => agent.substitution(&settings.flux.path),
+        _ => None,
+    };
+    let variables: BTreeMap<Utf8PathBuf, Variables> = read.iter().filter_map(substitution).collect();
+    let wanted = Wanted { files: &files, vital: &vital, output: &settings.output, variables: &variables };
+    let evaluated = builds.evaluate(repo, &wanted);
     if evaluated.read.is_empty() {
         return (read, evaluated.findings);
     }
@@ -132,7 +139,7 @@ impl Object {
             | Object::Host(origin, ..)
             | Object::Secret(origin, ..)
             | Object::Service(origin, _)
-            | Object::PlainSecret(_, Some((origin, _))) => *origin = origin.clone().as_delivered(delivered),
+            | Object::PlainSecret(_, Some((origin, _))) => *origin = origin.clone().delivered_as(delivered),
             _ => {}
         }
         Some(self)

@@ -12,6 +12,7 @@ use super::machine::Machine;
 use super::networks::{self, Network, Networks, Referring, Unaddressed};
 use super::settings::{self, Mode, Settings};
 use super::usage::Usage;
+use super::variables::Undecided;
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::gitops::Agent;
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, Spec, UNHEALTHY};
@@ -43,6 +44,8 @@ pub struct Host {
     pub live: Option<Origin>,
     /// The labels by which it is selected: those of the manifest, or else those of the snapshot.
     pub labels: BTreeMap<String, String>,
+    /// A value that only Flux knows, if one decides about the host.
+    pub undecided: Option<Undecided>,
     /// Who claims the host by labels, and where those stand: in the manifest, in the snapshot.
     pub claims: Vec<(Claim, Origin)>,
     /// The assignment labels in the manifest itself, of any generation; a host that is given back must lose them by a
@@ -357,6 +360,7 @@ impl Descriptions {
             origin: primary.origin.clone(),
             uid,
             live: live.as_ref().map(|document| document.origin.clone()),
+            undecided: Undecided::of(primary),
             labels: primary.host.metadata.labels.clone().unwrap_or_default(),
             claims,
             manifest_labels,
@@ -409,9 +413,6 @@ fn twice(document: &HostDocument, other: &Origin, message: &str, settings: &Sett
 }
 
 /// Returns the Secrets that a host names, by their names: Metal3 reads them in the host's own namespace.
-fn named_secrets(spec: &Spec) -> BTreeSet<ObjectName> {
-    let credentials = spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
-    let network_data = spec.network_data.as_ref().and_then(|reference| reference.name.as_deref());
-    let names = [credentials, network_data, spec.preprovisioning_network_data_name.as_deref()];
-    names.into_iter().flatten().filter_map(|name| name.parse().ok()).collect()
+pub(super) fn named_secrets(spec: &Spec) -> BTreeSet<ObjectName> {
+    spec.references().into_iter().filter_map(|(_, name)| name.parse().ok()).collect()
 }

@@ -14,6 +14,7 @@ use crate::api::names::HostKey;
 use crate::credentials::masked_value;
 use crate::finding::{Code, Finding, counted};
 use crate::kustomize::{Builds, Root};
+use crate::layout::VARIABLE;
 use crate::source::Place;
 
 /// All hosts of a site.
@@ -140,7 +141,7 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
 fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
-        if let Some(bmc) = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty()) {
+        if let Some(bmc) = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty() && !bmc.address.contains(VARIABLE)) {
             // An address with a query is shown without it, and told from others by all of it.
             by_address.entry(host::without_user(&bmc.address)).or_default().push(host);
         }

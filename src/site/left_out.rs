@@ -3,13 +3,13 @@
 //! Whatever is not among the inputs is gone, and is given back. One site of a repo with several, rendered alone, says
 //! nothing of the others: they are not gone, and nobody wants them to be.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use camino::Utf8PathBuf;
 
-use super::host::HostDocument;
+use super::host::{HostDocument, named_secrets};
 use super::{Request, State};
-use crate::api::names::{ClusterKey, HostKey};
+use crate::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::finding::{Code, Finding, counted};
 use crate::kustomize::Builds;
 use crate::source::Origin;
@@ -21,6 +21,8 @@ pub struct HostLeftOut {
     pub origin: Origin,
     /// The directory of the outermost kustomization that renders it.
     pub root: Utf8PathBuf,
+    /// The Secrets that it names.
+    pub secrets: BTreeSet<ObjectName>,
     pub(super) root_index: usize,
 }
 
@@ -29,7 +31,8 @@ impl HostLeftOut {
     pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
         let root_index = *manifest.roots.first()?;
         let root = builds.root(root_index).directory.clone();
-        Some((manifest.key, Self { origin: manifest.origin, root, root_index }))
+        let secrets = manifest.host.spec.as_ref().map(named_secrets).unwrap_or_default();
+        Some((manifest.key, Self { origin: manifest.origin, root, secrets, root_index }))
     }
 }
 

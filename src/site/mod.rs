@@ -30,6 +30,7 @@
 //! * `mismatch`: why a labelSelector matches no host.
 //! * `alike`: names that may be meant by others.
 //! * `lost`: what the previous run knew and something unread may hold.
+//! * `variables`: values of hosts that only Flux knows.
 //! * `unwritable`: texts that must not reach a file.
 //! * `clashes`: what two services cannot both have.
 //!
@@ -77,6 +78,7 @@ pub mod state;
 mod templates;
 mod unwritable;
 pub mod usage;
+pub mod variables;
 pub mod wiring;
 mod written;
 

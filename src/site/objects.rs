@@ -211,7 +211,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     files.extend(listed);
     files.sort();
     let (inputs, of_inputs) = Inputs::new(repo, settings, &files, &builds);
-    let (mut read, of_evaluation) = delivered::by_builds(repo, &builds, output, &inputs, read);
+    let (mut read, of_evaluation) = delivered::by_builds(repo, &builds, settings, &inputs, read);
     let (rendered, mut findings) = inputs::rendered(repo, settings, |document| interpret_rendered(&document));
     read.extend(rendered);
     findings.extend(of_evaluation);

@@ -10,6 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use yaml_serde::Value;
 
+use super::concern;
 use super::settings::{self, Settings};
 use super::snapshot_settings::Plaintext;
 use crate::api::names::ObjectName;
@@ -64,6 +65,9 @@ pub(super) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
         return None;
     }
     let Object { metadata, data, string_data } = document.parse().ok()?;
+    if metadata.name.as_deref().is_some_and(concern::is_placeholder) {
+        return None;
+    }
     let fields = [(data, true), (string_data, false)];
     let has_plain = fields
         .into_iter()
@@ -105,11 +109,13 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
 }
 
 /// Returns whether a text stands for a value that comes from elsewhere: a variable of Flux, a path of Argo CD's Vault
-/// plugin, or what people leave of a value that they take out.
+/// plugin, a reference of 1Password, vals or Bank-Vaults, or what people leave of a value that they take out.
 fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     let is_between = |start: &str, end: &str| text.starts_with(start) && text.ends_with(end) && !text.contains('\n');
+    let is_reference = ["op://", "ref+", "vault:"].into_iter().any(|scheme| text.starts_with(scheme));
     text.is_empty()
+        || is_reference && !text.contains(char::is_whitespace)
         || is_between("${", "}")
         || is_between("<", ">")
         || text.chars().all(|c| c == '*')
@@ -169,6 +175,7 @@ mod tests {
             ("password", "<path:kv/data/bmc#password>"),
             ("password", "*****"),
             ("password", "REDACTED"),
+            ("password", "op://lab/bmc/password"),
         ] {
             assert!(!is_plain(key, value, false), "{key}: {value}");
             assert!(!is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");

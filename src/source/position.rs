@@ -227,7 +227,7 @@ impl Origin {
     }
 
     /// The same document as builds make it.
-    pub(crate) fn as_delivered(self, delivered: Delivered) -> Self {
+    pub(crate) fn delivered_as(self, delivered: Delivered) -> Self {
         self.with(|apart| apart.delivered = Some(Arc::new(delivered)))
     }
 

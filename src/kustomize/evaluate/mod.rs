@@ -9,6 +9,7 @@
 //!   `selector` their targets.
 //! * `replacement`: values that are copied from object to object.
 //! * `generated`: what generators make.
+//! * `variables`: those that Flux replaces in the end.
 
 mod generated;
 mod json_patch;
@@ -17,6 +18,7 @@ mod object;
 mod patches;
 mod replacement;
 mod selector;
+mod variables;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -32,6 +34,7 @@ use crate::source::{Delivered, Document, Files, Origin, Place, Step, objects};
 use generated::Made;
 use object::{Behavior, Object};
 use replacement::Replacement;
+pub(crate) use variables::Variables;
 
 /// How deep kustomizations may lie in each other, and how many objects a build may have on its way, before it is taken
 /// for one that nobody builds.
@@ -82,6 +85,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) vital: &'a HashSet<Arc<Utf8Path>>,
     /// The directory of our own components, which are not among the builds.
     pub(crate) output: &'a Utf8Path,
+    /// The variables that Flux replaces in the builds of directories.
+    pub(crate) variables: &'a BTreeMap<Utf8PathBuf, Variables>,
 }
 
 /// Why the objects of a build are not known.
@@ -107,14 +112,14 @@ pub enum NotBuilt {
 /// A problem with the place that it is about.
 struct Failure {
     problem: Problem,
-    place: Place,
+    place: Box<Place>,
     /// Whether another finding says it already.
     is_known: bool,
 }
 
 impl Failure {
     fn at(place: &Place) -> impl Fn(Problem) -> Self {
-        let place = place.clone();
+        let place = Box::new(place.clone());
         move |problem| Failure { problem, place: place.clone(), is_known: false }
     }
 }
@@ -170,7 +175,7 @@ impl Kustomization {
 impl Builds {
     /// Works out what builds make of the wanted files, where they do more than to give a namespace.
     pub(crate) fn evaluate(&self, repo: &Files, wanted: &Wanted<'_>) -> Evaluated {
-        let touched = self.touched(wanted.output);
+        let touched = self.touched(wanted);
         let concerned: HashSet<&Utf8PathBuf> =
             touched.files.iter().copied().filter(|file| wanted.files.contains(file.as_path())).collect();
         let roots: BTreeSet<usize> =
@@ -194,8 +199,8 @@ impl Builds {
                 Ok(made) => made,
                 Err(failure) => {
                     let of_root = touched.below.get(self.roots[root].directory.as_path());
-                    let is_vital = |file: &&Utf8PathBuf| wanted.vital.contains(file.as_path());
-                    if of_root.into_iter().flatten().any(|file| is_vital(&file)) {
+                    let is_vital = |file: &Utf8PathBuf| wanted.vital.contains(file.as_path());
+                    if of_root.into_iter().flatten().any(|file| is_vital(file)) {
                         evaluated.findings.extend(self.failed(root, failure));
                     }
                     continue;
@@ -226,7 +231,7 @@ impl Builds {
             let Some(read) = read.get(&*object.origin.file) else { continue };
             let file = object.origin.file.clone();
             let Object { origin, value, changes: given, levels, .. } = object;
-            let origin = origin.as_delivered(Delivered { roots, is_evaluated: true, given, levels });
+            let origin = origin.delivered_as(Delivered { roots, is_evaluated: true, given, levels });
             let text = read.text.clone();
             evaluated.delivered.entry(file).or_default().push(AsDelivered { origin, object: value, text });
         }
@@ -245,7 +250,8 @@ impl Builds {
             self.reached.iter().filter(|(_, reaches)| is_of_root(reaches)).map(|(file, _)| file).collect();
         let read = files.iter().filter_map(|file| Some(((*file).clone(), Read::new(repo, file)?))).collect();
         let all = files.iter().map(|file| Arc::from(file.as_path())).collect();
-        let wanted = Wanted { files: &all, vital: &all, output: Utf8Path::new("overlays") };
+        let none = BTreeMap::new();
+        let wanted = Wanted { files: &all, vital: &all, output: Utf8Path::new("overlays"), variables: &none };
         let mut run =
             Run { builds: self, repo, wanted: &wanted, touched: &files, read: &read, steps: 0, inside: Vec::new() };
         let objects = run.build(&self.root(root).directory).map_err(|failure| match failure.problem {
@@ -256,7 +262,7 @@ impl Builds {
     }
 
     /// Finds the files on which a kustomization acts by more than a namespace.
-    fn touched(&self, output: &Utf8Path) -> Touched<'_> {
+    fn touched(&self, wanted: &Wanted<'_>) -> Touched<'_> {
         let mut listing: HashMap<&Utf8PathBuf, Vec<&Utf8PathBuf>> = HashMap::new();
         for (directory, node) in &self.nodes {
             for listed in node.listed() {
@@ -264,12 +270,15 @@ impl Builds {
             }
         }
         // What lists a component is changed by it; so is what lists a directory that is no component by remote ones.
-        let changes = |(_, node): &(&Utf8PathBuf, &Node)| {
+        let changes = |(directory, node): &(&Utf8PathBuf, &Node)| {
             let is_foreign = |path: &String| {
                 let directory = node.file.parent().unwrap_or(Utf8Path::new(""));
-                join(directory, path).is_none_or(|path| !self.nodes.contains_key(&path) && !path.starts_with(output))
+                join(directory, path)
+                    .is_none_or(|path| !self.nodes.contains_key(&path) && !path.starts_with(wanted.output))
             };
-            node.kustomization.changes_objects() || node.kustomization.components.iter().flatten().any(is_foreign)
+            wanted.variables.contains_key(directory.as_path())
+                || node.kustomization.changes_objects()
+                || node.kustomization.components.iter().flatten().any(is_foreign)
         };
         let mut pending: Vec<&Utf8PathBuf> =
             self.nodes.iter().filter(changes).map(|(directory, _)| directory).collect();
@@ -306,18 +315,15 @@ impl Builds {
         let directory = if root.directory.as_str().is_empty() { "." } else { root.directory.as_str() };
         (!is_known).then(|| match problem {
             Problem::Refused(why) => {
-                Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(place).help(
+                Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(*place).help(
                     format!("see what `kustomize build {directory}` says; nothing of it is applied until it builds"),
                 )
             }
             Problem::Beyond(why) => Finding::new(
                 Code::NotEvaluated,
-                format!(
-                    "hosts or requests are built by {}, and {why}: only kustomize knows what they become",
-                    root.file
-                ),
+                format!("only kustomize knows what the hosts and requests of {} become: {why}", root.file),
             )
-            .at(place)
+            .at(*place)
             .help(format!(
                 "let sipgen run kustomize for it, by an entry `- kustomization: {directory}` among `sources`"
             )),
@@ -398,6 +404,9 @@ impl Run<'_> {
             object.restore("name", &name);
         }
         objects.iter_mut().for_each(Object::spell_annotations);
+        if let Some(variables) = self.wanted.variables.get(directory) {
+            objects.iter_mut().for_each(|object| variables.replace_in(object));
+        }
         objects.retain(|object| {
             let local = object.text(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
             local.is_empty() || local == "false"

@@ -376,7 +376,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// A text as YAML reads it without quotes.
-fn plain(text: &str) -> Value {
+pub(super) fn plain(text: &str) -> Value {
     let read = yaml_serde::from_str::<Value>(text).ok();
     read.filter(|value| matches!(value, Value::Number(_) | Value::Bool(_))).unwrap_or_else(|| Value::from(text))
 }

@@ -1,0 +1,139 @@
+//! Variables that Flux replaces in what it has built, where the repo has their values.
+
+use std::collections::BTreeMap;
+
+use yaml_serde::Value;
+
+use super::object::{Object, text_at};
+use super::replacement::plain;
+use crate::source::{Given, Place, Step};
+
+/// The variables of a Kustomization of Flux that the repo itself has.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Variables {
+    /// Each value with its place.
+    pub(crate) values: BTreeMap<String, (String, Place)>,
+    /// Whether there may be more, in ConfigMaps and Secrets of the cluster.
+    pub(crate) are_partial: bool,
+}
+
+/// The label or annotation by which an object is left as it is, with the value `disabled`.
+const SWITCH: &str = "kustomize.toolkit.fluxcd.io/substitute";
+
+impl Variables {
+    /// Replaces the variables in all texts of an object, as far as their values are known.
+    pub(super) fn replace_in(&self, object: &mut Object) {
+        let is_off = |field| text_at(&object.value, &["metadata", field, SWITCH]).as_deref() == Some("disabled");
+        if is_off("labels") || is_off("annotations") {
+            return;
+        }
+        let mut given = Vec::new();
+        for (key, value) in &mut object.value {
+            if let Some(key) = key.as_str() {
+                self.replace(value, &mut vec![Step::from(key)], &mut given);
+            }
+        }
+        given.into_iter().for_each(|given| object.note(given));
+    }
+
+    fn replace(&self, value: &mut Value, route: &mut Vec<Step>, given: &mut Vec<Given>) {
+        match value {
+            Value::String(text) if text.contains("${") => {
+                let (replaced, place) = self.replaced(text);
+                let Some(place) = place else { return };
+                // Flux replaces in the text of the whole build, which is read anew.
+                let is_metadata = route.first() == Some(&Step::from("metadata"));
+                *value = if is_metadata { Value::from(replaced) } else { plain(&replaced) };
+                given.push(Given { route: route.clone(), place, goes_on: false, replaces: true });
+            }
+            Value::Mapping(mapping) => {
+                for (key, value) in mapping {
+                    if let Some(key) = key.as_str() {
+                        route.push(Step::from(key));
+                        self.replace(value, route, given);
+                        route.pop();
+                    }
+                }
+            }
+            Value::Sequence(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    route.push(Step::from(index));
+                    self.replace(item, route, given);
+                    route.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A text with its variables replaced, and the place of the first one that was.
+    fn replaced(&self, text: &str) -> (String, Option<Place>) {
+        let (mut out, mut rest, mut place) = (String::new(), text, None);
+        while let Some(start) = rest.find("${") {
+            let Some(length) = rest[start..].find('}') else { break };
+            let (before, variable, behind) =
+                (&rest[..start], &rest[start + 2..start + length], &rest[start + length + 1..]);
+            out.push_str(before);
+            match self.value(variable) {
+                Some((value, at)) => {
+                    out.push_str(&value);
+                    place = place.or(at);
+                }
+                None => out.push_str(&rest[start..=start + length]),
+            }
+            rest = behind;
+        }
+        out.push_str(rest);
+        (out, place)
+    }
+
+    /// The value of what stands in the braces.
+    fn value(&self, variable: &str) -> Option<(String, Option<Place>)> {
+        let end = variable.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(variable.len());
+        let (name, rest) = variable.split_at(end);
+        let known = self.values.get(name).map(|(value, place)| (value.clone(), Some(place.clone())));
+        let default = [":=", ":-", "=", "-"].into_iter().find_map(|operator| rest.strip_prefix(operator));
+        match (known, default) {
+            (Some((value, place)), default) if rest.is_empty() || default.is_some() => {
+                let is_default = value.is_empty() && rest.starts_with(':');
+                Some((if is_default { default.unwrap_or_default().to_owned() } else { value }, place))
+            }
+            // Nothing in the repo says it, and nothing else can.
+            (None, Some(default)) if !self.are_partial => {
+                let place = self.values.values().next().map(|(_, place)| place.clone());
+                Some((default.to_owned(), place))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use camino::Utf8Path;
+
+    use super::*;
+
+    #[test]
+    fn known_variables_are_replaced_and_others_stay() {
+        let place = Place::File(Arc::from(Utf8Path::new("flux.yaml")));
+        let known = |name: &str, value: &str| (name.to_owned(), (value.to_owned(), place.clone()));
+        let values = BTreeMap::from([known("RACK", "r1"), known("EMPTY", "")]);
+        let whole = Variables { values: values.clone(), are_partial: false };
+        let partial = Variables { values, are_partial: true };
+        for (text, with_all, with_some) in [
+            ("${RACK}", "r1", "r1"),
+            ("a-${RACK}-${RACK}", "a-r1-r1", "a-r1-r1"),
+            ("${ROOM}", "${ROOM}", "${ROOM}"),
+            ("${ROOM:=b2}", "b2", "${ROOM:=b2}"),
+            ("${EMPTY:=b2}${EMPTY}", "b2", "b2"),
+            ("${RACK^^}", "${RACK^^}", "${RACK^^}"),
+            ("${RACK", "${RACK", "${RACK"),
+        ] {
+            assert_eq!(whole.replaced(text).0, with_all);
+            assert_eq!(partial.replaced(text).0, with_some);
+        }
+    }
+}
