@@ -280,7 +280,7 @@ fn objects_that_are_nearly_ours_are_told_and_those_of_others_are_not() {
 fn two_requests_of_one_cluster_are_refused_whatever_their_kinds() {
     let repo = site();
     repo.replace(PRESS, "cluster: press", "cluster: depot");
-    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @r#"
     error[SIP0201]: there are two Provisionings lab/depot
       --> clusters/press.yaml:8:14
        |
@@ -290,12 +290,14 @@ fn two_requests_of_one_cluster_are_refused_whatever_their_kinds() {
        |
      9 |     cluster: depot
        |              -----
-      help: remove one of them, or give it another label `cluster` or namespace
-    ");
+      help: if this one is an example, keep it; to leave it out, write in sipgen.yaml:
+            sources: [{paths: ["!clusters/press.yaml"]}]
+            otherwise give it another label `cluster` or namespace
+    "#);
 
     let repo = site();
     repo.want("lab/depot", 1);
-    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @r#"
     error[SIP0201]: a Provisioning and a SIPCluster ask for one cluster lab/depot
       --> clusters/lab.depot.yaml:3:34
        |
@@ -305,8 +307,10 @@ fn two_requests_of_one_cluster_are_refused_whatever_their_kinds() {
        |
      9 |     cluster: depot
        |              -----
-      help: remove one of them, or give it another name or namespace
-    ");
+      help: if this one is an example, keep it; to leave it out, write in sipgen.yaml:
+            sources: [{paths: ["!clusters/lab.depot.yaml"]}]
+            otherwise give it another name or namespace
+    "#);
 }
 
 #[test]

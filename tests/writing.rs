@@ -369,7 +369,9 @@ fn without_permission_in_one_directory_no_file_changes_in_any() {
     let repo = Repo::generated("quickstart");
     repo.replace(EDGE, ONE_WORKER, TWO_WORKERS);
 
-    refused_without_permission(&repo, "overlays/hosts/declared/sites/lab", EDGE_HOSTS);
+    // The kustomization names the Secrets of the new host, and is the first file of the directory.
+    let directory = "overlays/hosts/declared/sites/lab";
+    refused_without_permission(&repo, directory, &format!("{directory}/kustomization.yaml"));
 }
 
 #[test]

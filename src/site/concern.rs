@@ -15,6 +15,7 @@ use super::objects::ClusterDocument;
 use super::settings::{self, Settings};
 use super::sources::{Globs, Source};
 use super::state::State;
+use super::wiring::{AgentObject, Followed, followed};
 use crate::api::host::{BareMetalHost, Metadata};
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, counted};
@@ -44,6 +45,8 @@ pub(super) struct Concern<'a> {
     builds: &'a Builds,
     /// The globs of the settings' sources.
     globs: Vec<Globs>,
+    /// The directories without a kustomization whose files agents apply as they are.
+    applied: Vec<Followed>,
     /// Tells whether some hosts are surely meant, so that others may be examples.
     has_inventory: bool,
     /// The files with hosts or requests that are inputs.
@@ -57,11 +60,14 @@ impl<'a> Concern<'a> {
         settings: &'a Settings,
         builds: &'a Builds,
         inputs: &Inputs<'_>,
+        agent_objects: &[AgentObject],
         hosts: impl Iterator<Item = (&'b Origin, &'b BareMetalHost)>,
         requests: impl Iterator<Item = &'b Origin>,
     ) -> Self {
         let globs = globs_of(settings);
-        let mut concern = Self { repo, settings, builds, globs, has_inventory: false, files: BTreeSet::new() };
+        let mut applied = followed(repo, settings, agent_objects.to_vec());
+        applied.retain(|followed| followed.is_of_site && !builds.has_kustomization(&followed.directory));
+        let mut concern = Self { repo, settings, builds, globs, applied, has_inventory: false, files: BTreeSet::new() };
         for (origin, host) in hosts.filter(|(origin, _)| inputs.takes(origin)) {
             concern.has_inventory |= is_live(host) || concern.is_meant(origin);
             concern.files.insert(origin.file.clone());
@@ -76,6 +82,13 @@ impl<'a> Concern<'a> {
             || !self.builds.reach(&origin.file).is_empty()
             || origin.file.starts_with(&self.settings.snapshot.directory)
             || is_named(&self.globs, &origin.file)
+            || self.is_applied(&origin.file)
+    }
+
+    /// Returns whether an agent applies a file as it is.
+    fn is_applied(&self, file: &Utf8Path) -> bool {
+        let takes = |followed: &Followed| file.strip_prefix(&followed.directory).is_ok_and(|file| followed.takes(file));
+        self.applied.iter().any(takes)
     }
 
     /// Returns whether a mistake in a host's document may reach a base cluster.
@@ -88,7 +101,8 @@ impl<'a> Concern<'a> {
 
     /// Returns whether a request is another tool's template, as its name or namespace shows.
     pub(super) fn is_template(&self, origin: &Origin, metadata: &Metadata) -> bool {
-        is_template(metadata) && !origin.is_rendered() && self.builds.reach(&origin.file).is_empty()
+        let is_applied = || !self.builds.reach(&origin.file).is_empty() || self.is_applied(&origin.file);
+        is_template(metadata) && !origin.is_rendered() && !is_applied()
     }
 
     /// Reports that a template of a request is left out.

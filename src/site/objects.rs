@@ -257,7 +257,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     findings.extend(of_inputs);
     let of_hosts = hosts.iter().map(|(origin, host, ..)| (origin, &**host));
     let of_requests = clusters.iter().map(|(origin, ..)| origin).chain(software.iter().map(|(origin, ..)| origin));
-    let concern = Concern::new(repo, settings, &builds, &inputs, of_hosts, of_requests);
+    let concern = Concern::new(repo, settings, &builds, &inputs, &agent_objects, of_hosts, of_requests);
     findings.extend(of_builds.into_iter().map(|finding| concern.of_kustomization(finding)));
     // A patch may leave out its apiVersion, and is no object.
     let is_patch = |origin: &Origin, finding: &Finding| finding.code == Code::NearMiss && builds.is_patch(&origin.file);
