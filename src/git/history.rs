@@ -23,8 +23,8 @@ impl History {
             commits.extend(reference.ok()?.peel_to_commit().ok().map(|commit| commit.id()));
         }
         commits.extend(repo.head().ok().and_then(|head| head.peel_to_commit().ok()).map(|commit| commit.id()));
-        // Without any commit there is no log.
-        let log = repo.reflog("HEAD").ok();
+        // Without any commit there is no log, and asking for it makes a directory.
+        let log = repo.path().join("logs/HEAD").is_file().then(|| repo.reflog("HEAD").ok()).flatten();
         commits.extend(log.iter().flat_map(|log| log.iter().map(|entry| entry.id_new()).collect::<Vec<_>>()));
         (!commits.is_empty()).then_some(Self { repo, commits, prefix })
     }
