@@ -94,20 +94,22 @@ pub struct Kustomization {
     pub generator_options: Option<GeneratorOptions>,
 }
 
+/// Returns whether a list is there and has an entry.
+pub(crate) fn has<T>(list: &Option<Vec<T>>) -> bool {
+    list.as_ref().is_some_and(|list| !list.is_empty())
+}
+
 impl Kustomization {
     /// A field by which objects of its build may have other names and namespaces than the other fields here give them.
     /// The text of a patch's file, by its path, may be asked for.
     pub fn field_that_may_rename(&self, text: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
-        fn is_there<T>(list: &Option<Vec<T>>) -> bool {
-            list.as_ref().is_some_and(|list| !list.is_empty())
-        }
         let may_rename = |patches: &Option<Vec<Patch>>| patches.iter().flatten().any(|patch| patch.may_rename(&text));
         let fields = [
-            ("transformers", is_there(&self.transformers)),
-            ("replacements", is_there(&self.replacements)),
-            ("generators", is_there(&self.generators)),
-            ("helmCharts", is_there(&self.helm_charts)),
-            ("helmChartInflationGenerator", is_there(&self.helm_chart_inflation_generator)),
+            ("transformers", has(&self.transformers)),
+            ("replacements", has(&self.replacements)),
+            ("generators", has(&self.generators)),
+            ("helmCharts", has(&self.helm_charts)),
+            ("helmChartInflationGenerator", has(&self.helm_chart_inflation_generator)),
             ("patches", may_rename(&self.patches)),
             ("patchesJson6902", may_rename(&self.patches_json6902)),
         ];

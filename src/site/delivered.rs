@@ -1,6 +1,6 @@
 //! The objects of a repo's files as builds deliver them, where builds do more than to give a namespace.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -52,7 +52,7 @@ pub(super) fn by_builds(
             continue;
         };
         objects.extend(delivered.remove(&file).into_iter().flatten().filter_map(Object::without_plain_text));
-        let others: HashSet<usize> =
+        let others: BTreeSet<usize> =
             object.origin().into_iter().flat_map(|origin| builds.reach(&origin.file)).map(|reach| reach.root).collect();
         let others: Vec<usize> = others.into_iter().filter(|root| !roots.contains(root)).collect();
         objects.extend(object.of_roots(others));
@@ -65,15 +65,15 @@ pub(super) fn by_builds(
 
 /// The hosts that refer to what a build gives another name: kustomize does not know of these references.
 fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
-    let mut by_name: HashMap<(usize, &str, &str), &Renaming> = HashMap::new();
-    by_name.extend(renamed.iter().map(|renaming| ((renaming.root, &*renaming.kind, &*renaming.from), renaming)));
+    let by_name = renamed.iter().map(|renaming| ((renaming.root, renaming.from.as_str()), renaming));
+    let by_name: HashMap<(usize, &str), &Renaming> = by_name.collect();
     let mut findings: Vec<Finding> = Vec::new();
     let mut told: HashSet<&Place> = HashSet::new();
     for object in objects {
         let Object::Host(origin, host, ..) = object else { continue };
         let Some((delivered, spec)) = origin.delivered().zip(host.spec.as_ref()) else { continue };
         for (field, name) in spec.references() {
-            let lost = |root: &usize| by_name.get(&(*root, "Secret", name)).copied();
+            let lost = |root: &usize| by_name.get(&(*root, name)).copied();
             let Some(lost) = delivered.roots.iter().find_map(lost).filter(|lost| told.insert(&lost.place)) else {
                 continue;
             };

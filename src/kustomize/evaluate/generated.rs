@@ -8,7 +8,7 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 use yaml_serde::{Mapping, Value};
 
-use super::Problem;
+use super::NotBuilt;
 use super::object::{Behavior, Object, scalar_text, text_at};
 use crate::api::kustomization::{Generator, GeneratorOptions, unquoted};
 use crate::source::{Given, Origin, Place, Step};
@@ -39,8 +39,8 @@ pub(super) fn object(
     generator: &Generator,
     global: Option<&GeneratorOptions>,
     read: impl Fn(&str) -> Option<Vec<u8>>,
-) -> Result<Object, Problem> {
-    let refused = |why: &str| Problem::Refused(format!("a generator {why}"));
+) -> Result<Object, NotBuilt> {
+    let refused = |why: &str| NotBuilt::Refused(format!("a generator {why}"));
     let name = generator.name.as_deref().filter(|name| !name.is_empty()).ok_or_else(|| refused("has no name"))?;
     let kind = if made == Made::Secret { "Secret" } else { "ConfigMap" };
     let options = Options::of(generator, global);
@@ -109,9 +109,9 @@ impl Options {
 }
 
 /// The keys of a generator with their values.
-fn pairs(generator: &Generator, read: impl Fn(&str) -> Option<Vec<u8>>) -> Result<Vec<(String, Vec<u8>)>, Problem> {
+fn pairs(generator: &Generator, read: impl Fn(&str) -> Option<Vec<u8>>) -> Result<Vec<(String, Vec<u8>)>, NotBuilt> {
     let file = |path: &str| {
-        read(path).ok_or_else(|| Problem::Beyond(format!("a generator reads `{path}`, which is not in the repo")))
+        read(path).ok_or_else(|| NotBuilt::Beyond(format!("a generator reads `{path}`, which is not in the repo")))
     };
     let mut pairs = Vec::new();
     for path in generator.envs.iter().flatten().chain(&generator.env) {
@@ -127,7 +127,7 @@ fn pairs(generator: &Generator, read: impl Fn(&str) -> Option<Vec<u8>>) -> Resul
     for literal in generator.literals.iter().flatten() {
         let split = literal.split_once('=').filter(|(key, _)| !key.is_empty());
         let (key, value) =
-            split.ok_or_else(|| Problem::Refused("a literal of a generator is no `key=text`".to_owned()))?;
+            split.ok_or_else(|| NotBuilt::Refused("a literal of a generator is no `key=text`".to_owned()))?;
         pairs.push((key.to_owned(), unquoted(value).as_bytes().to_vec()));
     }
     for source in generator.files.iter().flatten() {

@@ -28,7 +28,7 @@ use rayon::prelude::*;
 use yaml_serde::{Mapping, Value};
 
 use super::{Builds, Node, Reach, join};
-use crate::api::kustomization::Kustomization;
+use crate::api::kustomization::{Kustomization, has};
 use crate::finding::{Code, Finding};
 use crate::source::{Delivered, Document, Files, Origin, Place, Step, objects};
 use generated::Made;
@@ -48,19 +48,17 @@ pub(crate) struct Evaluated {
     pub(crate) delivered: BTreeMap<Arc<Utf8Path>, Vec<AsDelivered>>,
     /// The documents that were read for that, delivered or not, each with the roots whose builds were evaluated.
     pub(crate) read: HashMap<Origin, Vec<usize>>,
-    /// The Secrets and ConfigMaps that builds give other names.
+    /// The Secrets that builds give other names.
     pub(crate) renamed: Vec<Renaming>,
     /// What kustomize would refuse, and what is left to it.
     pub(crate) findings: Vec<Finding>,
 }
 
-/// A Secret or ConfigMap that a build gives another name.
+/// A Secret that a build gives another name.
 #[derive(Debug)]
 pub(crate) struct Renaming {
     /// The root whose build it is.
     pub(crate) root: usize,
-    /// Its kind.
-    pub(crate) kind: String,
     /// Its name in its file, or where it is generated.
     pub(crate) from: String,
     /// Its name in the end.
@@ -89,15 +87,6 @@ pub(crate) struct Wanted<'a> {
     pub(crate) variables: &'a BTreeMap<Utf8PathBuf, Variables>,
 }
 
-/// Why the objects of a build are not known.
-#[derive(Debug)]
-enum Problem {
-    /// kustomize refuses it, too.
-    Refused(String),
-    /// It is left to kustomize.
-    Beyond(String),
-}
-
 /// Why there is no build in memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotBuilt {
@@ -111,14 +100,14 @@ pub enum NotBuilt {
 
 /// A problem with the place that it is about.
 struct Failure {
-    problem: Problem,
+    problem: NotBuilt,
     place: Box<Place>,
     /// Whether another finding says it already.
     is_known: bool,
 }
 
 impl Failure {
-    fn at(place: &Place) -> impl Fn(Problem) -> Self {
+    fn at(place: &Place) -> impl Fn(NotBuilt) -> Self {
         let place = Box::new(place.clone());
         move |problem| Failure { problem, place: place.clone(), is_known: false }
     }
@@ -127,11 +116,10 @@ impl Failure {
 impl Renaming {
     fn of(object: &Object, root: usize) -> Option<Self> {
         let (first, last) = (object.original_id(), object.id());
-        let is_referred_to = last.group.is_empty() && matches!(last.kind.as_str(), "Secret" | "ConfigMap");
-        (is_referred_to && first.name != last.name).then(|| Renaming {
+        let is_secret = last.group.is_empty() && last.kind == "Secret";
+        (is_secret && first.name != last.name).then(|| Renaming {
             root,
             place: object.origin_of_name(),
-            kind: last.kind,
             from: first.name,
             to: last.name,
         })
@@ -149,9 +137,6 @@ impl AsDelivered {
 impl Kustomization {
     /// Whether it does more to objects than to give them a namespace.
     fn changes_objects(&self) -> bool {
-        fn has<T>(list: &Option<Vec<T>>) -> bool {
-            list.as_ref().is_some_and(|list| !list.is_empty())
-        }
         let is_text = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         let is_map = |map: &Option<BTreeMap<String, Value>>| map.as_ref().is_some_and(|map| !map.is_empty());
         has(&self.labels)
@@ -254,10 +239,7 @@ impl Builds {
         let wanted = Wanted { files: &all, vital: &all, output: Utf8Path::new("overlays"), variables: &none };
         let mut run =
             Run { builds: self, repo, wanted: &wanted, touched: &files, read: &read, steps: 0, inside: Vec::new() };
-        let objects = run.build(&self.root(root).directory).map_err(|failure| match failure.problem {
-            Problem::Refused(why) => NotBuilt::Refused(why),
-            Problem::Beyond(why) => NotBuilt::Beyond(why),
-        })?;
+        let objects = run.build(&self.root(root).directory).map_err(|failure| failure.problem)?;
         Ok(objects.into_iter().map(|object| Value::Mapping(object.value)).collect())
     }
 
@@ -314,12 +296,12 @@ impl Builds {
         let root = &self.roots[root];
         let directory = if root.directory.as_str().is_empty() { "." } else { root.directory.as_str() };
         (!is_known).then(|| match problem {
-            Problem::Refused(why) => {
+            NotBuilt::Refused(why) => {
                 Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(*place).help(
                     format!("see what `kustomize build {directory}` says; nothing of it is applied until it builds"),
                 )
             }
-            Problem::Beyond(why) => Finding::new(
+            NotBuilt::Beyond(why) => Finding::new(
                 Code::NotEvaluated,
                 format!("only kustomize knows what the hosts and requests of {} become: {why}", root.file),
             )
@@ -420,15 +402,14 @@ impl Run<'_> {
         self.inside.push(directory.clone());
         if self.inside.len() > DEEPEST || self.inside[..self.inside.len() - 1].contains(directory) {
             let place = Place::File(node.file.clone());
-            let problem = Problem::Beyond("its kustomizations lie too deep in each other".to_owned());
+            let problem = NotBuilt::Beyond("its kustomizations lie too deep in each other".to_owned());
             return Err(Failure { is_known: true, ..Failure::at(&place)(problem) });
         }
         let kustomization = &node.kustomization;
         objects.are_partial |= kustomization.is_partly_unknown();
-        let mut listed = node.resources.iter();
         for entry in kustomization.resources.iter().chain(&kustomization.bases).flatten() {
-            // What is not in the repo is not among the paths.
-            let Some(path) = join(directory, entry).and_then(|path| listed.find(|listed| **listed == path)) else {
+            // A remote base has no path in the repo.
+            let Some(path) = &join(directory, entry) else {
                 objects.are_partial = true;
                 continue;
             };
@@ -436,17 +417,22 @@ impl Run<'_> {
             if let Some(resource) = self.builds.nodes.get(path) {
                 if resource.is_component() {
                     let why = format!("{path} is a component, and is listed among the resources");
-                    return Err(Failure::at(&place())(Problem::Refused(why)));
+                    return Err(Failure::at(&place())(NotBuilt::Refused(why)));
                 }
                 let more = self.accumulate(path, Objects::default())?;
-                self.append(&mut objects, more)?;
+                self.append(&mut objects, more);
             } else if self.touched.contains(path) {
                 let more = self.of_file(path);
-                self.append(&mut objects, more)?;
+                self.append(&mut objects, more);
             } else {
                 objects.are_partial |= path.starts_with(self.wanted.output);
             }
+            if self.steps > MOST_STEPS {
+                return Err(Failure::at(&place())(NotBuilt::Beyond("it has too many objects".to_owned())));
+            }
         }
+        // Once for all: a list of thousands of files would be quadratic.
+        self.distinct(&objects)?;
         self.generate(node, directory, &mut objects)?;
         for entry in kustomization.components.iter().flatten() {
             let Some(path) = join(directory, entry).filter(|path| self.builds.nodes.contains_key(path)) else {
@@ -475,18 +461,11 @@ impl Run<'_> {
         Objects { list, are_partial: read.is_partial }
     }
 
-    /// Adds objects to others; none may be there twice.
-    fn append(&mut self, objects: &mut Objects, more: Objects) -> Result<(), Failure> {
+    /// Adds objects to others.
+    fn append(&mut self, objects: &mut Objects, more: Objects) {
         self.steps += more.list.len() + 1;
         objects.are_partial |= more.are_partial;
-        let before = objects.list.len();
         objects.list.extend(more.list);
-        if self.steps > MOST_STEPS {
-            let place =
-                objects.list.first().map_or(Place::File(Arc::from(Utf8Path::new(""))), |first| first.origin.start());
-            return Err(Failure::at(&place)(Problem::Beyond("it has too many objects".to_owned())));
-        }
-        if before < objects.list.len() { self.distinct(objects) } else { Ok(()) }
     }
 
     /// Refuses a build that has an object twice.
@@ -496,7 +475,7 @@ impl Run<'_> {
             let id = object.id();
             let shown = id.shown();
             if !seen.insert(id) {
-                let problem = Problem::Refused(format!("it has the {shown} twice"));
+                let problem = NotBuilt::Refused(format!("it has the {shown} twice"));
                 let failure = Failure::at(&object.origin.start())(problem);
                 // Two hosts or requests of one name are a finding of their own.
                 return Err(Failure { is_known: self.wanted.vital.contains(&object.origin.file), ..failure });
@@ -508,7 +487,7 @@ impl Run<'_> {
     /// Leaves to kustomize what is done here to objects that matter.
     fn leave(&self, objects: &Objects, place: &Place, why: String) -> Result<(), Failure> {
         let matters = objects.list.iter().any(|object| self.wanted.vital.contains(&object.origin.file));
-        if matters { Err(Failure::at(place)(Problem::Beyond(why))) } else { Ok(()) }
+        if matters { Err(Failure::at(place)(NotBuilt::Beyond(why))) } else { Ok(()) }
     }
 
     /// Adds what the generators of a kustomization make.
@@ -527,7 +506,7 @@ impl Run<'_> {
                 let new = match object {
                     Ok(new) => new,
                     // Without its files, nothing is known of it but that it is there.
-                    Err(Problem::Beyond(_)) => {
+                    Err(NotBuilt::Beyond(_)) => {
                         objects.are_partial = true;
                         continue;
                     }
@@ -544,11 +523,11 @@ impl Run<'_> {
                     (None, ..) if objects.are_partial => {}
                     (None, ..) => {
                         let why = format!("there is no {} to {behavior}", id.shown());
-                        return Err(Failure::at(&place)(Problem::Refused(why)));
+                        return Err(Failure::at(&place)(NotBuilt::Refused(why)));
                     }
                     (Some(_), ..) => {
                         let why = format!("the {} is there already", id.shown());
-                        return Err(Failure::at(&place)(Problem::Refused(why)));
+                        return Err(Failure::at(&place)(NotBuilt::Refused(why)));
                     }
                 }
             }
@@ -580,7 +559,7 @@ impl Run<'_> {
         }
         self.apply_json_patches(node, directory, objects)?;
         self.replace(node, directory, objects)?;
-        if kustomization.transformers.as_ref().is_some_and(|list| !list.is_empty()) {
+        if has(&kustomization.transformers) {
             let why = format!("the `transformers` of {} may change anything", node.file);
             self.leave(objects, &node.origin.at(["transformers"]), why)?;
         }
@@ -609,10 +588,7 @@ impl Run<'_> {
                 objects.list.iter_mut().for_each(|object| object.set(&["metadata", "labels", name], value, &place));
             }
         }
-        let has_fields = |labels: &&crate::api::kustomization::Labels| {
-            labels.fields.as_ref().is_some_and(|fields| !fields.is_empty())
-        };
-        if kustomization.labels.iter().flatten().any(|labels| has_fields(&labels)) {
+        if kustomization.labels.iter().flatten().any(|labels| has(&labels.fields)) {
             self.leave(objects, &node.origin.at(["labels"]), "its labels are set in more fields".to_owned())?;
         }
         Ok(())
@@ -629,19 +605,19 @@ impl Run<'_> {
                 read = match file {
                     Some(Value::Sequence(replacements)) => replacements,
                     Some(replacement @ Value::Mapping(_)) => vec![replacement],
-                    _ => return Err(failed(Problem::Refused(format!("{path} has no replacements")))),
+                    _ => return Err(failed(NotBuilt::Refused(format!("{path} has no replacements")))),
                 };
             }
             for replacement in read {
-                let replacement: Replacement =
-                    yaml_serde::from_value(replacement).map_err(|error| failed(Problem::Refused(error.to_string())))?;
+                let replacement: Replacement = yaml_serde::from_value(replacement)
+                    .map_err(|error| failed(NotBuilt::Refused(error.to_string())))?;
                 match replacement.apply(&mut objects.list, &place) {
                     Ok(()) => {}
-                    Err(Problem::Refused(why)) if !objects.are_partial => return Err(failed(Problem::Refused(why))),
-                    Err(Problem::Refused(why) | Problem::Beyond(why)) => {
+                    Err(NotBuilt::Refused(why)) if !objects.are_partial => return Err(failed(NotBuilt::Refused(why))),
+                    Err(NotBuilt::Refused(why) | NotBuilt::Beyond(why)) => {
                         let is_vital = |object: &&Object| self.wanted.vital.contains(&object.origin.file);
                         if objects.list.iter().filter(is_vital).any(|object| replacement.may_be_for(object)) {
-                            return Err(failed(Problem::Beyond(why)));
+                            return Err(failed(NotBuilt::Beyond(why)));
                         }
                     }
                 }
@@ -699,7 +675,6 @@ impl Objects {
 impl Kustomization {
     /// Whether its build has objects that nobody knows without running programs.
     fn is_partly_unknown(&self) -> bool {
-        let has = |list: &Option<Vec<serde::de::IgnoredAny>>| list.as_ref().is_some_and(|list| !list.is_empty());
         has(&self.generators) || has(&self.helm_charts) || has(&self.helm_chart_inflation_generator)
     }
 }

@@ -11,7 +11,7 @@ use super::json_patch::{self, Operation};
 use super::merge::merge;
 use super::object::{Id, Object, scalar_text, text_at};
 use super::selector::{Selector, Target};
-use super::{Failure, Objects, Problem, Run};
+use super::{Failure, NotBuilt, Objects, Run};
 use crate::api::kustomization::{Patch, PatchOptions, PatchTarget};
 use crate::kustomize::{Node, join};
 use crate::source::{Given, Origin, Place, Step, objects};
@@ -99,7 +99,7 @@ impl Run<'_> {
             let place = node.origin.at([Step::from(list), index.into()]);
             let failed = Failure::at(&place);
             let Patch::Entry { path, patch, target, options } = entry else {
-                return Err(failed(Problem::Refused("an entry of `patches` is a mapping".to_owned())));
+                return Err(failed(NotBuilt::Refused("an entry of `patches` is a mapping".to_owned())));
             };
             let file = path.as_deref().and_then(|path| join(directory, path));
             let read = file.and_then(|file| Some((self.repo.text(&file)?, file)));
@@ -108,18 +108,18 @@ impl Run<'_> {
                 (None, Some(text)) if path.is_none() => Written { text: text.clone(), place: &place, file: None },
                 _ => {
                     let path = path.as_deref().unwrap_or("without path and patch");
-                    return Err(failed(Problem::Refused(format!("there is no patch {path}"))));
+                    return Err(failed(NotBuilt::Refused(format!("there is no patch {path}"))));
                 }
             };
             let parsed = written.parsed(&options.clone().unwrap_or_default()).map_err(&failed)?;
             let selector = target.as_ref().map(|target| Selector::new(&Target::from(target)));
-            let selector = selector.transpose().map_err(|why| failed(Problem::Beyond(why)))?;
+            let selector = selector.transpose().map_err(|why| failed(NotBuilt::Beyond(why)))?;
             match (parsed, selector) {
                 (Text::Merge(patches), None) => self.merge_by_id(&patches, &place, objects)?,
                 (Text::Merge(patches), Some(selector)) => {
                     let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
                         let why = "a patch with a target has several documents".to_owned();
-                        return Err(failed(Problem::Refused(why)));
+                        return Err(failed(NotBuilt::Refused(why)));
                     };
                     let selected = (0..objects.list.len()).filter(|index| selector.selects(&objects.list[*index]));
                     let selected: Vec<usize> = selected.collect();
@@ -131,11 +131,11 @@ impl Run<'_> {
                             object.keep_id();
                         }
                         apply_operations(object, &operations, &from)
-                            .map_err(|why| failed(Problem::Refused(format!("the patch for the {why}"))))?;
+                            .map_err(|why| failed(NotBuilt::Refused(format!("the patch for the {why}"))))?;
                     }
                 }
                 (Text::Json(..), None) => {
-                    return Err(failed(Problem::Refused("a JSON patch has no target".to_owned())));
+                    return Err(failed(NotBuilt::Refused("a JSON patch has no target".to_owned())));
                 }
             }
         }
@@ -158,11 +158,11 @@ impl Run<'_> {
                 None if objects.are_partial => {}
                 None => {
                     let why = format!("there is no {} for a patch", id.shown());
-                    return Err(Failure::at(place)(Problem::Refused(why)));
+                    return Err(Failure::at(place)(NotBuilt::Refused(why)));
                 }
                 Some(_) => {
                     let why = format!("a patch is for more than one {}", id.shown());
-                    return Err(Failure::at(place)(Problem::Refused(why)));
+                    return Err(Failure::at(place)(NotBuilt::Refused(why)));
                 }
             }
         }
@@ -178,7 +178,7 @@ impl Run<'_> {
                 Ok(false) => deleted.push(index),
                 // Of kinds whose schema kustomize knows, it may know better.
                 Err(why) if self.wanted.vital.contains(&object.origin.file) => {
-                    return Err(Failure::at(&patch.place)(Problem::Refused(why)));
+                    return Err(Failure::at(&patch.place)(NotBuilt::Refused(why)));
                 }
                 Err(_) => {}
             }
@@ -208,19 +208,19 @@ impl Index {
     }
 }
 
-fn no_patch() -> Problem {
-    Problem::Refused("the patch is neither a merge patch nor a JSON patch".to_owned())
+fn no_patch() -> NotBuilt {
+    NotBuilt::Refused("the patch is neither a merge patch nor a JSON patch".to_owned())
 }
 
 impl Written<'_> {
-    fn parsed(&self, options: &PatchOptions) -> Result<Text, Problem> {
+    fn parsed(&self, options: &PatchOptions) -> Result<Text, NotBuilt> {
         let values = yaml_serde::Deserializer::from_str(self.text.trim());
         let values: Option<Vec<Value>> = values.map(|document| Value::deserialize(document).ok()).collect();
         let values = values.ok_or_else(no_patch)?;
         if let Some(operations) = values.first().and_then(json_patch::operations) {
             let in_file = |file: &Arc<Utf8Path>| Origin::of_file(file.clone(), &self.text).start();
             let place = self.file.as_ref().map_or_else(|| self.place.clone(), in_file);
-            return operations.map(|operations| Text::Json(operations, place)).map_err(Problem::Refused);
+            return operations.map(|operations| Text::Json(operations, place)).map_err(NotBuilt::Refused);
         }
         let documents: Vec<(Value, Option<Origin>)> = match &self.file {
             Some(file) => objects(file, &self.text)
@@ -238,7 +238,7 @@ impl Written<'_> {
                 _ => return Err(no_patch()),
             };
             if text_at(&patch, &["kind"]).is_none() || text_at(&patch, &["metadata", "name"]).is_none() {
-                return Err(Problem::Refused("a patch has no kind or no name".to_owned()));
+                return Err(NotBuilt::Refused("a patch has no kind or no name".to_owned()));
             }
             patches.push(MergePatch {
                 patch,

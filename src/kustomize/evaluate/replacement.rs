@@ -4,7 +4,7 @@ use regex::Regex;
 use serde::Deserialize;
 use yaml_serde::{Mapping, Value};
 
-use super::Problem;
+use super::NotBuilt;
 use super::object::{Id, Object, scalar_text};
 use super::selector::{Selector, Target};
 use crate::source::{Given, Place, Step};
@@ -61,9 +61,9 @@ const NAME: &str = "metadata.name";
 
 impl Replacement {
     /// Copies its value to all its targets.
-    pub(super) fn apply(&self, objects: &mut [Object], place: &Place) -> Result<(), Problem> {
+    pub(super) fn apply(&self, objects: &mut [Object], place: &Place) -> Result<(), NotBuilt> {
         let Some(targets) = &self.targets else {
-            return Err(Problem::Refused("a replacement has no targets".to_owned()));
+            return Err(NotBuilt::Refused("a replacement has no targets".to_owned()));
         };
         let value = self.value(objects)?;
         for to in targets {
@@ -73,20 +73,20 @@ impl Replacement {
     }
 
     /// Finds the value, and where it is from.
-    fn value(&self, objects: &[Object]) -> Result<Copied, Problem> {
+    fn value(&self, objects: &[Object]) -> Result<Copied, NotBuilt> {
         let source = match (&self.source, &self.source_value) {
             (Some(source), None) => source,
             (None, Some(value)) => return Ok(Copied { value: Value::from(value.as_str()), from: None }),
-            _ => return Err(Problem::Refused("a replacement needs one source".to_owned())),
+            _ => return Err(NotBuilt::Refused("a replacement needs one source".to_owned())),
         };
         let is_meant = |(_, object): &(usize, &Object)| object.ids().iter().any(|id| source.is(id));
         let mut found = objects.iter().enumerate().filter(is_meant);
         let (Some((index, object)), None) = (found.next(), found.next()) else {
-            return Err(Problem::Refused("the source of a replacement is not one object".to_owned()));
+            return Err(NotBuilt::Refused("the source of a replacement is not one object".to_owned()));
         };
         let path = if source.field_path.is_empty() { NAME } else { &source.field_path };
         let parts = split(path);
-        let missing = || Problem::Refused(format!("the source of a replacement has no `{path}`"));
+        let missing = || NotBuilt::Refused(format!("the source of a replacement has no `{path}`"));
         let value = lookup(&object.value, &parts).filter(|value| !is_empty(value)).ok_or_else(missing)?;
         let is_whole = source.options.delimiter.is_empty();
         Ok(Copied { value: source.options.of(value)?, from: is_whole.then_some((index, parts)) })
@@ -134,18 +134,18 @@ impl Source {
 
 impl Part {
     /// The part of a value that is meant.
-    fn of(&self, value: &Value) -> Result<Value, Problem> {
+    fn of(&self, value: &Value) -> Result<Value, NotBuilt> {
         if self.delimiter.is_empty() {
             return Ok(value.clone());
         }
         let text = scalar_text(value).ok_or_else(no_parts)?;
         let part = usize::try_from(self.index).ok().and_then(|index| text.split(&self.delimiter).nth(index));
-        let part = part.ok_or_else(|| Problem::Refused(format!("`{text}` has no part {}", self.index)))?;
+        let part = part.ok_or_else(|| NotBuilt::Refused(format!("`{text}` has no part {}", self.index)))?;
         retyped(value, part)
     }
 
     /// A value with another in place of the part that is meant.
-    fn with(&self, old: &Value, new: &Value) -> Result<Value, Problem> {
+    fn with(&self, old: &Value, new: &Value) -> Result<Value, NotBuilt> {
         if self.delimiter.is_empty() {
             return if is_scalar(old) { retyped(old, &scalar_text(new).unwrap_or_default()) } else { Ok(new.clone()) };
         }
@@ -164,12 +164,12 @@ impl Part {
 }
 
 impl To {
-    fn apply(&self, value: &Copied, objects: &mut [Object], place: &Place) -> Result<(), Problem> {
+    fn apply(&self, value: &Copied, objects: &mut [Object], place: &Place) -> Result<(), NotBuilt> {
         let Some(select) = &self.select else {
-            return Err(Problem::Refused("a target of a replacement selects nothing".to_owned()));
+            return Err(NotBuilt::Refused("a target of a replacement selects nothing".to_owned()));
         };
-        let select = Selector::new(select).map_err(Problem::Beyond)?;
-        let reject = self.reject.iter().map(Selector::new).collect::<Result<Vec<_>, _>>().map_err(Problem::Beyond)?;
+        let select = Selector::new(select).map_err(NotBuilt::Beyond)?;
+        let reject = self.reject.iter().map(Selector::new).collect::<Result<Vec<_>, _>>().map_err(NotBuilt::Beyond)?;
         let paths: Vec<&str> = self.field_paths.iter().map(String::as_str).collect();
         let paths = if paths.is_empty() { vec![NAME] } else { paths };
         for index in 0..objects.len() {
@@ -193,7 +193,7 @@ impl To {
         Ok(())
     }
 
-    fn set(&self, object: &mut Object, path: &str, value: &Value, place: &Place) -> Result<(), Problem> {
+    fn set(&self, object: &mut Object, path: &str, value: &Value, place: &Place) -> Result<(), NotBuilt> {
         let parts = split(path);
         let mut found: Vec<(Vec<Step>, bool)> = Vec::new();
         let mut whole = Value::Mapping(std::mem::take(&mut object.value));
@@ -222,7 +222,7 @@ impl To {
         }
         result?;
         if count == 0 {
-            return Err(Problem::Refused(format!("a target of a replacement has no `{path}`")));
+            return Err(NotBuilt::Refused(format!("a target of a replacement has no `{path}`")));
         }
         for (route, replaces) in found {
             if !replaces && is_scalar(value) {
@@ -244,8 +244,8 @@ struct Walk<F> {
     set: F,
 }
 
-impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), Problem>> Walk<F> {
-    fn at(&mut self, value: &mut Value, parts: &[String], route: &mut Vec<Step>, is_new: bool) -> Result<(), Problem> {
+impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
+    fn at(&mut self, value: &mut Value, parts: &[String], route: &mut Vec<Step>, is_new: bool) -> Result<(), NotBuilt> {
         let Some((part, rest)) = parts.split_first() else {
             self.count += 1;
             return (self.set)(value, route, is_new);
@@ -257,7 +257,7 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), Problem>> Walk<F> {
                 return self.item(items, index, rest, route, true);
             }
             if items.len() <= index {
-                return Err(Problem::Refused(format!("a list has no item {index}")));
+                return Err(NotBuilt::Refused(format!("a list has no item {index}")));
             }
             return self.item(items, index, rest, route, false);
         }
@@ -279,9 +279,9 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), Problem>> Walk<F> {
             Value::Null => Ok(()),
             // kustomize goes on in what the text of a scalar may mean.
             Value::String(_) | Value::Number(_) | Value::Bool(_) => {
-                Err(Problem::Beyond("a replacement goes into the text of a scalar".to_owned()))
+                Err(NotBuilt::Beyond("a replacement goes into the text of a scalar".to_owned()))
             }
-            _ => Err(Problem::Refused(format!("`{part}` is no field of a list"))),
+            _ => Err(NotBuilt::Refused(format!("`{part}` is no field of a list"))),
         }
     }
 
@@ -291,7 +291,7 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), Problem>> Walk<F> {
         part: &str,
         rest: &[String],
         route: &mut Vec<Step>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), NotBuilt> {
         let is_new = mapping.get(part).is_none_or(Value::is_null);
         if is_new && !self.create {
             return Ok(());
@@ -313,7 +313,7 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), Problem>> Walk<F> {
         rest: &[String],
         route: &mut Vec<Step>,
         is_new: bool,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), NotBuilt> {
         let Some(item) = items.get_mut(index) else { return Ok(()) };
         route.push(Step::from(index));
         self.at(item, rest, route, is_new)?;
@@ -328,8 +328,8 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), Problem>> Walk<F> {
         entry: &str,
         rest: &[String],
         route: &mut Vec<Step>,
-    ) -> Result<(), Problem> {
-        let not_read = || Problem::Beyond(format!("the path `[{entry}]` is not read here"));
+    ) -> Result<(), NotBuilt> {
+        let not_read = || NotBuilt::Beyond(format!("the path `[{entry}]` is not read here"));
         let (field, pattern) = entry.split_once('=').ok_or_else(not_read)?;
         let regex = Regex::new(pattern).map_err(|_| not_read())?;
         let items = list(value, entry)?;
@@ -351,15 +351,15 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), Problem>> Walk<F> {
     }
 }
 
-fn list<'a>(value: &'a mut Value, part: &str) -> Result<&'a mut Vec<Value>, Problem> {
+fn list<'a>(value: &'a mut Value, part: &str) -> Result<&'a mut Vec<Value>, NotBuilt> {
     if value.is_null() {
         *value = Value::Sequence(Vec::new());
     }
-    value.as_sequence_mut().ok_or_else(|| Problem::Refused(format!("`{part}` is meant for a list, and there is none")))
+    value.as_sequence_mut().ok_or_else(|| NotBuilt::Refused(format!("`{part}` is meant for a list, and there is none")))
 }
 
-fn no_parts() -> Problem {
-    Problem::Refused("only a scalar can be parted by a delimiter".to_owned())
+fn no_parts() -> NotBuilt {
+    NotBuilt::Refused("only a scalar can be parted by a delimiter".to_owned())
 }
 
 fn is_scalar(value: &Value) -> bool {
@@ -382,13 +382,13 @@ pub(super) fn plain(text: &str) -> Value {
 }
 
 /// A text of the type that another value has.
-fn retyped(like: &Value, text: &str) -> Result<Value, Problem> {
+fn retyped(like: &Value, text: &str) -> Result<Value, NotBuilt> {
     let value = if like.is_string() { Value::from(text) } else { plain(text) };
     match (like, &value) {
         (Value::String(_), _) | (Value::Number(_), Value::Number(_)) | (Value::Bool(_), Value::Bool(_)) => Ok(value),
-        (Value::Null, _) => Err(Problem::Beyond("a replacement is for an empty field".to_owned())),
+        (Value::Null, _) => Err(NotBuilt::Beyond("a replacement is for an empty field".to_owned())),
         // kustomize notices that when it needs the value, which may be never.
-        _ => Err(Problem::Beyond(format!("`{text}` is of another type than what a replacement puts it in place of"))),
+        _ => Err(NotBuilt::Beyond(format!("`{text}` is of another type than what a replacement puts it in place of"))),
     }
 }
 
