@@ -44,11 +44,11 @@ impl Difference {
 ///
 /// As [`generate`].
 pub fn pending(repo: &Files, options: &Options, progress: &dyn Fn(Stage)) -> Result<Difference, Error> {
-    let Generated { site, changes, findings, .. } = generate(repo, options, progress)?;
+    let Generated { site, tree, changes, findings, .. } = generate(repo, options, progress)?;
     let mut notes = Vec::new();
     let known = changes.map(|mut changes| {
         notes.extend(note_of_marks(take_idle(&mut changes)));
-        let review = Review::of(&changes, &site);
+        let review = Review::of(&changes, &tree, &site);
         (changes, review)
     });
     Ok(Difference { known, findings, notes, ..Difference::default() })
@@ -69,7 +69,7 @@ pub fn between(base: &Files, head: &Files, options: &Options, progress: &dyn Fn(
     let earlier = generate_by(settings, base, &lenient, progress)?;
     let mut before = earlier.output(base)?;
     let mut notes: Vec<String> = note_of_errors(&earlier.findings).into_iter().collect();
-    let Generated { site: earlier, changes: ungenerated, .. } = earlier;
+    let Generated { site: earlier, tree: earlier_tree, changes: ungenerated, .. } = earlier;
     let mut ungenerated = ungenerated.unwrap_or_default();
     take_idle(&mut ungenerated);
 
@@ -95,14 +95,14 @@ pub fn between(base: &Files, head: &Files, options: &Options, progress: &dyn Fn(
         let known_before = Before { clusters: &clusters, inventory: Some(&earlier.inventory), output: moved_from };
         let mut changes = Changes::between(&before, &after, new);
         take_idle(&mut changes);
-        let mut review = Review::between(&changes, &known_before, &later.site);
+        let mut review = Review::between(&changes, &known_before, &after, &later.site);
         if let Some(old) = moved_from {
             changes = all_moved(&before, old, &after, new);
             review.totals.count_files(&changes);
         }
         let brought = brought(ungenerated, &after, old);
         if !brought.files.is_empty() {
-            let brought = Review::of(&brought, &earlier);
+            let brought = Review::of(&brought, &earlier_tree, &earlier);
             review.bring_along(&brought);
             difference.brought = Some(brought);
         }

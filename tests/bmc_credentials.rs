@@ -5,9 +5,13 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use support::programs::{sequence, string};
-use support::{Repo, assert_says, documents, kustomize_build};
+use support::api_server::ApiServer;
+use support::programs::{sequence, string, succeed};
+use support::{Repo, assert_says, documents, kustomize_build, run_tool, tool};
+use tempfile::TempDir;
 use yaml_serde::Value;
 
 const SETTINGS: &str = "sipgen.yaml";
@@ -19,16 +23,18 @@ fn built(repo: &Repo, kind: &str) -> Vec<Value> {
     objects.into_iter().filter(|object| object["kind"].as_str() == Some(kind)).collect()
 }
 
-/// The Secrets that a jump host mounts credentials from, by the directory of a host.
-fn mounted(deployment: &Value) -> BTreeMap<String, String> {
-    let volumes = sequence(&deployment["spec"]["template"]["spec"]["volumes"]);
-    let sources = volumes.iter().flat_map(|volume| sequence(&volume["projected"]["sources"]));
-    let by_directory = sources.flat_map(|source| {
-        let name = string(&source["secret"]["name"]);
-        let paths = sequence(&source["secret"]["items"]).iter().map(|item| string(&item["path"]));
-        paths.map(move |path| (path.rsplit_once('/').unwrap().0.to_owned(), name.clone())).collect::<Vec<_>>()
-    });
-    by_directory.collect()
+/// The Secrets that a jump host reads credentials from, by the host, all of which its Role allows.
+fn readable(repo: &Repo) -> BTreeMap<String, String> {
+    let is_list = |map: &&Value| map["metadata"]["name"] == "jumphost-edge.hosts";
+    let list = built(repo, "ConfigMap").iter().find(is_list).unwrap()["data"]["hosts"].clone();
+    let lines = list.as_str().unwrap().lines().filter(|line| !line.starts_with('#'));
+    let hosts = lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let by_host: BTreeMap<_, _> = hosts.map(|host| (text(&host["name"]), text(&host["secret"]))).collect();
+    let role = built(repo, "Role").remove(0);
+    let allowed: BTreeSet<String> = sequence(&role["rules"][0]["resourceNames"]).iter().map(string).collect();
+    assert_eq!(allowed, by_host.values().cloned().collect());
+    by_host
 }
 
 #[test]
@@ -61,16 +67,16 @@ fn a_copy_has_the_keys_that_the_jump_host_reads() {
 }
 
 #[test]
-fn the_jump_host_mounts_the_copies_and_the_secrets_of_its_own_namespace() {
+fn the_jump_host_reads_the_copies_and_the_secrets_of_its_own_namespace() {
     let repo = Repo::generated("external-secrets");
     let targets: BTreeSet<String> =
         built(&repo, "ExternalSecret").iter().map(|copy| string(&copy["spec"]["target"]["name"])).collect();
 
-    let mounted = mounted(&built(&repo, "Deployment")[0]);
+    let readable = readable(&repo);
 
-    assert_eq!(mounted["own-1"], "own-1-bmc");
-    assert_eq!(mounted["metal-east.e1"], mounted["metal-east.e2"]);
-    let of_others = mounted.iter().filter(|(host, _)| host.starts_with("metal-"));
+    assert_eq!(readable["own-1"], "own-1-bmc");
+    assert_eq!(readable["metal-east.e1"], readable["metal-east.e2"]);
+    let of_others = readable.iter().filter(|(host, _)| host.starts_with("metal-"));
     assert_eq!(of_others.map(|(_, secret)| secret.clone()).collect::<BTreeSet<_>>(), targets);
 }
 
@@ -106,7 +112,7 @@ fn a_namespace_that_no_store_reads() {
     assert_says(
         &repo.refused(),
         &[
-            "error[SIP0315]: the jump host of tenant-a/edge cannot mount the BMC credentials of 1 of its hosts, which are in \
+            "error[SIP0315]: the jump host of tenant-a/edge cannot read the BMC credentials of 1 of its hosts, which are in \
              other namespaces, such as metal-west/w1",
             "--> tenants/edge.yaml:14:9",
             "--> hosts/west.yaml:11:22  (the Secret that is in the host's namespace)",
@@ -162,5 +168,108 @@ fn no_value_of_a_secret_is_written_in_any_mode() {
             // As the site has it, and as it is decoded.
             assert!(!text.contains("bm90LWEtc2VjcmV0") && !text.contains("not-a-secret"), "{mode}: {file}");
         }
+    }
+}
+
+/// A jump host's own account on a real API server, and the program that reads Secrets with it.
+struct Account {
+    server: &'static ApiServer,
+    directory: TempDir,
+}
+
+impl Account {
+    fn new(repo: &Repo) -> Self {
+        let server = ApiServer::shared();
+        server.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: depot}\n");
+        let account = Self { server, directory: tempfile::tempdir().unwrap() };
+        account.apply(repo);
+        let mut token = server.kubectl("admin");
+        let token = succeed(token.args(["create", "token", "jumphost-edge", "--namespace=depot"]));
+        fs::write(account.path("token"), token).unwrap();
+        let certificate = server.logs().join("certificates/apiserver.crt");
+        fs::copy(certificate, account.path("ca.crt")).unwrap();
+        fs::create_dir(account.path("bmc")).unwrap();
+        fs::write(account.path("kubelets"), "").unwrap();
+        account
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn apply(&self, repo: &Repo) {
+        self.server.apply(&kustomize_build(repo.path().join("overlays/clusters/depot/edge/jumphost")));
+    }
+
+    /// What it gets for hosts with these Secrets, by the Secret.
+    fn credentials(&self, secrets: &[&str]) -> BTreeMap<String, serde_json::Value> {
+        let line = |name: &&str| format!("{{\"name\": {name:?}, \"address\": \"192.0.2.1\", \"secret\": {name:?}}}\n");
+        fs::write(self.path("list"), secrets.iter().map(line).collect::<String>()).unwrap();
+        let kubeconfig = fs::read_to_string(self.server.kubeconfig("admin")).unwrap();
+        let port = kubeconfig.split_once("https://127.0.0.1:").unwrap().1.split('\'').next().unwrap();
+        let mut refresh = tool("python3");
+        refresh.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/jumphost/refresh")).arg("--once");
+        for (name, value) in
+            [("KUBERNETES_SERVICE_HOST", "127.0.0.1"), ("KUBERNETES_SERVICE_PORT", port), ("NAMESPACE", "depot")]
+        {
+            refresh.env(name, value);
+        }
+        for (name, file) in [
+            ("HOSTS", "list"),
+            ("ETC_HOSTS", "kubelets"),
+            ("SHARED_ETC_HOSTS", "etc-hosts"),
+            ("BMC_CREDENTIALS", "bmc"),
+        ] {
+            refresh.env(format!("SIPGEN_{name}"), self.path(file));
+        }
+        succeed(refresh.env("SIPGEN_API_ACCESS", self.directory.path()));
+        let read = |name: &&str| {
+            let text = fs::read_to_string(self.path("bmc").join(name)).unwrap();
+            ((*name).to_owned(), serde_json::from_str(&text).unwrap())
+        };
+        secrets.iter().map(read).collect()
+    }
+}
+
+#[test]
+fn a_real_api_server_gives_a_jump_host_the_secrets_of_its_hosts_and_no_other() {
+    let repo = Repo::of_fixture("jump-host");
+    repo.replace_behind(
+        "hosts/hosts.yaml",
+        "name: depot-1\n",
+        "credentialsName: depot-bmc",
+        "credentialsName: one-bmc",
+    );
+    repo.replace_behind("hosts/hosts.yaml", "name: depot-1\n", "pool: edge", "pool: spare");
+    repo.replace("clusters/edge.yaml", "active: 4", "active: 3");
+    repo.generate(&[]).expect(0);
+    let account = Account::new(&repo);
+    for name in ["depot-bmc", "one-bmc", "edge-node-ssh"] {
+        account.server.apply(&format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}, namespace: depot}}\n\
+             stringData: {{username: admin, password: of-{name}}}\n"
+        ));
+    }
+    let forbidden =
+        |name: &str| serde_json::json!({"problem": format!("the API server answers 403 for the Secret {name}")});
+    let of = |name: &str| serde_json::json!({"username": "admin", "password": format!("of-{name}")});
+
+    let before = account.credentials(&["depot-bmc", "one-bmc", "edge-node-ssh"]);
+    repo.replace_behind("hosts/hosts.yaml", "name: depot-1\n", "pool: spare", "pool: edge");
+    repo.replace("clusters/edge.yaml", "active: 3", "active: 4");
+    repo.generate(&[]).expect(0);
+    account.apply(&repo);
+    let after = account.credentials(&["depot-bmc", "one-bmc", "edge-node-ssh"]);
+
+    assert_eq!(before["depot-bmc"], of("depot-bmc"));
+    assert_eq!(before["one-bmc"], forbidden("one-bmc"));
+    assert_eq!(after["one-bmc"], of("one-bmc"));
+    for credentials in [before, after] {
+        assert_eq!(credentials["edge-node-ssh"], forbidden("edge-node-ssh"));
+    }
+    for what in ["list secrets", "watch secrets", "get configmaps", "create pods", "update secrets/depot-bmc"] {
+        let mut can_i = account.server.kubectl("admin");
+        can_i.args(["auth", "can-i", "--namespace=depot", "--as=system:serviceaccount:depot:jumphost-edge"]);
+        assert_eq!(run_tool(can_i.args(what.split(' '))).status.code(), Some(1), "{what}");
     }
 }

@@ -5,9 +5,12 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use support::pod::KUBELETS_HOSTS;
 use support::programs::*;
 use support::tool;
 
@@ -35,19 +38,54 @@ fn ssh_finds_each_host_by_its_name() {
     }
 }
 
+/// Writes the `/etc/hosts` of a jump host, behind lines of the kubelet.
+fn refresh(script: &Path, hosts: &Path, etc_hosts: &Path) {
+    let kubelets = etc_hosts.with_extension("kubelet");
+    fs::write(&kubelets, KUBELETS_HOSTS).unwrap();
+    let mut refresh = tool("python3");
+    refresh.arg(script).arg("--once").env("SIPGEN_HOSTS", hosts);
+    refresh.env("SIPGEN_ETC_HOSTS", kubelets).env("SIPGEN_SHARED_ETC_HOSTS", etc_hosts);
+    assert_eq!(succeed(refresh.env("SIPGEN_API_ACCESS", "/does/not/exist")), "");
+}
+
 #[test]
-fn ssh_and_the_pods_host_aliases_agree_on_every_host() {
+fn ssh_and_the_pods_etc_hosts_agree_on_every_host() {
+    let directory = tempfile::tempdir().unwrap();
+    let etc_hosts = directory.path().join("hosts");
     let mut hosts = 0;
     for file in files_named("ssh_config") {
-        let deployment = fs::read_to_string(file.with_file_name("deployment.yaml")).unwrap();
-        for alias in sequence(&object(&deployment, "Deployment")["spec"]["template"]["spec"]["hostAliases"]) {
-            for name in sequence(&alias["hostnames"]) {
-                assert_eq!(address_by_ssh(&file, &string(name)), string(&alias["ip"]), "{file:?}");
-                hosts += 1;
-            }
+        refresh(&file.with_file_name("refresh"), &file.with_file_name("hosts"), &etc_hosts);
+        let text = fs::read_to_string(&etc_hosts).unwrap();
+        let (kubelets, ours) = text.split_once("\n# The hosts of this cluster.\n").unwrap();
+        assert_eq!(kubelets, KUBELETS_HOSTS);
+        for line in ours.lines() {
+            let (address, name) = line.split_once('\t').unwrap();
+            assert_eq!(address_by_ssh(&file, name), address, "{file:?}");
+            hosts += 1;
         }
     }
     assert!(hosts > 20, "{hosts}");
+}
+
+/// The file is mounted by itself: another one in its place would not be seen.
+#[test]
+fn etc_hosts_grows_and_shrinks_in_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let (list, etc_hosts) = (directory.path().join("list"), directory.path().join("hosts"));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/jumphost/refresh");
+    let mut inodes = BTreeSet::new();
+    for count in [1, 300, 2, 0, 40] {
+        let lines = (0..count).map(|n| format!("{{\"name\": \"host-{n}\", \"address\": \"198.51.100.{n}\"}}\n"));
+        fs::write(&list, lines.collect::<String>()).unwrap();
+
+        refresh(&script, &list, &etc_hosts);
+
+        let ours = (0..count).map(|n| format!("198.51.100.{n}\thost-{n}\n")).collect::<String>();
+        let expected = format!("{KUBELETS_HOSTS}\n# The hosts of this cluster.\n{ours}");
+        assert_eq!(fs::read_to_string(&etc_hosts).unwrap(), expected);
+        inodes.insert(fs::metadata(&etc_hosts).unwrap().ino());
+    }
+    assert_eq!(inodes.len(), 1);
 }
 
 #[test]
@@ -64,9 +102,9 @@ fn every_authorized_key_is_one_for_openssh() {
 }
 
 #[test]
-fn the_host_tool_is_no_newer_than_the_python_of_the_jump_hosts_image() {
+fn the_scripts_are_no_newer_than_the_python_of_the_jump_hosts_image() {
     let parse = "import ast, sys; ast.parse(open(sys.argv[1]).read(), feature_version=(3, 6))";
-    for file in files_named("host") {
+    for file in files_named("host").into_iter().chain(files_named("refresh")) {
         succeed(tool("python3").arg("-c").arg(parse).arg(file));
     }
 }

@@ -277,7 +277,10 @@ fn a_missing_secret_is_asked_for() {
 
     let run = scene.host(&["on", "depot-2"]).expect(1);
 
-    assert_says(&run.stderr, &["its BMC credentials cannot be read, is the Secret there?", "depot-2/username"]);
+    assert_says(
+        &run.stderr,
+        &["its BMC credentials cannot be read, is the Secret there?", "answers 404 for the Secret depot-bmc"],
+    );
 }
 
 #[test]

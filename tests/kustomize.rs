@@ -44,6 +44,71 @@ fn every_object_of_every_build_is_one_that_kubernetes_takes() {
     assert_eq!(text(&output.stdout).trim(), format!("{objects} objects valid"));
 }
 
+/// A pod template that differs in anything ends all sessions.
+#[test]
+fn one_host_more_leaves_the_deployment_of_a_jump_host_as_it_is() {
+    for fixture in ["jump-host", "external-secrets"] {
+        let repo = Repo::of_fixture(fixture);
+        let (file, more, directory) = match fixture {
+            "jump-host" => ("clusters/edge.yaml", "active: 4", "overlays/clusters/depot/edge/jumphost"),
+            _ => ("tenants/edge.yaml", "active: 4", "overlays/clusters/tenant-a/edge/jumphost"),
+        };
+        let build = |count: &str| {
+            repo.replace(file, "active: 4", count);
+            repo.generate(&[]).expect(0);
+            let build = kustomize_build(repo.path().join(directory));
+            repo.replace(file, count, "active: 4");
+            build
+        };
+        let (before, after) = (build("active: 3"), build(more));
+
+        assert_eq!(object(&before, "Deployment"), object(&after, "Deployment"), "{fixture}");
+        let config_maps = |build: &str| -> BTreeMap<String, Value> {
+            let objects = documents(build).into_iter().filter(|object| object["kind"] == "ConfigMap");
+            objects.map(|object| (string(&object["metadata"]["name"]), object["data"].clone())).collect()
+        };
+        let (maps_before, maps_after) = (config_maps(&before), config_maps(&after));
+        assert_eq!(maps_before.keys().collect::<Vec<_>>(), maps_after.keys().collect::<Vec<_>>());
+        assert_ne!(maps_before["jumphost-edge.hosts"], maps_after["jumphost-edge.hosts"], "{fixture}");
+    }
+}
+
+#[test]
+fn the_volume_of_homes_is_asked_for_and_no_agent_deletes_it() {
+    for (gitops, guards) in [
+        ("", &["argocd.argoproj.io/sync-options", "kustomize.toolkit.fluxcd.io/prune"][..]),
+        ("gitops: flux\n", &["kustomize.toolkit.fluxcd.io/prune"]),
+        (
+            "gitops: argocd\nargocd: {repoURL: https://git.example.com/fleet.git}\n",
+            &["argocd.argoproj.io/sync-options"],
+        ),
+    ] {
+        let repo = Repo::of_fixture("jump-host");
+        repo.write("sipgen.yaml", &(repo.read("sipgen.yaml") + gitops));
+        let homes = "        homes: {volumeClaim: {storageClassName: large, storage: 20Gi}}\n        hostKeys:\n";
+        repo.replace("clusters/lab.yaml", "        hostKeys:\n", homes);
+        repo.generate(&[]).expect(0);
+
+        let build = kustomize_build(repo.path().join("overlays/clusters/depot/lab/jumphost"));
+
+        let claim = object(&build, "PersistentVolumeClaim");
+        assert_eq!(claim["metadata"]["name"], "jumphost-lab.home");
+        assert_eq!(claim["spec"]["storageClassName"], "large");
+        assert_eq!(claim["spec"]["resources"]["requests"]["storage"], "20Gi");
+        let annotations = claim["metadata"]["annotations"].as_mapping().unwrap();
+        assert_eq!(annotations.keys().map(string).collect::<Vec<_>>(), guards, "{gitops}");
+        for value in annotations.values() {
+            assert!(["disabled", "Prune=false,Delete=false"].contains(&value.as_str().unwrap()), "{value:?}");
+        }
+        let deployment = object(&build, "Deployment");
+        // Two pods on two nodes would wait for each other's volume.
+        assert_eq!(deployment["spec"]["strategy"]["type"], "Recreate");
+        let volumes = sequence(&deployment["spec"]["template"]["spec"]["volumes"]);
+        let home = volumes.iter().find(|volume| volume["name"] == "home").unwrap();
+        assert_eq!(home["persistentVolumeClaim"]["claimName"], "jumphost-lab.home");
+    }
+}
+
 #[test]
 fn a_cluster_is_built_from_its_services_as_each_service_is() {
     let mut services = BTreeMap::<&Path, BTreeSet<String>>::new();

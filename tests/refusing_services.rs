@@ -265,6 +265,23 @@ fn host_keys_in_what_cannot_be_named_so() {
 }
 
 #[test]
+fn homes_in_a_volume_that_cannot_be() {
+    for (claim, says) in [
+        ("{storageClassName: Fast}", "error[SIP0218]: `Fast` is not a DNS name"),
+        ("{storage: 10}", "storage"),
+        ("{storage: 10GB}", "`10GB` is not the size of a volume, such as `500Mi` or `10Gi`"),
+        ("{storage: 0Gi}", "`0Gi` is not the size of a volume"),
+        ("{size: 10Gi}", "`size`"),
+    ] {
+        let repo = edge_with("nodeSSHPrivateKeys: edge-node-ssh", &format!("homes: {{volumeClaim: {claim}}}"));
+
+        let said = repo.generate(&[]).stderr;
+
+        assert_says(&said, &[says, "edge.yaml:49:"]);
+    }
+}
+
+#[test]
 fn a_private_key_is_not_shown_whatever_field_it_was_pasted_into() {
     let key = "\"-----BEGIN OPENSSH PRIVATE KEY-----\\nc2VjcmV0\\n-----END OPENSSH PRIVATE KEY-----\"";
     for (from, to) in [

@@ -81,7 +81,7 @@ fn object_name(files: &Files, path: &str) -> String {
 // The recorded texts
 
 /// A jump host's scripts are long and everywhere the same, to the letter those of the templates.
-const SCRIPTS: [&str; 2] = ["host", "start"];
+const SCRIPTS: [&str; 3] = ["host", "refresh", "start"];
 
 /// Whether a fixture's file is recorded.
 fn is_recorded(fixture: &str, path: &str) -> bool {
@@ -352,10 +352,55 @@ fn a_jump_host_refers_to_the_secrets_of_its_hosts_by_name() {
     let volumes = deployment["spec"]["template"]["spec"]["volumes"].as_sequence().unwrap();
     let volume = |name: &str| volumes.iter().find(|volume| volume["name"].as_str() == Some(name)).unwrap();
     assert_eq!(volume("node-private-keys")["secret"]["secretName"].as_str(), Some("edge-node-ssh"));
-    let sources = volume("bmc-credentials")["projected"]["sources"].as_sequence().unwrap();
-    let names: Vec<&str> = sources.iter().map(|source| source["secret"]["name"].as_str().unwrap()).collect();
+    let list = &GENERATED["quickstart"]["clusters/tenant-a/edge/jumphost/hosts"];
+    let lines = list.lines().filter(|line| !line.starts_with('#'));
+    let names: Vec<String> = lines
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["secret"].as_str().unwrap().to_owned())
+        .collect();
     let hosts = ["lab-a1", "lab-b1", "lab-a2", "lab-b2"];
     assert_eq!(names, hosts.map(|host| format!("{host}-bmc-credentials")));
+}
+
+/// A rule of a Role without `resourceNames` is for all Secrets of the namespace.
+#[test]
+fn a_jump_host_may_get_the_bmc_secrets_of_its_hosts_and_nothing_else() {
+    let mut secrets = 0;
+    let jump_hosts = all_files().filter(|(file, _)| file.ends_with("/jumphost/rbac.yaml"));
+    for (file, text) in jump_hosts {
+        let fixture_file = file.replace("rbac.yaml", "hosts");
+        let (_, list) = all_files().find(|(file, _)| *file == fixture_file).unwrap();
+        let listed: BTreeSet<String> = list
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| {
+                let host: serde_json::Value = serde_json::from_str(line).unwrap();
+                Some(host.get("secret")?.as_str().unwrap().to_owned())
+            })
+            .collect();
+        let role = support::documents(text).into_iter().find(|object| object["kind"] == "Role").unwrap();
+        let rules = role["rules"].as_sequence().unwrap();
+        assert_eq!(rules.len(), usize::from(!listed.is_empty()), "{file}");
+        for rule in rules {
+            let of = |field: &str| rule[field].as_sequence().unwrap().iter().map(|name| name.as_str().unwrap());
+            assert_eq!(of("resourceNames").collect::<Vec<_>>(), listed.iter().collect::<Vec<_>>(), "{file}");
+            assert_eq!((of("verbs").collect(), of("resources").collect()), (vec!["get"], vec!["secrets"]), "{file}");
+            secrets += listed.len();
+        }
+    }
+    assert!(secrets > 10, "{secrets}");
+}
+
+#[test]
+fn a_jump_host_of_hosts_without_credentials_may_read_no_secret() {
+    let repo = Repo::of_fixture("jump-host");
+    let hosts = repo.read("hosts/hosts.yaml");
+    let without = hosts.lines().filter(|line| !line.trim_start().starts_with("credentialsName:"));
+    repo.write("hosts/hosts.yaml", &without.map(|line| format!("{line}\n")).collect::<String>());
+
+    let files = overlays(&repo);
+
+    let text = &files["clusters/depot/edge/jumphost/rbac.yaml"];
+    assert!(text.contains("\nrules: []\n") && !text.contains("secrets"), "{text}");
 }
 
 #[test]

@@ -19,6 +19,9 @@ pub const LABEL_KEY_PATTERN: &str = concat!(
     "[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$"
 );
 
+/// What [`StorageSize`] takes, for schemas.
+pub const STORAGE_SIZE_PATTERN: &str = "^[1-9][0-9]{0,5}(Mi|Gi|Ti)$";
+
 /// Why a text is not the name or number that it should be. Its display completes the sentence "`x` …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -85,6 +88,25 @@ impl FromStr for ObjectName {
         }
         check_dns(text)?;
         Ok(Self(text.to_owned()))
+    }
+}
+
+/// The size of a volume: a whole number of mebibytes, gibibytes or tebibytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(extend("pattern" = STORAGE_SIZE_PATTERN))]
+pub struct StorageSize(String);
+
+impl FromStr for StorageSize {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let number = ["Mi", "Gi", "Ti"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or_default();
+        let is_size =
+            matches!(number.len(), 1..=6) && number.bytes().all(|c| c.is_ascii_digit()) && !number.starts_with('0');
+        is_size
+            .then(|| Self(text.to_owned()))
+            .ok_or_else(|| Invalid("is not the size of a volume, such as `500Mi` or `10Gi`".to_owned()))
     }
 }
 
@@ -337,7 +359,7 @@ macro_rules! try_from_string {
         }
     )*};
 }
-try_from_string!(Namespace, ObjectName);
+try_from_string!(Namespace, ObjectName, StorageSize);
 
 impl fmt::Display for NodePort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::auth::Auth;
-use super::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NodePort, OBJECT_NAME_PATTERN};
+use super::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NodePort, OBJECT_NAME_PATTERN, StorageSize};
 use super::unique;
 
 /// The API group of SIPClusters.
@@ -335,6 +335,18 @@ pub struct JumpHost {
     /// default storage class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_keys: Option<HostKeys>,
+    /// Where the homes of its users are kept. Without a volume they are lost with each pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub homes: Option<Homes>,
+}
+
+/// Where the homes of a jump host's users are kept.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Homes {
+    /// A volume that outlives the pods, and is never deleted with the jump host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume_claim: Option<VolumeClaim>,
 }
 
 /// Where the host keys of an SSH server come from.
@@ -388,6 +400,9 @@ pub struct VolumeClaim {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = OBJECT_NAME_PATTERN), length(max = 253))]
     pub storage_class_name: Option<String>,
+    /// How large it is to be, such as `10Gi`. Kubernetes never makes a volume smaller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<StorageSize>,
 }
 
 /// How a jump host reaches BMCs.

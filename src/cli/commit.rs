@@ -96,7 +96,7 @@ fn message(content: &Content, runs: &Runs<'_>) -> String {
         let before = Before { clusters: &clusters, inventory: None, output: None };
         let mut changes = content.changes();
         changes.files.retain(|path, _| path.starts_with(output));
-        Review::between(&changes, &before, &generated.site)
+        Review::between(&changes, &before, &generated.tree, &generated.site)
     };
     match runs.as_slice() {
         [(site, only)] if site.name.is_empty() => report::commit_message(&review(only)),

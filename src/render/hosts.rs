@@ -241,7 +241,7 @@ fn declared_annotations(site: &Site, host: &Host) -> BTreeMap<&'static str, Stri
 }
 
 /// The annotations that keep agents from deleting an object, beside options that it has for Argo CD.
-fn guards(site: &Site, sync_options: Option<&str>) -> BTreeMap<&'static str, String> {
+pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
     if guards_for(site, Agent::Argocd) {
         let own = sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);

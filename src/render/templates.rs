@@ -46,6 +46,8 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "jumphost/hosts",
     "jumphost/kustomization.yaml",
     "jumphost/persistentvolumeclaim.yaml",
+    "jumphost/rbac.yaml",
+    "jumphost/refresh",
     "jumphost/service.yaml",
     "jumphost/ssh_config",
     "jumphost/sshd_config",

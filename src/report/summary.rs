@@ -33,11 +33,11 @@ pub fn failure(message: &str) -> Text {
 
 /// What a run came to, at a glance. `written` says whether the changes are on the disk by now.
 pub fn summary(generated: &Generated, written: bool) -> Text {
-    let Generated { site, plan, changes, findings, .. } = generated;
+    let Generated { site, plan, tree, changes, findings, .. } = generated;
     let mut out = Text::default();
     let _ = match changes {
         Some(changes) => {
-            let review = Review::of(changes, site);
+            let review = Review::of(changes, tree, site);
             write_review(&mut out, &review)
                 .and_then(|()| write_plan(&mut out, plan, &review))
                 .and_then(|()| write_changes(&mut out, changes, written))

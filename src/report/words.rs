@@ -62,9 +62,10 @@ pub(super) fn lines(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     let mut lines = hosts(cluster, name);
     for service in &cluster.services {
         let aspects: Vec<&str> = service.aspects.iter().map(|aspect| self::aspect(*aspect)).collect();
+        let aspects = if aspects.is_empty() { "only comments".to_owned() } else { aspects.join(", ") };
         let aspects = match service.state {
-            State::Changed if aspects.is_empty() => ": only comments".to_owned(),
-            State::Changed => format!(": {}", aspects.join(", ")),
+            State::Changed if service.restarts => format!(": {aspects}; its pods restart"),
+            State::Changed => format!(": {aspects}; no restart"),
             State::Created | State::Deleted => String::new(),
         };
         lines.push(Line::new(service.state, format!("service {}{aspects}", name(&service.service))));

@@ -2,6 +2,7 @@
 //!
 //! * `hosts`: which hosts clusters get, give back, replace and hand to each other.
 //! * `services`: which services are created, changed and deleted, and what of them changes.
+//! * `pods`: how the pods of a service look, so that it shows when they are replaced.
 //! * `endpoints`: where clusters are reached.
 //! * `installer`: whether Kubernetes is installed (again) on the machines of a Provisioning, and why.
 //! * `shared`: what no single cluster has; `agents` is what of that tells an agent what to apply.
@@ -15,6 +16,7 @@ pub mod dangers;
 pub mod endpoints;
 pub mod hosts;
 pub mod installer;
+mod pods;
 pub mod services;
 pub mod shared;
 
@@ -27,6 +29,7 @@ use serde::Serialize;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::compare::{Change, Changes};
 use crate::layout;
+use crate::render::Tree;
 use crate::site::{ClusterKind, Inventory, Site};
 
 pub use agents::AgentObjects;
@@ -151,15 +154,15 @@ type Texts<'a> = (Option<&'a str>, Option<&'a str>);
 type ChangedFiles<'a> = BTreeMap<&'a Utf8Path, Texts<'a>>;
 
 impl Review {
-    /// Reviews changes to the output directory that `site` was read from.
-    pub fn of(changes: &Changes, site: &Site) -> Self {
+    /// Reviews changes to the output directory that `site` was read from. `later` is what it holds afterwards.
+    pub fn of(changes: &Changes, later: &Tree, site: &Site) -> Self {
         let clusters = site.state.clusters().into_iter().cloned().collect();
-        Self::between(changes, &Before { clusters: &clusters, inventory: None, output: None }, site)
+        Self::between(changes, &Before { clusters: &clusters, inventory: None, output: None }, later, site)
     }
 
-    /// Reviews changes between two output directories. `site` is what the later one was generated from, and where
-    /// the changed files lie.
-    pub fn between(changes: &Changes, before: &Before<'_>, site: &Site) -> Self {
+    /// Reviews changes between two output directories. `later` is the later one; what clusters keep that are left as
+    /// they are may be missing. `site` is what it was generated from, and where the changed files lie.
+    pub fn between(changes: &Changes, before: &Before<'_>, later: &Tree, site: &Site) -> Self {
         let output = &site.settings.output;
         let mut by_cluster: BTreeMap<ClusterKey, ChangedFiles<'_>> = BTreeMap::new();
         let mut of_none: ChangedFiles<'_> = BTreeMap::new();
@@ -180,7 +183,7 @@ impl Review {
                 true => State::Deleted,
             },
             hosts: hosts.remove(cluster).unwrap_or_default(),
-            services: services::changes(cluster, files),
+            services: services::changes(cluster, files, later),
             installer: installer::change(cluster, files),
             endpoints: endpoints::changes(cluster, files),
             files: files.values().map(|texts| State::of(*texts)).collect(),

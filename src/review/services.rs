@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use yaml_serde::Value;
 
-use super::{ChangedFiles, State, Texts, below};
+use super::{ChangedFiles, State, Texts, below, pods};
 use crate::api::names::ClusterKey;
 use crate::layout;
+use crate::render::Tree;
 
 /// What becomes of one of a cluster's services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -21,6 +22,9 @@ pub struct ServiceChange {
     pub state: State,
     /// What changes of one that stays; nothing where only comments do.
     pub aspects: BTreeSet<Aspect>,
+    /// Whether the pods of one that stays are replaced, and with them the connections that they hold. Otherwise they
+    /// read what changes while they run.
+    pub restarts: bool,
 }
 
 /// What can change of a service.
@@ -42,9 +46,12 @@ pub enum Aspect {
 }
 
 /// What changes of a cluster's services.
-pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<ServiceChange> {
+///
+/// `later` is the later output, with the files that stay as they are.
+pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>, later: &Tree) -> Vec<ServiceChange> {
+    let directory = layout::cluster_directory(cluster);
     let mut by_service: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
-    for (path, texts) in below(files, &layout::cluster_directory(cluster)) {
+    for (path, texts) in below(files, &directory) {
         let mut parts = path.iter();
         // What lies beside the services is the cluster's own kustomization; what installs Kubernetes is no service.
         if let (Some(service), file) = (parts.next(), parts.as_path())
@@ -57,10 +64,27 @@ pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<Ser
     let change = |(service, files): (&str, ChangedFiles<'_>)| {
         // The cluster's kustomization lists the service, so it has one of its own exactly as long as it is there.
         let state = State::by_witness(&files, layout::KUSTOMIZATION);
-        let aspects = if state == State::Changed { aspects(&files) } else { BTreeSet::new() };
-        ServiceChange { service: service.to_owned(), state, aspects }
+        let stays = state == State::Changed;
+        let aspects = if stays { aspects(&files) } else { BTreeSet::new() };
+        let restarts = stays && restarts(&directory.join(service), &files, later);
+        ServiceChange { service: service.to_owned(), state, aspects, restarts }
     };
     by_service.into_iter().map(change).collect()
+}
+
+fn restarts(directory: &Utf8Path, changed: &ChangedFiles<'_>, later: &Tree) -> bool {
+    let there: BTreeMap<&str, &str> = later
+        .range(directory.to_owned()..)
+        .take_while(|(path, _)| path.starts_with(directory))
+        .filter_map(|(path, text)| Some((path.strip_prefix(directory).ok()?.as_str(), text.as_str())))
+        .collect();
+    let names: BTreeSet<&str> = there.keys().copied().chain(changed.keys().map(|path| path.as_str())).collect();
+    let text_after = |file: &str| there.get(file).copied();
+    let text_before = |file: &str| match changed.get(Utf8Path::new(file)) {
+        Some((before, _)) => *before,
+        None => text_after(file),
+    };
+    pods::of(&names, text_before) != pods::of(&names, text_after)
 }
 
 fn aspects(files: &ChangedFiles<'_>) -> BTreeSet<Aspect> {
@@ -88,13 +112,14 @@ fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
 type Aspects = fn(&str, &str) -> BTreeSet<Aspect>;
 
 /// What the files of services are about, by the names that their templates have.
-const MEANINGS: [(&str, Aspects); 8] = [
+const MEANINGS: [(&str, Aspects); 9] = [
     (layout::SERVICE, of_ports),
     ("haproxy.cfg", of_haproxy),
     ("deployment.yaml", of_deployment),
     ("hosts", |_, _| BTreeSet::from([Aspect::Hosts])),
     ("ssh_config", |_, _| BTreeSet::from([Aspect::Hosts])),
     ("externalsecrets.yaml", |_, _| BTreeSet::from([Aspect::Hosts])),
+    ("rbac.yaml", |_, _| BTreeSet::from([Aspect::Hosts])),
     ("poddisruptionbudget.yaml", |_, _| BTreeSet::from([Aspect::Replicas])),
     ("authorized_keys", |_, _| BTreeSet::from([Aspect::AuthorizedKeys])),
 ];
@@ -176,8 +201,6 @@ fn differences(before: &Value, after: &Value, within: Option<Aspect>, aspects: &
 /// What a key of a Deployment is about.
 fn aspect_of(key: &str) -> Option<Aspect> {
     match key {
-        // Only the credentials of hosts are projected.
-        "hostAliases" | "projected" => Some(Aspect::Hosts),
         "ports" => Some(Aspect::Ports),
         "image" => Some(Aspect::Image),
         "replicas" => Some(Aspect::Replicas),

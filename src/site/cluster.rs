@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::Site;
 use super::auth::Auth;
 use crate::api::mac::MacAddress;
-use crate::api::names::{ClusterKey, NodeName, NodePort, ObjectName, Part, Role, SecretKey};
+use crate::api::names::{ClusterKey, NodeName, NodePort, ObjectName, Part, Role, SecretKey, StorageSize};
 use crate::api::{provisioning, sipcluster};
 use crate::layout;
 use crate::source::{Origin, Step};
@@ -189,6 +189,17 @@ pub struct JumpHost {
     pub node_private_keys: Option<ObjectName>,
     /// Where the SSH server has its host keys from.
     pub host_keys: HostKeys,
+    /// The volume of the operators' homes.
+    pub homes: Option<VolumeClaim>,
+}
+
+/// A volume that a service asks for.
+#[derive(Debug, Clone, Default)]
+pub struct VolumeClaim {
+    /// Its storage class; the default one where absent.
+    pub storage_class: Option<ObjectName>,
+    /// Its size; absent where the template knows what is enough.
+    pub storage: Option<StorageSize>,
 }
 
 /// Where host keys come from.
@@ -197,10 +208,7 @@ pub enum HostKeys {
     /// A Secret in the cluster's namespace.
     Secret(ObjectName),
     /// A volume in which they are made once.
-    Volume {
-        /// Its storage class; the default one where absent.
-        storage_class: Option<ObjectName>,
-    },
+    Volume(VolumeClaim),
     /// Every pod makes its own.
     Ephemeral,
 }
@@ -404,6 +412,7 @@ mod tests {
             authorized_keys: Vec::new(),
             node_private_keys: None,
             host_keys: HostKeys::Ephemeral,
+            homes: None,
         });
         let (image, node_labels) = (String::new(), BTreeMap::new());
         Service { ordinal: 1, image, node_labels, interface: None, cluster_ip: None, detail }

@@ -56,8 +56,8 @@ fn scaling_up_adds_hosts() {
     insta::assert_snapshot!(run.stdout, @"
     ~ tenant-a/edge
         + 1 Worker host: tenant-a/lab-c2
-        ~ service jumphost: hosts
-        ~ service loadbalancer-worker: hosts
+        ~ service jumphost: hosts; no restart
+        ~ service loadbalancer-worker: hosts; its pods restart
     1 cluster changed; 1 host added; 2 services changed
     6 files changed
     1 host added: state unknown, no snapshot shows it
@@ -154,11 +154,15 @@ fn the_objects_of_an_agent_are_told_beside_the_clusters() {
 #[test]
 fn of_a_service_it_says_what_changes() {
     for (from, to, told) in [
-        ("image: ghcr.io/dexidp/dex:v2.45.0", "image: ghcr.io/dexidp/dex:v2.45.1", "service auth: image"),
-        ("operator@lab", "somebody@lab", "service jumphost: authorized keys"),
-        ("end: 30082", "end: 30085", "service loadbalancer-worker: ports"),
-        ("proxy: false", "proxy: true", "service jumphost: configuration"),
-        ("caSecret: edge-oidc-ca", "caSecret: other-ca", "service auth: configuration"),
+        (
+            "image: ghcr.io/dexidp/dex:v2.45.0",
+            "image: ghcr.io/dexidp/dex:v2.45.1",
+            "service auth: image; its pods restart",
+        ),
+        ("operator@lab", "somebody@lab", "service jumphost: authorized keys; its pods restart"),
+        ("end: 30082", "end: 30085", "service loadbalancer-worker: ports; its pods restart"),
+        ("proxy: false", "proxy: true", "service jumphost: configuration; its pods restart"),
+        ("caSecret: edge-oidc-ca", "caSecret: other-ca", "service auth: configuration; no restart"),
     ] {
         let run = edge_with(from, to).diff(&[]).expect(1);
 
@@ -197,7 +201,7 @@ fn replicas_are_told_from_other_changes() {
 
     let run = repo.diff(&[]).expect(1);
 
-    assert_says(&run.stdout, &["    ~ service loadbalancer-worker: replicas\n"]);
+    assert_says(&run.stdout, &["    ~ service loadbalancer-worker: replicas; no restart\n"]);
 }
 
 #[test]

@@ -435,7 +435,7 @@ fn the_first_overlays_of_a_repo_are_new() {
 
     let run = repo.diff(&["--base", "HEAD~1", "--head", "HEAD"]).expect(1);
 
-    assert_says(&run.stdout, &["+ tenant-a/edge created", "2 ControlPlane hosts", "40 files created"]);
+    assert_says(&run.stdout, &["+ tenant-a/edge created", "2 ControlPlane hosts", "42 files created"]);
     assert!(!run.stdout.contains("no changes") && !run.stdout.contains("stale"), "{}", run.stdout);
     assert_says(&run.stderr, &["note: The base has no overlays: all of them are new."]);
 

@@ -13,7 +13,7 @@ fn message(repo: &Repo) -> String {
     let files = Files::on_disk(Utf8Path::from_path(repo.path()).unwrap());
     let options = Options { allow_empty: true, ..Options::default() };
     let generated = sipgen::generate(&files, &options, &|_| {}).unwrap();
-    report::commit_message(&Review::of(&generated.changes.unwrap(), &generated.site))
+    report::commit_message(&Review::of(&generated.changes.unwrap(), &generated.tree, &generated.site))
 }
 
 fn subject(repo: &Repo) -> String {

@@ -80,7 +80,7 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
     }
 
     let known = generated.changes.clone().map(|changes| {
-        let review = Review::of(&changes, &generated.site);
+        let review = Review::of(&changes, &generated.tree, &generated.site);
         (changes, review)
     });
     if let Some((changes, review)) = &known {

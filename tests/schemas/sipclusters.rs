@@ -52,7 +52,8 @@ pub(super) fn valid() -> Value {
                 "jumpHost": [{
                     "image": "jump", "nodePort": 30000, "nodeInterfaceId": "oam-ipv4", "clusterIP": "2001:db8::10",
                     "bmc": {"proxy": true}, "sshAuthorizedKeys": [key], "nodeSSHPrivateKeys": "keys",
-                    "hostKeys": {"volumeClaim": {"storageClassName": "fast"}}
+                    "hostKeys": {"volumeClaim": {"storageClassName": "fast"}},
+                    "homes": {"volumeClaim": {"storageClassName": "large", "storage": "10Gi"}}
                 }],
                 "auth": [{
                     "image": "ghcr.io/dexidp/dex:v2.45.0", "nodePort": 30556, "issuerURL": "https://dex.example.com/dex",
@@ -182,6 +183,10 @@ fn agreed() -> Vec<(&'static str, String, Value)> {
         refused(at(JUMP, "/hostKeys"), json!({"volumeClaim": {}, "secretName": "keys"})),
         refused(at(JUMP, "/hostKeys"), json!({"ephemeral": true, "secretName": "keys"})),
         refused(at(JUMP, "/hostKeys"), json!({"secretName": ""})),
+        taken(at(JUMP, "/homes"), json!({})),
+        taken(at(JUMP, "/homes"), json!({"volumeClaim": {"storage": "500Mi"}})),
+        refused(at(JUMP, "/homes"), json!({"volumeClaim": {"storage": "10"}})),
+        refused(at(JUMP, "/homes"), json!({"volumeClaim": {"storage": "0Gi"}})),
         refused(at(JUMP, "/hostKeys"), json!({"volumeClaim": {"storageClassName": "Fast"}})),
         // Auth.
         refused(at(AUTH, "/tlsSecret"), json!("other")),

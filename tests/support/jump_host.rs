@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::network::{Network, Server};
 use super::pod::{Pod, Secrets, secrets_of};
 use super::redfish::{Certificate, Emulator};
+use super::secrets_api::SecretsApi;
 use super::{Repo, Run, run};
 
 /// The password of all BMCs.
@@ -20,6 +21,7 @@ const ADDRESSES: [&str; 5] = ["203.0.113.21", "203.0.113.22", "203.0.113.26", "2
 /// A cluster's jump host, in the network of the BMCs.
 pub struct Scene {
     pub network: Network,
+    pub api: SecretsApi,
     pub secrets: Secrets,
     repo: Repo,
     cluster: &'static str,
@@ -39,7 +41,9 @@ impl Scene {
         for name in ["node-ssh", "jumphost-keys"] {
             secrets.insert(format!("{cluster}-{name}"), Default::default());
         }
-        Self { network: Network::with(&ADDRESSES), secrets, repo, cluster, claims: tempfile::tempdir().unwrap() }
+        let network = Network::with(&ADDRESSES);
+        let api = SecretsApi::start(&network);
+        Self { network, api, secrets, repo, cluster, claims: tempfile::tempdir().unwrap() }
     }
 
     /// The Redfish services of the cluster `edge`.
@@ -61,7 +65,7 @@ impl Scene {
 
     fn pod(&self) -> Pod<'_> {
         let directory = self.repo.path().join(format!("overlays/clusters/depot/{}/jumphost", self.cluster));
-        Pod::new(&self.network, &directory, &self.secrets, self.claims.path())
+        Pod::new(&self.network, &self.api, &directory, &self.secrets, self.claims.path())
     }
 
     /// Runs the host tool in the pod.

@@ -2,9 +2,9 @@
 //! modes that Kubernetes gives, as the user and with the rights of its security context, on a read-only root.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,6 +15,7 @@ use yaml_serde::Value;
 
 use super::network::{Network, Server};
 use super::programs::{object, sequence, string, succeed};
+use super::secrets_api::{SecretsApi, TOKEN};
 use super::{documents, kustomize_build, tool};
 
 /// The entries of Secrets, by name.
@@ -40,6 +41,8 @@ pub fn secrets_of(directory: &Path) -> Secrets {
 /// A pod of a Deployment.
 pub struct Pod<'a> {
     network: &'a Network,
+    api: &'a SecretsApi,
+    template: Value,
     pod: Value,
     /// What is mounted, a directory for each volume.
     volumes: TempDir,
@@ -47,26 +50,58 @@ pub struct Pod<'a> {
     claims: &'a Path,
 }
 
+/// The `/etc/hosts` that the kubelet mounts where the container does not mount one.
+pub const KUBELETS_HOSTS: &str = "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n192.0.2.10\tthis-pod\n";
+
 /// The user and group of the image, as in `images/jump-host/Containerfile`.
 pub const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\njump:x:1000:1000::/home/jump:/bin/bash\n";
 
 impl<'a> Pod<'a> {
-    /// Mounts the volumes of the Deployment that a directory's build has, with Secrets that are there.
-    pub fn new(network: &'a Network, directory: &Path, secrets: &Secrets, claims: &'a Path) -> Self {
+    /// Mounts the volumes of the Deployment that a directory's build has, with Secrets that are there, and runs its init
+    /// containers.
+    pub fn new(
+        network: &'a Network,
+        api: &'a SecretsApi,
+        directory: &Path,
+        secrets: &Secrets,
+        claims: &'a Path,
+    ) -> Self {
         let build = kustomize_build(directory);
-        let pod = object(&build, "Deployment")["spec"]["template"]["spec"].clone();
-        let pod = Self { network, pod, volumes: tempfile::tempdir().unwrap(), claims };
+        let template = object(&build, "Deployment")["spec"]["template"].clone();
+        let pod = template["spec"].clone();
+        let pod = Self { network, api, template, pod, volumes: tempfile::tempdir().unwrap(), claims };
+        // Other users must reach what is mounted.
+        fs::set_permissions(pod.volumes.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        api.apply(&build, secrets);
         for volume in sequence(&pod.pod["volumes"]) {
             pod.fill(volume, &build, secrets);
         }
+        for container in sequence(&pod.pod["initContainers"]) {
+            succeed(&mut pod.program(container, &command(container), &[]));
+        }
         pod
+    }
+
+    /// What happens to a running pod when another build is applied: the kubelet brings the ConfigMaps of the same names up
+    /// to date. With another pod template it would be another pod.
+    #[track_caller]
+    fn apply(&self, directory: &Path, secrets: &Secrets) {
+        let build = kustomize_build(directory);
+        assert_eq!(object(&build, "Deployment")["spec"]["template"], self.template, "the pod is replaced");
+        self.api.apply(&build, secrets);
+        let is_config = |volume: &&Value| volume.get("configMap").is_some();
+        for volume in sequence(&self.pod["volumes"]).iter().filter(is_config) {
+            self.fill(volume, &build, secrets);
+        }
     }
 
     fn fill(&self, volume: &Value, build: &str, secrets: &Secrets) {
         let directory = self.volumes.path().join(string(&volume["name"]));
         if let Some(config) = volume.get("configMap") {
-            let map = object(build, "ConfigMap");
-            assert_eq!(config["name"], map["metadata"]["name"]);
+            let objects = documents(build);
+            let is_meant =
+                |object: &&Value| object["kind"] == "ConfigMap" && object["metadata"]["name"] == config["name"];
+            let map = objects.iter().find(is_meant).unwrap_or_else(|| panic!("there is no {config:?}"));
             let data = map["data"].as_mapping().unwrap();
             let files = data.iter().map(|(name, text)| (string(name), string(text)));
             self.files(&directory, files, &config["defaultMode"]);
@@ -76,14 +111,16 @@ impl<'a> Pod<'a> {
             assert!(entries.is_some() || is_optional, "the pod waits for ever: there is no {secret:?}");
             self.files(&directory, entries.cloned().unwrap_or_default(), &secret["defaultMode"]);
         } else if let Some(projected) = volume.get("projected") {
-            let mut files = Vec::new();
-            for source in sequence(&projected["sources"]) {
-                let source = &source["secret"];
-                let Some(entries) = secrets.get(&string(&source["name"])) else { continue };
-                for item in sequence(&source["items"]) {
-                    files.push((string(&item["path"]), entries[&string(&item["key"])].clone()));
+            let files = sequence(&projected["sources"]).iter().map(|source| {
+                if let Some(token) = source.get("serviceAccountToken") {
+                    return (string(&token["path"]), TOKEN.to_owned());
                 }
-            }
+                // Every namespace has this one.
+                let map = &source["configMap"];
+                assert_eq!(map["name"], "kube-root-ca.crt", "these tests do not know {source:?}");
+                (string(&map["items"][0]["path"]), self.api.certificate())
+            });
+            let files: Vec<_> = files.collect();
             self.files(&directory, files, &projected["defaultMode"]);
         } else if volume.get("persistentVolumeClaim").is_some() {
             // The kubelet makes everything in a volume the group's to read and write.
@@ -94,21 +131,30 @@ impl<'a> Pod<'a> {
             ));
         } else {
             assert!(volume.get("emptyDir").is_some(), "these tests do not know {volume:?}");
+            fs::create_dir_all(&directory).unwrap();
+            let (group, directory) = (self.group(), directory.display());
+            self.as_root(&format!("chown 0:{group} '{directory}'; chmod 2777 '{directory}'"));
         }
     }
 
-    /// Files of a volume, as the kubelet leaves them: root's, and the group's to read; the directory is everybody's.
+    /// Files of a volume, as the kubelet leaves them: root's, and the group's to read; the directory is everybody's. They
+    /// lie in a directory of their own, to which a link leads: another link changes all of them at once.
     fn files(&self, directory: &Path, files: impl IntoIterator<Item = (String, String)>, mode: &Value) {
         let mode = mode.as_u64().unwrap() | 0o440;
         fs::create_dir_all(directory).unwrap();
+        let version = format!("..{}", fs::read_dir(directory).unwrap().count());
+        fs::create_dir(directory.join(&version)).unwrap();
         for (name, text) in files {
-            let file = directory.join(name);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            let file = directory.join(&version).join(&name);
             fs::write(&file, text).unwrap();
             fs::set_permissions(&file, fs::Permissions::from_mode(mode as u32)).unwrap();
+            // It is there already when the volume is brought up to date.
+            let _ = symlink(Path::new("..data").join(&name), directory.join(&name));
         }
+        symlink(&version, directory.join("..staged")).unwrap();
+        fs::rename(directory.join("..staged"), directory.join("..data")).unwrap();
         let (group, directory) = (self.group(), directory.display());
-        self.as_root(&format!("chown -R 0:{group} '{directory}'; find '{directory}' -type d -exec chmod 2777 {{}} +"));
+        self.as_root(&format!("chown -hR 0:{group} '{directory}'; find '{directory}' -type d -exec chmod 2777 {{}} +"));
     }
 
     fn as_root(&self, script: &str) {
@@ -124,34 +170,42 @@ impl<'a> Pod<'a> {
         self.claims.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Where a mount of the container comes from; nothing for an empty volume.
+    /// Where a mount of a container comes from; nothing for an empty volume that no other container mounts.
     fn source(&self, mount: &Value) -> Option<PathBuf> {
         let name = &mount["name"];
         let volume = sequence(&self.pod["volumes"]).iter().find(|volume| &volume["name"] == name);
         let volume = volume.unwrap_or_else(|| panic!("there is no volume {name:?}"));
         if volume.get("emptyDir").is_some() {
-            return None;
+            let containers = ["containers", "initContainers"].map(|list| sequence(&self.pod[list]));
+            let mounts = containers.iter().flat_map(|list| list.iter()).flat_map(|of| sequence(&of["volumeMounts"]));
+            if mounts.filter(|mount| &mount["name"] == name).count() < 2 {
+                return None;
+            }
         }
         if volume.get("persistentVolumeClaim").is_some() {
             return Some(PathBuf::from(self.claim(volume)));
         }
         let directory = self.volumes.path().join(string(name));
-        Some(mount.get("subPath").map_or(directory.clone(), |path| directory.join(string(path))))
+        let Some(path) = mount.get("subPath") else { return Some(directory) };
+        // The file that is there now: a link that is changed later leads elsewhere.
+        Some(directory.join(string(path)).canonicalize().unwrap())
     }
 
     /// A file for the container's `/etc`.
     fn etc(&self, name: &str, text: &str) -> PathBuf {
-        let file = self.volumes.path().join(name);
+        let file = self.volumes.path().join(format!("..etc-{name}"));
         fs::write(&file, text).unwrap();
         file
     }
 
-    /// A program in the container.
+    /// A program in the first container, to which operators log in.
     pub fn tool(&self, program: &[&str], environment: &[(&str, &str)]) -> Command {
-        let container = &sequence(&self.pod["containers"])[0];
+        self.program(&sequence(&self.pod["containers"])[0], program, environment)
+    }
+
+    fn program(&self, container: &Value, program: &[impl AsRef<OsStr>], environment: &[(&str, &str)]) -> Command {
         let context = &self.pod["securityContext"];
         assert_eq!(container["securityContext"]["readOnlyRootFilesystem"].as_bool(), Some(true));
-        fs::set_permissions(self.volumes.path(), fs::Permissions::from_mode(0o755)).unwrap();
 
         let mut sandbox = self.network.tool("bwrap");
         let mut add = |arguments: &[&str]| {
@@ -171,14 +225,12 @@ impl<'a> Pod<'a> {
         for path in ["/etc/ssl", "/etc/alternatives", "/etc/ld.so.cache", "/etc/nsswitch.conf", "/etc/skel"] {
             add(&["--ro-bind-try", &in_image(path), path]);
         }
-        let aliases: String = sequence(&self.pod["hostAliases"])
-            .iter()
-            .map(|alias| {
-                let names: Vec<String> = sequence(&alias["hostnames"]).iter().map(string).collect();
-                format!("{}\t{}\n", string(&alias["ip"]), names.join("\t"))
-            })
-            .collect();
-        for (name, text) in [("passwd", PASSWD), ("group", "root:x:0:\njump:x:1000:\n"), ("hosts", &aliases)] {
+        let mounts = sequence(&container["volumeMounts"]);
+        let mut files = vec![("passwd", PASSWD), ("group", "root:x:0:\njump:x:1000:\n")];
+        if !mounts.iter().any(|mount| mount["mountPath"] == "/etc/hosts") {
+            files.push(("hosts", KUBELETS_HOSTS));
+        }
+        for (name, text) in files {
             add(&["--ro-bind", self.etc(name, text).to_str().unwrap(), &format!("/etc/{name}")]);
         }
         if image == "/" {
@@ -190,7 +242,7 @@ impl<'a> Pod<'a> {
             }
             add(&["--ro-bind", &packages, &mounted]);
         }
-        for mount in sequence(&container["volumeMounts"]) {
+        for mount in mounts {
             let path = string(&mount["mountPath"]);
             let is_read_only = mount.get("readOnly").and_then(Value::as_bool) == Some(true);
             match self.source(mount) {
@@ -206,6 +258,9 @@ impl<'a> Pod<'a> {
         }
         add(&["--remount-ro", "/"]);
         add(&["--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]);
+        for (name, value) in SecretsApi::environment() {
+            add(&["--setenv", name, &value]);
+        }
         for variable in sequence(&container["env"]) {
             add(&["--setenv", &string(&variable["name"]), &string(&variable["value"])]);
         }
@@ -215,29 +270,44 @@ impl<'a> Pod<'a> {
         let id = |value: &Value| value.as_u64().unwrap().to_string();
         add(&["--", "setpriv", "--reuid", &id(&context["runAsUser"]), "--regid", &id(&context["runAsGroup"])]);
         add(&["--groups", &id(&context["fsGroup"]), "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"]);
-        add(program);
+        sandbox.args(program);
         sandbox
     }
 
-    /// Starts the container, with more in its environment; it runs while the result lives.
+    /// Starts the containers, the first with more in its environment; they run while the result lives.
     #[track_caller]
-    pub fn start(self, environment: &[(&str, &str)], ready: &str) -> Running {
-        let container = &sequence(&self.pod["containers"])[0];
-        let command: Vec<String> = sequence(&container["command"]).iter().map(string).collect();
-        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    pub fn start(self, environment: &[(&str, &str)], ready: &str) -> Running<'a> {
+        let [container, others @ ..] = sequence(&self.pod["containers"]) else { panic!("there is no container") };
+        let others = others.iter().map(|other| {
+            let log = self.volumes.path().join(format!("{}.log", string(&other["name"])));
+            Server::start(&mut self.program(other, &command(other), &[]), &log, "")
+        });
+        let others = others.collect();
         let log = self.volumes.path().join("log");
-        let server = Server::start(&mut self.tool(&command, environment), &log, ready);
-        Running { server, _volumes: self.volumes }
+        let server = Server::start(&mut self.program(container, &command(container), environment), &log, ready);
+        Running { server, _others: others, pod: self }
     }
 }
 
-/// A pod that runs, and what it has mounted.
-pub struct Running {
-    server: Server,
-    _volumes: TempDir,
+/// The command of a container.
+fn command(container: &Value) -> Vec<String> {
+    sequence(&container["command"]).iter().map(string).collect()
 }
 
-impl Running {
+/// A pod that runs.
+pub struct Running<'a> {
+    server: Server,
+    _others: Vec<Server>,
+    pod: Pod<'a>,
+}
+
+impl Running<'_> {
+    /// Applies another build, which must leave the pod what it is.
+    #[track_caller]
+    pub fn apply(&self, directory: &Path, secrets: &Secrets) {
+        self.pod.apply(directory, secrets);
+    }
+
     pub fn log(&self) -> String {
         self.server.log()
     }

@@ -10,10 +10,11 @@ use tempfile::TempDir;
 use super::network::{Network, Server};
 use super::pod::{PASSWD, Pod, Running, Secrets, secrets_of};
 use super::programs::succeed;
+use super::secrets_api::SecretsApi;
 use super::{Repo, run_tool, tool};
 
-/// The nodes of the fixture, the jump host, and nothing else.
-const ADDRESSES: [&str; 4] = ["198.51.100.51", "2001:db8:0:a::55", "192.0.2.10", "2001:db8::10"];
+/// The nodes of the fixture, the jump host, a BMC, and nothing else.
+const ADDRESSES: [&str; 5] = ["198.51.100.51", "2001:db8:0:a::55", "192.0.2.10", "2001:db8::10", "203.0.113.21"];
 
 /// A key of OpenSSH.
 pub struct Key {
@@ -50,8 +51,9 @@ pub struct Scene {
     pub secrets: Secrets,
     /// What its volumes hold.
     pub claims: TempDir,
-    network: Network,
-    repo: Repo,
+    pub network: Network,
+    pub api: SecretsApi,
+    pub repo: Repo,
     cluster: &'static str,
 }
 
@@ -62,7 +64,11 @@ impl Scene {
 
     /// The operator's key has options before it.
     pub fn with(cluster: &'static str, options: &str) -> Self {
-        let repo = Repo::of_fixture("jump-host");
+        Self::in_repo(Repo::of_fixture("jump-host"), cluster, options)
+    }
+
+    /// A cluster of a repo that is like the fixture.
+    pub fn in_repo(repo: Repo, cluster: &'static str, options: &str) -> Self {
         let operator = Key::new("ed25519");
         let node = Key::new("ed25519");
         let file = format!("clusters/{cluster}.yaml");
@@ -74,16 +80,23 @@ impl Scene {
         let entries = [("id_ed25519".to_owned(), node.private()), ("id_ed25519.pub".to_owned(), node.public())];
         secrets.insert(format!("{cluster}-node-ssh"), entries.into());
         let claims = tempfile::tempdir().unwrap();
-        Self { network: Network::with(&ADDRESSES), repo, cluster, secrets, operator, node, claims }
+        let network = Network::with(&ADDRESSES);
+        let api = SecretsApi::start(&network);
+        Self { network, api, repo, cluster, secrets, operator, node, claims }
+    }
+
+    /// The directory of the jump host.
+    pub fn directory(&self) -> PathBuf {
+        self.repo.path().join(format!("overlays/clusters/depot/{}/jumphost", self.cluster))
     }
 
     pub fn pod(&self) -> Pod<'_> {
-        let directory = self.repo.path().join(format!("overlays/clusters/depot/{}/jumphost", self.cluster));
-        Pod::new(&self.network, &directory, &self.secrets, self.claims.path())
+        let directory = self.directory();
+        Pod::new(&self.network, &self.api, &directory, &self.secrets, self.claims.path())
     }
 
     /// Starts sshd; it serves while the result lives.
-    pub fn start(&self) -> Running {
+    pub fn start(&self) -> Running<'_> {
         self.pod().start(&[], "Server listening on :: port 2222")
     }
 

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::bmc::Bmc;
 use super::{Renderer, name_in};
-use crate::api::names::{NodePort, ObjectName, SecretKey};
+use crate::api::names::{NodePort, ObjectName, SecretKey, StorageSize};
 use crate::finding::{Code, Finding};
-use crate::site::cluster::{HostKeys, JumpHost};
+use crate::render::hosts;
+use crate::site::cluster::{self, HostKeys, JumpHost};
 use crate::site::settings::{self, Credentials, SecretStore};
 use crate::site::{Host, Service};
 
@@ -26,6 +27,8 @@ pub(super) struct Values<'a> {
     node_private_keys: Option<&'a ObjectName>,
     /// Where the SSH server's host keys are kept: one of both; in neither, every pod makes its own.
     host_keys: KeptHostKeys<'a>,
+    /// The volume of the operators' homes; without one they are lost with the pod.
+    homes: Option<Homes<'a>>,
     /// Whether the jump host gets the BMCs' credentials.
     power_control: bool,
     /// The cluster's hosts.
@@ -46,6 +49,16 @@ struct KeptHostKeys<'a> {
 struct VolumeClaim<'a> {
     /// Absent for the base cluster's default one.
     storage_class_name: Option<&'a ObjectName>,
+    /// How large it is to be.
+    storage: Option<&'a StorageSize>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Homes<'a> {
+    #[serde(flatten)]
+    volume_claim: VolumeClaim<'a>,
+    /// Annotations that keep agents from deleting it.
+    guards: BTreeMap<&'static str, String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -91,6 +104,10 @@ pub(super) fn values<'a>(
         authorized_keys: &jump_host.authorized_keys,
         node_private_keys: jump_host.node_private_keys.as_ref(),
         host_keys: KeptHostKeys::from(&jump_host.host_keys),
+        homes: jump_host
+            .homes
+            .as_ref()
+            .map(|claim| Homes { volume_claim: claim.into(), guards: hosts::guards(renderer.site, None) }),
         power_control: renderer.site.settings.credentials != Credentials::None,
         secret_copies: copies(renderer, service),
         hosts: reachable_hosts(renderer, service)?,
@@ -101,16 +118,19 @@ impl<'a> From<&'a HostKeys> for KeptHostKeys<'a> {
     fn from(host_keys: &'a HostKeys) -> Self {
         match host_keys {
             HostKeys::Secret(name) => Self { secret_name: Some(name), ..Self::default() },
-            HostKeys::Volume { storage_class } => Self {
-                volume_claim: Some(VolumeClaim { storage_class_name: storage_class.as_ref() }),
-                ..Self::default()
-            },
+            HostKeys::Volume(claim) => Self { volume_claim: Some(claim.into()), ..Self::default() },
             HostKeys::Ephemeral => Self::default(),
         }
     }
 }
 
-/// The Secret with the credentials of a host's BMC, as a jump host mounts it: the host's own, or a copy.
+impl<'a> From<&'a cluster::VolumeClaim> for VolumeClaim<'a> {
+    fn from(claim: &'a cluster::VolumeClaim) -> Self {
+        Self { storage_class_name: claim.storage_class.as_ref(), storage: claim.storage.as_ref() }
+    }
+}
+
+/// The Secret with the credentials of a host's BMC, as a jump host reads it: the host's own, or a copy.
 fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Option<String> {
     let secret = bmc_secret(host)?;
     let cluster = &renderer.cluster.key;
@@ -128,7 +148,7 @@ fn bmc_secret(host: &Host) -> Option<SecretKey> {
     Some(SecretKey { namespace: host.key.namespace.clone(), name })
 }
 
-/// The copies of BMC Secrets of other namespaces. A pod mounts Secrets of its own namespace only.
+/// The copies of BMC Secrets of other namespaces. A jump host may read Secrets of its own namespace only.
 ///
 /// What cannot be had is an error: with `reference` every such Secret, with `external-secrets` one without a store.
 fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<'a>> {
@@ -158,14 +178,14 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<
                 settings::FILE
             ),
             _ => format!(
-                "pods mount Secrets of their own namespace only: write `credentials: external-secrets` into {} to have \
+                "a jump host reads Secrets of its own namespace only: write `credentials: external-secrets` into {} to have \
                  them copied, or `credentials: none` for jump hosts without power control, or put the SIPCluster into \
                  the namespace of its hosts",
                 settings::FILE
             ),
         };
         let message = format!(
-            "the jump host of {} cannot mount the BMC credentials of {} of its hosts, which are in other namespaces, \
+            "the jump host of {} cannot read the BMC credentials of {} of its hosts, which are in other namespaces, \
              such as {}",
             cluster.key,
             without_store.len(),
@@ -203,8 +223,8 @@ fn reachable_hosts<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Option
     named.then_some(hosts)
 }
 
-/// Whether a host's name on the jump host is its own, and one of the DNS: ssh, the pod's host aliases and the mount of
-/// credentials go by it.
+/// Whether a host's name on the jump host is its own, and one of the DNS: ssh, the pod's `/etc/hosts` and the files
+/// of credentials go by it.
 fn check_name(renderer: &mut Renderer<'_>, service: &Service, host: &Host, name: &str, other: Option<&Host>) -> bool {
     let jump_host = service.object_name(&renderer.cluster.key);
     let message = match other {

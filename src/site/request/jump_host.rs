@@ -6,7 +6,7 @@ use super::{Check, Route, below};
 use crate::api::names::ObjectName;
 use crate::api::sipcluster;
 use crate::finding::Code;
-use crate::site::cluster::{HostKeys, JumpHost};
+use crate::site::cluster::{HostKeys, JumpHost, VolumeClaim};
 
 impl Check<'_> {
     pub(super) fn jump_host(&mut self, entry: &sipcluster::JumpHost, route: &Route) -> Option<JumpHost> {
@@ -37,12 +37,17 @@ impl Check<'_> {
             Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
         };
         let host_keys = self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys".into()]));
+        let homes = match entry.homes.as_ref().and_then(|homes| homes.volume_claim.as_ref()) {
+            Some(claim) => Some(self.volume_claim(claim, &below(route, ["homes".into()]))?),
+            None => None,
+        };
         Some(JumpHost {
             node_port: self.node_port(entry.node_port, route)?,
             bmc_proxy: entry.bmc.as_ref().is_some_and(|bmc| bmc.proxy),
             authorized_keys,
             node_private_keys,
             host_keys: host_keys?,
+            homes,
         })
     }
 
@@ -52,13 +57,7 @@ impl Check<'_> {
         match (entry.secret_name, entry.volume_claim, is_ephemeral) {
             (Some(name), None, false) => self.secret_name(&name, "secretName", route).map(HostKeys::Secret),
             (None, None, true) => Some(HostKeys::Ephemeral),
-            (None, claim, false) => {
-                let storage_class = match claim.and_then(|claim| claim.storage_class_name) {
-                    Some(name) => Some(self.storage_class(&name, route)?),
-                    None => None,
-                };
-                Some(HostKeys::Volume { storage_class })
-            }
+            (None, claim, false) => self.volume_claim(&claim.unwrap_or_default(), route).map(HostKeys::Volume),
             _ => {
                 self.report(
                     Code::SeveralHostKeys,
@@ -69,6 +68,14 @@ impl Check<'_> {
                 None
             }
         }
+    }
+
+    fn volume_claim(&mut self, claim: &sipcluster::VolumeClaim, route: &Route) -> Option<VolumeClaim> {
+        let storage_class = match &claim.storage_class_name {
+            Some(name) => Some(self.storage_class(name, route)?),
+            None => None,
+        };
+        Some(VolumeClaim { storage_class, storage: claim.storage.clone() })
     }
 
     fn storage_class(&mut self, name: &str, route: &Route) -> Option<ObjectName> {
