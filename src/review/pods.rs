@@ -34,7 +34,7 @@ pub(super) fn of<'a>(files: &BTreeSet<&str>, text: impl Fn(&str) -> Option<&'a s
     for file in files.iter().filter(|file| file.ends_with(".yaml") && **file != layout::KUSTOMIZATION) {
         let documents = yaml_serde::Deserializer::from_str(text(file).unwrap_or_default());
         let objects = documents.map_while(|document| Value::deserialize(document).ok());
-        let controllers = objects.filter(|object| is_controller(object));
+        let controllers = objects.filter(is_controller);
         pods.templates.extend(controllers.filter_map(|object| object.get("spec")?.get("template").cloned()));
     }
     let kustomization = text(layout::KUSTOMIZATION).and_then(|text| yaml_serde::from_str(text).ok());
