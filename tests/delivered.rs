@@ -168,6 +168,80 @@ fn a_variable_of_flux_is_its_value_where_the_repo_has_it() {
 }
 
 #[test]
+fn variables_of_a_config_map_in_the_repo_are_known() {
+    let repo = with_site(&patch_of_rack("h2", "'${RACK}'"));
+    let settings = |rack: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: racks, namespace: flux-system}}\ndata: {{RACK: {rack}}}\n"
+        )
+    };
+    let from =
+        |more: &str| flux(&format!("  postBuild:\n    substituteFrom: [{{kind: ConfigMap, name: racks}}{more}]\n"));
+    repo.write("agents/racks.yaml", &settings("r1"));
+    repo.write("agents/site.yaml", &from(""));
+    let one_rack = ["SIP0501", "1 domain of rack (r1)"];
+    assert_says(&repo.generate(&[]).expect(1).stderr, &one_rack);
+
+    repo.write("agents/racks.yaml", &settings("r2"));
+    assert!(!repo.generate(&["--check"]).stderr.contains("SIP0501"));
+
+    // The last one counts, what a kustomization patches counts, and what stands in the object itself before all.
+    let undecided = ["SIP0501", "1 that the variable `RACK` decides about"];
+    repo.write("agents/kustomization.yaml", "resources: [racks.yaml, site.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: '[{op: replace, path: /data/RACK, value: r1}]'\n");
+    assert_says(&repo.generate(&[]).expect(1).stderr, &one_rack);
+    repo.write("agents/site.yaml", &from(", {kind: ConfigMap, name: elsewhere}"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &undecided);
+    repo.write("agents/site.yaml", &(from(", {kind: ConfigMap, name: elsewhere}") + "    substitute: {RACK: r2}\n"));
+    assert!(!repo.generate(&["--check"]).stderr.contains("SIP0501"));
+
+    // The keys of a Secret are known, and its values are nobody's business.
+    let secret = |key: &str| {
+        format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: more, namespace: flux-system}}\ndata: {{{key}: 'ENC[AES256_GCM,data:x,type:str]'}}\nsops: {{mac: x}}\n"
+        )
+    };
+    repo.write("agents/site.yaml", &from(", {kind: Secret, name: more}"));
+    repo.write("agents/more.yaml", &secret("PASSWORD"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &one_rack);
+    repo.write("agents/more.yaml", &secret("RACK"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &undecided);
+}
+
+#[test]
+fn variables_on_which_two_kustomizations_differ_are_not_known() {
+    let repo = with_site(&patch_of_rack("h2", "'${RACK}'"));
+    let of = |name: &str, rack: &str| {
+        flux(&format!("  postBuild:\n    substitute: {{RACK: {rack}}}\n"))
+            .replace("name: site,", &format!("name: {name},"))
+    };
+    repo.write("agents/site.yaml", &of("staging", "r1"));
+    repo.write("agents/other.yaml", &of("production", "r2"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0501", "1 that the variable `RACK` decides about"]);
+
+    repo.write("agents/other.yaml", &of("production", "r1"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0501", "1 domain of rack (r1)"]);
+}
+
+#[test]
+fn requests_of_a_build_that_is_not_known_are_compared_with_nothing() {
+    let repo = with_site("");
+    let service = "  services:\n    loadBalancerWorker:\n    - {image: 'haproxy:2.3', nodePort: 30001, nodePortRange: {start: 30001, end: 30010}, nodeInterfaceId: oam}\n";
+    let cluster = repo.read("clusters/one.yaml");
+    repo.remove("clusters/one.yaml");
+    for name in ["one", "two"] {
+        let text = cluster.replace("name: one", &format!("name: {name}")) + service;
+        repo.write(&format!("{name}/cluster.yaml"), &text);
+        repo.write(&format!("{name}/kustomization.yaml"), "resources: [cluster.yaml]\n");
+    }
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0401"]);
+
+    repo.write("two/kustomization.yaml", "resources: [cluster.yaml]\ntransformers: [ports.yaml]\n");
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["SIP0118", "two/kustomization.yaml:2"]);
+    assert!(!refused.contains("SIP0401"), "{refused}");
+}
+
+#[test]
 fn a_variable_that_only_the_cluster_knows_is_no_value() {
     let hosts = ["h1", "h2"].map(|host| {
         format!("- target: {{name: {host}}}\n  patch: |-\n    - {{op: replace, path: /metadata/labels/rack, value: '${{RACK}}'}}\n")

@@ -30,6 +30,7 @@
 //! * `mismatch`: why a labelSelector matches no host.
 //! * `alike`: names that may be meant by others.
 //! * `lost`: what the previous run knew and something unread may hold.
+//! * `substitution`: values of Flux's variables that the repo has.
 //! * `variables`: values of hosts that only Flux knows.
 //! * `unwritable`: texts that must not reach a file.
 //! * `clashes`: what two services cannot both have.
@@ -75,6 +76,7 @@ pub mod sources;
 mod specs;
 mod standings;
 pub mod state;
+mod substitution;
 mod templates;
 mod unwritable;
 pub mod usage;

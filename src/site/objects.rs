@@ -20,6 +20,7 @@ use super::provisioning::{cluster_of, of_label};
 use super::settings::{self, Settings};
 use super::specs::{self, Spec};
 use super::standings::{self, Renamed};
+use super::substitution::{self, Naming};
 use super::templates::Template;
 use super::wiring::AgentObject;
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
@@ -211,7 +212,9 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     files.extend(listed);
     files.sort();
     let (inputs, of_inputs) = Inputs::new(repo, settings, &files, &builds);
-    let (mut read, of_evaluation) = delivered::by_builds(repo, &builds, settings, &inputs, read);
+    let naming = Naming { repo, files: &files, builds: &builds, inputs: &inputs, settings };
+    let variables = substitution::by_directory(naming, &read)?;
+    let (mut read, of_evaluation) = delivered::by_builds(repo, &builds, settings, &inputs, &variables, read);
     let (rendered, mut findings) = inputs::rendered(repo, settings, |document| interpret_rendered(&document));
     read.extend(rendered);
     findings.extend(of_evaluation);
@@ -711,6 +714,30 @@ pub(super) fn unreadable_annotation(origin: &Origin, kind: &str, name: &str, err
         .help("correct it, or remove it; Metal3 does not read it either")
 }
 
+/// Returns each namespace that a build gives to an object, with the kustomization that says so; the object's own
+/// without one.
+pub(super) fn namespaces(
+    builds: &Builds,
+    inputs: &Inputs<'_>,
+    origin: &Origin,
+    own: Option<&str>,
+) -> Vec<(String, Option<Arc<Utf8Path>>)> {
+    let own = own.filter(|namespace| !namespace.is_empty());
+    let given = || inputs.namespace(origin).map_or_else(|| Namespace::default_namespace().to_string(), str::to_owned);
+    let own = || (own.map_or_else(given, str::to_owned), None);
+    let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
+    for reach in builds.reach_of(origin).iter() {
+        let namespace = reach.effect.namespace.clone().map_or_else(own, |(namespace, file)| (namespace, Some(file)));
+        if !namespaces.iter().any(|(other, _)| *other == namespace.0) {
+            namespaces.push(namespace);
+        }
+    }
+    if namespaces.is_empty() {
+        namespaces.push(own());
+    }
+    namespaces
+}
+
 /// Gives objects the names that `kustomize build` would give them.
 struct Names<'a> {
     builds: &'a Builds,
@@ -817,24 +844,8 @@ impl Names<'_> {
         parsed.inspect_err(report).ok()
     }
 
-    /// Each namespace that a build gives, with the kustomization that says so; the object's own without one.
     fn namespaces(&self, origin: &Origin, metadata: &Metadata) -> Vec<(String, Option<Arc<Utf8Path>>)> {
-        let own = metadata.namespace.clone().filter(|namespace| !namespace.is_empty());
-        let given =
-            || self.inputs.namespace(origin).map_or_else(|| Namespace::default_namespace().to_string(), str::to_owned);
-        let own = || (own.clone().unwrap_or_else(given), None);
-        let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
-        for reach in self.builds.reach_of(origin).iter() {
-            let namespace =
-                reach.effect.namespace.clone().map_or_else(own, |(namespace, file)| (namespace, Some(file)));
-            if !namespaces.iter().any(|(other, _)| *other == namespace.0) {
-                namespaces.push(namespace);
-            }
-        }
-        if namespaces.is_empty() {
-            namespaces.push(own());
-        }
-        namespaces
+        namespaces(self.builds, self.inputs, origin, metadata.namespace.as_deref())
     }
 
     /// A prefix or suffix would rename hosts away from what refers to them, their BMC's credentials first.

@@ -38,6 +38,7 @@ use crate::layout;
 use crate::source::{Files, Origin, Place};
 
 pub(crate) use applied::AgentObject;
+pub(super) use applied::in_repo;
 pub use components::Component;
 pub use delivered::Delivered;
 pub(crate) use followed::{Followed, followed};
