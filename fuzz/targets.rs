@@ -6,7 +6,7 @@
 
 use camino::Utf8PathBuf;
 use sipgen::api::network_data::NetworkData;
-use sipgen::site::Settings;
+use sipgen::settings::Settings;
 use sipgen::source::{Files, Place, Position, Texts};
 use sipgen::{Options, generate, report};
 

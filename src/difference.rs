@@ -9,7 +9,7 @@ use crate::compare::{Change, Changes};
 use crate::finding::{Finding, counted};
 use crate::render::Tree;
 use crate::review::{Before, Review};
-use crate::site::Settings;
+use crate::settings::Settings;
 use crate::source::Files;
 use crate::{Error, Generated, Options, Stage, generate, generate_by, layout};
 

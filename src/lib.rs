@@ -42,6 +42,7 @@ pub mod render;
 pub mod report;
 pub mod review;
 pub mod schema;
+pub mod settings;
 pub mod site;
 pub mod sites;
 pub mod snapshot;
@@ -61,7 +62,8 @@ use finding::{Code, Finding, counted};
 use lint::{Except, lint};
 use plan::{Plan, plan};
 use render::{Templates, Tree, render};
-use site::{Settings, Site};
+use settings::Settings;
+use site::Site;
 use sites::{Location, Sites};
 use source::{Files, ReadError};
 

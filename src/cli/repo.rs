@@ -10,7 +10,7 @@ use sipgen::finding::{self, Finding};
 use sipgen::git::{self, Around};
 use sipgen::lock::Lock;
 use sipgen::report::Document;
-use sipgen::site::Settings;
+use sipgen::settings::Settings;
 use sipgen::sites::{Location, Sites};
 use sipgen::source::{Files, Stream};
 use sipgen::{Generated, Options};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::site::{Settings, settings};
+use crate::settings::{self, Settings};
 use crate::sites::Sites;
 use crate::source::{Files, ReadError};
 

@@ -21,7 +21,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::compare::{Change, Changes};
 use crate::layout;
-use crate::site::{Settings, settings};
+use crate::settings::{self, Settings};
 use crate::source::{Files, Kind, ReadError};
 
 pub use forge::{Forge, forges};

@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 
 use crate::finding::{Code, Finding};
-use crate::site::settings;
+use crate::settings;
 use crate::source::Files;
 
 /// The finding about a directory of templates, as the settings name it, in which there is no file.

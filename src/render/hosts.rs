@@ -27,7 +27,7 @@ use crate::api::names::{ClusterKey, ObjectName, Part};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
 use crate::plan::{Placement, Plan};
-use crate::site::gitops::Form;
+use crate::settings::gitops::Form;
 use crate::site::state::Held;
 use crate::site::wiring::Component;
 use crate::site::{Host, Site, Standing};

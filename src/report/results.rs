@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::one_line;
 use crate::finding::{Code, Finding, Severity};
-use crate::site::settings;
+use crate::settings;
 use crate::source::{Files, Position, Texts};
 
 /// How many places of the story a result has.

@@ -9,8 +9,8 @@ use crate::review::hosts::{GivenBack, Reason, Replaced};
 use crate::review::{
     Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, InstallerChange, Shared, State, Totals,
 };
+use crate::settings::gitops::Form;
 use crate::site::ClusterKind;
-use crate::site::gitops::Form;
 use crate::site::inventory::natural;
 
 /// The head of what the base had not generated.

@@ -9,10 +9,10 @@ use rayon::prelude::*;
 use super::inputs::Inputs;
 use super::networks;
 use super::objects::{Object, interpret_resource};
-use super::settings::Settings;
 use super::specs::Spec;
 use crate::finding::{Code, Finding};
 use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
+use crate::settings::Settings;
 use crate::source::{Delivered, Files, Origin, Place};
 
 /// Puts what builds make of documents in the place of what was read in their files. What kustomize would refuse, or

@@ -17,7 +17,6 @@ use yaml_serde::Value;
 
 use super::inputs::{self, Inputs};
 use super::inventory::Inventory;
-use super::settings::Settings;
 use super::{Site, objects};
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{self, Metadata, STATUS};
@@ -25,6 +24,7 @@ use crate::api::names::HostKey;
 use crate::finding::{Code, Finding};
 use crate::kustomize::Builds;
 use crate::layout;
+use crate::settings::Settings;
 use crate::source::{Document, Files, Origin, ParseError, Place, ReadError, mentions};
 
 /// What is known of a host's hardware.

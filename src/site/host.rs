@@ -10,7 +10,6 @@ use super::appliers;
 use super::concern;
 use super::machine::Machine;
 use super::networks::{self, Network, Networks, Referring, Unaddressed};
-use super::settings::{self, Mode, Settings};
 use super::usage::Usage;
 use super::variables::Undecided;
 use crate::api::assignment::{self, Claim, GivenBack};
@@ -21,6 +20,7 @@ use crate::api::network_data::NoAddress;
 use crate::credentials::masked_value;
 use crate::finding::{Code, Finding};
 use crate::kustomize::Builds;
+use crate::settings::{self, Mode, Settings};
 use crate::source::{Origin, Place, Step};
 
 /// One host of the site.

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::settings::{self, Settings};
-use super::sources::{Glob, Source};
 use crate::finding::{Code, Finding};
 use crate::kustomize::Builds;
+use crate::settings::sources::{Glob, Source};
+use crate::settings::{self, Settings};
 use crate::source::kustomize::{self, Build, NotBuilt};
 use crate::source::{Document, Files, Origin, scan_made, scan_stream};
 

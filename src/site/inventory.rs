@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use camino::Utf8Path;
 
-use super::gitops::Form;
 use super::host::{Descriptions, Host, HostDocument, Standing};
 use super::networks::{Network, Networks, Unnamed};
-use super::settings::{self, Settings};
 use crate::api::host;
 use crate::api::names::HostKey;
 use crate::credentials::masked_value;
 use crate::finding::{Code, Finding, counted};
 use crate::kustomize::{Builds, Root};
 use crate::layout::VARIABLE;
+use crate::settings::gitops::Form;
+use crate::settings::{self, Settings};
 use crate::source::Place;
 
 /// All hosts of a site.

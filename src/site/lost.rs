@@ -10,7 +10,6 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::IgnoredAny;
 
-use super::settings::Settings;
 use super::state::State;
 use super::templates::names;
 use super::{Inventory, Request};
@@ -18,6 +17,7 @@ use crate::api::host::{self, BareMetalHost};
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding};
 use crate::git::in_shell;
+use crate::settings::Settings;
 use crate::source::{Document, Files, Kind, Origin, Place, ReadError, mentions};
 
 /// How many unread paths a finding shows.
@@ -206,7 +206,7 @@ fn in_unread(lost: &Lost<'_>, unread: &[(Utf8PathBuf, &'static str)]) -> Option<
         format!(
             "put a plain file in its place, delete it, or exclude it: in .gitignore, or in {} by \
              `sources: [{{paths: [\"!{}\"]}}]`",
-            super::settings::FILE,
+            crate::settings::FILE,
             first
         ),
     ))

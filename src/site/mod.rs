@@ -1,7 +1,5 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
-//! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents, `provisioning_settings` of Provisionings,
-//!   `snapshot_settings` of snapshots and Secrets; `written` finds where a setting is written.
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
 //!   who renders hosts that came by another way than their manifests;
 //!   `left_out`: what inputs leave out that the repo still has.
@@ -48,7 +46,6 @@ mod delivered;
 mod doubtful;
 mod fields;
 pub(crate) mod generated_host;
-pub mod gitops;
 pub mod hardware;
 pub mod host;
 mod inputs;
@@ -67,12 +64,8 @@ pub mod older;
 mod older_labels;
 mod plaintext_secrets;
 mod provisioning;
-pub mod provisioning_settings;
 mod request;
 mod selector;
-pub mod settings;
-pub mod snapshot_settings;
-pub mod sources;
 mod specs;
 mod standings;
 pub mod state;
@@ -82,7 +75,6 @@ mod unwritable;
 pub mod usage;
 pub mod variables;
 pub mod wiring;
-mod written;
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -95,6 +87,8 @@ use crate::source::{Files, Origin, Place, ReadError};
 use crate::kustomize::{Builds, Root};
 use lost::Known;
 
+use crate::settings::Mode;
+use crate::settings::Settings;
 pub use auth::Auth;
 pub use cluster::{AskedMachine, Cluster, ClusterKind, Detail, Installation, NodeSet, Service, ServiceKind};
 pub use host::{Host, Standing};
@@ -104,9 +98,6 @@ pub use objects::ServiceWithPorts;
 pub use older::Conversion;
 use older::TopologyLabels;
 use provisioning::{Asked, Macs};
-pub use provisioning_settings::InventoryFormat;
-use settings::Mode;
-pub use settings::Settings;
 use specs::Spec;
 pub use state::State;
 pub(crate) use state::hosts_of_generated;

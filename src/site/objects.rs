@@ -17,7 +17,6 @@ use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
 use super::plaintext_secrets::{self, PlainSecret};
 use super::provisioning::{cluster_of, of_label};
-use super::settings::{self, Settings};
 use super::specs::{self, Spec};
 use super::standings::{self, Renamed};
 use super::substitution::{self, Naming};
@@ -39,6 +38,7 @@ use crate::finding::{Code, Finding};
 use crate::git::in_shell;
 use crate::kustomize::Builds;
 use crate::layout;
+use crate::settings::{self, Settings};
 use crate::source::{
     Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, may_hold_resources, mentions,
 };

@@ -11,12 +11,12 @@ use serde::Deserialize;
 use yaml_serde::Value;
 
 use super::concern;
-use super::settings::{self, Settings};
-use super::snapshot_settings::Plaintext;
 use crate::api::names::ObjectName;
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::finding::{Code, Finding, counted};
 use crate::kustomize::Builds;
+use crate::settings::snapshot::Plaintext;
+use crate::settings::{self, Settings};
 use crate::source::{Document, Origin, Place, sops};
 
 /// The key of network data in the form of nmstate, which some image builders of Metal3 take.

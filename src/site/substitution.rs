@@ -13,12 +13,12 @@ use yaml_serde::Value;
 
 use super::inputs::Inputs;
 use super::objects::{Object, namespaces};
-use super::settings::Settings;
 use super::wiring::in_repo;
 use crate::api::gitops::{FluxKustomization, PostBuild};
 use crate::api::host::Metadata;
 use crate::kustomize::{Builds, Variables, Wanted};
 use crate::layout::VARIABLE;
+use crate::settings::Settings;
 use crate::source::{Document, Files, Origin, Place, ReadError, mentions};
 
 /// Each variable with its value and place; none where only the cluster knows the value.

@@ -16,8 +16,8 @@ use crate::api::gitops::Agent;
 use crate::compare::is_leftover;
 use crate::finding::{Code, Finding};
 use crate::layout;
-use crate::site::gitops::Destination;
-use crate::site::settings::{self, Settings, inside};
+use crate::settings::gitops::Destination;
+use crate::settings::{self, Settings, inside};
 use crate::source::{Files, Kind, Part, ReadError, Step};
 use reach::Repo;
 

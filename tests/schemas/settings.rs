@@ -4,7 +4,7 @@ use std::fs;
 
 use camino::Utf8Path;
 use serde_json::{Value, json};
-use sipgen::site::Settings;
+use sipgen::settings::Settings;
 use sipgen::source::Files;
 
 use super::{judges, schema};

@@ -22,7 +22,8 @@ use crate::api::names::{ClusterKey, NodeName};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
 use crate::plan::Placement;
-use crate::site::{Cluster, Host, Installation, InventoryFormat, NodeSet, Site};
+use crate::settings::provisioning::InventoryFormat;
+use crate::site::{Cluster, Host, Installation, NodeSet, Site};
 use crate::source::Place;
 
 pub use inventory::Inventory;

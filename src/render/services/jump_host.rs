@@ -10,8 +10,8 @@ use super::bmc::Bmc;
 use super::{Renderer, name_in};
 use crate::api::names::{NodePort, ObjectName, SecretKey};
 use crate::finding::{Code, Finding};
+use crate::settings::{self, Credentials, SecretStore};
 use crate::site::cluster::{HostKeys, JumpHost};
-use crate::site::settings::{self, Credentials, SecretStore};
 use crate::site::{Host, Service};
 
 #[derive(Serialize, JsonSchema)]

@@ -16,7 +16,7 @@ use crate::api::gitops::{
     GIT_REPOSITORY, GitDirectory, GitRepository, Named,
 };
 use crate::kustomize::join;
-use crate::site::gitops::SourceRef;
+use crate::settings::gitops::SourceRef;
 use crate::source::{Document, Origin, Place, Step};
 
 /// An object of the repo that tells an agent what to apply.

@@ -16,8 +16,8 @@ use crate::api::host;
 use crate::api::names::Namespace;
 use crate::finding::{Code, Finding};
 use crate::layout;
-use crate::site::gitops::{Destination, Form, SourceKind};
-use crate::site::settings;
+use crate::settings;
+use crate::settings::gitops::{Destination, Form, SourceKind};
 use crate::source::{Origin, Place, sops};
 
 /// The file by which a repo tells Flux's sources what to leave out.

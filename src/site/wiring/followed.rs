@@ -6,8 +6,8 @@ use super::Repo;
 use super::applied::{self, AgentObject, Plain};
 use super::aside::Aside;
 use crate::kustomize::Builds;
+use crate::settings::Settings;
 use crate::site::inventory::Inventory;
-use crate::site::settings::Settings;
 use crate::source::Files;
 
 /// A directory that an object tells an agent to apply.

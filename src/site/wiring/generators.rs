@@ -11,7 +11,7 @@ use yaml_serde::Value;
 use super::Repo;
 use super::applied::matching_directories;
 use crate::api::gitops::{ApplicationSpec, Generator, GitGenerator};
-use crate::site::gitops::IN_CLUSTER;
+use crate::settings::gitops::IN_CLUSTER;
 
 /// The values of one Application.
 pub(super) type Parameters = BTreeMap<String, String>;

@@ -27,14 +27,14 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::gitops::Form;
 use super::inventory::Inventory;
-use super::settings::{self, Settings};
 use crate::api::gitops::Agent;
 use crate::api::names::{HostKey, Namespace};
 use crate::finding::{Code, Finding};
 use crate::kustomize::{Among, Builds, Listing};
 use crate::layout;
+use crate::settings::gitops::Form;
+use crate::settings::{self, Settings};
 use crate::source::{Files, Origin, Place};
 
 pub(crate) use applied::AgentObject;

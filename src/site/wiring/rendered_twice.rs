@@ -13,7 +13,7 @@ use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, counted};
 use crate::kustomize::Root;
 use crate::layout;
-use crate::site::gitops::Form;
+use crate::settings::gitops::Form;
 use crate::site::{Host, Standing};
 use crate::source::Origin;
 

@@ -4,7 +4,7 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::settings::{Settings, inside};
+use super::{Settings, inside};
 use crate::api::names::Namespace;
 
 /// A place of inputs: either `paths` or a `kustomization`.
@@ -55,7 +55,7 @@ pub(super) type Wrong = (&'static str, String, &'static str);
 
 impl Source {
     /// The globs of its `paths`, if it has some.
-    pub(super) fn globs(&self) -> Option<Globs> {
+    pub(crate) fn globs(&self) -> Option<Globs> {
         let globs = self.paths.as_ref().map(|paths| paths.iter().filter_map(|path| glob(path)).collect());
         globs.map(|globs| Globs { globs, directory: self.directory.clone() })
     }
@@ -70,7 +70,7 @@ impl Source {
     }
 
     /// Returns whether a file may be one of its inputs.
-    pub(super) fn takes(&self, file: &Utf8Path) -> bool {
+    pub(crate) fn takes(&self, file: &Utf8Path) -> bool {
         match &self.kustomization {
             Some(directory) => file.starts_with(directory),
             None => self.globs().is_none_or(|globs| globs.take(file)),
@@ -128,21 +128,21 @@ impl Source {
 
 impl Settings {
     /// Returns whether a directory of which nothing is known may have an input, as far as `sources` say.
-    pub(super) fn may_have_inputs_in(&self, directory: &Utf8Path) -> bool {
+    pub(crate) fn may_have_inputs_in(&self, directory: &Utf8Path) -> bool {
         self.sources.is_empty() || self.sources.iter().any(|source| source.may_have_inputs_in(directory))
     }
 }
 
 /// The globs of a source: relative to the site's directory, or to the repo's root.
-pub(super) struct Globs {
-    pub(super) globs: Vec<Glob>,
+pub(crate) struct Globs {
+    pub(crate) globs: Vec<Glob>,
     directory: Utf8PathBuf,
 }
 
 impl Globs {
     /// Returns whether a file is among those that they name. Without one that includes, all are; outside of the site's
     /// directory, all that its builds reach.
-    pub(super) fn take(&self, file: &Utf8Path) -> bool {
+    pub(crate) fn take(&self, file: &Utf8Path) -> bool {
         let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = self.globs.iter().partition(|glob| glob.excludes);
         let is_in = including.is_empty()
             || !file.starts_with(&self.directory)
@@ -151,7 +151,7 @@ impl Globs {
     }
 
     /// Returns whether one of them matches a file, by its path from the site's directory or from the repo's root.
-    pub(super) fn matches(&self, glob: &Glob, file: &Utf8Path) -> bool {
+    pub(crate) fn matches(&self, glob: &Glob, file: &Utf8Path) -> bool {
         glob.matches(file) || file.strip_prefix(&self.directory).is_ok_and(|file| glob.matches(file))
     }
 }
@@ -163,10 +163,10 @@ fn below_root(directory: &Utf8Path) -> Option<Utf8PathBuf> {
 }
 
 /// What a glob of a source matches.
-pub(super) struct Glob {
+pub(crate) struct Glob {
     matcher: globset::GlobMatcher,
     /// Whether it takes files out.
-    pub(super) excludes: bool,
+    pub(crate) excludes: bool,
 }
 
 impl Glob {

@@ -4,7 +4,7 @@ use camino::Utf8PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::settings::directory;
+use super::directory;
 use crate::api::names::Namespace;
 
 /// Where `sipgen snapshot` writes, and which hosts it takes.

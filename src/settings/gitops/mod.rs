@@ -17,7 +17,7 @@ use crate::api::names::{Namespace, ObjectName};
 pub use words::{Duration, RepoUrl, SiteName, Word};
 
 /// The address by which a cluster's own agents reach its API server, and the name that Argo CD has for it.
-pub(super) const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "in-cluster");
+pub(crate) const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "in-cluster");
 
 /// What the Flux Kustomizations say, that sipgen writes for `gitops: flux`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use yaml_serde::{Mapping, Value};
 
-use super::settings::{FILE, Settings, with_key, without_types};
+use super::{FILE, Settings, with_key, without_types};
 use crate::bounded;
 use crate::finding::{Code, Finding};
 use crate::source::{Files, Origin, Place, Step, in_plain_words};

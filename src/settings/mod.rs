@@ -1,4 +1,14 @@
-//! `sipgen.yaml`: the settings at a repo's root. Everything has a default that works.
+//! `sipgen.yaml`: the settings of a repo or a site. Every setting has a default that works.
+//!
+//! * `written`: the files of the settings, and the place of each setting in them.
+//! * `sources`: which files are inputs.
+//! * `gitops`: the agent that applies the output; `provisioning`, `snapshot`: groups of settings.
+
+pub mod gitops;
+pub mod provisioning;
+pub mod snapshot;
+pub mod sources;
+mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,16 +18,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::gitops::{Argocd, Flux, Hosts};
-use super::provisioning_settings::{Provisioning, is_image};
-use super::snapshot_settings::{Secrets, SnapshotSettings};
-use super::sources::{Sops, Source};
-use super::written::Written;
 use crate::api::gitops::Agent;
 use crate::api::names::{Namespace, ObjectName, is_label_key};
 use crate::api::unique;
 use crate::finding::{Code, Finding, Severity};
 use crate::source::{Files, Place, Step};
+use gitops::{Argocd, Flux, Hosts};
+use provisioning::{Provisioning, is_image};
+use snapshot::{Secrets, SnapshotSettings};
+use sources::{Sops, Source};
+use written::Written;
 
 /// The name of the settings' file.
 pub const FILE: &str = "sipgen.yaml";
