@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use camino::Utf8Path;
 
 use crate::api::names::ClusterKey;
-use crate::compare::{Change, Changes};
 use crate::finding::{Finding, counted};
+use crate::load::Files;
+use crate::output::compare::{Change, Changes};
 use crate::render::Tree;
 use crate::review::{Before, Review};
 use crate::settings::Settings;
-use crate::source::Files;
 use crate::{Error, Generated, Options, Stage, generate, generate_by, layout};
 
 /// What differs between two states of a repo.

@@ -8,12 +8,12 @@
 //!  files, git,
 //!  streams, builds     pure: no I/O, no clock, no randomness                 files
 //! ┌────────┐ documents ┌──────┐ Site ┌──────┐ Plan ┌────────┐ Tree ┌─────────┐ Changes ┌───────┐
-//! │ source │ ────────► │ site │ ───► │ plan │ ───► │ render │ ───► │ compare │ ──────► │ write │
+//! │ load   │ ────────► │ site │ ───► │ plan │ ───► │ render │ ───► │ compare │ ──────► │ write │
 //! └────────┘           └──────┘      └──────┘      └────────┘      └─────────┘         └───────┘
 //! ```
 //!
 //! ```
-//! use sipgen::{Options, generate, report, source::Files};
+//! use sipgen::{Options, generate, load::Files, report};
 //!
 //! let repo = Files::on_disk("fixtures/quickstart");
 //! let generated = generate(&repo, &Options::default(), &|_stage| {})?;
@@ -24,9 +24,6 @@
 //! ```
 
 pub mod api;
-mod bounded;
-pub mod compare;
-mod credentials;
 pub mod difference;
 pub mod finding;
 pub mod git;
@@ -34,8 +31,9 @@ pub mod init;
 pub mod kustomize;
 pub mod layout;
 pub mod lint;
-pub mod lock;
+pub mod load;
 mod migrate;
+pub mod output;
 pub mod picture;
 pub mod plan;
 pub mod render;
@@ -46,18 +44,17 @@ pub mod settings;
 pub mod site;
 pub mod sites;
 pub mod snapshot;
-pub mod source;
+pub mod text;
 mod uncommitted;
-mod visible;
-mod write;
 
 use std::collections::BTreeSet;
 
 use camino::Utf8PathBuf;
 use rayon::prelude::*;
 
+use crate::load::{Files, ReadError};
+use crate::output::compare::{Change, Changes, compare, is_leftover};
 use api::names::ClusterKey;
-use compare::{Change, Changes, compare};
 use finding::{Code, Finding, counted};
 use lint::{Except, lint};
 use plan::{Plan, plan};
@@ -65,12 +62,11 @@ use render::{Templates, Tree, render};
 use settings::Settings;
 use site::Site;
 use sites::{Location, Sites};
-use source::{Files, ReadError};
 
-pub use migrate::{Migration, migrate, migrate_sites};
-pub use write::{
+pub use crate::output::write::{
     WriteError, is_interrupted, undo_interrupted, undo_interrupted_snapshot, write, write_output, write_snapshot,
 };
+pub use migrate::{Migration, migrate, migrate_sites};
 
 /// What a caller may choose.
 #[derive(Debug, Clone, Default)]
@@ -133,7 +129,7 @@ impl Generated {
         for path in repo.files_below(output)?.iter().filter(|path| !is_stale(path)) {
             if let Ok(file) = path.strip_prefix(output)
                 && !tree.contains_key(file)
-                && !compare::is_leftover(file)
+                && !is_leftover(file)
             {
                 let content = repo.read(path)?;
                 if layout::is_ours(&content) {

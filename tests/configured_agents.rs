@@ -6,7 +6,7 @@
 mod support;
 
 use sipgen::finding::{Code, Finding};
-use sipgen::source::Files;
+use sipgen::load::Files;
 use sipgen::{Generated, Options, generate};
 
 const REQUEST: &str = "\

@@ -10,9 +10,10 @@ use std::fs;
 use camino::Utf8Path;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use sipgen::load::Files;
 use sipgen::plan::{Plan, Reason, plan};
-use sipgen::site::{Settings, Site};
-use sipgen::source::Files;
+use sipgen::settings::Settings;
+use sipgen::site::Site;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
 

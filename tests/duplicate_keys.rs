@@ -5,7 +5,7 @@
 
 mod support;
 
-use sipgen::source::Files;
+use sipgen::load::Files;
 use sipgen::{Options, generate};
 
 const CLUSTER: &str = "\

@@ -12,8 +12,9 @@ use std::thread;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value as Json, json};
 use sipgen::api::kustomization::Kustomization;
+use sipgen::finding::Origin;
 use sipgen::kustomize::{Builds, NotBuilt};
-use sipgen::source::{Files, Origin};
+use sipgen::load::Files;
 use support::{documents, text, tool};
 use yaml_serde::Value;
 

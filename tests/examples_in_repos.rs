@@ -5,7 +5,7 @@
 mod support;
 
 use sipgen::finding::{Code, Finding, Severity};
-use sipgen::source::Files;
+use sipgen::load::Files;
 use sipgen::{Generated, Options, generate};
 
 const REQUEST: &str = "\

@@ -11,8 +11,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use camino::Utf8Path;
-use sipgen::site::{Settings, Site};
-use sipgen::source::Files;
+use sipgen::load::Files;
+use sipgen::settings::Settings;
+use sipgen::site::Site;
 use support::programs::*;
 use support::{Repo, documents, kustomize_build, run_tool, text, tool};
 use yaml_serde::Value;

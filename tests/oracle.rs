@@ -8,7 +8,7 @@ use std::fs;
 
 use camino::Utf8Path;
 use proptest::prelude::*;
-use sipgen::source::Files;
+use sipgen::load::Files;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
 

@@ -10,7 +10,7 @@ use std::fs;
 
 use camino::Utf8Path;
 use proptest::prelude::*;
-use sipgen::source::Files;
+use sipgen::load::Files;
 use sipgen::{Generated, Options, generate};
 use tempfile::TempDir;
 

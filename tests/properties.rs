@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use sipgen::api::assignment::OLDER_LABELS;
 use sipgen::finding::Severity;
-use sipgen::source::Files;
+use sipgen::load::Files;
 use sipgen::{Options, generate};
 use tempfile::TempDir;
 use yaml_serde::Value;
@@ -59,7 +59,7 @@ proptest! {
         for_every_run(&history, |run| {
             if run.has_written() {
                 let again = generate(&Files::on_disk(run.repo), &run.options, &|_| {}).unwrap();
-                prop_assert_eq!(again.changes, Some(sipgen::compare::Changes::default()));
+                prop_assert_eq!(again.changes, Some(sipgen::output::compare::Changes::default()));
             }
             Ok(())
         })?;
@@ -306,7 +306,7 @@ proptest! {
             }
             sipgen::write(files.root(), changes).unwrap();
             let again = generate(&files, &options, &|_| {}).unwrap();
-            prop_assert_eq!(again.changes, Some(sipgen::compare::Changes::default()));
+            prop_assert_eq!(again.changes, Some(sipgen::output::compare::Changes::default()));
         }
     }
 }

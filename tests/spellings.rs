@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use rayon::prelude::*;
-use sipgen::source::Files;
+use sipgen::load::Files;
 use sipgen::{Options, generate};
 
 /// How many cases there are.

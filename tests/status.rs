@@ -6,10 +6,10 @@ mod support;
 
 use serde_json::Value;
 use sipgen::Options;
+use sipgen::load::Files;
 use sipgen::picture::Picture;
 use sipgen::report::status as status_text;
 use sipgen::report::status::{Focus, View};
-use sipgen::source::Files;
 use support::{EDGE, Repo, Run, assert_says, edge_with, host, labels_of, run};
 
 fn status(repo: &Repo, arguments: &[&str]) -> Run {

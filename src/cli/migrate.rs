@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::finding::{Finding, counted};
-use sipgen::lock::Lock;
+use sipgen::load::Files;
+use sipgen::output::lock::Lock;
 use sipgen::report;
-use sipgen::source::Files;
 
 use super::repo::Chosen;
 use super::{Failure, Outcome, print, say};

@@ -19,10 +19,10 @@ mod urls;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::compare::{Change, Changes};
 use crate::layout;
+use crate::load::{Files, Kind, ReadError};
+use crate::output::compare::{Change, Changes};
 use crate::settings::{self, Settings};
-use crate::source::{Files, Kind, ReadError};
 
 pub use forge::{Forge, forges};
 

@@ -6,8 +6,8 @@ use super::agents::{Agent, Agents, ApplicationSource, SourceRef};
 use super::base_clusters::BaseClusters;
 use super::{Action, Proposal};
 use crate::finding::counted;
+use crate::load::Files;
 use crate::settings::{self, Settings};
-use crate::source::Files;
 
 pub(super) fn propose(repo: &Files, output: &Utf8Path, agents: &Agents, clusters: &BaseClusters) -> Proposal {
     let gitops = gitops(agents);

@@ -31,14 +31,13 @@ use rayon::prelude::*;
 
 use crate::api::host::SYNC_OPTIONS;
 use crate::api::names::ClusterKey;
-use crate::credentials;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Place};
 use crate::layout;
 use crate::plan::Plan;
 use crate::site::networks::Network;
 use crate::site::{Cluster, Host, ServiceKind, Site};
-use crate::source::Place;
-use crate::visible::is_unreadable;
+use crate::text::credentials;
+use crate::text::visible::is_unreadable;
 
 pub(crate) use block::document_of;
 pub use templates::Templates;

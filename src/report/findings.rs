@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::{ERROR, FAINT, STRONG, Text, WARNING, excerpt, one_line, styled};
 use crate::finding::{Code, Finding, Severity, counted};
-use crate::source::{Excerpt, Files, Texts};
+use crate::load::{Excerpt, Files, Texts};
 
 /// How many findings of one severity are shown, and how many places of each.
 const FINDINGS_SHOWN: usize = 100;

@@ -25,8 +25,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::names::{ClusterKey, HostKey};
-use crate::compare::{Change, Changes};
 use crate::layout;
+use crate::output::compare::{Change, Changes};
 use crate::site::{ClusterKind, Inventory, Site};
 
 pub use agents::AgentObjects;

@@ -6,9 +6,9 @@ use camino::Utf8Path;
 use yaml_serde::{Mapping, Value};
 
 use super::{FILE, Settings, with_key, without_types};
-use crate::bounded;
-use crate::finding::{Code, Finding};
-use crate::source::{Files, Origin, Place, Step, in_plain_words};
+use crate::finding::{Code, Finding, Origin, Place, Step};
+use crate::load::{Files, in_plain_words};
+use crate::text::bounded;
 
 /// What to do about settings of which nothing is known.
 const CORRECT: &str = "without them sipgen would write to other places: correct the file, or remove it";

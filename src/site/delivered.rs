@@ -10,10 +10,10 @@ use super::inputs::Inputs;
 use super::networks;
 use super::objects::{Object, interpret_resource};
 use super::specs::Spec;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Delivered, Finding, Origin, Place};
 use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
+use crate::load::Files;
 use crate::settings::Settings;
-use crate::source::{Delivered, Files, Origin, Place};
 
 /// Puts what builds make of documents in the place of what was read in their files. What kustomize would refuse, or
 /// alone can do, is in the findings; such documents stay as they stand.

@@ -21,11 +21,11 @@ use super::{Site, objects};
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{self, Metadata, STATUS};
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
 use crate::layout;
+use crate::load::{Document, Files, ParseError, ReadError, mentions};
 use crate::settings::Settings;
-use crate::source::{Document, Files, Origin, ParseError, Place, ReadError, mentions};
 
 /// What is known of a host's hardware.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

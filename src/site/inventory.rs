@@ -9,13 +9,12 @@ use super::host::{Descriptions, Host, HostDocument, Standing};
 use super::networks::{Network, Networks, Unnamed};
 use crate::api::host;
 use crate::api::names::HostKey;
-use crate::credentials::masked_value;
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Place, counted};
 use crate::kustomize::{Builds, Root};
 use crate::layout::VARIABLE;
 use crate::settings::gitops::Form;
 use crate::settings::{self, Settings};
-use crate::source::Place;
+use crate::text::credentials::masked_value;
 
 /// All hosts of a site.
 #[derive(Debug, Default)]

@@ -221,8 +221,8 @@ mod tests {
     use super::*;
     use crate::api::hardware::Hardware;
     use crate::api::network_data::NetworkData;
+    use crate::finding::Origin;
     use crate::site::hardware::{Found, Source};
-    use crate::source::Origin;
 
     /// A machine of which inspection found this hardware, with network data and labels.
     fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> Machine {

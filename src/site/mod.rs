@@ -15,7 +15,6 @@
 //! * `appliers`: which agent applies a host in full, as its snapshot says.
 //! * `inventory`: every host once.
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
-//! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `delivered`: those objects as builds deliver them, where builds change them.
 //! * `specs`: what requests ask for, read in one piece or refused.
@@ -26,7 +25,6 @@
 //! * `fields`: those of a request, held against those that its kind has.
 //! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
 //! * `mismatch`: why a labelSelector matches no host.
-//! * `alike`: names that may be meant by others.
 //! * `lost`: what the previous run knew and something unread may hold.
 //! * `substitution`: values of Flux's variables that the repo has.
 //! * `variables`: values of hosts that only Flux knows.
@@ -35,7 +33,6 @@
 //!
 //! How hosts are chosen is not known here.
 
-pub(crate) mod alike;
 mod appliers;
 pub mod auth;
 pub(crate) mod clashes;
@@ -45,7 +42,6 @@ mod decryption;
 mod delivered;
 mod doubtful;
 mod fields;
-pub(crate) mod generated_host;
 pub mod hardware;
 pub mod host;
 mod inputs;
@@ -68,7 +64,6 @@ mod request;
 mod selector;
 mod specs;
 mod standings;
-pub mod state;
 mod substitution;
 mod templates;
 mod unwritable;
@@ -81,10 +76,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::api::names::{ClusterKey, HostKey};
 use crate::api::provisioning as api;
-use crate::finding::{Code, Finding};
-use crate::source::{Files, Origin, Place, ReadError};
+use crate::finding::{Code, Finding, Origin, Place};
+use crate::load::{Files, ReadError};
 
 use crate::kustomize::{Builds, Root};
+use crate::output::state::State;
 use lost::Known;
 
 use crate::settings::Mode;
@@ -99,8 +95,6 @@ pub use older::Conversion;
 use older::TopologyLabels;
 use provisioning::{Asked, Macs};
 use specs::Spec;
-pub use state::State;
-pub(crate) use state::hosts_of_generated;
 use templates::Template;
 pub use wiring::Wiring;
 

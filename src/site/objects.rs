@@ -34,14 +34,12 @@ use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::api::provisioning::{self, SoftwareSpec};
 use crate::api::service::{self, Service};
 use crate::api::sipcluster;
-use crate::finding::{Code, Finding};
-use crate::git::in_shell;
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
 use crate::layout;
+use crate::load::{Document, Files, FirstLook, Kind, ParseError, ReadError, may_hold_resources, mentions};
 use crate::settings::{self, Settings};
-use crate::source::{
-    Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, may_hold_resources, mentions,
-};
+use crate::text::in_shell;
 
 /// What concerns us in a repo.
 pub(super) struct Objects {

@@ -14,9 +14,8 @@ use super::host::{HostDocument, live_field};
 use super::inputs::Inputs;
 use crate::api::assignment;
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Place, counted};
 use crate::settings::{Mode, Settings};
-use crate::source::Place;
 
 /// Completes the hosts that are inputs by what the repo's `other` documents say of who renders them, and returns the
 /// manifests of hosts that are not among them, too.

@@ -16,10 +16,11 @@ use super::objects::{Object, namespaces};
 use super::wiring::in_repo;
 use crate::api::gitops::{FluxKustomization, PostBuild};
 use crate::api::host::Metadata;
+use crate::finding::{Origin, Place};
 use crate::kustomize::{Builds, Variables, Wanted};
 use crate::layout::VARIABLE;
+use crate::load::{Document, Files, ReadError, mentions};
 use crate::settings::Settings;
-use crate::source::{Document, Files, Origin, Place, ReadError, mentions};
 
 /// Each variable with its value and place; none where only the cluster knows the value.
 type Values = BTreeMap<String, Option<(String, Place)>>;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use camino::Utf8Path;
 use sipgen::Options;
-use sipgen::source::Files;
+use sipgen::load::Files;
 
 use crate::support::{EDGE, Repo, assert_says, copy, fixtures, run, run_tool, tool};
 use crate::{id, quickstart, status, want_more};

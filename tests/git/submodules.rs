@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 use sipgen::Options;
-use sipgen::source::Files;
+use sipgen::load::Files;
 
 use crate::identify;
 use crate::support::{Repo, assert_says, host};

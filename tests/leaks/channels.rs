@@ -4,13 +4,13 @@ use camino::Utf8Path;
 use sipgen::api::names::ClusterKey;
 use sipgen::difference::Difference;
 use sipgen::finding::Code;
+use sipgen::load::Files;
 use sipgen::picture::Picture;
 use sipgen::plan::explain;
 use sipgen::report::status::{Focus, View};
 use sipgen::report::{self, Comparison, Document, Results, Text, Validation};
 use sipgen::review::Review;
 use sipgen::site::hardware;
-use sipgen::source::Files;
 use sipgen::{Options, generate, migrate};
 
 /// How something is said.

@@ -8,8 +8,9 @@ use camino::Utf8Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sipgen::finding::Code;
-use sipgen::site::{Settings, Site};
-use sipgen::source::Files;
+use sipgen::load::Files;
+use sipgen::settings::Settings;
+use sipgen::site::Site;
 
 use super::support::fixtures;
 use super::{judges, printed, schema, with};

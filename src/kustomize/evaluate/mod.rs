@@ -29,8 +29,8 @@ use yaml_serde::{Mapping, Value};
 
 use super::{Builds, Node, Reach, join};
 use crate::api::kustomization::{Kustomization, has};
-use crate::finding::{Code, Finding};
-use crate::source::{Delivered, Document, Files, Origin, Place, Step, objects};
+use crate::finding::{Code, Delivered, Finding, Origin, Place, Step};
+use crate::load::{Document, Files, objects};
 use generated::Made;
 use object::{Behavior, Object};
 use replacement::Replacement;

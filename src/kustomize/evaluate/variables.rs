@@ -6,7 +6,7 @@ use yaml_serde::Value;
 
 use super::object::{Object, text_at};
 use super::replacement::plain;
-use crate::source::{Given, Place, Step};
+use crate::finding::{Given, Place, Step};
 
 /// The variables of a Kustomization of Flux, as far as the repo has them.
 #[derive(Debug, Clone, Default)]

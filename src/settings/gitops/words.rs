@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::names::{NAMESPACE_PATTERN, Namespace};
-use crate::credentials;
-use crate::visible::is_hidden;
+use crate::text::credentials;
+use crate::text::visible::is_hidden;
 
 /// How the names of a site's objects begin: one part of a name, short enough that what follows can still be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -16,8 +16,7 @@ use crate::api::assignment::PRIORITY;
 use crate::api::names::{ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value};
 use crate::api::network_data::is_reachable;
 use crate::api::sipcluster::{self, SIPClusterSpec};
-use crate::finding::{Code, Finding};
-use crate::source::{Origin, Step};
+use crate::finding::{Code, Finding, Origin, Step};
 
 /// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not returned.
 pub(super) fn check(

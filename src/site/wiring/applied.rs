@@ -15,9 +15,10 @@ use crate::api::gitops::{
     ApplicationSource, ApplicationSpec, DirectorySource, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization,
     GIT_REPOSITORY, GitDirectory, GitRepository, Named,
 };
+use crate::finding::{Origin, Place, Step};
 use crate::kustomize::join;
+use crate::load::Document;
 use crate::settings::gitops::SourceRef;
-use crate::source::{Document, Origin, Place, Step};
 
 /// An object of the repo that tells an agent what to apply.
 #[derive(Clone)]

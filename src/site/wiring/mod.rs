@@ -30,12 +30,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::inventory::Inventory;
 use crate::api::gitops::Agent;
 use crate::api::names::{HostKey, Namespace};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::{Among, Builds, Listing};
 use crate::layout;
+use crate::load::Files;
 use crate::settings::gitops::Form;
 use crate::settings::{self, Settings};
-use crate::source::{Files, Origin, Place};
 
 pub(crate) use applied::AgentObject;
 pub(super) use applied::in_repo;

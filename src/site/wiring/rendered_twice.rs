@@ -10,12 +10,11 @@ use super::aside::{self, Aside};
 use super::{Component, Repo, Wiring, delivered, shown};
 use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Origin, counted};
 use crate::kustomize::Root;
 use crate::layout;
 use crate::settings::gitops::Form;
 use crate::site::{Host, Standing};
-use crate::source::Origin;
 
 /// How many hosts a message names.
 const SHOWN: usize = 5;
