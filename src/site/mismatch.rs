@@ -218,7 +218,8 @@ fn listed(values: &[&str]) -> String {
 mod tests {
     use super::*;
     use crate::load::Files;
-    use crate::site::{Settings, Site};
+    use crate::settings::Settings;
+    use crate::site::Site;
 
     /// What is said of a selector over hosts with these labels.
     fn said(labels: &[&str], selector: &str) -> Option<(String, Vec<String>, Vec<Vec<Step>>)> {
