@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use camino::Utf8Path;
 
 use crate::api::names::ClusterKey;
-use crate::finding::{Finding, counted};
+use crate::finding::Finding;
+use crate::generate::{Error, Generated, Options, Stage, generate, generate_by};
+use crate::layout;
 use crate::load::Files;
+use crate::output::Tree;
 use crate::output::compare::{Change, Changes};
-use crate::render::Tree;
 use crate::review::{Before, Review};
 use crate::settings::Settings;
-use crate::{Error, Generated, Options, Stage, generate, generate_by, layout};
+use crate::text::counted;
 
 /// What differs between two states of a repo.
 #[derive(Debug, Default)]

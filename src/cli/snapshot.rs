@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::api::names::{Namespace, ObjectName};
-use sipgen::finding::counted;
 use sipgen::load::{Copied, Files};
 use sipgen::output::compare::Changes;
 use sipgen::output::git::{Committed, Committer, Differs};
@@ -15,6 +14,7 @@ use sipgen::settings::Settings;
 use sipgen::sites::{Location, Sites};
 use sipgen::snapshot::client::{self, Connection, Scope};
 use sipgen::snapshot::{self, Access, Event, Snapshot};
+use sipgen::text::counted;
 use sipgen::{Options, difference};
 
 use super::progress::Progress;

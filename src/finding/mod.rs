@@ -122,8 +122,3 @@ pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     }
     merged
 }
-
-/// A number of things in words: `1 host`, `2 hosts`.
-pub fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}

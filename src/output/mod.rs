@@ -12,3 +12,10 @@ pub mod git;
 pub mod lock;
 pub mod state;
 pub mod write;
+
+use std::collections::BTreeMap;
+
+use camino::Utf8PathBuf;
+
+/// The generated files: their paths relative to the output directory, and their texts.
+pub type Tree = BTreeMap<Utf8PathBuf, String>;

@@ -33,6 +33,7 @@ use crate::api::host::SYNC_OPTIONS;
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
+use crate::output::Tree;
 use crate::plan::Plan;
 use crate::site::networks::Network;
 use crate::site::{Cluster, Host, ServiceKind, Site};
@@ -41,9 +42,6 @@ use crate::text::visible::is_unreadable;
 
 pub(crate) use block::document_of;
 pub use templates::Templates;
-
-/// The generated files: their paths relative to the output directory, and their texts.
-pub type Tree = BTreeMap<Utf8PathBuf, String>;
 
 /// Renders a plan. Files of frozen clusters are not in the tree.
 ///

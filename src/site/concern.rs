@@ -15,12 +15,13 @@ use super::objects::ClusterDocument;
 use super::wiring::{AgentObject, Followed, followed};
 use crate::api::host::{BareMetalHost, Metadata};
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, Origin, counted};
+use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::{Builds, join};
 use crate::load::Files;
 use crate::output::state::State;
 use crate::settings::sources::{Globs, Source};
 use crate::settings::{self, Settings};
+use crate::text::counted;
 
 /// Words in the names of files and directories that nobody applies. `test` is none: it is an environment, too.
 const EXAMPLES: [&str; 12] = [

@@ -11,9 +11,8 @@ use schemars::schema_for;
 use serde_json::{Value as Schema, json};
 use yaml_serde::Value;
 
-use super::request::MOST_HOSTS;
 use crate::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
-use crate::api::sipcluster::{self, SIPClusterSpec};
+use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
 use crate::finding::{Code, Finding, Origin, Step};
 use crate::load::ParseError;
 use crate::text::suggest::alike;

@@ -18,6 +18,7 @@ use yaml_serde::Value;
 use super::inputs::{self, Inputs};
 use super::inventory::Inventory;
 use super::{Site, objects};
+use crate::api::group;
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{self, Metadata, STATUS};
 use crate::api::names::HostKey;
@@ -224,7 +225,7 @@ fn say(document: &Document<'_>) -> Option<Said> {
             let rest = document.parse_without::<Rest>(outer, "hardware").ok()?;
             let boot_mac_address = rest.spec.get("bootMACAddress").and_then(Value::as_str).map(str::to_owned);
             let finding = unreadable(kind, &error, &origin, origin.at(route));
-            return (objects::group(&rest.api_version) == host::GROUP).then_some(Said {
+            return (group(&rest.api_version) == host::GROUP).then_some(Said {
                 origin,
                 metadata: rest.metadata,
                 kind,
@@ -234,7 +235,7 @@ fn say(document: &Document<'_>) -> Option<Said> {
             });
         }
     };
-    if objects::group(&object.api_version) != host::GROUP {
+    if group(&object.api_version) != host::GROUP {
         return None;
     }
     let (mut hardware, mut findings) = (Vec::new(), Vec::new());

@@ -9,11 +9,12 @@ use super::host::{Descriptions, Host, HostDocument, Standing};
 use super::networks::{Network, Networks, Unnamed};
 use crate::api::host;
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, Place, counted};
+use crate::finding::{Code, Finding, Place};
 use crate::kustomize::{Builds, Root};
 use crate::layout::VARIABLE;
 use crate::settings::gitops::Form;
 use crate::settings::{self, Settings};
+use crate::text::counted;
 use crate::text::credentials::masked_value;
 
 /// All hosts of a site.

@@ -10,8 +10,9 @@ use camino::Utf8PathBuf;
 use super::host::{HostDocument, named_secrets};
 use super::{Request, State};
 use crate::api::names::{ClusterKey, HostKey, ObjectName};
-use crate::finding::{Code, Finding, Origin, counted};
+use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::Builds;
+use crate::text::counted;
 
 /// A host that a kustomization of the repo renders, and that is not among the inputs.
 #[derive(Debug)]

@@ -7,7 +7,8 @@ use kube::core::{Expression, Selector, SelectorExt};
 use super::Host;
 use super::inventory::natural;
 use crate::api::names::{is_label_key, is_label_value};
-use crate::finding::{Finding, Origin, Step, counted};
+use crate::finding::{Finding, Origin, Step};
+use crate::text::counted;
 use crate::text::suggest::alike;
 
 /// How many values of a label are named.

@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use super::objects::group;
+use crate::api::group;
 use crate::api::{host, provisioning, sipcluster};
 use crate::finding::{Code, Finding};
 use crate::load::Document;

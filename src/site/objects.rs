@@ -26,6 +26,7 @@ use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{
     APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, GIT_REPOSITORY,
 };
+use crate::api::group;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::last_wins::Decoded;
@@ -675,10 +676,6 @@ fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version
         return Some(Object::Template(Template::new(document)));
     }
     Some(Object::Cluster(origin, kind, envelope.metadata, spec, found))
-}
-
-pub(super) fn group(api_version: &str) -> &str {
-    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {

@@ -13,11 +13,12 @@ use yaml_serde::Value;
 use super::concern;
 use crate::api::names::ObjectName;
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
-use crate::finding::{Code, Finding, Origin, Place, counted};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
 use crate::load::{Document, sops};
 use crate::settings::snapshot::Plaintext;
 use crate::settings::{self, Settings};
+use crate::text::counted;
 
 /// The key of network data in the form of nmstate, which some image builders of Metal3 take.
 const NMSTATE: &str = "nmstate";

@@ -18,3 +18,8 @@ pub fn in_shell(name: &str) -> String {
     }
     format!("'{}'", name.replace('\'', r"'\''"))
 }
+
+/// Returns a number of things in words: `1 host`, `2 hosts`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

@@ -13,8 +13,8 @@ use rayon::prelude::*;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
 use crate::load::{Files, Kind, ReadError};
+use crate::output::Tree;
 use crate::output::state::State;
-use crate::render::Tree;
 
 pub use worktree::in_worktree;
 

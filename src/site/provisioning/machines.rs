@@ -8,11 +8,12 @@ use super::{Check, Machines, Route, part, quantity};
 use crate::api::mac::MacAddress;
 use crate::api::names::{NodeName, Role};
 use crate::api::provisioning::{self, ProvisioningSpec};
-use crate::finding::{Code, Finding, Place, Step, counted};
+use crate::finding::{Code, Finding, Place, Step};
 use crate::site::cluster::{AskedMachine, NodeSet};
 use crate::site::host::Host;
 use crate::site::networks::Network;
 use crate::site::selector;
+use crate::text::counted;
 
 /// Which hosts have a MAC address.
 pub(in crate::site) struct Macs<'a> {
