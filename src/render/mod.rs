@@ -24,7 +24,6 @@ pub mod templates;
 pub mod values;
 mod verify;
 
-use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
