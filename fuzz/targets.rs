@@ -6,8 +6,9 @@
 
 use camino::Utf8PathBuf;
 use sipgen::api::network_data::NetworkData;
-use sipgen::site::Settings;
-use sipgen::source::{Files, Place, Position, Texts};
+use sipgen::finding::{Place, Position};
+use sipgen::load::{Files, Texts};
+use sipgen::settings::Settings;
 use sipgen::{Options, generate, report};
 
 /// What a target does with bytes.
@@ -35,7 +36,7 @@ pub(crate) const ALL: [(&str, Target); 13] = [
 pub(crate) fn documents(data: &[u8]) {
     one_object(data);
     let repo = repo([("file.yaml", data.to_vec())]);
-    let read = |document: sipgen::source::Document<'_>| {
+    let read = |document: sipgen::load::Document<'_>| {
         let value = document.parse::<yaml_serde::Value>();
         assert!(document.broken().is_none() || value.is_err());
         let _ = document.parse_without::<sipgen::api::host::BareMetalHost>("status", "hardware");
@@ -66,12 +67,12 @@ fn one_object(data: &[u8]) {
     if kind.ends_with("List") || text.contains("binary") {
         return;
     }
-    let read = |document: sipgen::source::Document<'_>| Some(document.kind().map(str::to_owned));
+    let read = |document: sipgen::load::Document<'_>| Some(document.kind().map(str::to_owned));
     let kinds = repo([("file.yaml", data.to_vec())]).scan(&["file.yaml".into()], |_, _| true, read).unwrap_or_default();
     assert_eq!(kinds, [Some(kind.to_owned())], "{text:?}");
     // Of the words for which files are searched.
     if kind.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        assert!(sipgen::source::mentions(&[kind])(data), "{text:?}");
+        assert!(sipgen::load::mentions(&[kind])(data), "{text:?}");
     }
 }
 

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use camino::Utf8Path;
 
 use crate::api::names::ClusterKey;
-use crate::compare::{Change, Changes};
-use crate::finding::{Finding, counted};
-use crate::render::Tree;
+use crate::finding::Finding;
+use crate::generate::{Error, Generated, Options, Stage, generate, generate_by};
+use crate::layout;
+use crate::load::Files;
+use crate::output::Tree;
+use crate::output::compare::{Change, Changes};
 use crate::review::{Before, Review};
-use crate::site::Settings;
-use crate::source::Files;
-use crate::{Error, Generated, Options, Stage, generate, generate_by, layout};
+use crate::settings::Settings;
+use crate::text::counted;
 
 /// What differs between two states of a repo.
 #[derive(Debug, Default)]

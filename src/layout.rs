@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::api::gitops::Agent;
 use crate::api::names::{ClusterKey, HostKey};
-use crate::visible::is_hidden;
+use crate::text::visible::is_hidden;
 
 /// The directory of the labels, below the output directory.
 pub const HOSTS: &str = "hosts";

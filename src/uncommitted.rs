@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 
 use crate::api::names::HostKey;
-use crate::git::History;
 use crate::layout;
+use crate::load::Files;
+use crate::output::git::History;
 use crate::plan::Plan;
 use crate::site::Site;
-use crate::source::Files;
 
 /// Returns the hosts that a plan releases and that no commit assigns or releases. Without a repo nothing is known.
 pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSet<HostKey> {

@@ -20,9 +20,10 @@ use std::time::{Duration, Instant};
 use camino::Utf8Path;
 use serde::Deserialize;
 use sipgen::api::host::BareMetalHost;
+use sipgen::load::Files;
 use sipgen::plan::plan;
-use sipgen::site::{Settings, Site};
-use sipgen::source::Files;
+use sipgen::settings::Settings;
+use sipgen::site::Site;
 
 const HOSTS_PER_RACK: usize = 20;
 const ROUNDS: usize = 5;

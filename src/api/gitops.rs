@@ -130,7 +130,21 @@ pub struct PostBuild {
     pub substitute: Option<BTreeMap<String, yaml_serde::Value>>,
     /// ConfigMaps and Secrets of the cluster that have more.
     #[serde(default)]
-    pub substitute_from: Option<Vec<IgnoredAny>>,
+    pub substitute_from: Option<Vec<SubstituteReference>>,
+    /// `Always`: defaults are taken even where there is no variable.
+    #[serde(default)]
+    pub substitute_strategy: Option<String>,
+}
+
+/// A ConfigMap or Secret with variables, in the namespace of the Kustomization.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct SubstituteReference {
+    /// `ConfigMap` or `Secret`.
+    #[serde(default)]
+    pub kind: String,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
 }
 
 /// A source of Flux, as a Kustomization names it.

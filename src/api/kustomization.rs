@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
 use super::unique;
-use crate::visible::yaml_text;
+use crate::text::visible::yaml_text;
 
 /// The file names under which kustomize finds a kustomization.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];

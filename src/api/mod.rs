@@ -33,3 +33,8 @@ pub mod provisioning;
 pub mod service;
 pub mod sipcluster;
 pub(crate) mod unique;
+
+/// Returns the API group of an `apiVersion`; empty for the core group.
+pub(crate) fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}

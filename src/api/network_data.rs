@@ -9,8 +9,7 @@ use serde_json::json;
 
 use super::mac::MacAddress;
 use super::names::is_label_value;
-use crate::bounded;
-use crate::finding::counted;
+use crate::text::{bounded, counted};
 
 /// The keys of a Secret that may hold network data, the first one there wins.
 pub const SECRET_KEYS: [&str; 2] = ["networkData", "value"];

@@ -24,6 +24,9 @@ pub const KIND: &str = "SIPCluster";
 /// The name of their definition.
 pub const DEFINITION: &str = "sipclusters.airship.airshipit.org";
 
+/// The largest number of hosts that a request may ask for: more than any site has.
+pub(crate) const MOST_HOSTS: usize = 1_000_000;
+
 /// A public key with its type, at the start of a line or behind options.
 const AUTHORIZED_KEY_PATTERN: &str = concat!(
     r"(^|[ \t])(ssh-(ed25519|rsa|dss)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)",

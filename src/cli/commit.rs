@@ -1,10 +1,10 @@
 //! `--commit` and `--branch` of `sipgen generate`.
 
 use camino::Utf8Path;
-use sipgen::compare::Change;
-use sipgen::finding::counted;
-use sipgen::git::{Committed, Committer, Content, Differs, Inputs, Standing};
+use sipgen::output::compare::Change;
+use sipgen::output::git::{Committed, Committer, Content, Differs, Inputs, Standing};
 use sipgen::review::{Before, Review};
+use sipgen::text::counted;
 use sipgen::{Generated, report};
 
 use super::repo::Runs;

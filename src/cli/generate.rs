@@ -3,13 +3,14 @@
 use camino::Utf8Path;
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
-use sipgen::compare::{Change, Changes, in_worktree};
 use sipgen::finding::Finding;
-use sipgen::git::{Committer, in_shell};
-use sipgen::lock::Lock;
+use sipgen::load::Files;
+use sipgen::output::compare::{Change, Changes, in_worktree};
+use sipgen::output::git::Committer;
+use sipgen::output::lock::Lock;
 use sipgen::report::{self, Document, Results, Text};
 use sipgen::sites::Sites;
-use sipgen::source::Files;
+use sipgen::text::in_shell;
 use sipgen::{Generated, Options, WriteError};
 
 use super::commit::Commit;

@@ -4,7 +4,7 @@ use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use sipgen::init::{self, Action, Forge};
 use sipgen::report;
-use sipgen::site::Settings;
+use sipgen::settings::Settings;
 
 use super::{Failure, Outcome, print, repo, say};
 

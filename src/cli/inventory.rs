@@ -6,7 +6,7 @@ use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
 use sipgen::render::installation;
 use sipgen::report;
-use sipgen::site::InventoryFormat;
+use sipgen::settings::provisioning::InventoryFormat;
 
 use super::{Failure, Outcome, print, repo, say};
 

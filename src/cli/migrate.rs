@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::finding::{Finding, counted};
-use sipgen::lock::Lock;
+use sipgen::finding::Finding;
+use sipgen::load::Files;
+use sipgen::output::lock::Lock;
 use sipgen::report;
-use sipgen::source::Files;
+use sipgen::text::counted;
 
 use super::repo::Chosen;
 use super::{Failure, Outcome, print, say};

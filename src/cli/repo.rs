@@ -8,11 +8,11 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::finding::{self, Finding};
 use sipgen::git::{self, Around};
-use sipgen::lock::Lock;
+use sipgen::load::{Files, Stream};
+use sipgen::output::lock::Lock;
 use sipgen::report::Document;
-use sipgen::site::Settings;
+use sipgen::settings::Settings;
 use sipgen::sites::{Location, Sites};
-use sipgen::source::{Files, Stream};
 use sipgen::{Generated, Options};
 
 use super::{Failure, print_document};

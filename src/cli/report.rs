@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sipgen::compare::{Change, Changes};
 use sipgen::finding::Finding;
+use sipgen::output::compare::{Change, Changes};
 use sipgen::picture::Picture;
 use sipgen::report;
 

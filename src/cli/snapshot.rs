@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::api::names::{Namespace, ObjectName};
-use sipgen::compare::Changes;
-use sipgen::finding::counted;
-use sipgen::git::{Committed, Committer, Differs};
-use sipgen::lock::Lock;
+use sipgen::load::{Copied, Files};
+use sipgen::output::compare::Changes;
+use sipgen::output::git::{Committed, Committer, Differs};
+use sipgen::output::lock::Lock;
 use sipgen::report::{self, Document};
-use sipgen::site::Settings;
+use sipgen::settings::Settings;
 use sipgen::sites::{Location, Sites};
 use sipgen::snapshot::client::{self, Connection, Scope};
 use sipgen::snapshot::{self, Access, Event, Snapshot};
-use sipgen::source::{Copied, Files};
+use sipgen::text::counted;
 use sipgen::{Options, difference};
 
 use super::progress::Progress;
@@ -225,7 +225,7 @@ impl Target {
 }
 
 fn inside(to: &Utf8Path, site: &Utf8Path, settings: &Settings) -> Result<Utf8PathBuf, Failure> {
-    let directory = sipgen::site::settings::inside(to).ok_or_else(|| {
+    let directory = sipgen::settings::inside(to).ok_or_else(|| {
         Failure(format!("--to {to} is not a directory inside the repo: write it relative to the root"))
     })?;
     let directory = if site.as_str().is_empty() { directory } else { site.join(directory) };

@@ -1,7 +1,7 @@
 //! The command by which users stage what was generated.
 
 use camino::Utf8Path;
-use sipgen::git::in_shell;
+use sipgen::text::in_shell;
 
 /// The command that stages what lies below output directories in the repo at `root`.
 pub(super) fn command<'a>(root: &Utf8Path, outputs: impl Iterator<Item = &'a Utf8Path>) -> String {

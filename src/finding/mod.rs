@@ -1,16 +1,18 @@
 //! Findings: what is wrong with the input, where, and what to do about it.
 
 mod code;
+pub mod position;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 use crate::api::names::ClusterKey;
-use crate::credentials::masked;
-use crate::source::Place;
-use crate::visible::visible;
+use crate::text::credentials::masked;
+use crate::text::visible::visible;
 
 pub use code::{Code, UnknownCode};
+pub(crate) use position::{Delivered, Given, Level};
+pub use position::{Moved, Origin, Place, Position, Step};
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,9 +121,4 @@ pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
         }
     }
     merged
-}
-
-/// A number of things in words: `1 host`, `2 hosts`.
-pub fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

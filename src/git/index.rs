@@ -20,7 +20,7 @@ use super::open::Opened;
 use super::program::Program;
 
 /// How directories of ours begin in a repo's own.
-pub(super) const OURS: &str = "sipgen-";
+pub(crate) const OURS: &str = "sipgen-";
 /// The index to be, in such a directory.
 const NEXT: &str = "next-index";
 /// How often an index is tried that another git has locked, and how long a try waits: 2 s in all.
@@ -28,24 +28,24 @@ const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Mode and id of files by path from the worktree's top; none for those that are not there.
-pub(super) type Entries = BTreeMap<Utf8PathBuf, Option<(u32, Oid)>>;
+pub(crate) type Entries = BTreeMap<Utf8PathBuf, Option<(u32, Oid)>>;
 
 /// What the index has of these paths now.
-pub(super) fn entries<'a>(opened: &Opened, paths: impl Iterator<Item = &'a Utf8PathBuf>) -> Result<Entries, GitError> {
+pub(crate) fn entries<'a>(opened: &Opened, paths: impl Iterator<Item = &'a Utf8PathBuf>) -> Result<Entries, GitError> {
     let index = current(opened)?;
     let entry = |path: &Utf8PathBuf| index.get_path(path.as_std_path(), 0).map(|entry| (entry.mode, entry.id));
     Ok(paths.map(|path| (path.clone(), entry(path))).collect())
 }
 
 /// The index as it is on the disk now: a repo that is open remembers the one that it has read first.
-pub(super) fn current(opened: &Opened) -> Result<Index, GitError> {
+pub(crate) fn current(opened: &Opened) -> Result<Index, GitError> {
     let mut index = opened.index()?;
     index.read(true)?;
     Ok(index)
 }
 
 /// Puts entries into the index, and leaves all others as they are. `directory` is one of ours.
-pub(super) fn put(opened: &Opened, program: &Program, directory: &Path, entries: &Entries) -> Result<(), GitError> {
+pub(crate) fn put(opened: &Opened, program: &Program, directory: &Path, entries: &Entries) -> Result<(), GitError> {
     if entries.is_empty() {
         return Ok(());
     }
@@ -83,7 +83,7 @@ pub(super) fn put(opened: &Opened, program: &Program, directory: &Path, entries:
 }
 
 /// Removes what runs that were killed have left in the repo. Only for who has locked the repo's own directory.
-pub(super) fn clean_up(opened: &Opened) -> Result<(), GitError> {
+pub(crate) fn clean_up(opened: &Opened) -> Result<(), GitError> {
     let cannot = |error: io::Error| GitError::new(format!("cannot tidy the repo: {error}"));
     let inode = |path: &Path| fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()));
     for entry in fs::read_dir(opened.repo.path()).map_err(cannot)? {
@@ -101,7 +101,7 @@ pub(super) fn clean_up(opened: &Opened) -> Result<(), GitError> {
 }
 
 /// Returns whether another git is about to write the index.
-pub(super) fn expect_unlocked(opened: &Opened) -> Result<(), GitError> {
+pub(crate) fn expect_unlocked(opened: &Opened) -> Result<(), GitError> {
     if lock(opened).exists() { Err(busy(opened)) } else { Ok(()) }
 }
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{ErrorCode, Index, Repository};
 
-use super::{GitError, in_shell};
+use super::GitError;
+use crate::text::in_shell;
 
 /// The variables by which git tells a hook, or a user tells git, which repo and which index are meant.
 const VARIABLES: [&str; 4] = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];

@@ -24,7 +24,7 @@ const PLACES: [&str; 8] = [
 const INDEX: &str = "GIT_INDEX_FILE";
 
 /// git, in the worktree of a repo.
-pub(super) struct Program {
+pub(crate) struct Program {
     workdir: PathBuf,
     /// What its environment says.
     places: Vec<(&'static str, PathBuf)>,
@@ -33,7 +33,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    pub(super) fn new(opened: &Opened) -> Result<Self, GitError> {
+    pub(crate) fn new(opened: &Opened) -> Result<Self, GitError> {
         let workdir = opened.workdir()?.to_owned();
         let mut places: Vec<_> = opened.index_of_environment().map(|index| (INDEX, index)).into_iter().collect();
         if let Some(git_dir) = opened.named_by_environment() {
@@ -43,13 +43,13 @@ impl Program {
     }
 
     /// What git prints when it reads `input`, without the line break at its end.
-    pub(super) fn output(&self, arguments: &[&str], input: &str) -> Result<String, GitError> {
+    pub(crate) fn output(&self, arguments: &[&str], input: &str) -> Result<String, GitError> {
         let mut command = self.command(arguments);
         told(&run(command.stdout(Stdio::piped()).stderr(Stdio::piped()), input)?)
     }
 
     /// As [`Program::output`], of git on another index.
-    pub(super) fn output_of(&self, index: &Path, arguments: &[&str], input: &str) -> Result<String, GitError> {
+    pub(crate) fn output_of(&self, index: &Path, arguments: &[&str], input: &str) -> Result<String, GitError> {
         let mut command = self.command(arguments);
         let output = run(command.env(INDEX, index).stdout(Stdio::piped()).stderr(Stdio::piped()), input)?;
         told(&output)
@@ -57,7 +57,7 @@ impl Program {
 
     /// Runs a hook as `git commit` does, on another index; one that is not there is content. It speaks for itself, on
     /// stderr.
-    pub(super) fn run_hook(&self, name: &str, arguments: &[&str], index: &Path) -> Result<ExitStatus, GitError> {
+    pub(crate) fn run_hook(&self, name: &str, arguments: &[&str], index: &Path) -> Result<ExitStatus, GitError> {
         let mut command = if self.knows_hooks()? {
             let mut command = self.command(&["hook", "run", "--ignore-missing", name, "--"]);
             command.args(arguments);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use yaml_serde::Value;
 
 use super::urls;
-use crate::source::{Document, Files, ReadError, mentions};
+use crate::load::{Document, Files, ReadError, mentions};
 
 const FLUX_DOMAIN: &str = "toolkit.fluxcd.io";
 const ARGOCD_GROUP: &str = "argoproj.io/";

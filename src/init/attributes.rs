@@ -3,13 +3,13 @@
 use camino::Utf8PathBuf;
 
 use super::{Action, Proposal};
-use crate::git;
-use crate::source::Files;
+use crate::load::Files;
+use crate::output::git::attributes;
 
 const FILE: &str = ".gitattributes";
 
 pub(super) fn propose(repo: &Files, outputs: &[Utf8PathBuf]) -> Proposal {
-    let wanted: String = outputs.iter().map(|output| git::attributes(output)).collect();
+    let wanted: String = outputs.iter().map(|output| attributes(output)).collect();
     let lacks = |there: &str| {
         let is_missing = |line: &&str| !there.lines().any(|other| other.trim() == *line);
         let missing: String = wanted.lines().filter(is_missing).map(|line| format!("{line}\n")).collect();

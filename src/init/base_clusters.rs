@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::site::{Settings, settings};
+use crate::load::{Files, ReadError};
+use crate::settings::{self, Settings};
 use crate::sites::Sites;
-use crate::source::{Files, ReadError};
 
 /// The file in which `flux bootstrap` says what a cluster applies.
 const FLUX_SYNC: &str = "flux-system/gotk-sync.yaml";

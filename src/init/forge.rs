@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 
 use super::{Action, Proposal, entry_of_list, urls};
-use crate::source::{Files, Kind};
+use crate::load::{Files, Kind};
 
 /// A host of git repos whose CI sipgen knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! `.pre-commit-config.yaml`: a commit has what its inputs make.
 
 use super::{Action, Proposal, entry_of_list};
-use crate::source::Files;
+use crate::load::Files;
 
 const FILE: &str = ".pre-commit-config.yaml";
 

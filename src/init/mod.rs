@@ -19,10 +19,10 @@ mod urls;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::compare::{Change, Changes};
 use crate::layout;
-use crate::site::{Settings, settings};
-use crate::source::{Files, Kind, ReadError};
+use crate::load::{Files, Kind, ReadError};
+use crate::output::compare::{Change, Changes};
+use crate::settings::{self, Settings};
 
 pub use forge::{Forge, forges};
 

@@ -4,7 +4,7 @@ use camino::Utf8Path;
 
 use super::agents::Agent;
 use super::{Action, Proposal};
-use crate::source::Files;
+use crate::load::Files;
 
 /// At the root: in the output directory, sipgen would take it for somebody else's file.
 const FILE: &str = "SIPGEN.md";

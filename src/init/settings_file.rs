@@ -5,9 +5,9 @@ use camino::Utf8Path;
 use super::agents::{Agent, Agents, ApplicationSource, SourceRef};
 use super::base_clusters::BaseClusters;
 use super::{Action, Proposal};
-use crate::finding::counted;
-use crate::site::{Settings, settings};
-use crate::source::Files;
+use crate::load::Files;
+use crate::settings::{self, Settings};
+use crate::text::counted;
 
 pub(super) fn propose(repo: &Files, output: &Utf8Path, agents: &Agents, clusters: &BaseClusters) -> Proposal {
     let gitops = gitops(agents);

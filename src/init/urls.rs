@@ -1,6 +1,6 @@
 //! URLs of git repos.
 
-use crate::credentials;
+use crate::text::credentials;
 
 /// Which repo a URL means, however it is reached: by https, by ssh, or as git writes ssh in short.
 pub(super) fn identity(url: &str) -> Option<String> {

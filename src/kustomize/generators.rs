@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Builds, Reach, join};
 use crate::api::kustomization::Generator;
-use crate::source::{Origin, Place, Step};
+use crate::finding::{Origin, Place, Step};
 
 /// A generator of a kustomization that a build reaches.
 #[derive(Debug)]

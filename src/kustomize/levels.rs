@@ -6,7 +6,8 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Builds, Effect, Reach, Root, children, join, walk};
-use crate::source::{Files, Place, Step};
+use crate::finding::{Place, Step};
+use crate::load::Files;
 
 /// A place in a kustomization that lists another directory.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,8 +15,7 @@ use std::sync::Arc;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
 use crate::api::kustomization::{Kustomization, Patch};
-use crate::finding::{Code, Finding};
-use crate::source::{Origin, Place, Step};
+use crate::finding::{Code, Finding, Origin, Place, Step};
 
 pub use evaluate::NotBuilt;
 pub(crate) use evaluate::{AsDelivered, Renaming, Variables, Wanted};
@@ -378,7 +377,7 @@ pub(crate) fn join(directory: &Utf8Path, path: &str) -> Option<Utf8PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Files;
+    use crate::load::Files;
 
     /// Builds of kustomizations given as (directory, text).
     fn builds(kustomizations: &[(&str, &str)]) -> (Builds, Vec<Finding>) {

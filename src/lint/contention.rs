@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::counts::exceeds;
 use super::node_sets::{NodeSets, Wanting};
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding};
+use crate::text::counted;
 
 /// The pools of hosts of which node sets want more than there is, the smallest of them where one lies in the other.
 pub(super) fn contended(node_sets: &NodeSets<'_>) -> Vec<Finding> {

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use super::node_sets::{NodeSets, Wanting};
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding};
 use crate::plan::eligibility::domain;
+use crate::text::counted;
 
 /// The node sets that want more hosts than match, or than there are domains among those.
 pub(super) fn beyond_reach(node_sets: &NodeSets<'_>) -> Vec<Finding> {

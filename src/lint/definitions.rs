@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::Utf8Path;
 
 use crate::api::{provisioning, sipcluster};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Place};
 use crate::site::Site;
-use crate::source::Place;
 
 /// Returns a warning for each kind of request that a build of declared hosts has and that the repo does not define.
 pub(super) fn missing(site: &Site) -> Vec<Finding> {

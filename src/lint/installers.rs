@@ -3,7 +3,7 @@
 
 use crate::api::names::{NodeName, ObjectName};
 use crate::finding::{Code, Finding};
-use crate::site::provisioning_settings::{DEFAULT_IMAGE, InventoryFormat};
+use crate::settings::provisioning::{DEFAULT_IMAGE, InventoryFormat};
 use crate::site::{Cluster, Installation, NodeSet, Site};
 
 /// What is wrong with what Provisionings have installed.

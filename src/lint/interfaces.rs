@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::node_sets::{NodeSets, Wanting};
 use crate::api::names::Role;
-use crate::finding::{Code, Finding, counted};
-use crate::site::alike::{alike, is_spelled_like, letters};
+use crate::finding::{Code, Finding, Place};
 use crate::site::inventory::natural;
 use crate::site::networks::Network;
 use crate::site::{Cluster, Host, Service};
-use crate::source::Place;
+use crate::text::counted;
+use crate::text::suggest::{alike, is_spelled_like, letters};
 
 /// How many hosts are asked for the networks that they do have, and how many of those are named.
 const HOSTS_ASKED: usize = 100;

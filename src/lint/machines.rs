@@ -8,9 +8,10 @@ use kube::core::SelectorExt;
 
 use super::Except;
 use crate::api::names::Part;
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding};
 use crate::plan::machines::{Asked, by_role_and_name};
 use crate::site::{AskedMachine, Cluster, Host, NodeSet, Site};
+use crate::text::counted;
 
 /// The machines that no host can be, whoever has it and whatever its state: one finding for those of a cluster of which
 /// the same is asked.

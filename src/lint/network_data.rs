@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::node_sets::NodeSets;
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding};
 use crate::plan::eligibility::unusable;
-use crate::site::alike::alike;
 use crate::site::network_remedy::remedy;
 use crate::site::networks::{Network, Unnamed};
 use crate::site::{Host, Site};
+use crate::text::counted;
+use crate::text::suggest::alike;
 
 /// The Secrets of manifests with network data that no host names, one finding a file. Those of a snapshot are not
 /// told of: a base cluster has many that are somebody else's.

@@ -6,10 +6,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::Except;
 use crate::api::names::Role;
+use crate::finding::{Place, Step};
 use crate::plan::eligibility::Needs;
 use crate::plan::kinds::Kinds;
 use crate::site::{Cluster, Host, NodeSet, Site};
-use crate::source::{Place, Step};
 
 /// All node sets that are looked at.
 pub(super) struct NodeSets<'a> {

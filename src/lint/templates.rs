@@ -3,8 +3,8 @@
 use camino::Utf8Path;
 
 use crate::finding::{Code, Finding};
-use crate::site::settings;
-use crate::source::Files;
+use crate::load::Files;
+use crate::settings;
 
 /// The finding about a directory of templates, as the settings name it, in which there is no file.
 pub(crate) fn no_templates(repo: &Files, directory: &Utf8Path) -> Finding {

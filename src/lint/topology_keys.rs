@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 
 use super::node_sets::{NodeSets, Wanting};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Step};
 use crate::plan::eligibility::domain;
 use crate::site::mismatch::key_alike;
-use crate::source::Step;
 
 /// How many hosts are asked for the labels that they do have.
 const HOSTS_ASKED: usize = 100;

@@ -19,12 +19,13 @@ use yaml_serde::{Mapping, Value};
 
 use crate::api::assignment::FORMER_NAME;
 use crate::api::names::ClusterKey;
-use crate::compare::{Change, Changes};
-use crate::finding::{self, Code, Finding};
+use crate::finding::{self, Code, Finding, Origin, Place, Step};
+use crate::load::{Files, ReadError, documents};
+use crate::output::compare::{Change, Changes};
+use crate::settings::Settings;
 use crate::site::older::{Conversion, Edit};
-use crate::site::{Request, Settings, Site};
+use crate::site::{Request, Site};
 use crate::sites::Sites;
-use crate::source::{Files, Origin, Place, ReadError, Step, documents};
 use text::{Refused, Text};
 
 /// What migrating a repo comes to.

@@ -8,7 +8,8 @@ use std::ops::Range;
 use yaml_serde::{Mapping, Value};
 
 use super::emit::{self, Flow};
-use crate::source::{Entry, Nodes, Step};
+use crate::finding::Step;
+use crate::load::{Entry, Nodes};
 
 /// Why a text cannot be changed; it completes the sentence "it cannot be rewritten here: …".
 #[derive(Debug, Clone, PartialEq, Eq)]

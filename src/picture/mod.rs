@@ -14,7 +14,7 @@ mod spare;
 
 use serde::Serialize;
 
-use crate::Generated;
+use crate::generate::Generated;
 use crate::plan::states;
 
 pub use clusters::{ClusterPicture, Endpoint, NodeSetPicture, Wanted};

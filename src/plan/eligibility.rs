@@ -9,13 +9,13 @@ use super::giving_back;
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, HostKey, Part};
+use crate::finding::Origin;
+use crate::output::state::Release;
 use crate::site::machine::{Insufficient, Machine};
 use crate::site::networks::Unaddressed;
-use crate::site::state::Release;
 use crate::site::usage::Usage;
 use crate::site::variables::Undecided;
 use crate::site::{AskedMachine, Host, Request, Site};
-use crate::source::Origin;
 
 /// The provisioning states in which a host can be taken; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];

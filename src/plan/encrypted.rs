@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use kube::core::SelectorExt;
 
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Place};
 use crate::site::networks::{Holder, Network};
 use crate::site::{Cluster, Site};
-use crate::source::Place;
+use crate::text::counted;
 
 /// Says which encrypted values have addresses that a cluster needs: of hosts that one of its node sets may have, and that
 /// its services have to reach. What nobody needs may be encrypted.

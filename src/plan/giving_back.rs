@@ -14,7 +14,7 @@ use super::holdings::{Holdings, labelled};
 use crate::api::assignment::{self, GivenBack};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
-use crate::site::state::Release;
+use crate::output::state::Release;
 use crate::site::{Host, Site, Standing};
 
 /// The hosts that an earlier run released and that the snapshot does not yet show free.

@@ -18,12 +18,11 @@ use kube::core::SelectorExt;
 use super::{Assigned, How, Placement, eligibility, giving_back, renaming, standing};
 use crate::api::assignment::{self, Claim};
 use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin, Place, Step};
 use crate::layout;
-use crate::site::state::Held;
+use crate::output::state::Held;
 use crate::site::usage::Usage;
 use crate::site::{Cluster, Host, HostLeftOut, NodeSet, Site, Standing};
-use crate::source::{Origin, Place, Step};
 
 /// Who has which host.
 pub(super) struct Holdings<'a> {

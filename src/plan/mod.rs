@@ -41,7 +41,7 @@ use serde::Serialize;
 
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::Finding;
-use crate::site::state::Release;
+use crate::output::state::Release;
 use crate::site::{Cluster, Site};
 
 use choose::{Chosen, choose};

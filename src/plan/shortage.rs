@@ -11,12 +11,12 @@ use super::demand::Demand;
 use super::eligibility::{self, Refusal};
 use super::machines::by_role_and_name;
 use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Step};
 use crate::site::inventory::natural;
 use crate::site::mismatch::{Mismatch, mismatch};
 use crate::site::network_remedy::remedy;
 use crate::site::{Host, Site};
-use crate::source::Step;
+use crate::text::counted;
 
 /// How many rules, hosts of each, rivals and domains a message names.
 const RULES_SHOWN: usize = 8;

@@ -3,7 +3,7 @@
 use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Error, ErrorKind};
 
-use crate::visible::json_as_yaml;
+use crate::text::visible::json_as_yaml;
 
 /// The filter `block`: what follows a key and its colon, the entries of mappings and lists on lines of their own, at
 /// an indentation. Scalars are JSON, as everywhere in our YAML.

@@ -26,12 +26,12 @@ use crate::api::kustomization::listed;
 use crate::api::names::{ClusterKey, ObjectName, Part};
 use crate::finding::{Code, Finding};
 use crate::layout::{self, header};
+use crate::output::state::Held;
 use crate::plan::{Placement, Plan};
-use crate::site::gitops::Form;
-use crate::site::state::Held;
+use crate::settings::gitops::Form;
 use crate::site::wiring::Component;
 use crate::site::{Host, Site, Standing};
-use crate::visible::yaml_text;
+use crate::text::visible::yaml_text;
 
 /// Keeps agents from deleting a host that leaves their build.
 const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];

@@ -6,10 +6,9 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::{Templates, Tree};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Place};
 use crate::layout;
 use crate::site::{Cluster, Service, ServiceKind, Site};
-use crate::source::Place;
 
 /// What a ConfigMap holds, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;

@@ -24,27 +24,22 @@ pub mod templates;
 pub mod values;
 mod verify;
 
-use std::collections::BTreeMap;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
 use crate::api::host::SYNC_OPTIONS;
 use crate::api::names::ClusterKey;
-use crate::credentials;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Place};
 use crate::layout;
+use crate::output::Tree;
 use crate::plan::Plan;
 use crate::site::networks::Network;
 use crate::site::{Cluster, Host, ServiceKind, Site};
-use crate::source::Place;
-use crate::visible::is_unreadable;
+use crate::text::credentials;
+use crate::text::visible::is_unreadable;
 
 pub(crate) use block::document_of;
 pub use templates::Templates;
-
-/// The generated files: their paths relative to the output directory, and their texts.
-pub type Tree = BTreeMap<Utf8PathBuf, String>;
 
 /// Renders a plan. Files of frozen clusters are not in the tree.
 ///

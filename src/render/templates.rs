@@ -10,8 +10,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 
 use super::bounds::{self, Edited, Unfit};
-use crate::finding::{Code, Finding};
-use crate::source::Place;
+use crate::finding::{Code, Finding, Place};
 
 /// Embeds templates, by their paths below `templates/`.
 macro_rules! embedded {

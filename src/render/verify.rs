@@ -15,8 +15,7 @@ use serde::de::DeserializeOwned;
 use yaml_serde::Value;
 
 use crate::api::host;
-use crate::finding::{Code, Finding};
-use crate::source::Place;
+use crate::finding::{Code, Finding, Place};
 
 /// Why a rendered text is not what it should be.
 #[derive(Debug)]

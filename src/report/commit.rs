@@ -5,8 +5,8 @@ use std::fmt;
 use super::plan::{plain, wrapped};
 use super::words::{self, Deed, Line};
 use super::{Text, one_line};
-use crate::finding::counted;
 use crate::review::{ClusterReview, Review, State};
+use crate::text::counted;
 
 /// How long a subject may be for the tools that show it.
 const SUBJECT: usize = 72;

@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::lines;
 use super::problem::Problem;
 use crate::difference::Difference;
+use crate::load::{Files, Texts};
 use crate::review::Review;
-use crate::source::{Files, Texts};
 
 /// The version of [`Comparison`] as JSON.
 const VERSION: u32 = 1;

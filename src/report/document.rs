@@ -5,9 +5,9 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::credentials::{masked, masked_lines};
 use crate::snapshot::{Access, rbac};
-use crate::visible::visible_json;
+use crate::text::credentials::{masked, masked_lines};
+use crate::text::visible::visible_json;
 
 /// A document for a program, to be printed as it is: its form escapes all that acts on a terminal or a CI runner, and no
 /// credential is in it.

@@ -1,8 +1,8 @@
 //! Events between two snapshots, as text.
 
 use super::{STRONG, Text, styled};
-use crate::finding::counted;
 use crate::snapshot::Event;
+use crate::text::counted;
 
 /// How many events a message of a commit names.
 const MOST: usize = 100;

@@ -6,7 +6,7 @@ use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::{FAINT, Text, one_line, styled};
-use crate::source::Excerpt;
+use crate::load::Excerpt;
 
 /// How many columns of a line are shown, and how many of them before and in what is marked.
 const LINE_SHOWN: usize = 120;

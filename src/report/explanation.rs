@@ -6,12 +6,12 @@ use std::fmt;
 
 use super::{ERROR, STRONG, Text, one_line, styled};
 use crate::api::names::{ClusterKey, Role};
-use crate::finding::counted;
 use crate::plan::explain::{
     AssignedHost, Assignment, ClusterExplanation, HostExplanation, NodeSetExplanation, RefusedBy,
 };
 use crate::plan::{How, Shortage};
 use crate::site::ClusterKind;
+use crate::text::counted;
 
 /// Why a cluster has the hosts that it has.
 pub fn explain_cluster(cluster: &ClusterExplanation) -> Text {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{ERROR, FAINT, STRONG, Text, WARNING, excerpt, one_line, styled};
-use crate::finding::{Code, Finding, Severity, counted};
-use crate::source::{Excerpt, Files, Texts};
+use crate::finding::{Code, Finding, Severity};
+use crate::load::{Excerpt, Files, Texts};
+use crate::text::counted;
 
 /// How many findings of one severity are shown, and how many places of each.
 const FINDINGS_SHOWN: usize = 100;

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::results::{Located, Results, Spot};
 use super::{Document, one_line};
-use crate::finding::{Severity, counted};
+use crate::finding::Severity;
+use crate::text::counted;
 
 /// How many annotations of one severity GitHub keeps of a step.
 const ANNOTATIONS_KEPT: usize = 10;

@@ -6,11 +6,11 @@ use similar::{ChangeTag, TextDiff};
 
 use super::comparison::FileLines;
 use super::{ADDED, FAINT, REMOVED, STRONG, Text};
-use crate::compare::{Change, Changes};
-use crate::credentials::masked_line;
 use crate::layout;
-use crate::source::is_of_secret;
-use crate::visible::is_hidden;
+use crate::load::is_of_secret;
+use crate::output::compare::{Change, Changes};
+use crate::text::credentials::masked_line;
+use crate::text::visible::is_hidden;
 
 /// How many unchanged lines a diff shows around a change.
 const CONTEXT: usize = 3;

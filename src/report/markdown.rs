@@ -12,8 +12,8 @@ use super::problem::{Problem, ProblemPlace, ProblemSeverity};
 use super::words::{self, Line};
 use super::{Text, one_line};
 use crate::api::names::ClusterKey;
-use crate::finding::counted;
 use crate::review::{ClusterReview, Danger, Harm, Review, State, Totals};
+use crate::text::counted;
 
 /// The first line, by which a workflow finds its comment again.
 pub const MARKER: &str = "<!-- sipgen -->";

@@ -47,7 +47,7 @@ use std::fmt;
 use anstyle::{AnsiColor, Style};
 
 use crate::render::values::Given;
-use crate::visible::visible;
+use crate::text::visible::visible;
 
 pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use commit::{commit_message, commit_message_of_sites};

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 
 use super::document::{Document, json_inside};
 use crate::finding::{Finding, Severity};
+use crate::load::{Files, Texts};
 use crate::picture::Picture;
-use crate::source::{Files, Texts};
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");

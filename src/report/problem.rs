@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Severity};
-use crate::source::{Files, Texts};
+use crate::load::{Files, Texts};
 
 /// The version of [`Validation`] as JSON.
 const VERSION: u32 = 1;

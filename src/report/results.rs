@@ -6,9 +6,9 @@ use camino::Utf8Path;
 use sha2::{Digest, Sha256};
 
 use super::one_line;
-use crate::finding::{Code, Finding, Severity};
-use crate::site::settings;
-use crate::source::{Files, Position, Texts};
+use crate::finding::{Code, Finding, Position, Severity};
+use crate::load::{Files, Texts};
+use crate::settings;
 
 /// How many places of the story a result has.
 const PLACES_SHOWN: usize = 10;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use camino::Utf8Path;
 
 use super::{FAINT, Text, one_line, styled};
-use crate::Generated;
 use crate::api::names::ClusterKey;
-use crate::compare::{Change, Changes};
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Place};
+use crate::generate::Generated;
 use crate::layout;
-use crate::source::Place;
+use crate::output::compare::{Change, Changes};
+use crate::text::counted;
 
 /// How many stale files are named.
 const FILES_SHOWN: usize = 20;

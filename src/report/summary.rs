@@ -6,13 +6,14 @@ use std::fmt::{self, Write as _};
 use super::plan::sentence;
 use super::words;
 use super::{CLUSTERS_SHOWN, ERROR, STRONG, Text, one_line, styled};
-use crate::Generated;
 use crate::api::names::ClusterKey;
-use crate::compare::{Change, Changes};
-use crate::finding::{Finding, counted};
+use crate::finding::Finding;
+use crate::generate::Generated;
+use crate::output::compare::{Change, Changes};
 use crate::plan::{How, Plan};
 use crate::review::{Released, Review};
 use crate::sites::Location;
+use crate::text::counted;
 
 /// How many hosts of a cluster, and how many dangers, a summary names.
 const HOSTS_SHOWN: usize = 6;

@@ -8,8 +8,8 @@ use std::fmt::{self, Display, Write};
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Effects, Style};
 
-use crate::credentials::{masked, masked_line};
-use crate::visible::{is_hidden, push_without_commands};
+use crate::text::credentials::{masked, masked_line};
+use crate::text::visible::{is_hidden, push_without_commands};
 
 /// Noncharacters, which Unicode keeps for the inside of programs, stand for styles until they are printed: an escape
 /// sequence of an input is no style. A style is the colour's number, or the first of these for none, and one for bold.

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use crate::api::names::{HostKey, NodeName, Part, Role};
-use crate::finding::counted;
 use crate::review::hosts::{GivenBack, Reason, Replaced};
 use crate::review::{
     Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, InstallerChange, Shared, State, Totals,
 };
+use crate::settings::gitops::Form;
 use crate::site::ClusterKind;
-use crate::site::gitops::Form;
 use crate::site::inventory::natural;
+use crate::text::counted;
 
 /// The head of what the base had not generated.
 pub(super) const BROUGHT: &str = "Also brought: the overlays of the base are stale, and this comes with the change";

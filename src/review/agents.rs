@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{ChangedFiles, State};
 use crate::api::gitops::{APPLICATION, FLUX_KIND};
 use crate::layout;
-use crate::source::document;
+use crate::load::document;
 
 /// A directory of agents' objects of which anything changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

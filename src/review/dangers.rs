@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::hosts::{Moved, Reason, in_order};
 use super::{ClusterReview, EndpointChange, EndpointKind, InstallerAspect, Readdressed, Released, Shared, State};
 use crate::api::names::{ClusterKey, HostKey, NodeName};
-use crate::finding::counted;
+use crate::settings::gitops::Form;
 use crate::site::Site;
-use crate::site::gitops::Form;
+use crate::text::counted;
 
 /// A change that can hurt somebody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

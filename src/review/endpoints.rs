@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{ChangedFiles, Texts, below};
 use crate::api::names::{ClusterKey, NodePort};
 use crate::layout;
+use crate::output::state::node_ports;
 use crate::site::ServiceKind;
-use crate::site::state::node_ports;
 
 /// An endpoint of a cluster that comes, changes or goes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

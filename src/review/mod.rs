@@ -27,9 +27,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::names::{ClusterKey, HostKey};
-use crate::compare::{Change, Changes};
 use crate::layout;
-use crate::render::Tree;
+use crate::output::Tree;
+use crate::output::compare::{Change, Changes};
 use crate::site::{ClusterKind, Inventory, Site};
 
 pub use agents::AgentObjects;

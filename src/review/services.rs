@@ -10,7 +10,7 @@ use yaml_serde::Value;
 use super::{ChangedFiles, State, Texts, below, pods};
 use crate::api::names::ClusterKey;
 use crate::layout;
-use crate::render::Tree;
+use crate::output::Tree;
 
 /// What becomes of one of a cluster's services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

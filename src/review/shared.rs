@@ -11,8 +11,8 @@ use super::hosts::{Facts, entries};
 use super::{ChangedFiles, State};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::layout;
-use crate::site::generated_host::{GeneratedHost, Says};
-use crate::site::gitops::Form;
+use crate::output::generated_host::{GeneratedHost, Says};
+use crate::settings::gitops::Form;
 
 /// What changes outside of clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]

@@ -10,7 +10,7 @@ use crate::api::assignment::PRIORITY;
 use crate::api::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NAMESPACE_PATTERN, OBJECT_NAME_PATTERN};
 use crate::api::provisioning::{self, Provisioning, Software};
 use crate::api::sipcluster::{self, SIPCluster};
-use crate::site::Settings;
+use crate::settings::Settings;
 
 /// Under this key stands what only editors are told.
 const EDITOR: &str = "x-editor";

@@ -14,8 +14,8 @@ use super::auth::Auth;
 use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, NodeName, NodePort, ObjectName, Part, Role, SecretKey, StorageSize};
 use crate::api::{provisioning, sipcluster};
+use crate::finding::{Origin, Step};
 use crate::layout;
-use crate::source::{Origin, Step};
 
 /// The kinds of objects that ask for clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

@@ -12,15 +12,16 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::host::{HostDocument, live_field};
 use super::inputs::Inputs;
 use super::objects::ClusterDocument;
-use super::settings::{self, Settings};
-use super::sources::{Globs, Source};
-use super::state::State;
 use super::wiring::{AgentObject, Followed, followed};
 use crate::api::host::{BareMetalHost, Metadata};
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::{Builds, join};
-use crate::source::{Files, Origin};
+use crate::load::Files;
+use crate::output::state::State;
+use crate::settings::sources::{Globs, Source};
+use crate::settings::{self, Settings};
+use crate::text::counted;
 
 /// Words in the names of files and directories that nobody applies. `test` is none: it is an environment, too.
 const EXAMPLES: [&str; 12] = [

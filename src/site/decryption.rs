@@ -10,10 +10,11 @@ use rayon::prelude::*;
 
 use super::networks::{Held, Holder, Kind, Sealed, Unreadable, kept_secret, read_decrypted, read_text, value};
 use crate::api::network_data::{NetworkData, NetworkDataSecret};
-use crate::finding::{Code, Finding, counted};
-use crate::source::document::objects;
-use crate::source::sops::{self, Refusal};
-use crate::source::{Files, Place};
+use crate::finding::{Code, Finding, Place};
+use crate::load::Files;
+use crate::load::document::objects;
+use crate::load::sops::{self, Refusal};
+use crate::text::counted;
 
 /// Decrypts what is encrypted of some network data. What sops refuses is a finding: a run without those addresses would
 /// choose other hosts than one with them.

@@ -9,10 +9,11 @@ use rayon::prelude::*;
 use super::inputs::Inputs;
 use super::networks;
 use super::objects::{Object, interpret_resource};
-use super::settings::Settings;
-use crate::finding::{Code, Finding};
+use super::specs::Spec;
+use crate::finding::{Code, Delivered, Finding, Origin, Place};
 use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
-use crate::source::{Delivered, Files, Origin, Place};
+use crate::load::Files;
+use crate::settings::Settings;
 
 /// Puts what builds make of documents in the place of what was read in their files. What kustomize would refuse, or
 /// alone can do, is in the findings; such documents stay as they stand.
@@ -21,6 +22,7 @@ pub(super) fn by_builds(
     builds: &Builds,
     settings: &Settings,
     inputs: &Inputs<'_>,
+    variables: &BTreeMap<Utf8PathBuf, Variables>,
     read: Vec<Object>,
 ) -> (Vec<Object>, Vec<Finding>) {
     let origins = |is_wanted: fn(&Object) -> bool| -> HashSet<Arc<Utf8Path>> {
@@ -28,16 +30,12 @@ pub(super) fn by_builds(
         wanted.filter(|origin| inputs.takes(origin)).map(|origin| origin.file.clone()).collect()
     };
     let (files, vital) = (origins(Object::is_built), origins(Object::is_vital));
-    let substitution = |object: &Object| match object {
-        Object::Agent(agent) => agent.substitution(&settings.flux.path),
-        _ => None,
-    };
-    let variables: BTreeMap<Utf8PathBuf, Variables> = read.iter().filter_map(substitution).collect();
-    let wanted = Wanted { files: &files, vital: &vital, output: &settings.output, variables: &variables };
+    let wanted = Wanted { files: &files, vital: &vital, output: &settings.output, variables };
     let evaluated = builds.evaluate(repo, &wanted);
-    if evaluated.read.is_empty() {
+    if evaluated.read.is_empty() && evaluated.unknown.is_empty() {
         return (read, evaluated.findings);
     }
+    let is_unknown = |root: &usize| evaluated.unknown.contains(root);
     let interpret = |(file, documents): (Arc<Utf8Path>, Vec<AsDelivered>)| {
         let objects = documents.iter().filter_map(|document| interpret_resource(&document.document()));
         (file, objects.collect::<Vec<Object>>())
@@ -48,13 +46,16 @@ pub(super) fn by_builds(
     for object in read {
         let known = object.origin().and_then(|origin| Some((origin.file.clone(), evaluated.read.get(origin)?.clone())));
         let Some((file, roots)) = known.filter(|_| object.is_built()) else {
-            objects.push(object);
+            let mut roots = object.origin().into_iter().flat_map(|origin| builds.reach(&origin.file));
+            let has_unknown = roots.any(|reach| is_unknown(&reach.root));
+            objects.push(if has_unknown { object.without_spec() } else { object });
             continue;
         };
         objects.extend(delivered.remove(&file).into_iter().flatten().filter_map(Object::without_plain_text));
         let others: BTreeSet<usize> =
             object.origin().into_iter().flat_map(|origin| builds.reach(&origin.file)).map(|reach| reach.root).collect();
         let others: Vec<usize> = others.into_iter().filter(|root| !roots.contains(root)).collect();
+        let object = if others.iter().any(is_unknown) { object.without_spec() } else { object };
         objects.extend(object.of_roots(others));
     }
     objects.extend(delivered.into_values().flatten().filter_map(Object::without_plain_text));
@@ -143,6 +144,17 @@ impl Object {
             _ => {}
         }
         Some(self)
+    }
+
+    /// A request by its name alone: a build that is not known may change whatever it asks for.
+    fn without_spec(self) -> Self {
+        match self {
+            Object::Cluster(origin, kind, metadata, ..) => {
+                Object::Cluster(origin, kind, metadata, Spec::Unreadable, Vec::new())
+            }
+            Object::Software(origin, metadata, ..) => Object::Software(origin, metadata, None, Vec::new()),
+            other => other,
+        }
     }
 
     /// What is left of a Secret beside its plain text, which was found in its file.

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use super::machine;
 use crate::api::host::BareMetalHost;
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, counted};
-use crate::source::{Document, Origin, Place, Plain, Reading, is_of_base_60, read_by_others};
+use crate::finding::{Code, Finding, Origin, Place};
+use crate::load::{Document, Plain, Reading, is_of_base_60, read_by_others};
+use crate::text::counted;
 
 /// A value of a host that others read otherwise.
 #[derive(Debug)]

@@ -11,12 +11,11 @@ use schemars::schema_for;
 use serde_json::{Value as Schema, json};
 use yaml_serde::Value;
 
-use super::alike::alike;
-use super::request::MOST_HOSTS;
 use crate::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
-use crate::api::sipcluster::{self, SIPClusterSpec};
-use crate::finding::{Code, Finding};
-use crate::source::{Origin, ParseError, Step};
+use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
+use crate::finding::{Code, Finding, Origin, Step};
+use crate::load::ParseError;
+use crate::text::suggest::alike;
 
 /// What is wrong with the fields of a spec.
 #[derive(Default)]
@@ -353,7 +352,7 @@ fn takes(expected: &Schema, name: &str) -> bool {
 mod tests {
 
     use super::*;
-    use crate::source::Files;
+    use crate::load::Files;
 
     fn found(spec: &str) -> Misfit {
         let directory = tempfile::tempdir().unwrap();

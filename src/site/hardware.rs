@@ -17,15 +17,16 @@ use yaml_serde::Value;
 
 use super::inputs::{self, Inputs};
 use super::inventory::Inventory;
-use super::settings::Settings;
 use super::{Site, objects};
+use crate::api::group;
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{self, Metadata, STATUS};
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
 use crate::layout;
-use crate::source::{Document, Files, Origin, ParseError, Place, ReadError, mentions};
+use crate::load::{Document, Files, ParseError, ReadError, mentions};
+use crate::settings::Settings;
 
 /// What is known of a host's hardware.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -224,7 +225,7 @@ fn say(document: &Document<'_>) -> Option<Said> {
             let rest = document.parse_without::<Rest>(outer, "hardware").ok()?;
             let boot_mac_address = rest.spec.get("bootMACAddress").and_then(Value::as_str).map(str::to_owned);
             let finding = unreadable(kind, &error, &origin, origin.at(route));
-            return (objects::group(&rest.api_version) == host::GROUP).then_some(Said {
+            return (group(&rest.api_version) == host::GROUP).then_some(Said {
                 origin,
                 metadata: rest.metadata,
                 kind,
@@ -234,7 +235,7 @@ fn say(document: &Document<'_>) -> Option<Said> {
             });
         }
     };
-    if objects::group(&object.api_version) != host::GROUP {
+    if group(&object.api_version) != host::GROUP {
         return None;
     }
     let (mut hardware, mut findings) = (Vec::new(), Vec::new());

@@ -10,7 +10,6 @@ use super::appliers;
 use super::concern;
 use super::machine::Machine;
 use super::networks::{self, Network, Networks, Referring, Unaddressed};
-use super::settings::{self, Mode, Settings};
 use super::usage::Usage;
 use super::variables::Undecided;
 use crate::api::assignment::{self, Claim, GivenBack};
@@ -18,10 +17,10 @@ use crate::api::gitops::Agent;
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, Spec, UNHEALTHY};
 use crate::api::names::{HostKey, ObjectName};
 use crate::api::network_data::NoAddress;
-use crate::credentials::masked_value;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin, Place, Step};
 use crate::kustomize::Builds;
-use crate::source::{Origin, Place, Step};
+use crate::settings::{self, Mode, Settings};
+use crate::text::credentials::masked_value;
 
 /// One host of the site.
 #[derive(Debug, Clone)]

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::settings::{self, Settings};
-use super::sources::{Glob, Source};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::Builds;
-use crate::source::kustomize::{self, Build, NotBuilt};
-use crate::source::{Document, Files, Origin, scan_made, scan_stream};
+use crate::load::kustomize::{self, Build, NotBuilt};
+use crate::load::{Document, Files, scan_made, scan_stream};
+use crate::settings::sources::{Glob, Source};
+use crate::settings::{self, Settings};
 
 /// Which documents are inputs.
 pub(super) struct Inputs<'a> {

@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, HashMap};
 
 use camino::Utf8Path;
 
-use super::gitops::Form;
 use super::host::{Descriptions, Host, HostDocument, Standing};
 use super::networks::{Network, Networks, Unnamed};
-use super::settings::{self, Settings};
 use crate::api::host;
 use crate::api::names::HostKey;
-use crate::credentials::masked_value;
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Place};
 use crate::kustomize::{Builds, Root};
 use crate::layout::VARIABLE;
-use crate::source::Place;
+use crate::settings::gitops::Form;
+use crate::settings::{self, Settings};
+use crate::text::counted;
+use crate::text::credentials::masked_value;
 
 /// All hosts of a site.
 #[derive(Debug, Default)]

@@ -12,7 +12,8 @@ use serde::de::IgnoredAny;
 use crate::api::host::Metadata;
 use crate::api::names::SecretKey;
 use crate::api::network_data::SECRET_KEYS;
-use crate::source::{Document, Files, Origin, mentions};
+use crate::finding::Origin;
+use crate::load::{Document, Files, mentions};
 
 /// A Secret without network data.
 #[derive(Debug, Clone)]

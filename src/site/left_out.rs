@@ -10,9 +10,9 @@ use camino::Utf8PathBuf;
 use super::host::{HostDocument, named_secrets};
 use super::{Request, State};
 use crate::api::names::{ClusterKey, HostKey, ObjectName};
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::Builds;
-use crate::source::Origin;
+use crate::text::counted;
 
 /// A host that a kustomization of the repo renders, and that is not among the inputs.
 #[derive(Debug)]

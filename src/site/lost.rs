@@ -10,15 +10,15 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::IgnoredAny;
 
-use super::settings::Settings;
-use super::state::State;
 use super::templates::names;
 use super::{Inventory, Request};
 use crate::api::host::{self, BareMetalHost};
 use crate::api::names::ClusterKey;
-use crate::finding::{Code, Finding};
-use crate::git::in_shell;
-use crate::source::{Document, Files, Kind, Origin, Place, ReadError, mentions};
+use crate::finding::{Code, Finding, Origin, Place};
+use crate::load::{Document, Files, Kind, ReadError, mentions};
+use crate::output::state::State;
+use crate::settings::Settings;
+use crate::text::in_shell;
 
 /// How many unread paths a finding shows.
 const SHOWN: usize = 3;
@@ -206,7 +206,7 @@ fn in_unread(lost: &Lost<'_>, unread: &[(Utf8PathBuf, &'static str)]) -> Option<
         format!(
             "put a plain file in its place, delete it, or exclude it: in .gitignore, or in {} by \
              `sources: [{{paths: [\"!{}\"]}}]`",
-            super::settings::FILE,
+            crate::settings::FILE,
             first
         ),
     ))

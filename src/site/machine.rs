@@ -13,11 +13,11 @@ use super::hardware::HostHardware;
 use super::host::Host;
 use super::inventory::Inventory;
 use super::networks::Network;
-use super::provisioning_settings::{Devices, Model};
 use crate::api::mac::MacAddress;
 use crate::api::names::HostKey;
 use crate::api::network_data::is_reachable;
 use crate::finding::{Code, Finding};
+use crate::settings::provisioning::{Devices, Model};
 
 /// Label of a host: whether its network cards have SR-IOV, `true` or `false`, whatever inspection found.
 pub const SRIOV: &str = "bpa.akraino.org/sriov";
@@ -221,8 +221,8 @@ mod tests {
     use super::*;
     use crate::api::hardware::Hardware;
     use crate::api::network_data::NetworkData;
+    use crate::finding::Origin;
     use crate::site::hardware::{Found, Source};
-    use crate::source::Origin;
 
     /// A machine of which inspection found this hardware, with network data and labels.
     fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> Machine {

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use kube::core::{Expression, Selector, SelectorExt};
 
 use super::Host;
-use super::alike::alike;
 use super::inventory::natural;
 use crate::api::names::{is_label_key, is_label_value};
-use crate::finding::{Finding, counted};
-use crate::source::{Origin, Step};
+use crate::finding::{Finding, Origin, Step};
+use crate::text::counted;
+use crate::text::suggest::alike;
 
 /// How many values of a label are named.
 const VALUES_SHOWN: usize = 8;
@@ -218,8 +218,9 @@ fn listed(values: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::site::{Settings, Site};
-    use crate::source::Files;
+    use crate::load::Files;
+    use crate::settings::Settings;
+    use crate::site::Site;
 
     /// What is said of a selector over hosts with these labels.
     fn said(labels: &[&str], selector: &str) -> Option<(String, Vec<String>, Vec<Vec<Step>>)> {

@@ -1,7 +1,5 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
-//! * `settings`: what `sipgen.yaml` says; `gitops` is what it says of agents, `provisioning_settings` of Provisionings,
-//!   `snapshot_settings` of snapshots and Secrets; `written` finds where a setting is written.
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
 //!   who renders hosts that came by another way than their manifests;
 //!   `left_out`: what inputs leave out that the repo still has.
@@ -17,7 +15,6 @@
 //! * `appliers`: which agent applies a host in full, as its snapshot says.
 //! * `inventory`: every host once.
 //! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
-//! * `state`: what the last run wrote, which is who has which host; `generated_host` reads one host of it.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `delivered`: those objects as builds deliver them, where builds change them.
 //! * `specs`: what requests ask for, read in one piece or refused.
@@ -28,15 +25,14 @@
 //! * `fields`: those of a request, held against those that its kind has.
 //! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
 //! * `mismatch`: why a labelSelector matches no host.
-//! * `alike`: names that may be meant by others.
 //! * `lost`: what the previous run knew and something unread may hold.
+//! * `substitution`: values of Flux's variables that the repo has.
 //! * `variables`: values of hosts that only Flux knows.
 //! * `unwritable`: texts that must not reach a file.
 //! * `clashes`: what two services cannot both have.
 //!
 //! How hosts are chosen is not known here.
 
-pub(crate) mod alike;
 mod appliers;
 pub mod auth;
 pub(crate) mod clashes;
@@ -46,8 +42,6 @@ mod decryption;
 mod delivered;
 mod doubtful;
 mod fields;
-pub(crate) mod generated_host;
-pub mod gitops;
 pub mod hardware;
 pub mod host;
 mod inputs;
@@ -66,33 +60,31 @@ pub mod older;
 mod older_labels;
 mod plaintext_secrets;
 mod provisioning;
-pub mod provisioning_settings;
 mod request;
 mod selector;
-pub mod settings;
-pub mod snapshot_settings;
-pub mod sources;
 mod specs;
 mod standings;
-pub mod state;
+mod substitution;
 mod templates;
 mod unwritable;
 pub mod usage;
 pub mod variables;
 pub mod wiring;
-mod written;
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::api::names::{ClusterKey, HostKey};
 use crate::api::provisioning as api;
-use crate::finding::{Code, Finding};
-use crate::source::{Files, Origin, Place, ReadError};
+use crate::finding::{Code, Finding, Origin, Place};
+use crate::load::{Files, ReadError};
 
 use crate::kustomize::{Builds, Root};
+use crate::output::state::State;
 use lost::Known;
 
+use crate::settings::Mode;
+use crate::settings::Settings;
 pub use auth::Auth;
 pub use cluster::{AskedMachine, Cluster, ClusterKind, Detail, Installation, NodeSet, Service, ServiceKind};
 pub use host::{Host, Standing};
@@ -102,12 +94,7 @@ pub use objects::ServiceWithPorts;
 pub use older::Conversion;
 use older::TopologyLabels;
 use provisioning::{Asked, Macs};
-pub use provisioning_settings::InventoryFormat;
-use settings::Mode;
-pub use settings::Settings;
 use specs::Spec;
-pub use state::State;
-pub(crate) use state::hosts_of_generated;
 use templates::Template;
 pub use wiring::Wiring;
 

@@ -5,11 +5,11 @@
 
 use serde::Deserialize;
 
-use super::alike::{is_spelled_like, letters};
-use super::objects::group;
+use crate::api::group;
 use crate::api::{host, provisioning, sipcluster};
 use crate::finding::{Code, Finding};
-use crate::source::Document;
+use crate::load::Document;
+use crate::text::suggest::{is_spelled_like, letters};
 
 /// Words of which every file has one that may have such an object, however its kind is written.
 pub(super) const WORDS: [&str; 5] = ["airship", "metal3", "akraino", "masterSoftware", "workerSoftware"];

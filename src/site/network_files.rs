@@ -10,8 +10,9 @@ use crate::api::kustomization::GeneratorValue;
 use crate::api::names::ObjectName;
 use crate::api::names::SecretKey;
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
+use crate::finding::Origin;
 use crate::kustomize::Builds;
-use crate::source::{Files, Origin, sops};
+use crate::load::{Files, sops};
 
 /// How the names end of files that are network data, before the dot.
 const STEMS: [&str; 2] = ["network-data", "network_data"];

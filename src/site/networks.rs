@@ -18,9 +18,9 @@ use super::network_files::PlainFiles;
 use crate::api::host;
 use crate::api::names::{HostKey, ObjectName, SecretKey};
 use crate::api::network_data::{Malformed, NetworkData, NetworkDataSecret, SECRET_KEYS};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin, Place, Step};
 use crate::kustomize::Builds;
-use crate::source::{Files, Origin, Place, Step, sops};
+use crate::load::{Files, sops};
 
 /// A host's network data, or why there is none.
 #[derive(Debug, Clone)]

@@ -17,15 +17,16 @@ use super::network_files;
 use super::networks::{self, Held, Networks, Referring};
 use super::plaintext_secrets::{self, PlainSecret};
 use super::provisioning::{cluster_of, of_label};
-use super::settings::{self, Settings};
 use super::specs::{self, Spec};
 use super::standings::{self, Renamed};
+use super::substitution::{self, Naming};
 use super::templates::Template;
 use super::wiring::AgentObject;
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{
     APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, GIT_REPOSITORY,
 };
+use crate::api::group;
 use crate::api::host::{self, BareMetalHost, Metadata};
 use crate::api::kustomization::{self, Kustomization};
 use crate::api::last_wins::Decoded;
@@ -34,13 +35,12 @@ use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::api::provisioning::{self, SoftwareSpec};
 use crate::api::service::{self, Service};
 use crate::api::sipcluster;
-use crate::finding::{Code, Finding};
-use crate::git::in_shell;
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
 use crate::layout;
-use crate::source::{
-    Document, Files, FirstLook, Kind, Origin, ParseError, Place, ReadError, may_hold_resources, mentions,
-};
+use crate::load::{Document, Files, FirstLook, Kind, ParseError, ReadError, may_hold_resources, mentions};
+use crate::settings::{self, Settings};
+use crate::text::in_shell;
 
 /// What concerns us in a repo.
 pub(super) struct Objects {
@@ -211,7 +211,9 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     files.extend(listed);
     files.sort();
     let (inputs, of_inputs) = Inputs::new(repo, settings, &files, &builds);
-    let (mut read, of_evaluation) = delivered::by_builds(repo, &builds, settings, &inputs, read);
+    let naming = Naming { repo, files: &files, builds: &builds, inputs: &inputs, settings };
+    let variables = substitution::by_directory(naming, &read)?;
+    let (mut read, of_evaluation) = delivered::by_builds(repo, &builds, settings, &inputs, &variables, read);
     let (rendered, mut findings) = inputs::rendered(repo, settings, |document| interpret_rendered(&document));
     read.extend(rendered);
     findings.extend(of_evaluation);
@@ -676,10 +678,6 @@ fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version
     Some(Object::Cluster(origin, kind, envelope.metadata, spec, found))
 }
 
-pub(super) fn group(api_version: &str) -> &str {
-    api_version.split_once('/').map_or("", |(group, _)| group)
-}
-
 fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
     let finding = unreadable(&origin, error, what);
     Object::Unreadable(origin, finding)
@@ -709,6 +707,30 @@ pub(super) fn unreadable_annotation(origin: &Origin, kind: &str, name: &str, err
     Finding::new(Code::HardwareUnreadable, format!("the annotation {name} of the {kind} {reason}, and is ignored"))
         .at(origin.at(["metadata", "annotations", name]))
         .help("correct it, or remove it; Metal3 does not read it either")
+}
+
+/// Returns each namespace that a build gives to an object, with the kustomization that says so; the object's own
+/// without one.
+pub(super) fn namespaces(
+    builds: &Builds,
+    inputs: &Inputs<'_>,
+    origin: &Origin,
+    own: Option<&str>,
+) -> Vec<(String, Option<Arc<Utf8Path>>)> {
+    let own = own.filter(|namespace| !namespace.is_empty());
+    let given = || inputs.namespace(origin).map_or_else(|| Namespace::default_namespace().to_string(), str::to_owned);
+    let own = || (own.map_or_else(given, str::to_owned), None);
+    let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
+    for reach in builds.reach_of(origin).iter() {
+        let namespace = reach.effect.namespace.clone().map_or_else(own, |(namespace, file)| (namespace, Some(file)));
+        if !namespaces.iter().any(|(other, _)| *other == namespace.0) {
+            namespaces.push(namespace);
+        }
+    }
+    if namespaces.is_empty() {
+        namespaces.push(own());
+    }
+    namespaces
 }
 
 /// Gives objects the names that `kustomize build` would give them.
@@ -817,24 +839,8 @@ impl Names<'_> {
         parsed.inspect_err(report).ok()
     }
 
-    /// Each namespace that a build gives, with the kustomization that says so; the object's own without one.
     fn namespaces(&self, origin: &Origin, metadata: &Metadata) -> Vec<(String, Option<Arc<Utf8Path>>)> {
-        let own = metadata.namespace.clone().filter(|namespace| !namespace.is_empty());
-        let given =
-            || self.inputs.namespace(origin).map_or_else(|| Namespace::default_namespace().to_string(), str::to_owned);
-        let own = || (own.clone().unwrap_or_else(given), None);
-        let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
-        for reach in self.builds.reach_of(origin).iter() {
-            let namespace =
-                reach.effect.namespace.clone().map_or_else(own, |(namespace, file)| (namespace, Some(file)));
-            if !namespaces.iter().any(|(other, _)| *other == namespace.0) {
-                namespaces.push(namespace);
-            }
-        }
-        if namespaces.is_empty() {
-            namespaces.push(own());
-        }
-        namespaces
+        namespaces(self.builds, self.inputs, origin, metadata.namespace.as_deref())
     }
 
     /// A prefix or suffix would rename hosts away from what refers to them, their BMC's credentials first.

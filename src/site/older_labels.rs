@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use super::{Inventory, Request};
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::names::{ClusterKey, HostKey};
-use crate::finding::{Code, Finding};
-use crate::source::Origin;
+use crate::finding::{Code, Finding, Origin};
 
 /// Makes claims of today of those that older labels make, in the inventory. Where it is not known who is meant, the
 /// host is somebody else's.

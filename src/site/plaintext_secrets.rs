@@ -11,13 +11,14 @@ use serde::Deserialize;
 use yaml_serde::Value;
 
 use super::concern;
-use super::settings::{self, Settings};
-use super::snapshot_settings::Plaintext;
 use crate::api::names::ObjectName;
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
-use crate::source::{Document, Origin, Place, sops};
+use crate::load::{Document, sops};
+use crate::settings::snapshot::Plaintext;
+use crate::settings::{self, Settings};
+use crate::text::counted;
 
 /// The key of network data in the form of nmstate, which some image builders of Metal3 take.
 const NMSTATE: &str = "nmstate";
@@ -155,7 +156,7 @@ mod tests {
     use camino::Utf8PathBuf;
 
     use super::*;
-    use crate::source::{Files, Stream};
+    use crate::load::{Files, Stream};
     use crate::{Options, generate};
 
     fn is_plain(key: &str, value: &str, is_encoded: bool) -> bool {

@@ -5,7 +5,7 @@ use kube::core::Selector;
 
 use crate::api::names::{is_label_key, is_label_value};
 use crate::api::sipcluster::{LabelSelector, Requirement};
-use crate::source::Step;
+use crate::finding::Step;
 
 /// Something wrong with a selector.
 #[derive(Debug)]

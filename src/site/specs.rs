@@ -11,8 +11,8 @@ use super::provisioning::{misshapen, of_machines};
 use super::unwritable::unwritable;
 use crate::api::provisioning::{self, ProvisioningSpec, SoftwareSpec};
 use crate::api::sipcluster::{self, SIPClusterSpec};
-use crate::finding::Finding;
-use crate::source::{Document, Origin, ParseError, in_plain_words};
+use crate::finding::{Finding, Origin};
+use crate::load::{Document, ParseError, in_plain_words};
 
 /// What a request asks for.
 pub(super) enum Spec {

@@ -12,11 +12,11 @@ use camino::Utf8Path;
 
 use super::host::{HostDocument, live_field};
 use super::inputs::Inputs;
-use super::settings::{Mode, Settings};
 use crate::api::assignment;
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, counted};
-use crate::source::Place;
+use crate::finding::{Code, Finding, Place};
+use crate::settings::{Mode, Settings};
+use crate::text::counted;
 
 /// Completes the hosts that are inputs by what the repo's `other` documents say of who renders them, and returns the
 /// manifests of hosts that are not among them, too.

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use serde::de::IgnoredAny;
 
 use super::Request;
-use super::state::State;
 use crate::api::names::{ClusterKey, ObjectName};
 use crate::api::provisioning::{self as api, CLUSTER, SOFTWARE_KIND};
-use crate::finding::{Code, Finding};
-use crate::source::{Document, Files, Kind, Origin, ParseError, Place};
+use crate::finding::{Code, Finding, Origin, Place};
+use crate::load::{Document, Files, Kind, ParseError};
+use crate::output::state::State;
 
 /// The file by which Helm knows a chart.
 const CHART: &str = "Chart.yaml";

@@ -3,11 +3,10 @@
 use yaml_serde::Value;
 
 use crate::api::sipcluster;
-use crate::credentials::{self, Credential};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin, Step};
 use crate::layout;
-use crate::source::{Origin, Step};
-use crate::visible::is_hidden;
+use crate::text::credentials::{self, Credential};
+use crate::text::visible::is_hidden;
 
 /// What is wrong with the texts of the spec of a kind.
 pub(super) fn unwritable(spec: &Value, kind: &str, origin: &Origin) -> Vec<Finding> {

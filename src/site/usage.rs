@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::host::HostDocument;
 use crate::api::host::{NODE_REUSE, Spec};
-use crate::source::Step;
+use crate::finding::Step;
 
 /// A reason why a host is not free, by its own fields and labels.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ pub struct Undecided {
 
 impl fmt::Display for Undecided {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "has a variable in `{}`: `{}` decides, and its value is not in the repo", self.field, self.variable)
+        write!(f, "has a variable in `{}`: `{}` decides, and its value is not known", self.field, self.variable)
     }
 }
 

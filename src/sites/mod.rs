@@ -13,12 +13,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 
 use crate::api::gitops::Agent;
-use crate::compare::is_leftover;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Step};
 use crate::layout;
-use crate::site::gitops::Destination;
-use crate::site::settings::{self, Settings, inside};
-use crate::source::{Files, Kind, Part, ReadError, Step};
+use crate::load::{Files, Kind, Part, ReadError};
+use crate::output::compare::is_leftover;
+use crate::settings::gitops::Destination;
+use crate::settings::{self, Settings, inside};
 use reach::Repo;
 
 /// A site of a repo.

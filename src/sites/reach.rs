@@ -8,14 +8,14 @@ use yaml_serde::Value;
 
 use super::Location;
 use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP};
-use crate::api::host;
 use crate::api::kustomization::FILE_NAMES;
-use crate::api::{provisioning, sipcluster};
-use crate::finding::{Code, Finding, counted};
+use crate::api::{host, provisioning, sipcluster};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
-use crate::site::Settings;
+use crate::load::{Document, Files, FirstLook, Part, ReadError, kustomize, mentions};
+use crate::settings::Settings;
 use crate::site::wiring::{AgentObject, Followed, followed};
-use crate::source::{Document, Files, FirstLook, Origin, Part, Place, ReadError, kustomize, mentions};
+use crate::text::counted;
 
 /// References among a repo's files.
 pub(super) struct Repo<'a> {

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use super::{NamedSecrets, Snapshot, keep, secrets_of};
 use crate::api::host;
 use crate::api::names::{Namespace, SecretKey};
-use crate::visible::visible;
+use crate::text::visible::visible;
 
 /// How many objects a page has.
 const PAGE: u32 = 500;

@@ -13,10 +13,10 @@ use super::{Secret, Snapshot, key_of, secrets_of, text_at};
 use crate::api::hardware;
 use crate::api::host;
 use crate::api::names::{HostKey, SecretKey};
-use crate::compare::{Change, Changes, is_leftover};
 use crate::layout;
+use crate::load::{Files, ReadError, objects};
+use crate::output::compare::{Change, Changes, is_leftover};
 use crate::render::document_of;
-use crate::source::{Files, ReadError, objects};
 
 /// The name of the file with hosts that do not have the label by which files are split.
 const WITHOUT_LABEL: &str = "without-label";
@@ -50,7 +50,7 @@ pub fn changes(
     for (path, kind) in repo.entries_below(directory)? {
         let Ok(relative) = path.strip_prefix(directory).map(Utf8Path::to_owned) else { continue };
         let wanted = tree.get(&relative);
-        if kind != crate::source::Kind::File {
+        if kind != crate::load::Kind::File {
             if wanted.is_some() {
                 return Err(Obstacle::Foreign(path));
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Snapshot;
 use crate::api::names::{HostKey, Namespace};
-use crate::finding::counted;
+use crate::text::counted;
 
 /// A snapshot may lose this part of its hosts, one in so many.
 const ONE_IN: usize = 10;

@@ -11,7 +11,7 @@ use yaml_serde::{Mapping, Value};
 use super::NotBuilt;
 use super::object::{Behavior, Object, scalar_text, text_at};
 use crate::api::kustomization::{Generator, GeneratorOptions, unquoted};
-use crate::source::{Given, Origin, Place, Step};
+use crate::finding::{Given, Origin, Place, Step};
 
 /// The length of the lines in which kustomize writes base64.
 const LINE: usize = 70;

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use yaml_serde::{Mapping, Value};
 
-use crate::source::Step;
+use crate::finding::Step;
 
 /// One operation.
 #[derive(Debug, Clone, Deserialize)]

@@ -3,7 +3,7 @@
 
 use yaml_serde::{Mapping, Value};
 
-use crate::source::Step;
+use crate::finding::Step;
 
 /// The key of a patch that says what else to do than to merge.
 const DIRECTIVE: &str = "$patch";

@@ -29,8 +29,8 @@ use yaml_serde::{Mapping, Value};
 
 use super::{Builds, Node, Reach, join};
 use crate::api::kustomization::{Kustomization, has};
-use crate::finding::{Code, Finding};
-use crate::source::{Delivered, Document, Files, Origin, Place, Step, objects};
+use crate::finding::{Code, Delivered, Finding, Origin, Place, Step};
+use crate::load::{Document, Files, objects};
 use generated::Made;
 use object::{Behavior, Object};
 use replacement::Replacement;
@@ -48,6 +48,8 @@ pub(crate) struct Evaluated {
     pub(crate) delivered: BTreeMap<Arc<Utf8Path>, Vec<AsDelivered>>,
     /// The documents that were read for that, delivered or not, each with the roots whose builds were evaluated.
     pub(crate) read: HashMap<Origin, Vec<usize>>,
+    /// The roots whose builds are not known.
+    pub(crate) unknown: HashSet<usize>,
     /// The Secrets that builds give other names.
     pub(crate) renamed: Vec<Renaming>,
     /// What kustomize would refuse, and what is left to it.
@@ -183,6 +185,7 @@ impl Builds {
             let made = match run.build(&self.roots[root].directory) {
                 Ok(made) => made,
                 Err(failure) => {
+                    evaluated.unknown.insert(root);
                     let of_root = touched.below.get(self.roots[root].directory.as_path());
                     let is_vital = |file: &Utf8PathBuf| wanted.vital.contains(file.as_path());
                     if of_root.into_iter().flatten().any(|file| is_vital(file)) {

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use camino::Utf8PathBuf;
 use yaml_serde::{Mapping, Value};
 
-use crate::source::{Given, Level, Origin, Place, Step};
+use crate::finding::{Given, Level, Origin, Place, Step};
 
 /// An object of a build, with what has become of it so far.
 #[derive(Debug, Clone)]

@@ -13,8 +13,9 @@ use super::object::{Id, Object, scalar_text, text_at};
 use super::selector::{Selector, Target};
 use super::{Failure, NotBuilt, Objects, Run};
 use crate::api::kustomization::{Patch, PatchOptions, PatchTarget};
+use crate::finding::{Given, Origin, Place, Step};
 use crate::kustomize::{Node, join};
-use crate::source::{Given, Origin, Place, Step, objects};
+use crate::load::objects;
 
 /// The text of a patch, parsed.
 enum Text {

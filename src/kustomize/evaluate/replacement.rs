@@ -7,7 +7,7 @@ use yaml_serde::{Mapping, Value};
 use super::NotBuilt;
 use super::object::{Id, Object, scalar_text};
 use super::selector::{Selector, Target};
-use crate::source::{Given, Place, Step};
+use crate::finding::{Given, Place, Step};
 
 /// An entry of `replacements:`, or of a file that one names.
 #[derive(Debug, Clone, Deserialize)]

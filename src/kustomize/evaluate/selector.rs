@@ -210,7 +210,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::source::Origin;
+    use crate::finding::Origin;
 
     fn object(text: &str) -> Object {
         let origin = Origin::of_file(Arc::from(Utf8Path::new("a.yaml")), text);

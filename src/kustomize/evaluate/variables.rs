@@ -6,14 +6,14 @@ use yaml_serde::Value;
 
 use super::object::{Object, text_at};
 use super::replacement::plain;
-use crate::source::{Given, Place, Step};
+use crate::finding::{Given, Place, Step};
 
-/// The variables of a Kustomization of Flux that the repo itself has.
+/// The variables of a Kustomization of Flux, as far as the repo has them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Variables {
-    /// Each value with its place.
-    pub(crate) values: BTreeMap<String, (String, Place)>,
-    /// Whether there may be more, in ConfigMaps and Secrets of the cluster.
+    /// Each value with its place; none of a variable whose value only the cluster knows.
+    pub(crate) values: BTreeMap<String, Option<(String, Place)>>,
+    /// Set if there may be more, in ConfigMaps and Secrets of the cluster.
     pub(crate) are_partial: bool,
 }
 
@@ -66,20 +66,21 @@ impl Variables {
         }
     }
 
-    /// A text with its variables replaced, and the place of the first one that was.
+    /// Returns a text with its variables replaced, and the place of the first one that was.
     fn replaced(&self, text: &str) -> (String, Option<Place>) {
         let (mut out, mut rest, mut place) = (String::new(), text, None);
         while let Some(start) = rest.find("${") {
             let Some(length) = rest[start..].find('}') else { break };
             let (before, variable, behind) =
-                (&rest[..start], &rest[start + 2..start + length], &rest[start + length + 1..]);
-            out.push_str(before);
-            match self.value(variable) {
-                Some((value, at)) => {
-                    out.push_str(&value);
+                (&rest[..start], &rest[start..=start + length], &rest[start + length + 1..]);
+            match (before.strip_suffix('$'), self.value(&variable[2..length])) {
+                // A second dollar sign makes plain text of it.
+                (Some(before), _) => out.extend([before, variable]),
+                (None, Some((value, at))) => {
+                    out.extend([before, &value]);
                     place = place.or(at);
                 }
-                None => out.push_str(&rest[start..=start + length]),
+                (None, None) => out.extend([before, variable]),
             }
             rest = behind;
         }
@@ -87,20 +88,20 @@ impl Variables {
         (out, place)
     }
 
-    /// The value of what stands in the braces.
+    /// Returns the value of what stands in the braces, if it is known.
     fn value(&self, variable: &str) -> Option<(String, Option<Place>)> {
         let end = variable.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(variable.len());
         let (name, rest) = variable.split_at(end);
-        let known = self.values.get(name).map(|(value, place)| (value.clone(), Some(place.clone())));
         let default = [":=", ":-", "=", "-"].into_iter().find_map(|operator| rest.strip_prefix(operator));
-        match (known, default) {
-            (Some((value, place)), default) if rest.is_empty() || default.is_some() => {
+        match (self.values.get(name), default) {
+            (Some(Some((value, place))), default) if rest.is_empty() || default.is_some() => {
                 let is_default = value.is_empty() && rest.starts_with(':');
-                Some((if is_default { default.unwrap_or_default().to_owned() } else { value }, place))
+                let value = if is_default { default.unwrap_or_default() } else { value };
+                Some((value.to_owned(), Some(place.clone())))
             }
             // Nothing in the repo says it, and nothing else can.
             (None, Some(default)) if !self.are_partial => {
-                let place = self.values.values().next().map(|(_, place)| place.clone());
+                let place = self.values.values().flatten().next().map(|(_, place)| place.clone());
                 Some((default.to_owned(), place))
             }
             _ => None,
@@ -119,8 +120,9 @@ mod tests {
     #[test]
     fn known_variables_are_replaced_and_others_stay() {
         let place = Place::File(Arc::from(Utf8Path::new("flux.yaml")));
-        let known = |name: &str, value: &str| (name.to_owned(), (value.to_owned(), place.clone()));
-        let values = BTreeMap::from([known("RACK", "r1"), known("EMPTY", "")]);
+        let known = |name: &str, value: &str| (name.to_owned(), Some((value.to_owned(), place.clone())));
+        let undecided = ("SECRET".to_owned(), None);
+        let values = BTreeMap::from([known("RACK", "r1"), known("EMPTY", ""), undecided]);
         let whole = Variables { values: values.clone(), are_partial: false };
         let partial = Variables { values, are_partial: true };
         for (text, with_all, with_some) in [
@@ -131,6 +133,8 @@ mod tests {
             ("${EMPTY:=b2}${EMPTY}", "b2", "b2"),
             ("${RACK^^}", "${RACK^^}", "${RACK^^}"),
             ("${RACK", "${RACK", "${RACK"),
+            ("a$${RACK}${RACK}", "a${RACK}r1", "a${RACK}r1"),
+            ("${SECRET}${SECRET:=x}", "${SECRET}${SECRET:=x}", "${SECRET}${SECRET:=x}"),
         ] {
             assert_eq!(whole.replaced(text).0, with_all);
             assert_eq!(partial.replaced(text).0, with_some);

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Delivery, Holds, document, in_source};
 use crate::api::gitops::{APPLICATION, ARGOCD_API_VERSION};
 use crate::api::host;
-use crate::site::Settings;
+use crate::settings::Settings;
 
 /// Deletes what an Application has applied when it is deleted itself.
 const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{Delivery, Holds, document, in_source};
 use crate::api::gitops::{FLUX_API_VERSION, FLUX_KIND};
-use crate::site::Settings;
-use crate::site::gitops::{Decryption, Duration, SourceRef};
+use crate::settings::Settings;
+use crate::settings::gitops::{Decryption, Duration, SourceRef};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

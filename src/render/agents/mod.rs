@@ -22,7 +22,7 @@ use crate::api::gitops::Agent;
 use crate::api::names::{ClusterKey, Namespace};
 use crate::layout::{self, header};
 use crate::plan::Plan;
-use crate::site::gitops::Form;
+use crate::settings::gitops::Form;
 use crate::site::{ServiceKind, Site};
 
 use names::Names;

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use crate::api::names::NodeName;
-use crate::site::InventoryFormat;
+use crate::settings::provisioning::InventoryFormat;
 use crate::site::cluster::Installation;
 
 /// What a node must not be called: ansible takes its name for the node where a playbook means the group. One called

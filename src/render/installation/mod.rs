@@ -19,11 +19,11 @@ use sha2::{Digest, Sha256};
 use super::Templates;
 use super::services::{self, Renderer};
 use crate::api::names::{ClusterKey, NodeName};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Place};
 use crate::layout::{self, header};
 use crate::plan::Placement;
-use crate::site::{Cluster, Host, Installation, InventoryFormat, NodeSet, Site};
-use crate::source::Place;
+use crate::settings::provisioning::InventoryFormat;
+use crate::site::{Cluster, Host, Installation, NodeSet, Site};
 
 pub use inventory::Inventory;
 pub use variables::variables;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::site::InventoryFormat;
+use crate::settings::provisioning::InventoryFormat;
 use crate::site::cluster::{Installation, InstalledPackage};
 
 /// The directory of the variables, beside the inventory.

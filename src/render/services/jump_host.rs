@@ -11,8 +11,8 @@ use super::{Renderer, name_in};
 use crate::api::names::{NodePort, ObjectName, SecretKey, StorageSize};
 use crate::finding::{Code, Finding};
 use crate::render::hosts;
+use crate::settings::{self, Credentials, SecretStore};
 use crate::site::cluster::{self, HostKeys, JumpHost};
-use crate::site::settings::{self, Credentials, SecretStore};
 use crate::site::{Host, Service};
 
 #[derive(Serialize, JsonSchema)]

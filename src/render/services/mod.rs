@@ -18,13 +18,12 @@ use serde::Serialize;
 use super::values::schema_of;
 use super::{Templates, Tree, installation, verify};
 use crate::api::names::{ClusterKey, Role};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Place};
 use crate::layout::{self, header};
 use crate::plan::Placement;
 use crate::site::network_remedy::remedy;
 use crate::site::networks::Unaddressed;
 use crate::site::{Cluster, Detail, Host, Service, Site};
-use crate::source::Place;
 
 /// What every template of a service is given.
 #[derive(Serialize, JsonSchema)]

@@ -5,10 +5,10 @@ use std::fmt;
 use super::rack_map::Letters;
 use super::write_heading;
 use crate::api::names::{ClusterKey, Role};
-use crate::finding::counted;
 use crate::picture::{ClusterPicture, NodeSetPicture, Picture, Spare};
 use crate::report::{ERROR, STRONG, Text, WARNING, one_line, styled};
 use crate::site::ClusterKind;
+use crate::text::counted;
 
 /// How many clusters, selectors and node sets of a selector are named, if not all are asked for.
 const CLUSTERS_SHOWN: usize = 20;

@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::rack_map::Letters;
 use super::write_heading;
-use crate::finding::counted;
 use crate::picture::HostPicture;
 use crate::plan::How;
 use crate::report::{Text, one_line};
+use crate::text::counted;
 
 /// How many hosts are listed, if not all are asked for.
 const HOSTS_SHOWN: usize = 100;

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::api::names::{ClusterKey, Part};
-use crate::finding::counted;
 use crate::picture::{HostPicture, Picture};
 use crate::plan::machines::by_role_and_name;
 use crate::plan::states::HostState;
+use crate::text::counted;
 
 use super::{STRONG, Text, one_line, styled};
 use rack_map::Letters;

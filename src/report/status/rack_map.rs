@@ -9,10 +9,10 @@ use anstyle::{AnsiColor, Style};
 
 use super::{Focus, View, concerns, tally, write_heading};
 use crate::api::names::{ClusterKey, Role};
-use crate::finding::counted;
 use crate::picture::{HostPicture, Picture, Rack};
 use crate::plan::states::HostState;
 use crate::report::{ERROR, FAINT, STRONG, Text, WARNING, one_line, styled};
+use crate::text::counted;
 
 /// How many racks a map has, and how many hosts a rack, if not all are asked for.
 const RACKS_SHOWN: usize = 40;

@@ -24,8 +24,7 @@ use yaml_serde::{Mapping, Value};
 
 use crate::api::assignment::FORMER_NAME;
 use crate::api::sipcluster;
-use crate::finding::{Code, Finding};
-use crate::source::{Moved, Origin, Step};
+use crate::finding::{Code, Finding, Moved, Origin, Step};
 
 pub(super) use topology::TopologyLabels;
 

@@ -5,8 +5,7 @@ use yaml_serde::{Mapping, Value};
 use super::topology::Domain;
 use super::{Converter, Edit, Route, below};
 use crate::api::names::{Role, is_label_key, is_label_value};
-use crate::finding::Code;
-use crate::source::Step;
+use crate::finding::{Code, Step};
 
 /// What the flavor was called.
 const FLAVOR: [&str; 2] = ["vm-flavor", "vmFlavor"];

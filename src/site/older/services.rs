@@ -3,8 +3,7 @@
 use yaml_serde::{Mapping, Value};
 
 use super::{Converter, Edit, Route, below, entries};
-use crate::finding::Code;
-use crate::source::Step;
+use crate::finding::{Code, Step};
 
 /// What kinds of services were called, and what they are called under `services` today. A load balancer was always one
 /// for the control plane: it knew no other hosts.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::site::settings::{FILE, Topology};
+use crate::settings::{FILE, Topology};
 
 /// What an older SIPCluster spreads its hosts over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

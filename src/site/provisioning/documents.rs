@@ -6,8 +6,8 @@ use yaml_serde::{Mapping, Value};
 use crate::api::host::Metadata;
 use crate::api::names::ObjectName;
 use crate::api::provisioning::{CLUSTER, KIND, LONGEST_NAME};
-use crate::finding::{Code, Finding, counted};
-use crate::source::{Origin, Step};
+use crate::finding::{Code, Finding, Origin, Step};
+use crate::text::counted;
 
 /// What a machine may be asked for; who forgets to indent that, writes it beside the machine's name.
 const FIELDS: [&str; 6] = ["mac-address", "cpu", "memory", "sriov", "qat", "labelSelector"];

@@ -8,12 +8,12 @@ use super::{Check, Machines, Route, part, quantity};
 use crate::api::mac::MacAddress;
 use crate::api::names::{NodeName, Role};
 use crate::api::provisioning::{self, ProvisioningSpec};
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Place, Step};
 use crate::site::cluster::{AskedMachine, NodeSet};
 use crate::site::host::Host;
 use crate::site::networks::Network;
 use crate::site::selector;
-use crate::source::{Place, Step};
+use crate::text::counted;
 
 /// Which hosts have a MAC address.
 pub(in crate::site) struct Macs<'a> {

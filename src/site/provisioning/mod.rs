@@ -16,14 +16,13 @@ mod unquoted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::alike::alike;
 use super::cluster::{Cluster, Installation, NodeSet};
 use super::objects::SoftwareDocument;
 use super::request;
 use crate::api::names::{ClusterKey, NodeName, ObjectName, Part, Role};
 use crate::api::provisioning::{CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
-use crate::finding::{Code, Finding};
-use crate::source::{Origin, Place, Step};
+use crate::finding::{Code, Finding, Origin, Place, Step};
+use crate::text::suggest::alike;
 
 pub(super) use documents::{cluster_of, misshapen};
 pub(super) use machines::Macs;

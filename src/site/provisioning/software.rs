@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::api::names::ClusterKey;
 use crate::api::provisioning::{self, Package};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin, Step};
 use crate::site::Request;
 use crate::site::cluster::InstalledPackage;
 use crate::site::objects::SoftwareDocument;
-use crate::source::{Origin, Step};
 
 type Route = Vec<Step>;
 

@@ -4,8 +4,8 @@ use yaml_serde::Value;
 
 use crate::api::host::Metadata;
 use crate::api::provisioning::CLUSTER;
-use crate::finding::{Code, Finding};
-use crate::source::{Document, Plain, Reading, Step, read_by_others};
+use crate::finding::{Code, Finding, Step};
+use crate::load::{Document, Plain, Reading, read_by_others};
 
 /// Judges the label that names the cluster. One that is null is the empty one that the API server makes of it.
 pub(in crate::site) fn of_label(document: &Document<'_>, kind: &str, metadata: &mut Metadata) -> Option<Finding> {

@@ -15,9 +15,8 @@ use super::selector;
 use crate::api::assignment::PRIORITY;
 use crate::api::names::{ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value};
 use crate::api::network_data::is_reachable;
-use crate::api::sipcluster::{self, SIPClusterSpec};
-use crate::finding::{Code, Finding};
-use crate::source::{Origin, Step};
+use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
+use crate::finding::{Code, Finding, Origin, Step};
 
 /// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not returned.
 pub(super) fn check(
@@ -61,9 +60,6 @@ pub(super) fn priority(
         0
     })
 }
-
-/// More hosts than any site has; what goes beyond is a slip of the finger.
-pub(super) const MOST_HOSTS: usize = 1_000_000;
 
 /// Two, so that a lost node does not take a service with it.
 const DEFAULT_REPLICAS: u16 = 2;

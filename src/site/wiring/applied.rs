@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::kustomize::Variables;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 
@@ -16,9 +15,10 @@ use crate::api::gitops::{
     ApplicationSource, ApplicationSpec, DirectorySource, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization,
     GIT_REPOSITORY, GitDirectory, GitRepository, Named,
 };
+use crate::finding::{Origin, Place, Step};
 use crate::kustomize::join;
-use crate::site::gitops::SourceRef;
-use crate::source::{Document, Origin, Place, Step};
+use crate::load::Document;
+use crate::settings::gitops::SourceRef;
 
 /// An object of the repo that tells an agent what to apply.
 #[derive(Clone)]
@@ -38,25 +38,12 @@ enum Content {
 }
 
 impl AgentObject {
-    /// Returns the variables that Flux replaces in what it builds of a directory of the repo, which lies at `prefix` in its
-    /// source.
-    pub(in crate::site) fn substitution(&self, prefix: &Utf8Path) -> Option<(Utf8PathBuf, Variables)> {
-        let Content::Flux(FluxKustomization { spec, .. }) = &self.content else { return None };
-        let post_build = spec.post_build.as_ref()?;
-        let (directory, above) = in_repo(spec.path.as_deref().unwrap_or_default(), prefix)?;
-        let values = post_build.substitute.iter().flatten().filter_map(|(name, value)| {
-            let place = self.origin.at(["spec", "postBuild", "substitute", name]);
-            let text = match value {
-                yaml_serde::Value::String(text) => text.clone(),
-                yaml_serde::Value::Number(number) => number.to_string(),
-                yaml_serde::Value::Bool(value) => value.to_string(),
-                _ => return None,
-            };
-            Some((name.clone(), (text, place)))
-        });
-        let are_partial = post_build.substitute_from.as_ref().is_some_and(|from| !from.is_empty());
-        let variables = Variables { values: values.collect(), are_partial };
-        above.as_str().is_empty().then_some((directory, variables))
+    /// Returns the Kustomization that it is, if it is one of Flux.
+    pub(in crate::site) fn flux(&self) -> Option<&FluxKustomization> {
+        match &self.content {
+            Content::Flux(kustomization) => Some(kustomization),
+            _ => None,
+        }
     }
 }
 
@@ -343,7 +330,7 @@ pub(super) fn takes(source: &DirectorySource, file: &Utf8Path) -> bool {
 
 /// A path in an agent's source as one in the repo, which lies at `prefix` there, and for a path above the repo the way
 /// from it to the repo's root, which it has with everything else; none where it leads elsewhere.
-fn in_repo(path: &str, prefix: &Utf8Path) -> Option<(Utf8PathBuf, Utf8PathBuf)> {
+pub(in crate::site) fn in_repo(path: &str, prefix: &Utf8Path) -> Option<(Utf8PathBuf, Utf8PathBuf)> {
     let mut plain = Utf8PathBuf::new();
     for component in Utf8Path::new(path).components() {
         match component {

@@ -10,11 +10,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{Repo, shown};
 use crate::api::kustomization::listed;
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Place};
 use crate::kustomize::{Among, Listing, Root};
+use crate::load::kustomize::relative;
 use crate::site::{Host, Standing};
-use crate::source::Place;
-use crate::source::kustomize::relative;
+use crate::text::counted;
 
 /// How many hosts a message names.
 const SHOWN: usize = 5;

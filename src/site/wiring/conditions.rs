@@ -14,11 +14,11 @@ use super::{Repo, Wiring, shown};
 use crate::api::gitops::{Agent, AppProject, AppProjectSpec, GitRepository, GroupKind, ProjectDestination};
 use crate::api::host;
 use crate::api::names::Namespace;
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
-use crate::site::gitops::{Destination, Form, SourceKind};
-use crate::site::settings;
-use crate::source::{Origin, Place, sops};
+use crate::load::sops;
+use crate::settings;
+use crate::settings::gitops::{Destination, Form, SourceKind};
 
 /// The file by which a repo tells Flux's sources what to leave out.
 const IGNORE_FILE: &str = ".sourceignore";

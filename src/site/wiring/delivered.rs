@@ -7,9 +7,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Repo;
 use super::applied::{Applied, Plain};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Place};
 use crate::layout;
-use crate::source::Place;
 
 /// The directories of the output that objects of the repo's own make the chosen agent apply.
 #[derive(Debug, Default)]

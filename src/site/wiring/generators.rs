@@ -11,7 +11,7 @@ use yaml_serde::Value;
 use super::Repo;
 use super::applied::matching_directories;
 use crate::api::gitops::{ApplicationSpec, Generator, GitGenerator};
-use crate::site::gitops::IN_CLUSTER;
+use crate::settings::gitops::IN_CLUSTER;
 
 /// The values of one Application.
 pub(super) type Parameters = BTreeMap<String, String>;
@@ -102,7 +102,7 @@ fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
     let matching =
         files.iter().filter(|file| globs.iter().any(|glob| glob.compile_matcher().is_match(in_source(file))));
     let of_file = |file: &Utf8PathBuf| {
-        let text = repo.files.text(file).filter(|text| crate::bounded::check(text).is_ok())?;
+        let text = repo.files.text(file).filter(|text| crate::text::bounded::check(text).is_ok())?;
         let content: Value = yaml_serde::from_str(&text).ok()?;
         let one_or_more = content.as_sequence().cloned().unwrap_or_else(|| vec![content]);
         let path = of_path(in_source(file).parent()?);

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use super::{Repo, shown};
 use crate::finding::{Code, Finding};
 use crate::kustomize::{Among, Root};
-use crate::source::kustomize::relative;
+use crate::load::kustomize::relative;
 
 /// What is wrong with those that list overlays. An overlay is a resource, and takes the place of what it is based on.
 pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {

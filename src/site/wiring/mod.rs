@@ -27,17 +27,18 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::gitops::Form;
 use super::inventory::Inventory;
-use super::settings::{self, Settings};
 use crate::api::gitops::Agent;
 use crate::api::names::{HostKey, Namespace};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::{Among, Builds, Listing};
 use crate::layout;
-use crate::source::{Files, Origin, Place};
+use crate::load::Files;
+use crate::settings::gitops::Form;
+use crate::settings::{self, Settings};
 
 pub(crate) use applied::AgentObject;
+pub(super) use applied::in_repo;
 pub use components::Component;
 pub use delivered::Delivered;
 pub(crate) use followed::{Followed, followed};

@@ -10,12 +10,12 @@ use super::aside::{self, Aside};
 use super::{Component, Repo, Wiring, delivered, shown};
 use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
-use crate::finding::{Code, Finding, counted};
+use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::Root;
 use crate::layout;
-use crate::site::gitops::Form;
+use crate::settings::gitops::Form;
 use crate::site::{Host, Standing};
-use crate::source::Origin;
+use crate::text::counted;
 
 /// How many hosts a message names.
 const SHOWN: usize = 5;

@@ -9,10 +9,9 @@ use super::connector_types::{self, Field, Known, Shape};
 use super::values::{self, Dollar};
 use crate::api::auth;
 use crate::api::issuer::IssuerUrl;
-use crate::finding::Code;
-use crate::site::alike::alike;
+use crate::finding::{Code, Step};
 use crate::site::auth::Connector;
-use crate::source::Step;
+use crate::text::suggest::alike;
 
 /// The id under which Dex keeps passwords itself.
 const LOCAL: &str = "local";

@@ -1,0 +1,600 @@
+//! The files of a repo: those on the disk, those that are staged, those of a revision, or some in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, Read};
+use std::mem;
+use std::string::FromUtf8Error;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ignore::{DirEntry, WalkBuilder};
+use walkdir::WalkDir;
+
+use super::git::GitFiles;
+use super::links;
+use super::part::Part;
+use super::scan::mentions;
+use super::worktree::Worktree;
+use crate::git::GitError;
+
+/// The files of a repo, or of a directory in it, at one time.
+#[derive(Debug, Clone)]
+pub struct Files {
+    root: Utf8PathBuf,
+    kept: Arc<Kept>,
+    streams: Vec<Stream>,
+    /// The part that one site reads; all where the repo is one site.
+    pub(super) part: Option<Part>,
+}
+
+/// Objects that somebody else has rendered, as text.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// What findings call it.
+    pub name: Arc<Utf8Path>,
+    /// The text.
+    pub content: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Kept {
+    OnDisk,
+    InGit(GitFiles),
+    InMemory(BTreeMap<Utf8PathBuf, Vec<u8>>),
+}
+
+/// What there is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A plain file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a device or the like.
+    Other,
+}
+
+/// Why the files could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {path}: {source}")]
+pub struct ReadError {
+    path: Utf8PathBuf,
+    source: io::Error,
+}
+
+impl ReadError {
+    pub(crate) fn new(path: &Utf8Path, source: io::Error) -> Self {
+        Self { path: path.to_owned(), source }
+    }
+}
+
+/// A directory whose files are not known, and why.
+type Closed = (Utf8PathBuf, String);
+
+/// How many bytes a file may have that is read: an inventory of some thirty thousand hosts.
+const LARGEST: u64 = 256 << 20;
+
+/// What is said of a file that has more.
+fn too_large(bytes: u64) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!("it has {} MiB, and a file that is read has at most {}", bytes >> 20, LARGEST >> 20),
+    )
+}
+
+/// The endings of files that can hold resources.
+const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+
+impl Files {
+    /// The files in a directory on the disk, usually a git worktree.
+    pub fn on_disk(root: impl Into<Utf8PathBuf>) -> Self {
+        Self::new(root.into(), Kept::OnDisk)
+    }
+
+    /// The files below a directory of a git worktree as they are staged, whatever is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// When git's index cannot be read, or has conflicts.
+    pub fn staged(root: impl Into<Utf8PathBuf>) -> Result<Self, GitError> {
+        let root = root.into();
+        let kept = Kept::InGit(GitFiles::staged(&root)?);
+        Ok(Self::new(root, kept))
+    }
+
+    /// The files below a directory of a git repo, which may be bare, as a revision has them.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such revision here, or it cannot be read.
+    pub fn at_revision(root: impl Into<Utf8PathBuf>, revision: &str) -> Result<Self, GitError> {
+        let root = root.into();
+        let kept = Kept::InGit(GitFiles::at_revision(&root, revision)?);
+        Ok(Self::new(root, kept))
+    }
+
+    /// The same files, with SIPClusters, hosts and Secrets taken from streams in their place.
+    pub fn with_streams(self, streams: Vec<Stream>) -> Self {
+        Self { streams, ..self }
+    }
+
+    /// The streams that stand in for the inputs among the files.
+    pub fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    /// Whether the files are those on the disk.
+    pub fn are_on_disk(&self) -> bool {
+        matches!(*self.kept, Kept::OnDisk)
+    }
+
+    /// Files that are nowhere but in memory, by their paths from the root: a whole repo, for a program that has one or
+    /// makes one up.
+    ///
+    /// ```
+    /// use sipgen::{Options, generate, load::Files};
+    ///
+    /// let host = "{apiVersion: metal3.io/v1alpha1, kind: BareMetalHost, metadata: {name: a, namespace: metal}, \
+    ///             spec: {online: true}}";
+    /// let repo = Files::in_memory([("hosts.yaml".into(), host.into())]);
+    /// assert_eq!(generate(&repo, &Options::default(), &|_| {})?.site.inventory.hosts.len(), 1);
+    /// # Ok::<(), sipgen::Error>(())
+    /// ```
+    pub fn in_memory(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Self {
+        Self::new(Utf8PathBuf::from("."), Kept::InMemory(files.into_iter().collect()))
+    }
+
+    fn new(root: Utf8PathBuf, kept: Kept) -> Self {
+        Self { root, kept: Arc::new(kept), streams: Vec::new(), part: None }
+    }
+
+    /// The directory that all paths are relative to.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// The text of a stream or file, if it is there and is text.
+    pub fn text(&self, file: &Utf8Path) -> Option<String> {
+        match self.streams.iter().find(|stream| *stream.name == *file) {
+            Some(stream) => Some(lossy(stream.content.clone())),
+            None => self.plain_text(file).ok().flatten(),
+        }
+    }
+
+    /// The text of a file; none when there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// When it is not a plain file, is not text or cannot be read.
+    pub fn plain_text(&self, file: &Utf8Path) -> io::Result<Option<String>> {
+        let path = self.root.join(file);
+        let kind = match &*self.kept {
+            // A link is what it leads to.
+            Kept::OnDisk => match fs::metadata(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                found => {
+                    links::stay_inside(&self.root, &path)?;
+                    Some(Kind::of(found?.file_type()))
+                }
+            },
+            Kept::InGit(_) | Kept::InMemory(_) => self.kind(file),
+        };
+        match kind {
+            None => Ok(None),
+            Some(Kind::File) => {
+                decode(self.content(file)?).map(Some).map_err(|_| io::Error::other("it is not text in UTF-8"))
+            }
+            // A pipe would never end.
+            Some(_) => Err(io::Error::other("it is no plain file")),
+        }
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn read(&self, file: &Utf8Path) -> Result<Vec<u8>, ReadError> {
+        self.content(file).map_err(|source| ReadError::new(&self.root.join(file), source))
+    }
+
+    fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
+        match &*self.kept {
+            Kept::OnDisk => read_bounded(&self.root.join(file)),
+            Kept::InGit(files) => files.content(file),
+            Kept::InMemory(files) => Ok(files.get(file).ok_or(io::ErrorKind::NotFound)?.clone()),
+        }
+    }
+
+    /// Why a file would not be read because of its size, if that is so. A large file on the disk that has none of
+    /// `words` anywhere is nobody's concern.
+    pub(crate) fn refused_for_size(&self, file: &Utf8Path, words: &[&str]) -> Option<io::Error> {
+        let size = match &*self.kept {
+            Kept::OnDisk => fs::metadata(self.root.join(file)).map_or(0, |found| found.len()),
+            Kept::InGit(files) => files.size(file).unwrap_or_default(),
+            Kept::InMemory(_) => 0,
+        };
+        if size <= LARGEST {
+            return None;
+        }
+        let concerns = matches!(*self.kept, Kept::InGit(_)) || has_any(&self.root.join(file), words).unwrap_or(true);
+        concerns.then(|| too_large(size))
+    }
+
+    /// The path of what a path leads to by symbolic links, relative to the root; itself, if there are none on the way.
+    /// Nothing where there is nothing, or where a link leads out of the root.
+    pub(crate) fn resolve(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        match &*self.kept {
+            Kept::OnDisk => {
+                let found = self.root.join(path).canonicalize_utf8().ok()?;
+                Some(found.strip_prefix(self.root.canonicalize_utf8().ok()?).ok()?.to_owned())
+            }
+            Kept::InGit(files) => {
+                links::resolve(path, |path| files.target(path)).filter(|path| files.kind(path).is_some())
+            }
+            Kept::InMemory(_) => self.kind(path).map(|_| path.to_owned()),
+        }
+    }
+
+    /// Checks that no symbolic link leads from a path out of the repo.
+    ///
+    /// # Errors
+    ///
+    /// When one does.
+    pub(crate) fn stay_inside(&self, path: &Utf8Path) -> Result<(), ReadError> {
+        let full = self.root.join(path);
+        if !self.are_on_disk() || !full.exists() {
+            return Ok(());
+        }
+        links::stay_inside(&self.root, &full).map_err(|error| ReadError::new(&full, error))
+    }
+
+    /// Returns whether a path, or a directory around it, is a symbolic link.
+    pub(crate) fn has_link(&self, path: &Utf8Path) -> bool {
+        let mut around = path.ancestors().filter(|around| !around.as_str().is_empty());
+        around.any(|around| self.kind(around) == Some(Kind::Link))
+    }
+
+    /// What there is at a path; links are not followed.
+    pub fn kind(&self, path: &Utf8Path) -> Option<Kind> {
+        match &*self.kept {
+            Kept::OnDisk => fs::symlink_metadata(self.root.join(path)).ok().map(|found| Kind::of(found.file_type())),
+            Kept::InGit(files) => files.kind(path),
+            Kept::InMemory(files) if files.contains_key(path) => Some(Kind::File),
+            Kept::InMemory(files) => files.keys().any(|file| file.starts_with(path)).then_some(Kind::Directory),
+        }
+    }
+
+    /// All files that can hold resources, relative to the root and sorted: neither those in `.git` or below
+    /// `skip`, nor those that git ignores, nor those of another repo that lies here and is no submodule. Symbolic
+    /// links are not followed.
+    ///
+    /// A file that git ignores is not in anybody else's clone, so reading it would give everybody else a
+    /// different output. A tracked file is read even where a `.gitignore` names it, as git does.
+    ///
+    /// # Errors
+    ///
+    /// When a file or directory cannot be read, or a submodule is not checked out.
+    pub fn files(&self, skip: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        let (files, closed) = self.files_and_closed(skip)?;
+        match closed.into_iter().next() {
+            Some((directory, reason)) => Err(self.closed(&directory, reason)),
+            None => Ok(files),
+        }
+    }
+
+    /// Returns the error about a directory of which nothing is known.
+    pub(crate) fn closed(&self, directory: &Utf8Path, reason: String) -> ReadError {
+        ReadError::new(&self.root.join(directory), io::Error::other(reason))
+    }
+
+    /// Returns the files as [`Files::files`] does, and the directories whose files are not known, with the reason:
+    /// submodules that are not checked out, and directories that nobody may read.
+    ///
+    /// # Errors
+    ///
+    /// When a file or directory cannot be read.
+    pub(crate) fn files_and_closed(&self, skip: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<Closed>), ReadError> {
+        let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
+        if let Some(part) = &self.part {
+            return Ok((part.files.iter().filter(|file| wanted(file)).cloned().collect(), part.closed.clone()));
+        }
+        match &*self.kept {
+            Kept::OnDisk => {}
+            Kept::InGit(files) => {
+                let wanted = files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect();
+                return Ok((wanted, files.missing().to_vec()));
+            }
+            Kept::InMemory(files) => {
+                return Ok((files.keys().filter(|file| wanted(file)).cloned().collect(), Vec::new()));
+            }
+        }
+        let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
+        let mut worktree = Worktree::around(&self.root, matters)
+            .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
+        let tracked = mem::take(&mut worktree.tracked);
+        let mut closed = mem::take(&mut worktree.missing);
+        let mut files = BTreeSet::new();
+        let unreadable = self.walk(skip, worktree, |entry| {
+            // A path that is not UTF-8 cannot be named in a manifest, so nothing can refer to it.
+            if entry.file_type().is_some_and(|kind| kind.is_file())
+                && let Some(path) = Utf8Path::from_path(entry.path())
+                && may_hold_resources(path)
+                && let Ok(relative) = path.strip_prefix(&self.root)
+            {
+                files.insert(relative.to_owned());
+            }
+        })?;
+        // What the walk has not met is ignored by git, or lies behind a link, where git itself finds nothing.
+        let is_there = |file: &Utf8PathBuf| self.kind(file) == Some(Kind::File) && !self.has_link(file);
+        let missed = tracked.into_iter().filter(|file| wanted(file) && !files.contains(file) && is_there(file));
+        let missed: Vec<Utf8PathBuf> = missed.collect();
+        files.extend(missed);
+        closed.extend(unreadable);
+        Ok((files.into_iter().collect(), closed))
+    }
+
+    /// Everything, other than below `skip`, that may hold resources by its name or may lead to such, and that
+    /// [`Files::files`] does not have: its path, and what keeps it from being read. Nothing that git ignores.
+    ///
+    /// # Errors
+    ///
+    /// When a directory cannot be read.
+    pub(crate) fn unread(&self, skip: &Utf8Path) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
+        let mut unread = Vec::new();
+        match &*self.kept {
+            Kept::OnDisk => {
+                let worktree = Worktree::around(&self.root, |_| false)
+                    .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
+                let closed = self.walk(skip, worktree, |entry| {
+                    let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+                    let kind = entry.file_type().map_or(Kind::Other, Kind::of);
+                    match Utf8Path::from_path(relative) {
+                        Some(path) => unread.extend(self.why_unread(path, kind)),
+                        None if kind != Kind::Directory => unread.extend(not_utf8(&relative.to_string_lossy())),
+                        None => {}
+                    }
+                })?;
+                unread.extend(closed.into_iter().map(|(directory, _)| (directory, "it cannot be read")));
+            }
+            Kept::InGit(files) => {
+                let entries = files.below(Utf8Path::new("")).into_iter().filter(|(path, _)| !path.starts_with(skip));
+                unread.extend(entries.filter_map(|(path, kind)| self.why_unread(&path, kind)));
+                unread.extend(files.not_utf8().iter().filter_map(|path| not_utf8(path)));
+            }
+            Kept::InMemory(_) => {}
+        }
+        unread.retain(|(path, _)| self.may_be_in_part(path));
+        unread.sort();
+        Ok(unread)
+    }
+
+    fn why_unread(&self, path: &Utf8Path, kind: Kind) -> Option<(Utf8PathBuf, &'static str)> {
+        let why = match kind {
+            Kind::File | Kind::Directory => return None,
+            Kind::Other => may_hold_resources(path).then_some("it is a pipe, a device or a socket"),
+            // What a link leads to in the repo is read by its own name.
+            Kind::Link => match self.resolve(path) {
+                None => Some("it is a symbolic link that leads out of the repo or to nothing"),
+                Some(target) if self.kind(&target) == Some(Kind::Directory) || may_hold_resources(&target) => None,
+                Some(_) => may_hold_resources(path).then_some("it is a symbolic link to a file that is not read"),
+            },
+        }?;
+        Some((path.to_owned(), why))
+    }
+
+    /// Shows `visit` everything that is found on the disk and that git does not ignore. Returns the directories that
+    /// cannot be read, with the reason.
+    pub(super) fn walk(
+        &self,
+        skip: &Utf8Path,
+        worktree: Worktree,
+        mut visit: impl FnMut(&DirEntry),
+    ) -> Result<Vec<Closed>, ReadError> {
+        let (root, skipped) = (self.root.clone(), self.root.join(skip));
+        let is_foreign = move |entry: &DirEntry| {
+            entry.file_type().is_some_and(|kind| kind.is_dir()) && worktree.is_foreign_repo(&root, entry.path())
+        };
+        let walk = WalkBuilder::new(&self.root)
+            .hidden(false)
+            .ignore(false)
+            .filter_entry(move |entry| {
+                entry.file_name() != ".git" && entry.path() != skipped.as_std_path() && !is_foreign(entry)
+            })
+            .build();
+        let mut closed = Vec::new();
+        for entry in walk {
+            match entry {
+                Ok(entry) => visit(&entry),
+                Err(error) => match self.closed_by(&error) {
+                    Some(directory) => closed.push((directory, error.to_string())),
+                    None => return Err(ReadError::new(&self.root, io::Error::other(error))),
+                },
+            }
+        }
+        Ok(closed)
+    }
+
+    /// Returns the directory that nobody may read, if that is what an error says.
+    fn closed_by(&self, error: &ignore::Error) -> Option<Utf8PathBuf> {
+        let mut inner = error;
+        let mut directory = None;
+        loop {
+            match inner {
+                ignore::Error::WithPath { path, err } => {
+                    directory = Utf8Path::from_path(path);
+                    inner = err;
+                }
+                ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => inner = err,
+                ignore::Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
+                _ => return None,
+            }
+        }
+        let directory = directory?.strip_prefix(&self.root).ok()?;
+        (!directory.as_str().is_empty()).then(|| directory.to_owned())
+    }
+
+    /// All plain files below a directory, relative to the root and sorted; none when there is no such directory.
+    /// Unlike [`Files::files`], whatever they are called and whether git knows them.
+    ///
+    /// # Errors
+    ///
+    /// When a directory cannot be read.
+    pub fn files_below(&self, directory: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
+        let entries = self.entries_below(directory)?;
+        Ok(entries.into_iter().filter(|(_, kind)| *kind == Kind::File).map(|(path, _)| path).collect())
+    }
+
+    /// Everything below a directory, relative to the root and sorted. Links are not followed.
+    ///
+    /// # Errors
+    ///
+    /// When a directory cannot be read.
+    pub fn entries_below(&self, directory: &Utf8Path) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
+        match &*self.kept {
+            Kept::OnDisk => {}
+            Kept::InGit(files) => return Ok(files.below(directory)),
+            Kept::InMemory(files) => {
+                let below = files.keys().filter(|file| file.starts_with(directory) && *file != directory);
+                return Ok(below.map(|file| (file.clone(), Kind::File)).collect());
+            }
+        }
+        let top = self.root.join(directory);
+        if fs::metadata(&top).is_err() {
+            return Ok(Vec::new());
+        }
+        let mut entries = Vec::new();
+        for entry in WalkDir::new(&top).min_depth(1).sort_by_file_name() {
+            let entry = entry.map_err(|error| ReadError::new(&top, error.into()))?;
+            // A path that is not UTF-8 is none that we ever wrote.
+            if let Some(path) = Utf8Path::from_path(entry.path())
+                && let Ok(relative) = path.strip_prefix(&self.root)
+            {
+                entries.push((relative.to_owned(), Kind::of(entry.file_type())));
+            }
+        }
+        Ok(entries)
+    }
+}
+
+impl Kind {
+    fn of(kind: fs::FileType) -> Self {
+        match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
+            (true, ..) => Kind::File,
+            (_, true, _) => Kind::Directory,
+            (_, _, true) => Kind::Link,
+            _ => Kind::Other,
+        }
+    }
+}
+
+/// The content of a file, unless it is too large; one that grows meanwhile is, too.
+fn read_bounded(path: &Utf8Path) -> io::Result<Vec<u8>> {
+    let file = fs::File::open(path)?;
+    let size = file.metadata()?.len();
+    if size > LARGEST {
+        return Err(too_large(size));
+    }
+    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+    file.take(LARGEST + 1).read_to_end(&mut content)?;
+    let read = content.len() as u64;
+    if read > LARGEST { Err(too_large(read)) } else { Ok(content) }
+}
+
+/// Whether a file has one of some words anywhere, or is in UTF-16 and may have them. Little of it is in memory at a time.
+fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
+    let mentions = mentions(words);
+    let overlap = words.iter().map(|word| word.len()).max().unwrap_or_default();
+    let mut file = fs::File::open(path)?;
+    let mut window = Vec::new();
+    let mut is_first = true;
+    loop {
+        if file.by_ref().take(1 << 20).read_to_end(&mut window)? == 0 {
+            return Ok(false);
+        }
+        if mentions(&window)
+            || is_first && matches!(window.as_slice(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, ..] | [_, 0, ..])
+        {
+            return Ok(true);
+        }
+        is_first = false;
+        window.drain(..window.len().saturating_sub(overlap));
+    }
+}
+
+/// Returns whether a file can hold resources, by its name. kustomize reads whatever it is told to, so case does not matter.
+pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
+    let is_known = |extension: &str| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known));
+    path.extension().is_some_and(is_known) || path.file_name() == Some("Kustomization")
+}
+
+/// Why a file is not read whose name is not UTF-8, if it may hold resources; the name as far as it is text.
+fn not_utf8(shown: &str) -> Option<(Utf8PathBuf, &'static str)> {
+    let path = Utf8PathBuf::from(shown);
+    may_hold_resources(&path).then_some((path, "its name is not UTF-8"))
+}
+
+/// The text of a file, without a byte order mark; the bytes when they are not UTF-8.
+pub(super) fn decode(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
+    let text = String::from_utf8(in_utf8(bytes)).map_err(FromUtf8Error::into_bytes)?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
+}
+
+/// The text of a file. Of what is none, all that is left meets the parser, which says where it fails.
+pub(super) fn lossy(bytes: Vec<u8>) -> String {
+    decode(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The content in UTF-8, whatever Unicode it is in. A shell of Windows writes what it redirects as UTF-16.
+///
+/// Without a byte order mark, a YAML or JSON text is told by where the zeros of its first character are, which is ASCII.
+pub(super) fn in_utf8(bytes: Vec<u8>) -> Vec<u8> {
+    let decode_16 = |unit: fn([u8; 2]) -> u16| {
+        let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));
+        char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>()
+    };
+    let decode_32 = |unit: fn([u8; 4]) -> u32| {
+        let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));
+        units.map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>()
+    };
+    let text = match bytes.as_slice() {
+        [0xff, 0xfe, 0, 0, ..] | [1..=255, 0, 0, 0, ..] => decode_32(u32::from_le_bytes),
+        [0, 0, 0xfe, 0xff, ..] | [0, 0, 0, 1..=255, ..] => decode_32(u32::from_be_bytes),
+        [0xff, 0xfe, ..] | [1..=255, 0, ..] => decode_16(u16::from_le_bytes),
+        [0xfe, 0xff, ..] | [0, 1..=255, ..] => decode_16(u16::from_be_bytes),
+        _ => return bytes,
+    };
+    text.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_anywhere_in_a_large_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = Utf8Path::from_path(file.path()).unwrap();
+        for at in [0, (1 << 20) - 5, (2 << 20) + 7] {
+            let mut content = vec![b'x'; 3 << 20];
+            content[at..at + 10].copy_from_slice(b"SIPCluster");
+            fs::write(path, &content).unwrap();
+            assert!(has_any(path, &["BareMetalHost", "SIPCluster"]).unwrap(), "{at}");
+            assert!(!has_any(path, &["BareMetalHost"]).unwrap(), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_large_file_in_utf_16_may_have_any_word() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = Utf8Path::from_path(file.path()).unwrap();
+        fs::write(path, b"\xff\xfeS\0").unwrap();
+        assert!(has_any(path, &["SIPCluster"]).unwrap());
+    }
+}

@@ -1,0 +1,289 @@
+//! Files that git has, whatever is on the disk: those of a revision, or those that are staged.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use git2::{
+    Config, ErrorCode, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository, Tree, TreeWalkMode,
+    TreeWalkResult,
+};
+
+use super::files::Kind;
+use super::submodules::{self, GITLINK, NAMES, Submodules};
+use crate::git::GitError;
+use crate::git::open::{self, Opened};
+use crate::text::in_shell;
+
+/// The files of a tree of git, or of its index, below one directory and relative to it; those of submodules too.
+pub(super) struct GitFiles {
+    /// The repo, and behind it those of its submodules.
+    repos: Vec<Blobs>,
+    entries: BTreeMap<Utf8PathBuf, Entry>,
+    /// The paths that are not UTF-8, as far as they are text.
+    not_utf8: Vec<String>,
+    /// The directories of submodules whose files cannot be had, with the reason.
+    missing: Vec<(Utf8PathBuf, String)>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    kind: Kind,
+    id: Oid,
+    /// Which of the repos has it.
+    repo: usize,
+}
+
+impl fmt::Debug for GitFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GitFiles").field("entries", &self.entries.len()).finish_non_exhaustive()
+    }
+}
+
+/// The bits of a mode that say what an entry is.
+const KIND: u32 = 0o170_000;
+const PLAIN: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
+
+impl GitFiles {
+    /// What is staged, below a directory of a worktree.
+    pub(super) fn staged(root: &Utf8Path) -> Result<Self, GitError> {
+        let opened = open::expect(root)?;
+        opened.workdir()?;
+        let index = opened.index()?;
+        if index.has_conflicts() {
+            return Err(GitError::new("git's index has conflicts: resolve them first, `git status` names them"));
+        }
+        // What `git add --intent-to-add` names is to be staged some day; its content is not.
+        let is_staged =
+            |entry: &IndexEntry| !IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_intent_to_add();
+        let entries = index.iter().filter(is_staged).map(|entry| (entry.path, entry.mode, entry.id));
+        Self::gather(&opened, entries.collect())
+    }
+
+    /// What a revision has, below a directory of a repo.
+    pub(super) fn at_revision(root: &Utf8Path, revision: &str) -> Result<Self, GitError> {
+        if revision.trim().is_empty() {
+            return Err(GitError::new("the name of a revision is empty: name a commit, such as origin/main"));
+        }
+        let opened = open::expect(root)?;
+        let found = opened.repo.revparse_single(revision);
+        let found = found.map_err(|error| no_such_revision(&opened.repo, revision, &error))?;
+        // Of a tree within a commit, all paths would be others.
+        let commit = found.peel_to_commit().map_err(|_| no_commit(revision, found.kind()))?;
+        Self::gather(&opened, blobs(&commit.tree()?)?)
+    }
+
+    fn gather(opened: &Opened, entries: Vec<Listed>) -> Result<Self, GitError> {
+        let mut files = Self { repos: Vec::new(), entries: BTreeMap::new(), not_utf8: Vec::new(), missing: Vec::new() };
+        files.add(opened, Utf8Path::new(""), entries)?;
+        Ok(files)
+    }
+
+    /// Adds entries of a repo that lies at `at` in the outermost one, unless they lie outside of what is wanted of it.
+    /// A path that is not UTF-8 is none that a manifest can name.
+    fn add(&mut self, opened: &Opened, at: &Utf8Path, entries: Vec<Listed>) -> Result<(), GitError> {
+        let names = entries.iter().find(|(path, ..)| path == NAMES.as_bytes()).map(|(.., id)| *id);
+        let mut links = Vec::new();
+        for (path, mode, id) in entries {
+            let path = match String::from_utf8(path) {
+                Ok(path) => Utf8PathBuf::from(path),
+                Err(error) => {
+                    self.not_utf8.push(String::from_utf8_lossy(error.as_bytes()).into_owned());
+                    continue;
+                }
+            };
+            let full = at.join(&path);
+            let Ok(below) = full.strip_prefix(&opened.prefix) else { continue };
+            let kind = match mode & KIND {
+                PLAIN => Kind::File,
+                LINK => Kind::Link,
+                GITLINK => {
+                    links.push((path, id));
+                    Kind::Directory
+                }
+                _ => Kind::Other,
+            };
+            self.entries.insert(below.to_owned(), Entry { kind, id, repo: self.repos.len() });
+        }
+        self.repos.push(Blobs::of(opened));
+        if links.is_empty() { Ok(()) } else { self.add_submodules(opened, at, names, links) }
+    }
+
+    /// Adds the files of submodules, each at the commit that is recorded for it.
+    fn add_submodules(
+        &mut self,
+        Opened { repo, prefix, .. }: &Opened,
+        at: &Utf8Path,
+        names: Option<Oid>,
+        links: Vec<(Utf8PathBuf, Oid)>,
+    ) -> Result<(), GitError> {
+        let names = names.map(|id| repo.find_blob(id)).transpose()?;
+        let submodules = Submodules::read(names.as_ref().map_or(&[], |names| names.content()))?;
+        for (path, recorded) in links {
+            let full = at.join(&path);
+            let below = full.strip_prefix(prefix).unwrap_or(&full).to_owned();
+            let Some(submodule) = submodules.open(repo, &path) else {
+                if submodules.wants(repo, &path) {
+                    let reason = submodules::missing(&below).to_string();
+                    self.missing.push((below, reason));
+                }
+                continue;
+            };
+            let entries = match submodule.find_commit(recorded) {
+                Ok(commit) => blobs(&commit.tree()?)?,
+                Err(_) => {
+                    self.missing.push((below, not_fetched(&full, recorded).to_string()));
+                    continue;
+                }
+            };
+            let opened = Opened { repo: submodule, prefix: prefix.clone(), of_environment: false };
+            self.add(&opened, &full, entries)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn kind(&self, path: &Utf8Path) -> Option<Kind> {
+        match self.entries.get(path) {
+            Some(entry) => Some(entry.kind),
+            None => self.is_directory(path).then_some(Kind::Directory),
+        }
+    }
+
+    fn is_directory(&self, path: &Utf8Path) -> bool {
+        self.entries.range(path.to_owned()..).map(|(entry, _)| entry).find(|entry| *entry != path).is_some_and(
+            // Paths are ordered by their parts, so what is below a directory follows it.
+            |next| next.starts_with(path),
+        )
+    }
+
+    pub(super) fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
+        let Entry { id, repo, .. } = self.entries.get(file).ok_or(io::ErrorKind::NotFound)?;
+        self.repos[*repo].content(*id).map_err(io::Error::other)
+    }
+
+    /// What the symbolic link at a path says; nothing where there is none, or one that is not UTF-8.
+    pub(super) fn target(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
+        let Entry { kind: Kind::Link, id, repo } = self.entries.get(path)? else { return None };
+        String::from_utf8(self.repos[*repo].content(*id).ok()?).ok().map(Utf8PathBuf::from)
+    }
+
+    /// The directories of submodules whose files cannot be had, with the reason.
+    pub(super) fn missing(&self) -> &[(Utf8PathBuf, String)] {
+        &self.missing
+    }
+
+    /// The paths of the repo that are not UTF-8, as far as they are text.
+    pub(super) fn not_utf8(&self) -> &[String] {
+        &self.not_utf8
+    }
+
+    /// How many bytes a file has.
+    pub(super) fn size(&self, file: &Utf8Path) -> Option<u64> {
+        let Entry { id, repo, .. } = self.entries.get(file)?;
+        self.repos[*repo].size(*id).ok()
+    }
+
+    /// All plain files.
+    pub(super) fn plain(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.entries.iter().filter(|(_, entry)| entry.kind == Kind::File).map(|(path, _)| path.as_path())
+    }
+
+    /// Everything below a directory, directories excepted.
+    pub(super) fn below(&self, directory: &Utf8Path) -> Vec<(Utf8PathBuf, Kind)> {
+        let from = self.entries.range(directory.to_owned()..);
+        let below = from.take_while(|(path, _)| path.starts_with(directory)).filter(|(path, _)| *path != directory);
+        below.map(|(path, entry)| (path.clone(), entry.kind)).collect()
+    }
+}
+
+/// The contents in a repo. A repository is for one thread at a time, so each thread that reads has its own.
+struct Blobs {
+    git_dir: PathBuf,
+    of_environment: bool,
+    spare: Mutex<Vec<Repository>>,
+}
+
+impl Blobs {
+    fn of(Opened { repo, of_environment, .. }: &Opened) -> Self {
+        Self { git_dir: repo.path().to_owned(), of_environment: *of_environment, spare: Mutex::default() }
+    }
+
+    fn content(&self, id: Oid) -> Result<Vec<u8>, GitError> {
+        self.with_repo(|repo| {
+            repo.find_blob(id).map(|blob| blob.content().to_vec()).map_err(|error| match error.code() {
+                ErrorCode::NotFound if is_partial(repo) => GitError::new(
+                    "this is a partial clone, and the file's content has not been fetched; say \
+                     `git fetch --refetch --no-filter`",
+                ),
+                _ => error.into(),
+            })
+        })
+    }
+
+    fn size(&self, id: Oid) -> Result<u64, GitError> {
+        self.with_repo(|repo| Ok(repo.odb()?.read_header(id)?.0 as u64))
+    }
+
+    fn with_repo<T>(&self, read: impl FnOnce(&Repository) -> Result<T, GitError>) -> Result<T, GitError> {
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let repo = spare().pop();
+        let repo = repo.map_or_else(|| open::again(&self.git_dir, self.of_environment), Ok)?;
+        let read = read(&repo);
+        spare().push(repo);
+        read
+    }
+}
+
+/// Whether a remote has promised to have what this clone lacks.
+fn is_partial(repo: &Repository) -> bool {
+    let has_any = |config: Config| Ok(config.entries(Some(r"^remote\..*\.promisor$"))?.next().is_some());
+    repo.config().and_then(has_any).unwrap_or_default()
+}
+
+/// An entry as git lists it: path, mode and id.
+type Listed = (Vec<u8>, u32, Oid);
+
+/// All that a tree has, however deep.
+fn blobs(tree: &Tree<'_>) -> Result<Vec<Listed>, GitError> {
+    let mut entries = Vec::new();
+    tree.walk(TreeWalkMode::PreOrder, |directory, entry| {
+        if entry.kind() != Some(ObjectType::Tree) {
+            let path = [directory.as_bytes(), entry.name_bytes()].concat();
+            entries.push((path, entry.filemode().cast_unsigned(), entry.id()));
+        }
+        TreeWalkResult::Ok
+    })?;
+    Ok(entries)
+}
+
+/// Says what to do about a revision that cannot be found.
+fn no_such_revision(repo: &Repository, revision: &str, error: &git2::Error) -> GitError {
+    let help = if repo.is_empty().unwrap_or_default() {
+        "the repo has no commits yet"
+    } else if repo.is_shallow() {
+        "this is a shallow clone, which has only the last commits: fetch the others by `git fetch --unshallow`, or in \
+         CI by `fetch-depth: 0` (GitHub) or `GIT_DEPTH: 0` (GitLab)"
+    } else {
+        "`git branch --all` lists the branches there are; `git fetch` gets those of others"
+    };
+    GitError::new(format!("there is no revision `{revision}` here ({}): {help}", error.message()))
+}
+
+fn no_commit(revision: &str, kind: Option<ObjectType>) -> GitError {
+    let kind = kind.map_or("something else", |kind| kind.str());
+    GitError::new(format!(
+        "`{revision}` is no commit but a {kind}: name a commit, a branch or a tag; --repo names a directory in it"
+    ))
+}
+
+fn not_fetched(submodule: &Utf8Path, commit: Oid) -> GitError {
+    GitError::new(format!(
+        "the submodule {submodule} is recorded at {commit}, which has not been fetched; say \
+         `git -C {} fetch origin {commit}`",
+        in_shell(submodule.as_str())
+    ))
+}

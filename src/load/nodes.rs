@@ -1,0 +1,315 @@
+//! The nodes of a document and where they stand in its text.
+//!
+//! Nodes lie in lists and not in each other: neither building nor dropping them recurses, whatever the text nests.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StructureStyle};
+
+use crate::finding::position::Step;
+
+/// How deep the collections of a document may be nested. The parser of YAML takes what is deeper for nothing that
+/// people write, and neither do we; it bounds the time that deep documents take.
+const DEEPEST: usize = 1000;
+
+/// The nodes of one document.
+pub(crate) struct Nodes {
+    /// In the order of the text; the first is the document itself.
+    nodes: Vec<Node>,
+    /// The children of all collections, each collection's side by side: keys with their values, sorted by key, or items.
+    children: Vec<u32>,
+    /// The texts of keys that are not spelled as they are read: with quotes, and with escapes within them.
+    spelled: HashMap<u32, String>,
+    comments: Vec<Range<usize>>,
+}
+
+struct Node {
+    kind: Kind,
+    /// Where it begins with its anchor.
+    whole: u32,
+    /// Where it begins with its tag.
+    start: u32,
+    end: u32,
+    /// Its children among those of all nodes.
+    children: Range<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Nothing is written there.
+    Absent,
+    Scalar,
+    /// The node that it stands for, where there is one.
+    Alias(Option<u32>),
+    Mapping,
+    Sequence,
+}
+
+/// Where an entry of a mapping, or an item of a sequence, stands in the text; all ranges are of bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The key, with its quotes; none for an item of a sequence, and for a document.
+    pub(crate) key: Option<Range<usize>>,
+    /// The value without its anchor, that of the anchor's node for an alias; none where nothing is written.
+    pub(crate) value: Option<Range<usize>>,
+}
+
+impl Nodes {
+    /// The nodes of the first document of a text; `None` if it is no YAML, or nested too deep.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        u32::try_from(text.len()).ok()?;
+        let mut options = Options::default();
+        // The limits that are there to bound memory: a text that is looked at has a bounded size.
+        options.simple_key_max_lookahead = usize::MAX;
+        options.max_buffered_comment_events = usize::MAX;
+        options.flow_nesting_limit = DEEPEST;
+        options.block_nesting_limit = DEEPEST;
+        options.emit_unresolved_aliases = true;
+        options.emit_anchor_events = true;
+        let nodes = Nodes { nodes: Vec::new(), children: Vec::new(), spelled: HashMap::new(), comments: Vec::new() };
+        let mut builder = Builder { text, nodes, open: Vec::new(), anchors: HashMap::new(), read: 0 };
+        for event in Parser::new_from_str_with_options(text, options) {
+            let (event, span) = event.ok()?;
+            if matches!(event, Event::DocumentEnd) {
+                break;
+            }
+            builder.take(event, span)?;
+        }
+        Some(builder.nodes).filter(|nodes| !nodes.nodes.is_empty())
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The entry at the end of a route through the document, whose text this is.
+    pub(crate) fn find<'s>(&self, text: &str, route: impl IntoIterator<Item = &'s Step>) -> Option<Entry> {
+        let (mut key, mut node) = (None, 0);
+        for step in route {
+            let children = self.children_of(self.target(node)?);
+            (key, node) = match (step, self.kind(self.target(node)?)) {
+                (Step::Key(name), Kind::Mapping) => {
+                    let (entries, _) = children.as_chunks::<2>();
+                    let at = entries.partition_point(|[key, _]| self.text_of(*key, text) < name.as_str());
+                    let [key, value] = *entries.get(at).filter(|[key, _]| self.text_of(*key, text) == name)?;
+                    (Some(key), value)
+                }
+                (Step::Index(index), Kind::Sequence) => (None, *children.get(*index)?),
+                _ => return None,
+            };
+        }
+        let key = key.map(|key| self.whole(key));
+        let value = self.target(node).filter(|node| self.kind(*node) != Kind::Absent).map(|node| self.range(node));
+        Some(Entry { key, value })
+    }
+
+    /// Returns whether a position in the text is within a comment.
+    pub(crate) fn is_in_comment(&self, at: usize) -> bool {
+        let behind = self.comments.partition_point(|comment| comment.end <= at);
+        self.comments.get(behind).is_some_and(|comment| comment.contains(&at))
+    }
+
+    fn kind(&self, node: u32) -> Kind {
+        self.nodes.get(node as usize).map_or(Kind::Absent, |node| node.kind)
+    }
+
+    fn range(&self, node: u32) -> Range<usize> {
+        self.nodes.get(node as usize).map_or(0..0, |node| node.start as usize..node.end as usize)
+    }
+
+    fn whole(&self, node: u32) -> Range<usize> {
+        self.nodes.get(node as usize).map_or(0..0, |node| node.whole as usize..node.end as usize)
+    }
+
+    fn children_of(&self, node: u32) -> &[u32] {
+        let children = self.nodes.get(node as usize).map_or(0..0, |node| node.children.clone());
+        self.children.get(children.start as usize..children.end as usize).unwrap_or_default()
+    }
+
+    /// The node that an alias stands for; any other itself.
+    fn target(&self, node: u32) -> Option<u32> {
+        match self.kind(node) {
+            Kind::Alias(target) => target,
+            _ => Some(node),
+        }
+    }
+
+    /// What a key says.
+    fn text_of<'a>(&'a self, key: u32, text: &'a str) -> &'a str {
+        match self.spelled.get(&key) {
+            Some(text) => text,
+            None => text.get(self.range(key)).unwrap_or_default(),
+        }
+    }
+}
+
+/// Makes nodes of a parser's events.
+struct Builder<'a> {
+    text: &'a str,
+    nodes: Nodes,
+    /// The collections that have begun and not ended, with their children so far.
+    open: Vec<(u32, Vec<u32>)>,
+    /// The nodes that have anchors.
+    anchors: HashMap<usize, u32>,
+    /// How much of the text the events so far are about.
+    read: usize,
+}
+
+impl Builder<'_> {
+    /// Takes the next event. `None` if the parser contradicts itself.
+    fn take(&mut self, event: Event<'_>, span: Span) -> Option<()> {
+        let mut range = span.byte_range()?;
+        let tag = span.tag_span().and_then(|tag| tag.byte_range());
+        match event {
+            Event::Scalar(value, style, anchor, _) => {
+                if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
+                    range = self.with_header(range);
+                }
+                let kind = if range.is_empty() && tag.is_none() { Kind::Absent } else { Kind::Scalar };
+                let is_key = self.is_at_key();
+                if kind == Kind::Absent && !is_key {
+                    range = self.behind_colon(range);
+                }
+                // An explicit tag alone is all that is written.
+                let (start, end) = match tag {
+                    Some(tag) if range.is_empty() => (tag.start, tag.end),
+                    Some(tag) => (tag.start.min(range.start), range.end),
+                    None => (range.start, range.end),
+                };
+                let differs = self.text.get(start..end) != Some(&*value);
+                let node = self.add(kind, start..end, anchor)?;
+                if is_key && differs && kind == Kind::Scalar {
+                    self.nodes.spelled.insert(node, value.into_owned());
+                }
+            }
+            Event::Alias(id) => {
+                let target = self.anchors.get(&id).copied();
+                self.add(Kind::Alias(target), range.clone(), 0)?;
+            }
+            Event::UnresolvedAlias(_) => {
+                self.add(Kind::Alias(None), range.clone(), 0)?;
+            }
+            Event::SequenceStart(style, anchor, _) => {
+                if style == StructureStyle::Block {
+                    range = self.at_dash(range);
+                }
+                self.begin(Kind::Sequence, tag, range.clone(), anchor)?;
+            }
+            Event::MappingStart(_, anchor, _) => self.begin(Kind::Mapping, tag, range.clone(), anchor)?,
+            Event::SequenceEnd | Event::MappingEnd => self.end(&range)?,
+            Event::Anchor(id, _) => {
+                let node = *self.anchors.get(&id)?;
+                let node = self.nodes.nodes.get_mut(node as usize)?;
+                node.whole = node.whole.min(small(range.start));
+                if node.kind == Kind::Absent {
+                    (node.kind, node.start, node.end) = (Kind::Scalar, small(range.start), small(range.end));
+                }
+            }
+            Event::Comment(..) => self.nodes.comments.push(range.clone()),
+            _ => return Some(()),
+        }
+        self.read = self.read.max(range.end);
+        Some(())
+    }
+
+    fn add(&mut self, kind: Kind, range: Range<usize>, anchor: usize) -> Option<u32> {
+        let number = u32::try_from(self.nodes.nodes.len()).ok()?;
+        let (start, end) = (small(range.start), small(range.end));
+        self.nodes.nodes.push(Node { kind, whole: start, start, end, children: 0..0 });
+        if anchor != 0 {
+            self.anchors.insert(anchor, number);
+        }
+        if let Some((_, children)) = self.open.last_mut() {
+            children.push(number);
+        }
+        Some(number)
+    }
+
+    fn begin(&mut self, kind: Kind, tag: Option<Range<usize>>, range: Range<usize>, anchor: usize) -> Option<()> {
+        let start = tag.map_or(range.start, |tag| tag.start.min(range.start));
+        let node = self.add(kind, start..range.end, anchor)?;
+        self.open.push((node, Vec::new()));
+        Some(())
+    }
+
+    /// Ends a collection: in flow style where its last bracket is, else where its last child ends.
+    fn end(&mut self, bracket: &Range<usize>) -> Option<()> {
+        let (number, mut children) = self.open.pop()?;
+        let last = children.last().map_or(0..0, |last| self.nodes.whole(*last)).end;
+        let end = if bracket.is_empty() { last } else { last.max(bracket.end) };
+        if self.nodes.kind(number) == Kind::Mapping {
+            let (entries, _) = children.as_chunks_mut::<2>();
+            // Of keys that are there twice, the first stays the first.
+            entries.sort_by(|[a, _], [b, _]| self.nodes.text_of(*a, self.text).cmp(self.nodes.text_of(*b, self.text)));
+        }
+        let first = u32::try_from(self.nodes.children.len()).ok()?;
+        self.nodes.children.extend(children);
+        let node = self.nodes.nodes.get_mut(number as usize)?;
+        node.children = first..u32::try_from(self.nodes.children.len()).ok()?;
+        node.end = node.end.max(small(end));
+        Some(())
+    }
+
+    /// Returns whether what comes next is a key of a mapping.
+    fn is_at_key(&self) -> bool {
+        self.open
+            .last()
+            .is_some_and(|(node, children)| self.nodes.kind(*node) == Kind::Mapping && children.len().is_multiple_of(2))
+    }
+
+    /// A block of text with the `|` or `>` before it: behind what was read last there is nothing else but comments,
+    /// an anchor and a tag.
+    fn with_header(&self, range: Range<usize>) -> Range<usize> {
+        let before = self.text.get(self.read..range.start).unwrap_or_default();
+        let (mut at, mut skipped) = (0, None);
+        for (index, c) in before.char_indices() {
+            let begins = before[..index].ends_with(char::is_whitespace) || index == 0;
+            match (skipped, c) {
+                (Some('#'), '\n') => skipped = None,
+                (Some('#'), _) => {}
+                (Some(_), c) if c.is_whitespace() => skipped = None,
+                (Some(_), _) => {}
+                (None, '#' | '&' | '!') if begins => skipped = Some(c),
+                (None, '|' | '>') => {
+                    at = index + 1;
+                    break;
+                }
+                (None, _) => {}
+            }
+        }
+        let start = self.read + at.saturating_sub(1);
+        let text = self.text.get(start..range.end).unwrap_or_default().trim_end();
+        start..start + text.len()
+    }
+
+    /// Where nothing is written behind a key, its place is behind the key's colon.
+    fn behind_colon(&self, range: Range<usize>) -> Range<usize> {
+        let key = self.open.last().filter(|(node, _)| self.nodes.kind(*node) == Kind::Mapping);
+        let Some(end) = key.and_then(|(_, children)| children.last()).map(|key| self.nodes.range(*key).end) else {
+            return range;
+        };
+        let rest = self.text.get(end..).unwrap_or_default();
+        let body = rest.trim_start_matches([' ', '\t']);
+        let at = end + rest.len() - body.len() + usize::from(body.starts_with(':'));
+        if body.starts_with(':') { at..at } else { end..end }
+    }
+
+    /// A sequence that is not indented below its key is told from its first item on, and begins with the dash.
+    fn at_dash(&self, range: Range<usize>) -> Range<usize> {
+        let is_value = self.open.last().is_some_and(|(node, _)| self.nodes.kind(*node) == Kind::Mapping);
+        let line = memchr::memrchr(b'\n', &self.text.as_bytes()[..range.start]).map_or(0, |newline| newline + 1);
+        let before = self.text.get(line..range.start).unwrap_or_default();
+        let dash = line + before.len() - before.trim_start_matches(' ').len();
+        if is_value && self.text.get(dash..).is_some_and(|rest| rest.starts_with('-')) {
+            return dash..range.end.max(dash);
+        }
+        range
+    }
+}
+
+/// A position of a text whose length is known to fit.
+fn small(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}

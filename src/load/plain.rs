@@ -1,0 +1,249 @@
+//! Scalars that are written without quotes, of which other programs may make something else than a text.
+
+use std::cell::OnceCell;
+
+use super::document::{Content, Document};
+use super::lookup::{self, Found};
+use super::nodes::Nodes;
+use super::split;
+use crate::finding::position::Step;
+
+/// What a plain scalar is to programs that follow YAML 1.1 or Go's mixture of it with YAML 1.2: kubectl, kustomize and
+/// the agents that contain them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reading {
+    /// `yes`, `off`: kubectl reads a boolean, kustomize a text.
+    Switch,
+    /// `true`, `False`.
+    Boolean,
+    /// `008`, `1e3`, `1_000`, `0x1F`.
+    Number,
+    /// `null`, `~`.
+    Null,
+    /// `2021-01-01`: kustomize makes a time of it.
+    Date,
+}
+
+/// What others read where a text stands without quotes; nothing where they read the text.
+pub(crate) fn read_by_others(text: &str) -> Option<Reading> {
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "n" | "N" | "no" | "No" | "NO" | "off" | "Off"
+        | "OFF" => Some(Reading::Switch),
+        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Some(Reading::Boolean),
+        "~" | "null" | "Null" | "NULL" => Some(Reading::Null),
+        _ if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) => None,
+        _ if is_number(text) => Some(Reading::Number),
+        _ if is_date(text) => Some(Reading::Date),
+        _ => None,
+    }
+}
+
+/// Whether Go's YAML reads a number: underscores do not count, and what begins with `0` may have any base.
+fn is_number(text: &str) -> bool {
+    let compact = text.replace('_', "");
+    let unsigned = compact.strip_prefix(['+', '-']).unwrap_or(&compact);
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
+        return true;
+    }
+    let based = |prefixes: [&str; 2], base: u32| {
+        let digits = prefixes.iter().find_map(|prefix| unsigned.strip_prefix(prefix));
+        digits.is_some_and(|digits| u64::from_str_radix(digits, base).is_ok() && !digits.starts_with('+'))
+    };
+    let is_decimal = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && unsigned.contains(|c: char| c.is_ascii_digit())
+        && unsigned.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'))
+        && unsigned.parse::<f64>().is_ok_and(f64::is_finite);
+    is_decimal || based(["0x", "0X"], 16) || based(["0b", "0B"], 2) || based(["0o", "0O"], 8)
+}
+
+/// Whether it is a date in the form of `2021-01-31`.
+fn is_date(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let mut is_part = |lengths: [usize; 2], most: u32| {
+        parts.next().is_some_and(|part| {
+            lengths.contains(&part.len())
+                && part.bytes().all(|byte| byte.is_ascii_digit())
+                && part.parse::<u32>().is_ok_and(|number| (1..=most).contains(&number))
+        })
+    };
+    is_part([4, 4], 9999) && is_part([1, 2], 12) && is_part([1, 2], 31) && parts.next().is_none()
+}
+
+/// Whether programs of YAML 1.1, such as those in Python and Ruby, read a text without quotes as a number of base 60:
+/// the MAC address `52:54:00:12:34:56`.
+pub(crate) fn is_of_base_60(text: &str) -> bool {
+    let mut parts = text.split(':');
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let first = parts.next().unwrap_or_default();
+    let mut others = parts.peekable();
+    is_digits(first)
+        && !first.starts_with('0')
+        && others.peek().is_some()
+        && others.all(|part| part.len() <= 2 && is_digits(part) && part.parse::<u8>().is_ok_and(|number| number < 60))
+}
+
+/// What of a document has no quotes. Its text is looked through once, however many values are asked for.
+pub(crate) struct Plain<'d> {
+    document: &'d Document<'d>,
+    nodes: OnceCell<Option<Nodes>>,
+}
+
+/// A mapping of a document's mapping, such as its labels.
+pub(crate) struct PlainEntries<'p> {
+    plain: &'p Plain<'p>,
+    route: [&'static str; 2],
+    /// The lines of the mapping, sorted, where it is written as a block.
+    lines: OnceCell<Option<Vec<&'p str>>>,
+}
+
+impl<'d> Plain<'d> {
+    /// What of a document has no quotes.
+    pub(crate) fn of(document: &'d Document<'d>) -> Self {
+        Self { document, nodes: OnceCell::new() }
+    }
+
+    /// The mapping under a key of a key.
+    pub(crate) fn entries(&self, route: [&'static str; 2]) -> PlainEntries<'_> {
+        PlainEntries { plain: self, route, lines: OnceCell::new() }
+    }
+
+    /// Returns whether the scalar at the end of a route of keys is this text without quotes.
+    pub(crate) fn has(&self, route: &[&str], text: &str) -> bool {
+        let steps: Vec<Step> = route.iter().map(|key| Step::from(*key)).collect();
+        let value = self.find(&steps).and_then(|found| self.document.text().get(found.value?));
+        value.is_some_and(|value| value.trim_end() == text)
+    }
+
+    /// Whether the key at the end of a route has no quotes.
+    pub(crate) fn has_key(&self, route: &[Step]) -> bool {
+        let key = self.find(route).and_then(|found| self.document.text().get(found.key?));
+        key.is_some_and(|key| !key.starts_with(['"', '\'']))
+    }
+
+    fn find(&self, route: &[Step]) -> Option<Found> {
+        if matches!(self.document.content, Content::Json(_)) {
+            return None;
+        }
+        let text = self.document.text();
+        let nodes = self.nodes.get_or_init(|| lookup::nodes(text)).as_ref()?;
+        lookup::exactly(nodes, text, self.document.shape(), route)
+    }
+}
+
+impl PlainEntries<'_> {
+    /// Returns whether the value of a key is this text without quotes. Cheap where the mapping is written as a block, as in all
+    /// that kubectl prints.
+    pub(crate) fn has(&self, key: &str, text: &str) -> bool {
+        let [outer, inner] = self.route;
+        let document = self.plain.document;
+        let lines = match &document.content {
+            Content::Json(_) | Content::Broken(..) => return false,
+            Content::Yaml(content) | Content::Item(content) => self.lines.get_or_init(|| {
+                let block = split::block(content, document.column(), outer, inner)?;
+                let mut lines: Vec<&str> = content[block].lines().map(without_quote).collect();
+                lines.sort_unstable();
+                Some(lines)
+            }),
+            Content::Value(..) => &None,
+        };
+        match lines {
+            Some(lines) => has_plain_line(lines, key, text),
+            None => self.plain.has(&[outer, inner, key], text),
+        }
+    }
+}
+
+/// A line from its first key on.
+fn without_quote(line: &str) -> &str {
+    let line = line.trim_start();
+    line.strip_prefix(['"', '\'']).unwrap_or(line)
+}
+
+/// Returns whether one of the sorted lines of a block mapping gives a key this text without quotes.
+fn has_plain_line(lines: &[&str], key: &str, text: &str) -> bool {
+    let first = lines.partition_point(|line| *line < key);
+    lines[first..].iter().take_while(|line| line.starts_with(key)).any(|line| {
+        let value = line.strip_prefix(key).and_then(|rest| rest.trim_start_matches(['"', '\'', ' ']).strip_prefix(':'));
+        let rest = value.and_then(|value| value.trim_start().strip_prefix(text));
+        rest.is_some_and(|rest| rest.trim().is_empty() || rest.starts_with([' ', '\t']) && rest.trim().starts_with('#'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use camino::Utf8Path;
+
+    use super::*;
+    use crate::load::document::objects;
+
+    #[test]
+    fn others_read_what_kubectl_and_kustomize_were_seen_to_read() {
+        for (text, expected) in [
+            ("yes", Some(Reading::Switch)),
+            ("Off", Some(Reading::Switch)),
+            ("n", Some(Reading::Switch)),
+            ("TRUE", Some(Reading::Boolean)),
+            ("~", Some(Reading::Null)),
+            ("008", Some(Reading::Number)),
+            ("1e3", Some(Reading::Number)),
+            ("1_000", Some(Reading::Number)),
+            ("1_", Some(Reading::Number)),
+            ("0x1F", Some(Reading::Number)),
+            ("0b11", Some(Reading::Number)),
+            ("0o17", Some(Reading::Number)),
+            ("-.5", Some(Reading::Number)),
+            ("5.", Some(Reading::Number)),
+            ("+1", Some(Reading::Number)),
+            ("18446744073709551616", Some(Reading::Number)),
+            (".inf", Some(Reading::Number)),
+            ("2021-01-31", Some(Reading::Date)),
+            ("yEs", None),
+            ("1e1000", None),
+            ("0x", None),
+            ("0b12", None),
+            ("_1", None),
+            ("1.2.3", None),
+            ("123e", None),
+            ("12:30", None),
+            ("a3", None),
+            ("inf", None),
+            ("-", None),
+            ("2021-13-01", None),
+            ("", None),
+        ] {
+            assert_eq!(read_by_others(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_digits_below_sixty_are_of_base_60() {
+        assert!(is_of_base_60("52:54:00:12:34:56"));
+        for text in ["00:00:5e:00:53:15", "08:00:27:12:34:56", "52:54:00:12:34:60", "52", "52:", "", "52:5a"] {
+            assert!(!is_of_base_60(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_are_seen_however_the_document_is_written() {
+        for (text, expected) in [
+            ("kind: A\nmetadata:\n  labels:\n    rack: 008\n", true),
+            ("kind: A\nmetadata:\n  labels:\n    \"rack\": 008 # of old\r\n", true),
+            ("kind: A\nmetadata:\n  labels: {rack: 008}\n", true),
+            ("metadata:\n  labels: &l\n    rack: 008\nkind: A\nx: *l\n", true),
+            ("kind: List\nitems:\n- kind: A\n  metadata:\n    labels:\n      rack: 008\n", true),
+            ("kind: List\nitems: [{kind: A, metadata: {labels: {rack: 008}}}]\n", true),
+            ("kind: A\nmetadata:\n  labels:\n    rack: \"008\"\n", false),
+            ("kind: A\nmetadata:\n  labels:\n    rack: '008'\n    other: 008\n", false),
+            ("kind: A\nmetadata:\n  annotations:\n    rack: 008\n  labels:\n    rack: \"008\"\n", false),
+            ("kind: A\nmetadata:\n  labels: {rack: \"008\"}\n", false),
+            ("{\"kind\": \"A\", \"metadata\": {\"labels\": {\"rack\": \"008\"}}}", false),
+            ("kind: A\nmetadata:\n  labels:\n    rack: 0080\n", false),
+        ] {
+            let documents = objects(&Arc::from(Utf8Path::new("f.yaml")), text);
+            let plain = Plain::of(&documents[0]);
+            assert_eq!(plain.entries(["metadata", "labels"]).has("rack", "008"), expected, "{text}");
+        }
+    }
+}

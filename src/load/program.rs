@@ -1,0 +1,192 @@
+//! Programs of the machine that make inputs: kustomize, sops.
+
+use std::env;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::text::credentials;
+
+/// How a program ended, and what it said.
+pub(super) struct Ended {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: String,
+}
+
+/// Why a program did not come to an end of its own.
+#[derive(Debug)]
+pub(super) enum NotRun {
+    /// It could not be started, or not be listened to.
+    Io(io::Error),
+    /// It was ended because it took too long.
+    TimedOut,
+}
+
+impl From<io::Error> for NotRun {
+    fn from(error: io::Error) -> Self {
+        NotRun::Io(error)
+    }
+}
+
+/// How often one looks whether a program has ended that says nothing any more.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Where a program is, by the directories of `PATH`. Those that are relative do not count: they lead into whatever
+/// repo is looked at.
+pub(super) fn find(name: &str) -> Option<PathBuf> {
+    let directories = env::var_os("PATH")?;
+    let mut candidates = env::split_paths(&directories).filter(|path| path.is_absolute()).map(|path| path.join(name));
+    candidates.find(|path| is_executable(path))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path.with_extension("exe")).or_else(|_| fs::metadata(path)).is_ok_and(|found| found.is_file())
+}
+
+/// Runs a program to its end, or ends it after a while. It reads `input`.
+pub(super) fn run(command: &mut Command, input: Vec<u8>, longest: Duration) -> Result<Ended, NotRun> {
+    let deadline = Instant::now() + longest;
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that stops reading says why. This thread ends with it.
+        thread::spawn(move || stdin.write_all(&input));
+    }
+    let (stdout, stderr) = (listen(child.stdout.take()), listen(child.stderr.take()));
+    let ended = (|| {
+        let stdout = heard(&stdout, deadline)?;
+        let stderr = String::from_utf8_lossy(&heard(&stderr, deadline)?).into_owned();
+        Ok(Ended { status: wait(&mut child, deadline)?, stdout, stderr })
+    })();
+    if ended.is_err() {
+        // One that has ended meanwhile needs no end.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    ended
+}
+
+/// Reads all that a program says, beside what else goes on.
+fn listen(pipe: Option<impl Read + Send + 'static>) -> Receiver<io::Result<Vec<u8>>> {
+    let (said, heard) = mpsc::channel();
+    thread::spawn(move || {
+        let mut all = Vec::new();
+        let read = pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut all));
+        // Nobody listens any more to a program that was ended.
+        let _ = said.send(read.map(|_| all));
+    });
+    heard
+}
+
+fn heard(said: &Receiver<io::Result<Vec<u8>>>, deadline: Instant) -> Result<Vec<u8>, NotRun> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    Ok(said.recv_timeout(left).map_err(|_| NotRun::TimedOut)??)
+}
+
+fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus, NotRun> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() >= deadline {
+            return Err(NotRun::TimedOut);
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// The first lines of what a program says of its failure, without values of the files that it has read.
+pub(super) fn first_lines(said: &str) -> String {
+    let lines: Vec<String> = said.lines().map(str::trim).filter(|line| !line.is_empty()).map(without_values).collect();
+    match lines.as_slice() {
+        [] => "it says nothing".to_owned(),
+        lines => lines[..lines.len().min(LINES_SHOWN)].join("\n"),
+    }
+}
+
+/// A line without what is quoted of a document: kustomize shows the whole patch that it cannot apply.
+fn without_values(line: &str) -> String {
+    // Those of a generator are shown without quotes, and often secrets.
+    if let Some((before, _)) = line.split_once("literal source") {
+        return without_values(before) + "literal sources …";
+    }
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, quote, behind)) =
+        rest.find(['"', '`']).map(|at| (&rest[..at], &rest[at..=at], &rest[at + 1..]))
+    {
+        let mut is_escaped = false;
+        let end = behind.find(|c: char| {
+            let ends = quote.starts_with(c) && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        });
+        let (quoted, after) = end.map_or((behind, ""), |end| (&behind[..end], &behind[end + 1..]));
+        let is_document = quoted.contains("\\n") || quoted.contains(": ") || credentials::is_random(quoted);
+        out.extend([before, quote, if is_document { "…" } else { quoted }, if end.is_some() { quote } else { "" }]);
+        rest = after;
+    }
+    out.push_str(rest);
+    let words = out.split(' ').map(|word| if credentials::is_random(word) { "…" } else { word });
+    let words: Vec<&str> = words.collect();
+    credentials::masked_value(&words.join(" ")).into_owned()
+}
+
+/// How many lines of a failing program's words are shown.
+const LINES_SHOWN: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_program_reads_all_of_its_input_while_it_writes() {
+        let input = vec![b'x'; 1 << 20];
+        let ended = run(&mut shell("cat; echo done >&2"), input.clone(), Duration::from_secs(60)).unwrap();
+        assert!(ended.status.success());
+        assert!(ended.stdout == input && ended.stderr == "done\n");
+    }
+
+    #[test]
+    fn no_value_of_a_document_is_among_the_words_of_a_program() {
+        for (said, expected) in [
+            (
+                r#"Error: trouble with config: "patch: |-\n  password: \"a b\"\n" in file "x.yaml""#,
+                r#"Error: trouble with config: "…" in file "x.yaml""#,
+            ),
+            ("Error: cannot parse `{a: b, c}`: no", "Error: cannot parse `…`: no"),
+            ("Error: password: hunter2", "Error: password: …"),
+            ("Error: got Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5 here", "Error: got … here"),
+            ("Error: https://me:x@git.example/a failed", "Error: https://…@git.example/a failed"),
+            ("Error: open \"a", "Error: open \"a"),
+            ("Error: literal sources [hunter2]: invalid literal source hunter2", "Error: literal sources …"),
+        ] {
+            assert_eq!(first_lines(said), expected, "{said}");
+        }
+    }
+
+    #[test]
+    fn one_that_takes_too_long_is_ended_even_when_its_children_keep_its_pipes() {
+        let start = Instant::now();
+        let ended = run(&mut shell("sleep 60 & sleep 60"), Vec::new(), Duration::from_millis(200));
+        assert!(matches!(ended, Err(NotRun::TimedOut)));
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+}

@@ -1,0 +1,112 @@
+//! Reads the documents of files in parallel.
+
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use memchr::memmem;
+use rayon::prelude::*;
+
+use super::document::{self, Document};
+use super::files::{Files, ReadError, Stream, in_utf8, lossy};
+use crate::finding::position::Way;
+
+/// What is made of a file at first sight, by its path and content.
+pub struct FirstLook<T> {
+    /// What the file says as a whole.
+    pub says: Option<T>,
+    /// Whether its documents are to be read.
+    pub read: bool,
+}
+
+impl<T> From<bool> for FirstLook<T> {
+    /// A file that says nothing as a whole.
+    fn from(read: bool) -> Self {
+        Self { says: None, read }
+    }
+}
+
+impl Files {
+    /// Takes a look at each of `files`, cuts those that are to be read into documents, and hands each to
+    /// `interpret`, on all cores. The results keep the order of the files and documents; what a file says as a
+    /// whole comes before its documents.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read.
+    pub fn scan<T: Send, L: Into<FirstLook<T>>>(
+        &self,
+        files: &[Utf8PathBuf],
+        look: impl Fn(&Utf8Path, &[u8]) -> L + Sync,
+        interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
+    ) -> Result<Vec<T>, ReadError> {
+        let read = |file: &Utf8PathBuf| -> Result<Vec<T>, ReadError> {
+            let bytes = in_utf8(self.read(file)?);
+            let FirstLook { says, read } = look(file, &bytes).into();
+            if !read {
+                return Ok(says.into_iter().collect());
+            }
+            let text = lossy(bytes);
+            let file: Arc<Utf8Path> = Arc::from(file.as_path());
+            let mut found: Vec<T> = says.into_iter().collect();
+            document::in_batches(&file, &text, |batch| {
+                found.par_extend(batch.into_par_iter().filter_map(&interpret));
+            });
+            Ok(found)
+        };
+        let found = files.par_iter().map(read).collect::<Result<Vec<Vec<T>>, _>>()?;
+        Ok(found.into_iter().flatten().collect())
+    }
+}
+
+/// Cuts a stream that somebody else has rendered into documents, and hands each to `interpret`. The number is how many
+/// objects there are. The last document is read to its end: a stream that was cut off ends in the middle of it.
+pub(crate) fn scan_stream<T: Send>(
+    stream: &Stream,
+    interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
+) -> (usize, Vec<T>) {
+    let text = lossy(stream.content.clone());
+    let mut documents = document::objects(&stream.name, &text);
+    let count = documents.iter().filter(|document| document.is_object()).count();
+    if let Some(last) = documents.last_mut().filter(|last| !last.looks_like_template()) {
+        last.read_to_its_end();
+    }
+    let read = |mut document: Document<'_>| {
+        document.origin = document.origin.by(Way::Stream(None));
+        interpret(document)
+    };
+    (count, documents.into_par_iter().filter_map(read).collect())
+}
+
+/// Cuts what a program has made of a repo's files, for the source of an index, and hands each document to `interpret`.
+/// `file` finds the file that one comes from, by the annotation in which kustomize says so.
+pub(crate) fn scan_made<T: Send>(
+    text: &str,
+    source: usize,
+    file: impl Fn(Option<&str>) -> Arc<Utf8Path> + Sync,
+    interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
+) -> Vec<T> {
+    let read = |mut document: Document<'_>| {
+        document.origin.file = file(document.annotated_origin());
+        document.origin = document.origin.by(Way::Made(source));
+        interpret(document)
+    };
+    let mut found = Vec::new();
+    document::in_batches(&Arc::from(Utf8Path::new("")), text, |batch| {
+        found.par_extend(batch.into_par_iter().filter_map(&read));
+    });
+    found
+}
+
+/// Returns whether a file's content mentions one of some words, such as kinds, or has what may spell them otherwise.
+pub fn mentions(words: &[&str]) -> impl Fn(&[u8]) -> bool + Sync + use<> {
+    let finders: Vec<_> = words.iter().map(|word| memmem::Finder::new(word).into_owned()).collect();
+    move |content| finders.iter().any(|finder| finder.find(content).is_some()) || may_spell_otherwise(content)
+}
+
+/// Returns whether a content has an escape by which YAML or JSON writes letters, a text that goes on behind an escaped line
+/// break, or text in base64.
+fn may_spell_otherwise(content: &[u8]) -> bool {
+    let is_letter = |byte: &u8| matches!(byte, b'x' | b'u' | b'U' | b'\n' | b'\r' | 0x80..);
+    memchr::memchr_iter(b'\\', content).any(|at| content.get(at + 1).is_some_and(is_letter))
+        || memmem::find(content, b"binary").is_some()
+}

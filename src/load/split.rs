@@ -1,0 +1,361 @@
+//! Cuts text into documents, and lists into their items, without parsing them.
+//!
+//! A snapshot is one `kind: List` of thousands of hosts. Cut into items it is parsed on all cores, and never
+//! stands in memory as one tree of events. The cut follows from YAML's indentation: within a block sequence
+//! no line of an item starts as far left as the sequence's dashes. Only a flow collection or quoted scalar
+//! could break that rule, against YAML's letter; a cut inside one leaves an item that cannot be parsed, and
+//! that is reported, never misread.
+
+use std::ops::Range;
+
+/// How many items a list is cut into. One of more is a document like any other, which has at most so many bytes.
+const ITEMS: usize = 1_000_000;
+
+/// The byte ranges of a YAML stream's documents; each begins with its `---` line if it has one.
+pub(super) fn documents(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut lines = lines(text, 0..text.len());
+    let mut start = Some(0);
+    let ranges = std::iter::from_fn(move || {
+        let first = start?;
+        let end = lines.find_map(|line| {
+            let marker = text[line.clone()].trim_end_matches(['\n', '\r']);
+            let is_end = is_marker(marker, "...");
+            (is_end || is_marker(marker, "---")).then_some((line.start, if is_end { line.end } else { line.start }))
+        });
+        start = end.map(|(_, next)| next);
+        Some(first..end.map_or(text.len(), |(end, _)| end))
+    });
+    ranges.filter(|range| has_content(&text[range.clone()]))
+}
+
+/// The head of a block mapping, read from its lines alone.
+#[derive(Debug, Default)]
+pub(super) struct Outline<'a> {
+    /// The value of `kind`.
+    pub(super) kind: Option<&'a str>,
+    /// Where the lines of the items are, when there is an `items:` with a block sequence.
+    items: Option<Range<usize>>,
+}
+
+/// Reads the outline of the mapping whose keys stand `column` characters in; `None` when its lines alone do not prove
+/// what a parser would find.
+///
+/// They do when every line in that column is a plain key of the mapping or an item of the sequence below one, and none
+/// stands further left. Then no quoted text, flow collection, tag, anchor or merge key can hold another `kind`, and a
+/// text that merely looks like one is a second `kind`, which proves nothing either.
+///
+/// `first_line_offset` is how many bytes of the first line to skip: the dash of a list's item. [Other line
+/// breaks](has_other_line_breaks) must have been ruled out.
+pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Option<Outline<'_>> {
+    let mut outline = Outline::default();
+    let mut items_start = None;
+    let mut last = None;
+    for line in lines(text, 0..text.len()) {
+        let content = text[line.clone()].trim_end_matches(['\n', '\r']);
+        let skipped = if line.start == 0 { content.get(..first_line_offset)?.len() } else { 0 };
+        let body = content[skipped..].trim_start_matches(' ');
+        let indent = content.len() - body.len();
+        if body.trim_ascii_start().is_empty() || body.starts_with('#') || line.start == 0 && is_bare_marker(content) {
+            continue;
+        }
+        if indent > column {
+            // Below a key without a value of its own, or a value that goes on.
+            last.filter(|last| !matches!(last, Line::Kind))?;
+            continue;
+        }
+        let body = body.get(..).filter(|_| indent == column)?;
+        if body == "-" || body.starts_with("- ") {
+            last.filter(|last| matches!(last, Line::OpenKey))?;
+            continue;
+        }
+        let (key, value) = plain_key(body)?;
+        if let Some(start) = items_start.take() {
+            outline.items = Some(start..line.start);
+        }
+        let is_open = is_blank_or_comment(value);
+        last = Some(if is_open { Line::OpenKey } else { Line::Key });
+        if key == "kind" {
+            let kind = plain_word(value).filter(|_| outline.kind.is_none())?;
+            outline.kind = Some(kind);
+            last = Some(Line::Kind);
+        } else if key == "items" && is_open {
+            items_start = Some(line.end).filter(|_| outline.items.is_none());
+        }
+    }
+    if let Some(start) = items_start {
+        outline.items = Some(start..text.len());
+    }
+    Some(outline)
+}
+
+/// The last line of a mapping's own column.
+#[derive(Clone, Copy)]
+enum Line {
+    /// The key `kind` with its value.
+    Kind,
+    /// Another key with the beginning of its value.
+    Key,
+    /// A key whose value stands below it.
+    OpenKey,
+}
+
+/// Every line break of YAML 1.1.
+const LINE_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+
+/// Returns whether a text has a line break that YAML 1.1 knows and that is neither a line feed nor one after a carriage return.
+pub(super) fn has_other_line_breaks(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(b'\r', bytes).any(|at| bytes.get(at + 1) != Some(&b'\n'))
+        || LINE_BREAKS[2..].iter().any(|char| memchr::memmem::find(bytes, char.to_string().as_bytes()).is_some())
+}
+
+/// Returns whether a text may have an alias or a merge key, which tie its parts together.
+pub(super) fn has_ties(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_name = |at: usize| bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte));
+    let begins_node = |at: usize| at == 0 || bytes[at - 1].is_ascii_whitespace() || b"[{,".contains(&bytes[at - 1]);
+    let has = |sign: u8| memchr::memchr_iter(sign, bytes).any(|at| begins_node(at) && is_name(at + 1));
+    let merges = || {
+        let mut after = memchr::memmem::find_iter(bytes, "<<").map(|at| text[at + 2..].trim_start_matches([' ', '\t']));
+        after.any(|after| after.starts_with(':'))
+    };
+    has(b'*') && has(b'&') || merges()
+}
+
+impl Outline<'_> {
+    /// The byte ranges of the items of a list's block sequence, and the columns of their keys; `None` when the
+    /// text is not cut so easily.
+    pub(super) fn items(&self, text: &str) -> Option<Vec<Item>> {
+        let mut items: Vec<Item> = Vec::new();
+        let mut dash = None;
+        for line in lines(text, self.items.clone()?) {
+            let content = text[line.clone()].trim_end_matches(['\n', '\r']);
+            let body = content.trim_start_matches(' ');
+            let indent = content.len() - body.len();
+            let is_item = body == "-" || body.starts_with("- ");
+            let is_filler = body.trim_ascii_start().is_empty() || body.starts_with('#');
+            let is_full = items.len() == ITEMS;
+            match items.last_mut() {
+                Some(last) if is_filler || dash.is_some_and(|dash| indent > dash) => last.range.end = line.end,
+                None if is_filler => {}
+                _ if is_item && !is_full && *dash.get_or_insert(indent) == indent => {
+                    let rest = body[1..].trim_start_matches(' ');
+                    items.push(Item { range: line, column: content.len() - rest.len() });
+                }
+                _ => return None,
+            }
+        }
+        Some(items)
+    }
+}
+
+/// The lines of the block below `outer: inner:` in the mapping whose keys stand `column` characters in: what lies
+/// deeper than `inner`. `None` when it is not written as a block.
+pub(super) fn block(text: &str, column: usize, outer: &str, inner: &str) -> Option<Range<usize>> {
+    let opens = |content: &str, key: &str| {
+        content.strip_prefix(key).and_then(|rest| rest.strip_prefix(':')).is_some_and(|rest| rest.trim().is_empty())
+    };
+    let mut inner_indent = None;
+    let mut in_outer = false;
+    let mut start = None;
+    for line in lines(text, 0..text.len()) {
+        let content = &text[line.clone()];
+        let body = content.trim_start_matches(' ');
+        let indent = content.len() - body.len();
+        // Comments and empty lines stand wherever they like.
+        if body.trim().is_empty() || body.starts_with('#') {
+            continue;
+        }
+        if let Some(start) = start {
+            let key_indent: usize = inner_indent?;
+            if indent < key_indent || (indent == key_indent && !body.starts_with("- ")) {
+                return Some(start..line.start);
+            }
+        } else if !in_outer {
+            in_outer = indent == column && opens(body, outer);
+        } else if indent <= column {
+            return None;
+        } else if indent == *inner_indent.get_or_insert(indent) && opens(body, inner) {
+            start = Some(line.end);
+        }
+    }
+    start.map(|start| start..text.len())
+}
+
+/// One item of a block sequence: its lines, dash included, and the column at which its content begins.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) range: Range<usize>,
+    pub(super) column: usize,
+}
+
+/// The ranges of the lines of a part of a text, line ends included.
+fn lines(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut start = range.start;
+    std::iter::from_fn(move || {
+        if start >= range.end {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', &bytes[start..range.end]).map_or(range.end, |at| start + at + 1);
+        let line = start..end;
+        start = end;
+        Some(line)
+    })
+}
+
+fn is_marker(line: &str, marker: &str) -> bool {
+    line.strip_prefix(marker).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
+/// Whether anything but comments, directives and a bare marker is there.
+fn has_content(text: &str) -> bool {
+    text.split(LINE_BREAKS).any(|line| {
+        let line = line.strip_prefix("---").unwrap_or(line).trim();
+        !line.is_empty() && !line.starts_with(['#', '%'])
+    })
+}
+
+/// Returns whether a line is the marker of a document, and nothing but a comment behind it.
+fn is_bare_marker(line: &str) -> bool {
+    line.strip_prefix("---").is_some_and(is_blank_or_comment)
+}
+
+/// Returns whether nothing of a value stands behind its key.
+fn is_blank_or_comment(value: &str) -> bool {
+    value.trim_ascii_start().is_empty() || value.starts_with([' ', '\t']) && value.trim_ascii_start().starts_with('#')
+}
+
+/// The key at the beginning of a line, and what stands behind its colon.
+fn plain_key(line: &str) -> Option<(&str, &str)> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
+    let (key, value) = line.split_at(line.find(|c| !is_plain(c))?);
+    let value = value.strip_prefix(':').filter(|value| value.is_empty() || value.starts_with([' ', '\t']))?;
+    key.starts_with(|c: char| c.is_ascii_alphanumeric()).then_some((key, value))
+}
+
+/// The only word of a value, in quotes or not, before a comment.
+fn plain_word(value: &str) -> Option<&str> {
+    let value = value.trim_ascii();
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+    let value = value.strip_prefix(|c| Some(c) == quote).unwrap_or(value);
+    let word = &value[..value.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(value.len())];
+    let rest = value[word.len()..].strip_prefix(|c| Some(c) == quote);
+    let rest = if quote.is_some() { rest? } else { &value[word.len()..] };
+    (!word.is_empty() && is_blank_or_comment(rest)).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts<'a>(text: &'a str, ranges: &[Range<usize>]) -> Vec<&'a str> {
+        ranges.iter().map(|range| &text[range.clone()]).collect()
+    }
+
+    #[test]
+    fn documents_end_at_markers_and_empty_ones_are_dropped() {
+        let text = "%YAML 1.2\n---\na: 1\n---\n# only a comment\n--- # b\nb: 2\r\n...\n---\n";
+        assert_eq!(texts(text, &documents(text).collect::<Vec<_>>()), ["---\na: 1\n", "--- # b\nb: 2\r\n"]);
+    }
+
+    #[test]
+    fn a_marker_inside_a_block_scalar_is_indented_and_no_marker() {
+        let text = "data: |\n  ---\n  kind: Secret\nkind: ConfigMap\n";
+        assert_eq!(documents(text).count(), 1);
+        assert_eq!(outline(text, 0, 0).unwrap().kind, Some("ConfigMap"));
+    }
+
+    #[test]
+    fn a_kubectl_list_is_cut_into_its_items() {
+        let text =
+            "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n- kind: Pod\nkind: List\n";
+        let outline = outline(text, 0, 0).unwrap();
+        assert_eq!(outline.kind, Some("List"));
+        let items = outline.items(text).unwrap();
+        assert_eq!(
+            items.iter().map(|item| &text[item.range.clone()]).collect::<Vec<_>>(),
+            ["- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n", "- kind: Pod\n"]
+        );
+        assert_eq!(items[0].column, 2);
+    }
+
+    #[test]
+    fn an_indented_list_with_wide_dashes_is_cut_too() {
+        let text = "kind: List\nitems:\n\n  # first\n  -   kind: A\n      x: 1\n  -   kind: B\n";
+        let outline = outline(text, 0, 0).unwrap();
+        let items = outline.items(text).unwrap();
+        assert_eq!(items.len(), 2);
+        assert_eq!(items[0].column, 6);
+        let item = &text[items[0].range.clone()];
+        assert_eq!(crate::load::split::outline(item, items[0].column, items[0].column).unwrap().kind, Some("A"));
+    }
+
+    #[test]
+    fn a_flow_sequence_is_not_cut() {
+        let text = "kind: List\nitems: [{kind: A}]\n";
+        assert!(outline(text, 0, 0).unwrap().items(text).is_none());
+    }
+
+    #[test]
+    fn a_block_ends_where_something_stands_as_far_left_as_its_key() {
+        for (text, expected) in [
+            ("  s:\n    x: 1\n    h:\n      n: 1\n# c\n\n      m: 2\n    z: 3\n", "      n: 1\n# c\n\n      m: 2\n"),
+            ("  s:\n    h:\n    - 1\n    - 2\n  t: 1\n", "    - 1\n    - 2\n"),
+            ("- t: 1\n  s:\n    h:\n      n: 1\n", "      n: 1\n"),
+        ] {
+            assert_eq!(block(text, 2, "s", "h").map(|range| &text[range]), Some(expected), "{text}");
+        }
+        for text in ["  s: {h: {n: 1}}\n", "  s:\n    x:\n      h:\n        n: 1\n", "  t:\n    h:\n      n: 1\n"] {
+            assert_eq!(block(text, 2, "s", "h"), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_lines_prove_a_kind_in_plain_form() {
+        for text in [
+            "kind: \"Secret\" # x\n",
+            "kind: 'Secret'\r\n",
+            "kind: Secret\t# x\n",
+            "kind:\tSecret\n",
+            "--- # a\n# b\nkind: Secret\n",
+            "apiVersion: v1\ndata:\n  x: |\n    kind: Pod\nlist:\n- kind: Pod\nkind: Secret\n\n# end",
+        ] {
+            assert_eq!(outline(text, 0, 0).unwrap().kind, Some("Secret"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_lines_prove_nothing_otherwise() {
+        for text in [
+            "kind: &k Secret\n",
+            "kind: !!str Secret\n",
+            "kind: >-\n  Secret\n",
+            "kind:\n  Secret\n",
+            "kind: Secret\n  and more\n",
+            "kind: \"Se\\x63ret\"\n",
+            "kind: Secret#\n",
+            "kind: Secret\nkind: Pod\n",
+            "kind: Secret\n\"kind\": Pod\n",
+            "kind: Secret\n? kind\n: Pod\n",
+            "kind: Secret\n<<: {kind: Pod}\n",
+            "--- !!map\nkind: Secret\n",
+            "x: \"\nkind: Secret\n\"\n\"kind\": Pod\n",
+            "  kind: Pod\n  x: \"\nkind: Secret\n\"\n",
+            "x: 1\n- kind\nkind: Secret\n",
+            "kind : Secret\n",
+        ] {
+            assert!(outline(text, 0, 0).is_none_or(|outline| outline.kind.is_none()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn aliases_and_merge_keys_are_told_from_what_scripts_have() {
+        for text in ["a: &x 1\nb: *x\n", "a: [&x 1,*x]\n", "- &x 1\n-\t*x\n", "<<: {a: 1}\n", "<<\t: {a: 1}\n"] {
+            assert!(has_ties(text), "{text:?}");
+        }
+        for text in ["run: a && b & c; echo * ** &\n", "cron: 0 * * * *\n", "cat <<EOF\n", "a: &x 1\n", "x: \"*a\"\n"] {
+            assert!(!has_ties(text), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What has to change for the output directory to hold the rendered tree.
+//!
+//! * `worktree`: what of changes to git's index is still to be done on the disk.
+
+mod worktree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+
+use crate::finding::{Code, Finding, Place};
+use crate::layout;
+use crate::load::{Files, Kind, ReadError};
+use crate::output::Tree;
+use crate::output::state::State;
+
+pub use worktree::in_worktree;
+
+/// How the names of files begin and end that are being written; only a killed run leaves one behind.
+pub(crate) const STAGED: (&str, &str) = (".sipgen-", ".tmp");
+
+/// Returns whether a file is one that a killed run was about to put into its place.
+pub(crate) fn is_leftover(file: &Utf8Path) -> bool {
+    file.file_name().is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1))
+}
+
+/// What a file is that is not ours.
+const UNMARKED: &str = "a file without sipgen's first line";
+
+/// How many foreign files a warning names.
+const FOREIGN_SHOWN: usize = 5;
+
+/// What has to change, by path relative to the repo's root. Files that stay as they are, are not in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The changed files.
+    pub files: BTreeMap<Utf8PathBuf, Change>,
+    /// What a killed run left behind; to be deleted, and not worth a word.
+    pub leftovers: Vec<Utf8PathBuf>,
+}
+
+/// What happens to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    Create {
+        /// Its text.
+        after: String,
+    },
+    /// It gets another text.
+    Update {
+        /// The text on the disk.
+        before: String,
+        /// Its new text.
+        after: String,
+    },
+    /// It is ours and no longer needed.
+    Delete {
+        /// The text on the disk.
+        before: String,
+    },
+}
+
+impl Change {
+    /// The file's texts before and after; none where it is not there.
+    pub fn texts(&self) -> (Option<&str>, Option<&str>) {
+        match self {
+            Change::Create { after } => (None, Some(after)),
+            Change::Update { before, after } => (Some(before), Some(after)),
+            Change::Delete { before } => (Some(before), None),
+        }
+    }
+
+    /// Whether nothing changes but the comment that says from which file it was made.
+    pub fn is_in_mark_only(&self) -> bool {
+        match self {
+            Change::Update { before, after } => layout::differ_in_mark_only(before, after),
+            Change::Create { .. } | Change::Delete { .. } => false,
+        }
+    }
+}
+
+impl Changes {
+    /// What has to change for an output directory that holds one tree to hold another.
+    pub fn between(before: &Tree, after: &Tree, output: &Utf8Path) -> Self {
+        let mut files = BTreeMap::new();
+        for (path, before) in before {
+            let change = match after.get(path) {
+                Some(after) if after == before => continue,
+                Some(after) => Change::Update { before: before.clone(), after: after.clone() },
+                None => Change::Delete { before: before.clone() },
+            };
+            files.insert(output.join(path), change);
+        }
+        for (path, after) in after.iter().filter(|(path, _)| !before.contains_key(*path)) {
+            files.insert(output.join(path), Change::Create { after: after.clone() });
+        }
+        Changes { files, leftovers: Vec::new() }
+    }
+}
+
+/// What was found at a path below the output directory.
+enum Found {
+    Unchanged,
+    Changed(Utf8PathBuf, Change),
+    /// Not ours, and not in our way.
+    Foreign(Utf8PathBuf),
+    /// Not ours, where a file of ours is to be.
+    InTheWay(Utf8PathBuf, &'static str),
+    Leftover(Utf8PathBuf),
+}
+
+/// Compares the rendered tree with the output directory. The files in `kept` stay whatever they are; of those that
+/// `state` has seen to be what they are to be, none is read again.
+///
+/// # Errors
+///
+/// When a file or directory cannot be read.
+pub fn compare(
+    repo: &Files,
+    output: &Utf8Path,
+    tree: &Tree,
+    kept: &BTreeSet<&Utf8PathBuf>,
+    state: &State,
+) -> Result<(Changes, Vec<Finding>), ReadError> {
+    if let Some((path, what)) = obstacle_above(repo, output) {
+        return Ok((Changes::default(), vec![in_the_way(&path, what)]));
+    }
+    let directories: BTreeSet<&Utf8Path> = tree.keys().flat_map(|path| path.ancestors().skip(1)).collect();
+    let clashes: Vec<Finding> =
+        tree.keys().filter(|path| directories.contains(path.as_path())).map(|path| both(&output.join(path))).collect();
+    if !clashes.is_empty() {
+        return Ok((Changes::default(), clashes));
+    }
+    // In a directory without one, Flux applies whatever YAML there is.
+    let with_kept: BTreeSet<Utf8PathBuf> =
+        kept.iter().filter_map(|path| Some(path.parent()?.join(layout::KUSTOMIZATION))).collect();
+    let entries = entries(repo, output, tree)?;
+    let judge = |entry: &(Utf8PathBuf, Kind)| {
+        let (path, kind) = entry;
+        let full = output.join(path);
+        let not_plain = match kind {
+            Kind::File => None,
+            Kind::Directory => Some("a directory"),
+            Kind::Link => Some("a symbolic link"),
+            Kind::Other => Some("no plain file"),
+        };
+        if let Some(what) = not_plain {
+            let wanted = tree.contains_key(path) || directories.contains(path.as_path());
+            return Ok(if wanted { Found::InTheWay(full, what) } else { Found::Foreign(full) });
+        }
+        if directories.contains(path.as_path()) {
+            return Ok(Found::InTheWay(full, "a file where a directory is to be"));
+        }
+        if is_leftover(path) {
+            return Ok(Found::Leftover(full));
+        }
+        if kept.contains(path) || tree.get(path).is_some_and(|text| state.has(path, text)) {
+            return Ok(Found::Unchanged);
+        }
+        let content = repo.read(&full)?;
+        let ours = layout::is_ours(&content);
+        Ok(match tree.get(path) {
+            Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => Found::Unchanged,
+            // An empty file is what a crash of the machine may leave of ours.
+            Some(after) if ours || content.is_empty() => {
+                Found::Changed(full, Change::Update { before: layout::text_of(&content), after: after.clone() })
+            }
+            Some(_) => Found::InTheWay(full, UNMARKED),
+            None if ours && with_kept.contains(path) => Found::Unchanged,
+            None if ours => Found::Changed(full, Change::Delete { before: layout::text_of(&content) }),
+            None => Found::Foreign(full),
+        })
+    };
+    let found: Vec<Found> = entries.par_iter().map(judge).collect::<Result<_, ReadError>>()?;
+
+    let there: BTreeSet<&Utf8PathBuf> = entries.iter().map(|(path, _)| path).collect();
+    let created = tree.iter().filter(|(path, _)| !there.contains(path));
+    let mut changes = Changes::default();
+    changes.files.extend(created.map(|(path, after)| (output.join(path), Change::Create { after: after.clone() })));
+    let (mut findings, mut foreign) = (Vec::new(), Vec::new());
+    for found in found {
+        match found {
+            Found::Unchanged => {}
+            Found::Changed(path, change) => {
+                changes.files.insert(path, change);
+            }
+            Found::Foreign(path) => foreign.push(path),
+            Found::InTheWay(path, what) => findings.push(in_the_way(&path, what)),
+            Found::Leftover(path) => changes.leftovers.push(path),
+        }
+    }
+    findings.extend(left_alone(output, &foreign));
+    Ok((changes, findings))
+}
+
+/// The first part of the path to the output directory that is there and is no directory.
+fn obstacle_above(repo: &Files, output: &Utf8Path) -> Option<(Utf8PathBuf, &'static str)> {
+    let mut above: Vec<&Utf8Path> = output.ancestors().filter(|path| !path.as_str().is_empty()).collect();
+    above.reverse();
+    above.into_iter().find_map(|path| {
+        let what = match repo.kind(path)? {
+            Kind::Directory => return None,
+            Kind::Link => "a symbolic link",
+            Kind::File | Kind::Other => "no directory",
+        };
+        Some((path.to_owned(), what))
+    })
+}
+
+/// Everything below the output directory that is no directory, and the directories where a file of ours is to be;
+/// relative to it.
+fn entries(repo: &Files, output: &Utf8Path, tree: &Tree) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
+    let below = |(path, kind): (Utf8PathBuf, Kind)| Some((path.strip_prefix(output).ok()?.to_owned(), kind));
+    let entries = repo.entries_below(output)?.into_iter().filter_map(below);
+    Ok(entries.filter(|(path, kind)| *kind != Kind::Directory || tree.contains_key(path)).collect())
+}
+
+fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
+    Finding::new(
+        Code::ForeignFile,
+        format!("{path} is {what}, so it is somebody else's, and sipgen would have to replace it"),
+    )
+    .at(Place::File(Arc::from(path)))
+    .help("move it away or delete it, or set `output` in sipgen.yaml to another directory")
+}
+
+/// A generated file lies where another one needs a directory.
+fn both(path: &Utf8Path) -> Finding {
+    Finding::new(Code::PathTwice, format!("generated files need `{path}` both as a file and as a directory"))
+        .at(Place::File(Arc::from(path)))
+        .help("rename the directory of hosts that has the name of a cluster's patches")
+}
+
+fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {
+    if foreign.is_empty() {
+        return None;
+    }
+    let noun = if foreign.len() == 1 { "file is" } else { "files are" };
+    let shown = foreign.iter().take(FOREIGN_SHOWN);
+    let finding =
+        Finding::new(Code::ForeignFiles, format!("{} {noun} in {output} that sipgen did not write", foreign.len()))
+            .help("they are left as they are; files of your own are better kept elsewhere");
+    Some(shown.fold(finding, |finding, path| finding.at(Place::File(Arc::from(path.as_path())))))
+}

@@ -1,0 +1,50 @@
+//! What of the changes to git's index is still to be done in the worktree.
+
+use camino::Utf8Path;
+
+use super::{Change, Changes, UNMARKED, in_the_way, is_leftover, obstacle_above};
+use crate::finding::Finding;
+use crate::layout;
+use crate::load::{Files, Kind, ReadError};
+
+/// The changes of files on the disk that give them what the changes of `staged` files do. Files that are right already are
+/// not written again, files that git's index knows nothing of are left alone, and other people's are in the way.
+///
+/// # Errors
+///
+/// When a file cannot be read.
+pub fn in_worktree(disk: &Files, output: &Utf8Path, staged: &Changes) -> Result<(Changes, Vec<Finding>), ReadError> {
+    let (mut changes, mut findings) = (Changes::default(), Vec::new());
+    for (path, change) in &staged.files {
+        let (_, after) = change.texts();
+        let obstacle = obstacle_above(disk, path.parent().unwrap_or(output));
+        match (obstacle, disk.kind(path), after) {
+            (Some((obstacle, what)), _, Some(_)) => findings.push(in_the_way(&obstacle, what)),
+            (None, Some(Kind::File), _) => {
+                let content = disk.read(path)?;
+                let is_ours = layout::is_ours(&content) || content.is_empty();
+                let before = layout::text_of(&content);
+                match after {
+                    Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {}
+                    Some(_) if !is_ours => findings.push(in_the_way(path, UNMARKED)),
+                    None if !is_ours => {}
+                    Some(after) => {
+                        changes.files.insert(path.clone(), Change::Update { before, after: after.to_owned() });
+                    }
+                    None => {
+                        changes.files.insert(path.clone(), Change::Delete { before });
+                    }
+                }
+            }
+            (None, Some(_), Some(_)) => findings.push(in_the_way(path, "no plain file")),
+            (None, None, Some(after)) => {
+                changes.files.insert(path.clone(), Change::Create { after: after.to_owned() });
+            }
+            // What is to go, and is not there.
+            (_, _, None) => {}
+        }
+    }
+    findings.dedup();
+    changes.leftovers = disk.files_below(output)?.into_iter().filter(|file| is_leftover(file)).collect();
+    Ok((changes, findings))
+}

@@ -1,0 +1,250 @@
+//! What a commit of generated files would change.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use git2::{FileMode, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, Tree, TreeWalkMode, TreeWalkResult};
+
+use crate::api::names::ClusterKey;
+use crate::git::GitError;
+use crate::git::index::{self, Entries};
+use crate::git::open::Opened;
+use crate::layout;
+use crate::output::compare::{Change, Changes};
+
+/// How generated files differ from those of a commit.
+pub struct Content {
+    /// By path from the worktree's top.
+    changed: BTreeMap<Utf8PathBuf, Changed>,
+    /// The generated files, by path from the worktree's top.
+    files: BTreeSet<Utf8PathBuf>,
+    /// The output directories, from there.
+    outputs: Vec<Utf8PathBuf>,
+    /// Where in the worktree paths begin that others use.
+    place: Utf8PathBuf,
+    /// The clusters of which the commit has files, by output directory.
+    clusters: BTreeMap<Utf8PathBuf, BTreeSet<ClusterKey>>,
+    /// Tells the files that may go from those of other people.
+    owns: Owns,
+    /// The tree of a commit that changes them; none when there is nothing to commit.
+    pub(super) tree: Option<Oid>,
+}
+
+/// Tells by its content that a file is one of those that a commit is made of.
+pub(super) type Owns = fn(&[u8]) -> bool;
+
+/// How much there is to commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Differs {
+    /// Nothing.
+    Not,
+    /// Nothing but the comments that say from which file each was made.
+    InMarksOnly,
+    /// Something that matters.
+    Really,
+}
+
+struct Changed {
+    mode: u32,
+    change: Change,
+}
+
+impl Content {
+    /// Compares the files below output directories, paths from `place` in the worktree, with those that a commit has
+    /// there. Files of other people are none of a commit's business.
+    pub(super) fn new(
+        repo: &Repository,
+        parent: Option<&Tree<'_>>,
+        place: &Utf8Path,
+        outputs: &[(&Utf8Path, &BTreeMap<Utf8PathBuf, String>)],
+        owns: Owns,
+    ) -> Result<Self, GitError> {
+        let mut content = Self {
+            changed: BTreeMap::new(),
+            files: BTreeSet::new(),
+            outputs: Vec::new(),
+            place: place.to_owned(),
+            clusters: BTreeMap::new(),
+            owns,
+            tree: None,
+        };
+        for (output, files) in outputs {
+            content.add(repo, parent, output, files)?;
+        }
+        if content.differs() == Differs::Really {
+            content.tree = Some(content.write_tree(repo, parent)?);
+        }
+        Ok(content)
+    }
+
+    /// Adds an output directory.
+    fn add(
+        &mut self,
+        repo: &Repository,
+        parent: Option<&Tree<'_>>,
+        directory: &Utf8Path,
+        files: &BTreeMap<Utf8PathBuf, String>,
+    ) -> Result<(), GitError> {
+        let (output, owns, changed) = (self.place.join(directory), self.owns, &mut self.changed);
+        let before = parent.map(|tree| blobs(repo, tree, &output)).transpose()?.unwrap_or_default();
+        for (path, after) in files {
+            let known = before.get(path);
+            // Most files are as they were, which their ids say.
+            if known
+                .is_some_and(|(id, _)| Oid::hash_object(ObjectType::Blob, after.as_bytes()).is_ok_and(|now| now == *id))
+            {
+                continue;
+            }
+            let text = known.map(|(id, _)| text(repo, *id)).transpose()?;
+            if text.as_ref() == Some(after) {
+                continue;
+            }
+            let mode = known.map_or(FileMode::Blob.into(), |(_, mode)| *mode);
+            let after = after.clone();
+            let change = match text {
+                Some(before) => Change::Update { before, after },
+                None => Change::Create { after },
+            };
+            changed.insert(output.join(path), Changed { mode, change });
+        }
+        for (path, (id, mode)) in before.iter().filter(|(path, _)| !files.contains_key(*path)) {
+            if owns(repo.find_blob(*id)?.content()) {
+                let change = Change::Delete { before: text(repo, *id)? };
+                changed.insert(output.join(path), Changed { mode: *mode, change });
+            }
+        }
+        let clusters = before.keys().filter_map(|path| layout::cluster_of(path)).collect();
+        self.clusters.insert(directory.to_owned(), clusters);
+        self.files.extend(files.keys().map(|path| output.join(path)));
+        self.outputs.push(output);
+        Ok(())
+    }
+
+    /// How much there is to commit.
+    pub fn differs(&self) -> Differs {
+        match self.changed.values().all(|changed| changed.change.is_in_mark_only()) {
+            _ if self.changed.is_empty() => Differs::Not,
+            true => Differs::InMarksOnly,
+            false => Differs::Really,
+        }
+    }
+
+    /// The changed files.
+    pub fn paths(&self) -> impl ExactSizeIterator<Item = &Utf8Path> {
+        self.changed.keys().map(Utf8PathBuf::as_path)
+    }
+
+    /// What the index has to have of generated files when `tree` is that of HEAD. An older generated file that only the
+    /// index has is to go.
+    pub(super) fn entries_of(&self, opened: &Opened, tree: &Tree<'_>) -> Result<Entries, GitError> {
+        let known = self.files.iter().chain(self.changed.keys());
+        let mut entries: Entries = known.map(|path| (path.clone(), entry_of(tree, path))).collect();
+        for entry in index::current(opened)?.iter() {
+            let Ok(path) = std::str::from_utf8(&entry.path) else { continue };
+            let path = Utf8Path::new(path);
+            let may_be_older =
+                self.outputs.iter().any(|output| path.starts_with(output)) && !entries.contains_key(path);
+            if may_be_older
+                && entry_of(tree, path).is_none()
+                && opened.repo.find_blob(entry.id).is_ok_and(|blob| (self.owns)(blob.content()))
+            {
+                entries.insert(path.to_owned(), None);
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The changes, by path from where the run was asked to work.
+    pub fn changes(&self) -> Changes {
+        let below =
+            |path: &Utf8PathBuf| path.strip_prefix(&self.place).map_or_else(|_| path.clone(), Utf8Path::to_owned);
+        let files = self.changed.iter().map(|(path, changed)| (below(path), changed.change.clone()));
+        Changes { files: files.collect(), leftovers: Vec::new() }
+    }
+
+    /// The clusters of which there are generated files below an output directory in the commit that this one stands on.
+    pub fn clusters(&self, output: &Utf8Path) -> BTreeSet<ClusterKey> {
+        self.clusters.get(output).cloned().unwrap_or_default()
+    }
+
+    /// Writes a tree: the parent's, with the changes and no others.
+    fn write_tree(&self, repo: &Repository, parent: Option<&Tree<'_>>) -> Result<Oid, GitError> {
+        let mut index = Index::new()?;
+        if let Some(parent) = parent {
+            index.read_tree(parent)?;
+        }
+        for (path, Changed { mode, change }) in &self.changed {
+            match change.texts() {
+                (_, Some(after)) => index.add(&entry(path, *mode, repo.blob(after.as_bytes())?))?,
+                (_, None) => index.remove_path(path.as_std_path())?,
+            }
+        }
+        let tree = index.write_tree_to(repo)?;
+        // A file goes when one of ours is to lie below it, and so does a submodule.
+        let diff = repo.diff_tree_to_tree(parent, Some(&repo.find_tree(tree)?), None)?;
+        let paths =
+            diff.deltas().filter_map(|delta| Utf8Path::from_path(delta.old_file().path()?).map(Utf8Path::to_owned));
+        match paths.into_iter().find(|path| !self.changed.contains_key(path)) {
+            Some(path) => Err(GitError::new(format!(
+                "{path} would have to go for the generated files to be committed, and is none of them; move it away, \
+                 and commit that first"
+            ))),
+            None => Ok(tree),
+        }
+    }
+}
+
+/// Mode and id of what a tree has at a path.
+pub(super) fn entry_of(tree: &Tree<'_>, path: &Utf8Path) -> Option<(u32, Oid)> {
+    let entry = tree.get_path(path.as_std_path()).ok()?;
+    Some((entry.filemode().cast_unsigned(), entry.id()))
+}
+
+fn entry(path: &Utf8Path, mode: u32, id: Oid) -> IndexEntry {
+    let never = IndexTime::new(0, 0);
+    let path = path.as_str().as_bytes().to_vec();
+    IndexEntry {
+        ctime: never,
+        mtime: never,
+        dev: 0,
+        ino: 0,
+        mode,
+        uid: 0,
+        gid: 0,
+        file_size: 0,
+        id,
+        flags: 0,
+        flags_extended: 0,
+        path,
+    }
+}
+
+/// The plain files below a directory of a tree, relative to it, with their ids and modes.
+fn blobs(
+    repo: &Repository,
+    tree: &Tree<'_>,
+    directory: &Utf8Path,
+) -> Result<BTreeMap<Utf8PathBuf, (Oid, u32)>, GitError> {
+    let mut blobs = BTreeMap::new();
+    let below = tree
+        .get_path(directory.as_std_path())
+        .and_then(|entry| entry.to_object(repo))
+        .and_then(|object| object.peel_to_tree());
+    let Ok(below) = below else { return Ok(blobs) };
+    below.walk(TreeWalkMode::PreOrder, |above, entry| {
+        let mode = entry.filemode().cast_unsigned();
+        if entry.kind() == Some(ObjectType::Blob)
+            && mode != u32::from(FileMode::Link)
+            && let Ok(name) = entry.name()
+        {
+            blobs.insert(Utf8Path::new(above).join(name), (entry.id(), mode));
+        }
+        TreeWalkResult::Ok
+    })?;
+    Ok(blobs)
+}
+
+/// A file's text as sipgen writes it.
+fn text(repo: &Repository, id: Oid) -> Result<String, GitError> {
+    Ok(layout::text_of(repo.find_blob(id)?.content()))
+}

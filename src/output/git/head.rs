@@ -1,0 +1,39 @@
+//! The commit that is checked out, as far as it is asked what it has.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use git2::{Oid, Repository};
+
+use crate::git::open::{self, Opened};
+use crate::layout;
+
+/// The commit that is checked out around a directory.
+pub(crate) struct Head {
+    repo: Repository,
+    id: Oid,
+    prefix: Utf8PathBuf,
+}
+
+impl Head {
+    /// The commit that is checked out around a directory; none where there is none or no repo.
+    pub(crate) fn around(root: &Utf8Path) -> Option<Self> {
+        let Opened { repo, prefix, .. } = open::open(root).ok()??;
+        let id = repo.head().ok()?.peel_to_commit().ok()?.id();
+        Some(Self { repo, id, prefix })
+    }
+
+    /// Its id.
+    pub(crate) fn id(&self) -> String {
+        self.id.to_string()
+    }
+
+    /// Returns whether it has this text at a path, or nothing there if that is what is asked.
+    pub(crate) fn has(&self, path: &Utf8Path, text: Option<&str>) -> bool {
+        let tree = self.repo.find_commit(self.id).and_then(|commit| commit.tree());
+        let entry = tree.and_then(|tree| tree.get_path(self.prefix.join(path).as_std_path()));
+        let blob = entry.ok().and_then(|entry| self.repo.find_blob(entry.id()).ok());
+        match (blob, text) {
+            (Some(blob), Some(text)) => layout::differ_in_line_ends_only(blob.content(), text.as_bytes()),
+            (blob, text) => blob.is_none() && text.is_none(),
+        }
+    }
+}

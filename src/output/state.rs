@@ -1,0 +1,210 @@
+//! What the last run wrote: the generated tree is the only memory there is of who has which host.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::generated_host::{GeneratedHost, Says, Unreadable};
+use crate::api::assignment::GivenBack;
+use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
+use crate::finding::{Code, Finding, Origin, Place};
+use crate::layout;
+use crate::load::{Document, Files, FirstLook, ReadError, objects};
+use crate::text::in_shell;
+
+/// The assignments in the generated tree.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Who has each host. More than one entry is what a run leaves that was killed between two files.
+    pub held: BTreeMap<HostKey, Vec<Held>>,
+    /// The observed hosts that are being given back.
+    pub released: BTreeMap<HostKey, Release>,
+    /// The declared hosts whose manifests' labels are patched away.
+    pub unlabelled: BTreeSet<HostKey>,
+    /// The files of each cluster, of its hosts and of its services, relative to the output directory.
+    pub files: BTreeMap<ClusterKey, Vec<Utf8PathBuf>>,
+    /// The inputs that each cluster's files say they were made from.
+    pub(crate) made_from: BTreeMap<ClusterKey, BTreeSet<Utf8PathBuf>>,
+    /// The directory, relative to the output directory, of the service that has each NodePort.
+    pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
+    /// The fingerprint of every file's content, by path relative to the output directory.
+    fingerprints: HashMap<Utf8PathBuf, u64>,
+}
+
+/// An observed host that is being given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// How far that has come.
+    pub given_back: GivenBack,
+    /// The cluster that had the host, where the tree says so.
+    pub by: Option<ClusterKey>,
+}
+
+/// One assignment in the generated tree.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// The cluster that has the host.
+    pub cluster: ClusterKey,
+    /// What for.
+    pub part: Part,
+    /// The namespace by which its patch finds the host, or that of its object.
+    pub namespace: Option<String>,
+    /// Where the tree says so.
+    pub origin: Origin,
+}
+
+/// What is seen of every file.
+struct File {
+    /// Relative to the output directory.
+    path: Utf8PathBuf,
+    fingerprint: u64,
+    /// Whether it should have hosts and is empty.
+    emptied: bool,
+    node_ports: Vec<NodePort>,
+    /// The input that it says it was made from.
+    made_from: Option<Utf8PathBuf>,
+}
+
+/// What one file or one generated document says.
+enum Entry {
+    File(File),
+    Held(HostKey, Held),
+    Released(HostKey, Release),
+    Unlabelled(HostKey),
+    Unreadable(Finding),
+}
+
+impl State {
+    /// Reads what the last run wrote below `output`. Files without the mark of ownership say nothing.
+    ///
+    /// # Errors
+    ///
+    /// When a file or directory cannot be read.
+    pub fn read(repo: &Files, output: &Utf8Path) -> Result<(Self, Vec<Finding>), ReadError> {
+        let files = repo.files_below(output)?;
+        let look = |file: &Utf8Path, content: &[u8]| {
+            let below = file.strip_prefix(output).unwrap_or(file);
+            let has_hosts = below.starts_with(layout::HOSTS)
+                && below.extension() == Some("yaml")
+                && below.file_name() != Some(layout::KUSTOMIZATION);
+            let file = File {
+                path: below.to_owned(),
+                fingerprint: fingerprint(&layout::with_line_feeds(content)),
+                emptied: has_hosts && content.is_empty(),
+                node_ports: if below.file_name() == Some(layout::SERVICE) { node_ports(content) } else { Vec::new() },
+                made_from: layout::made_from(content),
+            };
+            FirstLook { says: Some(Entry::File(file)), read: has_hosts && layout::is_ours(content) }
+        };
+        let entries = repo.scan(&files, look, |document| Some(read_entry(&document)))?;
+        let mut state = State::default();
+        let mut findings = Vec::new();
+        for entry in entries {
+            match entry {
+                Entry::File(File { path, fingerprint, emptied, node_ports, made_from }) => {
+                    if emptied {
+                        // What a crash of the machine may leave, and as a memory worse than none.
+                        let file = output.join(&path);
+                        findings.push(unreadable("it is empty", &file, Place::File(Arc::from(file.as_path()))));
+                    }
+                    if let Some(cluster) = layout::cluster_of(&path) {
+                        let inputs = state.made_from.entry(cluster.clone()).or_default();
+                        inputs.extend(made_from);
+                        state.files.entry(cluster).or_default().push(path.clone());
+                    }
+                    let service = path.parent().unwrap_or(&path);
+                    state.node_ports.extend(node_ports.into_iter().map(|port| (port, service.to_owned())));
+                    state.fingerprints.insert(path, fingerprint);
+                }
+                Entry::Held(host, held) => state.held.entry(host).or_default().push(held),
+                Entry::Released(host, release) => {
+                    state.released.insert(host, release);
+                }
+                Entry::Unlabelled(host) => {
+                    state.unlabelled.insert(host);
+                }
+                Entry::Unreadable(finding) => findings.push(finding),
+            }
+        }
+        Ok((state, findings))
+    }
+
+    /// The clusters of which the output directory has anything.
+    pub fn clusters(&self) -> BTreeSet<&ClusterKey> {
+        self.held.values().flatten().map(|held| &held.cluster).chain(self.files.keys()).collect()
+    }
+
+    /// Whether there is the overlay by which the hosts of a root's build are patched.
+    pub fn has_overlay_of(&self, root: &Utf8Path) -> bool {
+        self.fingerprints.contains_key(&layout::declared_directory(root).join(layout::KUSTOMIZATION))
+    }
+
+    /// The first file with hosts, or that would have had some, that is no longer as it was when the state was read; by
+    /// its path from the root.
+    ///
+    /// # Errors
+    ///
+    /// When a file or directory cannot be read.
+    pub fn changed_since(&self, repo: &Files, output: &Utf8Path) -> Result<Option<Utf8PathBuf>, ReadError> {
+        let files = repo.files_below(&output.join(layout::HOSTS))?;
+        let look = |file: &Utf8Path, content: &[u8]| FirstLook {
+            says: Some((file.to_owned(), fingerprint(&layout::with_line_feeds(content)))),
+            read: false,
+        };
+        let now: HashMap<Utf8PathBuf, u64> = repo.scan(&files, look, |_| None)?.into_iter().collect();
+        let known = self.fingerprints.iter().filter(|(path, _)| path.starts_with(layout::HOSTS));
+        let known: HashMap<Utf8PathBuf, u64> = known.map(|(path, print)| (output.join(path), *print)).collect();
+        let all: BTreeSet<&Utf8PathBuf> = now.keys().chain(known.keys()).collect();
+        Ok(all.into_iter().find(|path| now.get(*path) != known.get(*path)).cloned())
+    }
+
+    /// Whether a file, by its path relative to the output directory, already has this text.
+    pub fn has(&self, file: &Utf8Path, text: &str) -> bool {
+        self.fingerprints
+            .get(file)
+            .is_some_and(|there| *there == fingerprint(&layout::with_line_feeds(text.as_bytes())))
+    }
+}
+
+/// The hosts that the text of a generated file names.
+pub(crate) fn hosts_of_generated(file: &Arc<Utf8Path>, text: &str) -> BTreeSet<HostKey> {
+    objects(file, text).iter().filter_map(|document| Some(GeneratedHost::read(document).ok()?.key)).collect()
+}
+
+/// The NodePorts in the manifest of a Service. Read line by line, as sites have thousands of them.
+pub(crate) fn node_ports(content: &[u8]) -> Vec<NodePort> {
+    let lines = content.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+    let numbers = lines.filter_map(|line| line.trim().strip_prefix("nodePort:")?.trim().parse::<i64>().ok());
+    numbers.filter_map(|number| NodePort::try_from(number).ok()).collect()
+}
+
+/// Tells texts apart, and is small where a site has thousands of them.
+fn fingerprint(content: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(content);
+    hasher.finish()
+}
+
+fn read_entry(document: &Document<'_>) -> Entry {
+    let origin = &document.origin;
+    match GeneratedHost::read(document) {
+        Ok(GeneratedHost { key, says: Says::Held(cluster, part), namespace }) => {
+            Entry::Held(key, Held { cluster, part, namespace, origin: origin.clone() })
+        }
+        Ok(GeneratedHost { key, says: Says::Released(release), .. }) => Entry::Released(key, release),
+        Ok(GeneratedHost { key, says: Says::Unlabelled, .. }) => Entry::Unlabelled(key),
+        Err(Unreadable { reason, place }) => Entry::Unreadable(unreadable(&reason, &origin.file, place)),
+    }
+}
+
+fn unreadable(reason: &str, file: &Utf8Path, place: Place) -> Finding {
+    Finding::new(Code::GeneratedUnreadable, format!("the generated file cannot be read: {reason}"))
+        .at(place)
+        .help(format!(
+            "it says who has which host: restore it with `git checkout HEAD -- {}`, or from an earlier commit if it was \
+             committed like this",
+            in_shell(file.as_str())
+        ))
+}

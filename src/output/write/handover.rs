@@ -1,0 +1,158 @@
+//! The order in which files of hosts change, so that no host is in two of them at any time.
+//!
+//! kustomize would apply a host that is in the files of two clusters to both. So a file that loses a host changes before
+//! the one that gains it. Where files exchange hosts in a circle, one of them is removed first and written last.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::api::names::HostKey;
+use crate::layout;
+use crate::output::compare::Change;
+use crate::output::state::hosts_of_generated;
+
+/// One change of the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step<'a> {
+    /// A file gets its new text.
+    Put(&'a Utf8Path),
+    /// A file goes.
+    Remove(&'a Utf8Path),
+}
+
+/// A file whose hosts change.
+struct Giver<'a> {
+    path: &'a Utf8Path,
+    /// Whether it has a text afterwards.
+    stays: bool,
+    gains: BTreeSet<HostKey>,
+    loses: BTreeSet<HostKey>,
+}
+
+/// The steps that make the changes below `output`: hosts first, then what else is written, then what else goes.
+pub(super) fn steps<'a>(changes: &'a BTreeMap<Utf8PathBuf, Change>, output: &Utf8Path) -> Vec<Step<'a>> {
+    let hosts = output.join(layout::HOSTS);
+    let has_hosts = |path: &Utf8Path| path.starts_with(&hosts) && path.file_name() != Some(layout::KUSTOMIZATION);
+    let (of_hosts, others): (Vec<_>, Vec<_>) = changes.iter().partition(|(path, _)| has_hosts(path));
+    let mut steps = in_order(&of_hosts.into_iter().map(|(path, change)| giver(path, change)).collect::<Vec<_>>());
+    let (written, removed): (Vec<_>, Vec<_>) = others.into_iter().partition(|(_, change)| change.texts().1.is_some());
+    steps.extend(written.into_iter().map(|(path, _)| Step::Put(path)));
+    steps.extend(removed.into_iter().map(|(path, _)| Step::Remove(path)));
+    steps
+}
+
+fn giver<'a>(path: &'a Utf8Path, change: &Change) -> Giver<'a> {
+    let (before, after) = change.texts();
+    let file: Arc<Utf8Path> = Arc::from(path);
+    let hosts = |text: Option<&str>| text.map(|text| hosts_of_generated(&file, text)).unwrap_or_default();
+    let (had, has) = (hosts(before), hosts(after));
+    Giver {
+        path,
+        stays: after.is_some(),
+        gains: has.difference(&had).cloned().collect(),
+        loses: had.difference(&has).cloned().collect(),
+    }
+}
+
+/// Sorts the files so that each comes behind those that lose what it gains.
+fn in_order<'a>(files: &[Giver<'a>]) -> Vec<Step<'a>> {
+    let mut gained_by: HashMap<&HostKey, Vec<usize>> = HashMap::new();
+    for (index, file) in files.iter().enumerate() {
+        file.gains.iter().for_each(|host| gained_by.entry(host).or_default().push(index));
+    }
+    let takers: Vec<BTreeSet<usize>> = files
+        .iter()
+        .map(|file| file.loses.iter().filter_map(|host| gained_by.get(host)).flatten().copied().collect())
+        .collect();
+    let mut waits_for = vec![0_usize; files.len()];
+    takers.iter().flatten().for_each(|taker| waits_for[*taker] += 1);
+
+    let mut steps = Vec::with_capacity(files.len());
+    let mut waiting: BTreeSet<usize> = (0..files.len()).collect();
+    let mut ready: BTreeSet<usize> = waiting.iter().copied().filter(|index| waits_for[*index] == 0).collect();
+    let mut has_given = vec![false; files.len()];
+    while !waiting.is_empty() {
+        let (index, step) = if let Some(index) = ready.pop_first() {
+            waiting.remove(&index);
+            let Giver { path, stays, .. } = files[index];
+            (index, if stays { Step::Put(path) } else { Step::Remove(path) })
+        } else {
+            // A circle: nothing in it can be written before something of it is gone.
+            let Some(index) = waiting.iter().copied().find(|index| !has_given[*index]) else { break };
+            (index, Step::Remove(files[index].path))
+        };
+        steps.push(step);
+        if !mem::replace(&mut has_given[index], true) {
+            for taker in &takers[index] {
+                waits_for[*taker] -= 1;
+                if waits_for[*taker] == 0 {
+                    ready.insert(*taker);
+                }
+            }
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A file with hosts, by their numbers.
+    fn text(hosts: &BTreeSet<usize>) -> String {
+        let host = |number: &usize| {
+            format!(
+                "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: host-{number}\n  \
+                 namespace: metal\n  labels:\n    sip.airshipit.org/cluster-namespace: a\n    \
+                 sip.airshipit.org/cluster-name: a\n    sip.airshipit.org/node-type: Worker\n"
+            )
+        };
+        layout::header("test") + &hosts.iter().map(host).collect::<String>()
+    }
+
+    /// The hosts of each of four files, when each of eight hosts is in one of them or in none.
+    fn files(of: &[usize]) -> BTreeMap<Utf8PathBuf, BTreeSet<usize>> {
+        let mut files: BTreeMap<Utf8PathBuf, BTreeSet<usize>> = BTreeMap::new();
+        for (host, file) in of.iter().enumerate().filter(|(_, file)| **file < 4) {
+            files.entry(format!("overlays/hosts/declared/r/a.{file}.yaml").into()).or_default().insert(host);
+        }
+        files
+    }
+
+    proptest! {
+        #[test]
+        fn no_host_is_ever_in_two_files_and_all_files_are_right_in_the_end(
+            before in prop::collection::vec(0_usize..6, 8),
+            after in prop::collection::vec(0_usize..6, 8),
+        ) {
+            let (before, after) = (files(&before), files(&after));
+            let paths: BTreeSet<&Utf8PathBuf> = before.keys().chain(after.keys()).collect();
+            let changes: BTreeMap<Utf8PathBuf, Change> = paths.into_iter().filter_map(|path| {
+                let change = match (before.get(path), after.get(path)) {
+                    (before, after) if before == after => return None,
+                    (Some(before), Some(after)) => Change::Update { before: text(before), after: text(after) },
+                    (Some(before), None) => Change::Delete { before: text(before) },
+                    (None, after) => Change::Create { after: text(after.unwrap()) },
+                };
+                Some((path.clone(), change))
+            }).collect();
+
+            let mut disk = before.clone();
+            for step in steps(&changes, Utf8Path::new("overlays")) {
+                match step {
+                    Step::Put(path) => disk.insert(path.to_owned(), after[path].clone()),
+                    Step::Remove(path) => disk.remove(path),
+                };
+                let hosts: Vec<usize> = disk.values().flatten().copied().collect();
+                let distinct: BTreeSet<usize> = hosts.iter().copied().collect();
+                prop_assert_eq!(hosts.len(), distinct.len(), "{:?}", disk);
+            }
+            prop_assert_eq!(disk, after);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! `gitops`, `flux` and `argocd` in `sipgen.yaml`: which agent applies the output, and what its objects say.
+//!
+//! * `words`: the texts in them that must have a form.
+
+mod words;
+
+use std::fmt;
+use std::str::FromStr;
+
+use camino::Utf8PathBuf;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::gitops::{ApplicationDestination, FluxSourceRef};
+use crate::api::names::{Namespace, ObjectName};
+
+pub use words::{Duration, RepoUrl, SiteName, Word};
+
+/// The address by which a cluster's own agents reach its API server, and the name that Argo CD has for it.
+pub(crate) const IN_CLUSTER: (&str, &str) = ("https://kubernetes.default.svc", "in-cluster");
+
+/// What the Flux Kustomizations say, that sipgen writes for `gitops: flux`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Flux {
+    /// How their names begin; by default `sipgen`. No two sites may have the same in one namespace.
+    pub name: SiteName,
+    /// The namespace that they are in.
+    pub namespace: Namespace,
+    /// The source that has this repo.
+    pub source_ref: SourceRef,
+    /// The directory of `sipgen.yaml` in that source, where it is not the source's root.
+    #[schemars(with = "String", extend("x-editor" = {
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$)).*$",
+        "patternErrorMessage": "Write a directory inside the source, relative to its root and without `..`"
+    }))]
+    pub path: Utf8PathBuf,
+    /// How often everything is applied anew.
+    pub interval: Duration,
+    /// How soon a failure is tried again; by default after the interval.
+    pub retry_interval: Option<Duration>,
+    /// How long applying may take; by default as long as the interval.
+    pub timeout: Option<Duration>,
+    /// Whether the services of a cluster must be ready, and not only applied, before its hosts get their labels.
+    pub wait: bool,
+    /// How Secrets in git are decrypted.
+    pub decryption: Option<Decryption>,
+    /// The ServiceAccount that Flux applies as; by default Flux itself.
+    pub service_account_name: Option<ObjectName>,
+}
+
+/// A reference to a source of Flux.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SourceRef {
+    /// Its kind.
+    pub kind: SourceKind,
+    /// Its name.
+    pub name: ObjectName,
+    /// Its namespace; by default that of the Kustomizations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Namespace>,
+}
+
+/// The kinds of sources that Flux applies from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SourceKind {
+    /// A git repo.
+    #[default]
+    GitRepository,
+    /// An artifact in a container registry.
+    #[serde(rename = "OCIRepository")]
+    OciRepository,
+    /// A bucket of an object store.
+    Bucket,
+    /// An artifact that another controller makes.
+    ExternalArtifact,
+}
+
+impl SourceKind {
+    /// The kind as Flux writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GitRepository => "GitRepository",
+            Self::OciRepository => "OCIRepository",
+            Self::Bucket => "Bucket",
+            Self::ExternalArtifact => "ExternalArtifact",
+        }
+    }
+}
+
+/// How Flux decrypts Secrets in git.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Decryption {
+    /// The program that has encrypted them.
+    pub provider: DecryptionProvider,
+    /// The Secret with the keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<SecretRef>,
+    /// The ServiceAccount that has access to keys of a cloud.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<ObjectName>,
+}
+
+/// The programs whose encryption Flux knows.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DecryptionProvider {
+    /// SOPS.
+    Sops,
+}
+
+/// A reference to a Secret in the same namespace.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SecretRef {
+    /// Its name.
+    pub name: ObjectName,
+}
+
+/// What the Applications of Argo CD say, that sipgen writes for `gitops: argocd`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Argocd {
+    /// How their names begin; by default `sipgen`. No two sites may have the same in one Argo CD.
+    pub name: SiteName,
+    /// The namespace that they are in.
+    pub namespace: Namespace,
+    /// Their project.
+    pub project: ObjectName,
+    /// The URL of this repo, as Argo CD knows it. `gitops: argocd` needs it.
+    #[serde(rename = "repoURL")]
+    pub repo_url: Option<RepoUrl>,
+    /// The branch, tag or commit that is applied.
+    pub target_revision: Word,
+    /// The directory of `sipgen.yaml` in that repo, where it is not the repo's root.
+    #[schemars(with = "String", extend("x-editor" = {
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$)).*$",
+        "patternErrorMessage": "Write a directory inside the source, relative to its root and without `..`"
+    }))]
+    pub path: Utf8PathBuf,
+    /// The base cluster.
+    pub destination: Destination,
+}
+
+/// A cluster that Argo CD knows, by the address of its API server or by its name.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "NameOrServer", untagged)]
+pub enum Destination {
+    /// By the address of its API server.
+    Server {
+        /// The address.
+        server: Word,
+    },
+    /// By its name.
+    Name {
+        /// The name.
+        name: Word,
+    },
+}
+
+/// What is written of a cluster: one of these.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-editor" = {
+    "oneOf": [
+        {"required": ["server"], "properties": {"server": {"type": "string"}}},
+        {"required": ["name"], "properties": {"name": {"type": "string"}}}
+    ]
+}))]
+struct NameOrServer {
+    /// The address of its API server.
+    server: Option<Word>,
+    /// Its name.
+    name: Option<Word>,
+}
+
+impl Flux {
+    /// The name of the Kustomization that comes after all services.
+    pub fn after_services(&self) -> String {
+        format!("{}.services", self.name.as_str())
+    }
+
+    /// Whether a source that a Kustomization names is the one that has this repo. What it leaves out is taken to be
+    /// right; `namespace` is its own.
+    pub fn is_source(&self, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
+        let is_kind = source.kind.as_ref().is_none_or(|kind| kind == self.source_ref.kind.as_str());
+        let own = self.source_ref.namespace.as_ref().unwrap_or(&self.namespace).as_str();
+        let is_there = source.namespace.as_deref().or(namespace).is_none_or(|namespace| namespace == own);
+        is_kind && is_there && source.name == self.source_ref.name.as_str()
+    }
+}
+
+impl Destination {
+    /// Returns its address and its name, as far as they are known: an agent's own cluster has both.
+    pub(crate) fn server_and_name(&self) -> (Option<&str>, Option<&str>) {
+        let (server, name) = match self {
+            Self::Server { server } => (Some(server.0.trim_end_matches('/')), None),
+            Self::Name { name } => (None, Some(name.0.as_str())),
+        };
+        let is_own = server == Some(IN_CLUSTER.0) || name == Some(IN_CLUSTER.1);
+        if is_own { (Some(IN_CLUSTER.0), Some(IN_CLUSTER.1)) } else { (server, name) }
+    }
+
+    /// Whether an Application is for this cluster. One that does not say, or by a parameter, is taken to be.
+    pub fn is(&self, other: &ApplicationDestination) -> bool {
+        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let server = |text: String| text.trim_end_matches('/').to_owned();
+        let plain = |server: Option<String>, name: Option<String>| match (server, name) {
+            (None, Some(name)) if name == IN_CLUSTER.1 => (Some(IN_CLUSTER.0.to_owned()), None),
+            other => other,
+        };
+        let (there, by_name) = plain(said(&other.server).map(server), said(&other.name));
+        let (own, own_name) = match self {
+            Self::Server { server: own } => plain(Some(server(own.0.clone())), None),
+            Self::Name { name } => plain(None, Some(name.0.clone())),
+        };
+        let is_parameter = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("{{"));
+        if (there.is_none() && by_name.is_none()) || is_parameter(&there) || is_parameter(&by_name) {
+            return true;
+        }
+        there == own && by_name == own_name
+    }
+}
+
+impl TryFrom<NameOrServer> for Destination {
+    type Error = &'static str;
+
+    fn try_from(destination: NameOrServer) -> Result<Self, Self::Error> {
+        match (destination.server, destination.name) {
+            (Some(server), None) => Ok(Self::Server { server }),
+            (None, Some(name)) => Ok(Self::Name { name }),
+            _ => Err("write either `server` or `name`"),
+        }
+    }
+}
+
+/// How the labels of declared hosts reach them.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Hosts {
+    /// An overlay that agents apply instead of the hosts' own kustomization, or a component that this includes.
+    #[serde(default)]
+    pub form: Form,
+}
+
+/// What patches declared hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// An overlay over the outermost kustomization, which an agent applies in place of it.
+    #[default]
+    Overlay,
+    /// A component, which a kustomization of the repo includes.
+    Component,
+}
+
+impl Default for Flux {
+    fn default() -> Self {
+        Self {
+            name: named("sipgen"),
+            namespace: named("flux-system"),
+            source_ref: SourceRef::default(),
+            path: Utf8PathBuf::new(),
+            interval: Duration("10m".to_owned()),
+            retry_interval: None,
+            timeout: None,
+            wait: false,
+            decryption: None,
+            service_account_name: None,
+        }
+    }
+}
+
+impl Default for SourceRef {
+    fn default() -> Self {
+        Self { kind: SourceKind::default(), name: named("flux-system"), namespace: None }
+    }
+}
+
+impl Default for Argocd {
+    fn default() -> Self {
+        Self {
+            name: named("sipgen"),
+            namespace: named("argocd"),
+            project: named("default"),
+            repo_url: None,
+            target_revision: Word("HEAD".to_owned()),
+            path: Utf8PathBuf::new(),
+            destination: Destination::Server { server: Word(IN_CLUSTER.0.to_owned()) },
+        }
+    }
+}
+
+/// A name that is known to be one.
+#[expect(clippy::unwrap_used, reason = "only for literals, which a test reads")]
+fn named<T: FromStr<Err: fmt::Debug>>(name: &'static str) -> T {
+    name.parse().unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_names() {
+        assert_eq!(Flux::default().namespace.as_str(), "flux-system");
+        assert_eq!(Argocd::default().project.as_str(), "default");
+    }
+}

@@ -1,0 +1,507 @@
+//! `sipgen.yaml`: the settings of a repo or a site. Every setting has a default that works.
+//!
+//! * `written`: the files of the settings, and the place of each setting in them.
+//! * `sources`: which files are inputs.
+//! * `gitops`: the agent that applies the output; `provisioning`, `snapshot`: groups of settings.
+
+pub mod gitops;
+pub mod provisioning;
+pub mod snapshot;
+pub mod sources;
+mod written;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::api::gitops::Agent;
+use crate::api::names::{Namespace, ObjectName, is_label_key};
+use crate::api::unique;
+use crate::finding::{Code, Finding, Place, Severity, Step};
+use crate::load::Files;
+use gitops::{Argocd, Flux, Hosts};
+use provisioning::{Provisioning, is_image};
+use snapshot::{Secrets, SnapshotSettings};
+use sources::{Sops, Source};
+use written::Written;
+
+/// The name of the settings' file.
+pub const FILE: &str = "sipgen.yaml";
+
+/// The settings of a repo.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-editor" = {
+    "if": {"required": ["gitops"], "properties": {"gitops": {"const": "argocd"}}},
+    "then": {
+        "required": ["argocd"],
+        "properties": {"argocd": {"required": ["repoURL"], "properties": {"repoURL": {"type": "string"}}}}
+    }
+}))]
+pub struct Settings {
+    /// The directories of the repo's sites, one for each base cluster, or globs of them. Each may have a `sipgen.yaml` of
+    /// its own, with paths relative to it, whose settings replace those here one by one. Beside `sites`, `output` has
+    /// a directory for each site, `overlays/clusters/production` for instance, and so has `snapshot.directory`. Without `sites` the repo is one site.
+    #[serde(default)]
+    pub sites: Vec<String>,
+    /// The directory of the site, from the repo's root.
+    #[serde(skip)]
+    pub directory: Utf8PathBuf,
+    /// The file of the settings that says most of the site.
+    #[serde(skip)]
+    pub file: Utf8PathBuf,
+    /// The directory that sipgen writes, relative to the repo's root.
+    #[serde(default = "default_output")]
+    #[schemars(with = "String", extend("x-editor" = directory()))]
+    pub output: Utf8PathBuf,
+    /// A directory with templates that replace sipgen's own of the same name.
+    #[serde(default)]
+    #[schemars(with = "Option<String>", extend("x-editor" = directory()))]
+    pub templates: Option<Utf8PathBuf>,
+    /// Where SIPClusters, hosts and Secrets are read; everywhere in the repo where nothing is said.
+    #[serde(default)]
+    pub sources: Vec<Source>,
+    /// What is done with what is encrypted with SOPS.
+    #[serde(default)]
+    pub sops: Sops,
+    /// The rules for Secrets in the inputs.
+    #[serde(default)]
+    pub secrets: Secrets,
+    /// Where `sipgen snapshot` writes, and which hosts it takes.
+    #[serde(default)]
+    pub snapshot: SnapshotSettings,
+    /// How the inventory is understood.
+    #[serde(default)]
+    pub inventory: Inventory,
+    /// Whether jump hosts get the BMC credentials of their hosts.
+    #[serde(default)]
+    pub credentials: Credentials,
+    /// Where the External Secrets Operator finds BMC credentials.
+    #[serde(default)]
+    pub external_secrets: ExternalSecrets,
+    /// The agent that applies the output. sipgen writes its objects, and hosts bear its safety annotations only;
+    /// without it they bear those of both agents.
+    #[serde(default)]
+    pub gitops: Option<Agent>,
+    /// What the objects for Flux say.
+    #[serde(default)]
+    pub flux: Flux,
+    /// What the objects for Argo CD say.
+    #[serde(default)]
+    pub argocd: Argocd,
+    /// How the labels of declared hosts reach them.
+    #[serde(default)]
+    pub hosts: Hosts,
+    /// Which findings are told.
+    #[serde(default)]
+    pub findings: Told,
+    /// Which labels say where hosts stand, for SIPClusters of older generations.
+    #[serde(default)]
+    pub topology: Topology,
+    /// How Provisionings are understood, and how their clusters are installed.
+    #[serde(default)]
+    pub provisioning: Provisioning,
+}
+
+/// The labels behind the words `per-rack` and `per-node` (later `PerRack` and `PerHost`) of older generations. Without
+/// them, the one of the known labels counts that hosts bear.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Topology {
+    /// The label that names a host's rack.
+    #[serde(default)]
+    pub rack: Option<String>,
+    /// The label that names the server that a host is, or that it runs on.
+    #[serde(default)]
+    pub host: Option<String>,
+}
+
+/// Which findings are told.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Told {
+    /// Warnings that nobody is told of. Errors are told always.
+    #[serde(default)]
+    pub ignore: Vec<Ignored>,
+}
+
+/// A warning that nobody is told of.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Ignored {
+    /// Its code.
+    pub code: Code,
+    /// Why it does not matter here.
+    pub reason: String,
+}
+
+/// How the inventory is understood.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Inventory {
+    /// Whether hosts are declared or observed.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+/// Whether hosts are declared (the repo's manifests make them) or observed (the repo has a snapshot of them).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Mode {
+    /// A host that a kustomization reaches is declared, any other is observed.
+    #[default]
+    Auto,
+    /// Every host is declared; one that no kustomization reaches is an error.
+    Declared,
+    /// Every host is observed, whatever kustomization reaches its snapshot.
+    Observed,
+}
+
+/// How a jump host gets at the BMC credentials of its hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Credentials {
+    /// By reference to the hosts' own Secrets, which must be in the cluster's namespace.
+    #[default]
+    Reference,
+    /// By reference to the hosts' own Secrets; for those in other namespaces, to copies that the External Secrets
+    /// Operator makes in the cluster's namespace.
+    ExternalSecrets,
+    /// Not at all: the jump host has no power control.
+    None,
+}
+
+/// Where the External Secrets Operator finds BMC credentials.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExternalSecrets {
+    /// The stores, of the Kubernetes provider, by the namespace whose Secrets they read (`remoteNamespace`).
+    #[serde(default, deserialize_with = "unique::map")]
+    pub stores: BTreeMap<Namespace, SecretStore>,
+}
+
+/// A reference to a store of the External Secrets Operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SecretStore {
+    /// Whether it is one for all namespaces or one in the cluster's own.
+    #[serde(default)]
+    pub kind: SecretStoreKind,
+    /// Its name.
+    pub name: ObjectName,
+}
+
+/// The kinds of stores.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SecretStoreKind {
+    /// One for all namespaces.
+    #[default]
+    ClusterSecretStore,
+    /// One in the namespace of the cluster.
+    SecretStore,
+}
+
+fn default_output() -> Utf8PathBuf {
+    Utf8PathBuf::from("overlays")
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            sites: Vec::new(),
+            directory: Utf8PathBuf::new(),
+            file: FILE.into(),
+            output: default_output(),
+            templates: None,
+            sources: Vec::new(),
+            sops: Sops::default(),
+            secrets: Secrets::default(),
+            snapshot: SnapshotSettings::default(),
+            inventory: Inventory::default(),
+            credentials: Credentials::default(),
+            external_secrets: ExternalSecrets::default(),
+            gitops: None,
+            flux: Flux::default(),
+            argocd: Argocd::default(),
+            hosts: Hosts::default(),
+            findings: Told::default(),
+            topology: Topology::default(),
+            provisioning: Provisioning::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Whether a finding is one that nobody is told of.
+    pub fn ignores(&self, finding: &Finding) -> bool {
+        !finding.is_error() && self.findings.ignore.iter().any(|ignored| ignored.code == finding.code)
+    }
+
+    /// Returns whether `sources` let a path be an input.
+    pub fn may_read(&self, path: &Utf8Path) -> bool {
+        self.sources.is_empty() || self.sources.iter().any(|source| source.takes(path))
+    }
+
+    /// Returns whether a directory is in the output directory, or around it.
+    pub fn overlaps_output(&self, directory: &Utf8Path) -> bool {
+        directory.starts_with(&self.output) || self.output.starts_with(directory)
+    }
+
+    /// Reads the settings of a repo, or of a site in it; the defaults where it has none.
+    pub fn load(repo: &Files) -> Result<Self, Finding> {
+        let Some((mut settings, written)) = Written::read(repo)? else {
+            return Ok(Self::default().in_directory(repo.site_directory()));
+        };
+        settings.check(&written)?;
+        let directory = repo.site_directory();
+        if directory.as_str().is_empty() {
+            return Ok(settings);
+        }
+        settings.file = written.own().to_owned();
+        let shared_templates = settings.templates.take_if(|_| written.is_shared("templates"));
+        let paths = [("flux", &mut settings.flux.path), ("argocd", &mut settings.argocd.path)];
+        for (agent, path) in paths.into_iter().filter(|(agent, _)| written.has(agent, "path")) {
+            *path = without_end(path, directory).ok_or_else(|| {
+                let message =
+                    format!("`{agent}.path: {path}` does not end with {directory}, the directory of the site");
+                let help =
+                    format!("remove `{agent}.path`: the paths of a site count from the repo's root by themselves");
+                Finding::new(Code::InvalidSetting, message).at(written.at(agent, "path")).help(help)
+            })?;
+        }
+        // Beside `sites`, a directory is one of all sites, with one for each below it. What an agent applies as it finds
+        // it, a site's own directory more often than not, is no place for output.
+        let shares_output = written.is_shared("output") || written.is_listed && !written.has_key("output");
+        let output = shares_output.then(|| settings.output.join(directory));
+        let shares_snapshot = written.is_shared("snapshot") && written.has("snapshot", "directory");
+        let snapshot = shares_snapshot.then(|| settings.snapshot.directory.join(directory));
+        settings = settings.in_directory(directory);
+        settings.templates = shared_templates.or(settings.templates);
+        settings.output = output.unwrap_or(settings.output);
+        settings.snapshot.directory = snapshot.unwrap_or(settings.snapshot.directory);
+        Ok(settings)
+    }
+
+    /// The entries of `sites` in the settings at a repo's root; none where those cannot be read.
+    pub(crate) fn listed_sites(repo: &Files) -> Vec<String> {
+        Written::read(repo).ok().flatten().map(|(settings, _)| settings.sites).unwrap_or_default()
+    }
+
+    /// The same settings, with paths from the repo's root for a site in a directory.
+    fn in_directory(mut self, directory: &Utf8Path) -> Self {
+        if directory.as_str().is_empty() {
+            return self;
+        }
+        self.directory = directory.to_owned();
+        let paths = [&mut self.output, &mut self.snapshot.directory].into_iter().chain(&mut self.templates);
+        paths.for_each(|path| *path = directory.join(&*path));
+        self.sources.iter_mut().for_each(|source| source.place_in(directory));
+        self
+    }
+
+    /// Brings settings into their plainest form, and says what is wrong with them.
+    fn check(&mut self, written: &Written) -> Result<(), Finding> {
+        let settings = self;
+        let at = |key: &str| written.place(key.split('.').map(Step::from).collect());
+        let directories = [
+            ("output", Some(&mut settings.output)),
+            ("templates", settings.templates.as_mut()),
+            ("snapshot.directory", Some(&mut settings.snapshot.directory)),
+        ];
+        for (name, directory) in directories {
+            let Some(directory) = directory else { continue };
+            *directory = inside(directory).ok_or_else(|| {
+                Finding::new(Code::InvalidSetting, format!("`{name}: {directory}` is not a directory inside the repo"))
+                    .at(at(name))
+                    .help(format!("write `{name}` as a path relative to the repo's root, without `..`"))
+            })?;
+        }
+        for (index, source) in settings.sources.iter_mut().enumerate() {
+            source.check().map_err(|(field, wrong, help)| {
+                let field = Some(field).filter(|field| !field.is_empty()).map(Step::from);
+                let route = ["sources".into(), index.into()].into_iter().chain(field);
+                Finding::new(Code::InvalidSetting, format!("source {} of `sources` {wrong}", index + 1))
+                    .at(written.place(route.collect()))
+                    .help(help)
+            })?;
+        }
+        let is_output =
+            |source: &Source| source.kustomization.as_ref().is_some_and(|dir| dir.starts_with(&settings.output));
+        if let Some(index) = settings.sources.iter().position(is_output) {
+            let message = format!("source {} of `sources` is in the output directory {}", index + 1, settings.output);
+            return Err(Finding::new(Code::InvalidSetting, message)
+                .at(written.place(vec!["sources".into(), index.into(), Step::from("kustomization")]))
+                .help("name the kustomization of your own hosts: what sipgen writes is never an input"));
+        }
+        let (snapshot, output) = (&settings.snapshot.directory, &settings.output);
+        if settings.overlaps_output(snapshot) {
+            let message = format!("`snapshot.directory: {snapshot}` and the output directory {output} overlap");
+            return Err(Finding::new(Code::InvalidSetting, message).at(at("snapshot.directory")).help(
+                "write `snapshot.directory` as a directory of its own: what sipgen writes elsewhere is no input",
+            ));
+        }
+        for (name, prefix) in [("flux.path", &mut settings.flux.path), ("argocd.path", &mut settings.argocd.path)] {
+            let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
+            *prefix = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) }.ok_or_else(|| {
+                Finding::new(
+                    Code::InvalidSetting,
+                    format!("`{name}: {prefix}` is not a directory inside the agent's source"),
+                )
+                .at(at(name))
+                .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
+            })?;
+        }
+        let topology = &settings.topology;
+        let labels = [
+            ("topology.rack", &topology.rack),
+            ("topology.host", &topology.host),
+            ("snapshot.splitBy", &settings.snapshot.split_by),
+        ];
+        for (name, label) in labels {
+            if let Some(label) = label.as_ref().filter(|label| !is_label_key(label)) {
+                let message = format!("`{name}: {label}` is not the key of a label");
+                let help = "name the label of hosts that says where they stand, such as `topology.example.com/rack`";
+                return Err(Finding::new(Code::InvalidSetting, message).at(at(name)).help(help));
+            }
+        }
+        for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
+            let place =
+                |field: &str| written.place(vec!["findings".into(), "ignore".into(), index.into(), Step::from(field)]);
+            if code.severity() == Severity::Error {
+                let message = format!("{code} is an error, and only warnings can be ignored");
+                let help = format!("`sipgen explain {code}` says how to mend it");
+                return Err(Finding::new(Code::InvalidSetting, message).at(place("code")).help(help));
+            }
+            if reason.trim().is_empty() {
+                let message = format!("nothing says why {code} is ignored");
+                let help = "write the reason, for those who come after you";
+                return Err(Finding::new(Code::InvalidSetting, message).at(place("reason")).help(help));
+            }
+        }
+        if !is_image(&settings.provisioning.image) {
+            // Not shown: it may be a URL with a password.
+            let message = "`provisioning.image` is no name of an image";
+            let help = "write a registry, a path and a tag, such as `registry.example.com/platform/installer:1.4`, \
+                        without a scheme and without a login: for that, the nodes have their own";
+            return Err(Finding::new(Code::InvalidSetting, message)
+                .at(written.key("provisioning", "image"))
+                .help(help));
+        }
+        if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
+            return Err(Finding::new(
+                Code::InvalidSetting,
+                "`gitops: argocd` needs `argocd.repoURL`, the URL of this repo",
+            )
+            .at(at("gitops"))
+            .help("write it as Argo CD knows it, such as `argocd: {repoURL: \"https://git.example.com/fleet.git\"}`"));
+        }
+        Ok(())
+    }
+}
+
+/// The place of a setting.
+pub(crate) fn place(repo: &Files, route: impl IntoIterator<Item = Step>) -> Place {
+    match Written::read(repo) {
+        Ok(Some((_, written))) => written.place(route.into_iter().collect()),
+        _ => Place::File(Arc::from(Utf8Path::new(FILE))),
+    }
+}
+
+/// Returns the part of a path before an end.
+fn without_end(path: &Utf8Path, end: &Utf8Path) -> Option<Utf8PathBuf> {
+    let before = path.components().count().checked_sub(end.components().count())?;
+    path.ends_with(end).then(|| path.iter().take(before).collect())
+}
+
+/// A parser's message with the whole key that it is about: the parser names the mapping around it.
+pub(super) fn with_key(message: &str, key: &str) -> String {
+    let around = key.rsplit_once('.').map(|(around, _)| format!("{around}: "));
+    match around.and_then(|around| message.strip_prefix(&around)) {
+        Some(message) => format!("{key}: {message}"),
+        None => message.to_owned(),
+    }
+}
+
+/// A parser's message without the names of sipgen's own types, which say nothing to those who write settings.
+pub(super) fn without_types(message: &str) -> String {
+    const STRUCT: &str = "expected struct ";
+    let Some((before, rest)) = message.split_once(STRUCT) else { return message.to_owned() };
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    let expected = match &rest[..end] {
+        "Ignored" => "`{code: SIP0308, reason: …}`",
+        "SecretStore" => "`{kind: ClusterSecretStore, name: …}`",
+        _ => "a mapping of settings",
+    };
+    format!("{before}expected {expected}{}", &rest[end..])
+}
+
+/// What an editor says of a directory that [`inside`] takes.
+pub(super) fn directory() -> serde_json::Value {
+    json!({
+        "pattern": r"^(?!/)(?!(.*/)?(\.\.|\.git)(/|$))(?![./]*$).+$",
+        "patternErrorMessage": "Write a directory inside the repo, relative to its root and without `..`"
+    })
+}
+
+/// A path in its plainest form, if it leads to somewhere below the directory that it is relative to. A URL does not, and
+/// as a path it would lose what its credentials are known by.
+pub fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    if path.as_str().contains("://") {
+        return None;
+    }
+    let mut plain = Utf8PathBuf::new();
+    for component in path.components() {
+        match component {
+            Utf8Component::CurDir => {}
+            Utf8Component::Normal(name) if !is_git_directory(name) => plain.push(name),
+            _ => return None,
+        }
+    }
+    (!plain.as_str().is_empty()).then_some(plain)
+}
+
+/// Returns whether git tracks nothing below a directory of this name, because it is that of a repo's own files on some file
+/// system: those of macOS and Windows ignore the case, Windows also what stands behind a colon, dots and spaces at the
+/// end, and has a short name for it; macOS ignores some characters that cannot be seen.
+fn is_git_directory(name: &str) -> bool {
+    let is_ignored =
+        |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let visible: String = name.chars().filter(|c| !is_ignored(*c)).collect();
+    let is_dot_git = |name: &str| name.eq_ignore_ascii_case(".git");
+    // Windows takes a backslash for a slash.
+    let mut parts =
+        name.split('\\').map(|part| part.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']));
+    is_dot_git(&visible) || parts.any(|part| is_dot_git(part) || part.eq_ignore_ascii_case("git~1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_expected_is_said_in_words_of_the_settings() {
+        for (message, said) in [
+            (
+                "invalid type: string, expected struct Ignored at line 2",
+                "expected `{code: SIP0308, reason: …}` at line 2",
+            ),
+            ("invalid type: string, expected struct Topology", "expected a mapping of settings"),
+        ] {
+            assert_eq!(without_types(message), format!("invalid type: string, {said}"));
+        }
+    }
+
+    #[test]
+    fn the_output_directory_is_below_the_root() {
+        assert_eq!(inside(Utf8Path::new("./a//b/")), Some("a/b".into()));
+        for bad in
+            ["", ".", "..", "a/../..", "/etc", "a/../b", ".git/x", ".GIT", "x/.giT/y", "git~1", ".git. ", ".git::$x"]
+        {
+            assert_eq!(inside(Utf8Path::new(bad)), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The files of the settings: that of a site, and that at the repo's root, which says what is the same for all sites.
+
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use yaml_serde::{Mapping, Value};
+
+use super::{FILE, Settings, with_key, without_types};
+use crate::finding::{Code, Finding, Origin, Place, Step};
+use crate::load::{Files, in_plain_words};
+use crate::text::bounded;
+
+/// What to do about settings of which nothing is known.
+const CORRECT: &str = "without them sipgen would write to other places: correct the file, or remove it";
+/// The setting that the root alone has.
+const SITES: &str = "sites";
+
+/// Where settings are written: the site's own file first.
+pub(super) struct Written {
+    files: Vec<(Origin, Mapping)>,
+    /// Set where the root lists the site.
+    pub(super) is_listed: bool,
+}
+
+impl Written {
+    /// Reads the files of the settings of a repo, or of a site in it; nothing where there is none that says anything.
+    pub(super) fn read(repo: &Files) -> Result<Option<(Settings, Self)>, Finding> {
+        let directory = repo.site_directory();
+        let is_site = !directory.as_str().is_empty();
+        let own = read(repo, &directory.join(FILE))?;
+        let shared = if is_site { read(repo, Utf8Path::new(FILE))? } else { None };
+        if let Some((settings, origin, _)) = own.as_ref().filter(|(settings, ..)| is_site && !settings.sites.is_empty())
+        {
+            let message =
+                format!("{} is a site, and has `{SITES}` of its own: {}", directory, settings.sites.join(", "));
+            let help = format!("list all sites in the {FILE} at the repo's root");
+            return Err(Finding::new(Code::InvalidSetting, message).at(origin.at([SITES])).help(help));
+        }
+        let is_listed = shared.as_ref().is_some_and(|(settings, ..)| !settings.sites.is_empty());
+        let (settings, files) = match (own, shared) {
+            (None, None) => return Ok(None),
+            (Some((settings, origin, keys)), None) => (settings, vec![(origin, keys)]),
+            (None, Some((settings, origin, keys))) => {
+                (Settings { sites: Vec::new(), ..settings }, vec![(origin, keys)])
+            }
+            (Some((_, own, own_keys)), Some((_, shared, mut shared_keys))) => {
+                shared_keys.remove(SITES);
+                let mut both = shared_keys.clone();
+                both.extend(own_keys.clone());
+                // Each of the two can be read, so both together can.
+                let settings = yaml_serde::from_value(Value::Mapping(both))
+                    .map_err(|error| unreadable(&own.file, &error.to_string()))?;
+                (settings, vec![(own, own_keys), (shared, shared_keys)])
+            }
+        };
+        Ok(Some((settings, Self { files, is_listed })))
+    }
+
+    /// The file that says most of a site: its own, if it has one.
+    pub(super) fn own(&self) -> &Utf8Path {
+        self.files.first().map_or(Utf8Path::new(FILE), |(origin, _)| &origin.file)
+    }
+
+    fn origin(&self, key: &str) -> Option<&(Origin, Mapping)> {
+        self.files.iter().find(|(_, keys)| keys.contains_key(key)).or(self.files.first())
+    }
+
+    /// Returns whether a setting of a site is written at the repo's root.
+    pub(super) fn is_shared(&self, key: &str) -> bool {
+        self.origin(key).is_some_and(|(origin, keys)| *origin.file == *FILE && keys.contains_key(key))
+    }
+
+    /// Returns whether a setting is written at all.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.files.iter().any(|(_, keys)| keys.contains_key(key))
+    }
+
+    /// Returns whether a setting of a group is written.
+    pub(super) fn has(&self, group: &str, key: &str) -> bool {
+        self.origin(group).is_some_and(|(_, keys)| keys.get(group).is_some_and(|group| group.get(key).is_some()))
+    }
+
+    /// The place of a setting by its route.
+    pub(super) fn place(&self, route: Vec<Step>) -> Place {
+        let key = match route.first() {
+            Some(Step::Key(key)) => key.to_string(),
+            _ => String::new(),
+        };
+        let none = || Place::File(Arc::from(Utf8Path::new(FILE)));
+        self.origin(&key).map_or_else(none, |(origin, _)| origin.at(route))
+    }
+
+    /// The place of a setting in a group.
+    pub(super) fn at(&self, group: &str, key: &str) -> Place {
+        self.place(vec![group.into(), key.into()])
+    }
+
+    /// The place of a setting's key: its value is not to be shown.
+    pub(super) fn key(&self, group: &str, key: &str) -> Place {
+        let none = || Place::File(Arc::from(Utf8Path::new(FILE)));
+        self.origin(group).map_or_else(none, |(origin, _)| origin.key(vec![group.into(), key.into()]))
+    }
+}
+
+fn unreadable(file: &Arc<Utf8Path>, reason: &str) -> Finding {
+    Finding::new(Code::SettingsUnreadable, format!("the settings cannot be read: {reason}"))
+        .at(Place::File(file.clone()))
+        .help(CORRECT)
+}
+
+/// Reads one file; nothing where there is none, or none that says anything.
+fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mapping)>, Finding> {
+    let file: Arc<Utf8Path> = Arc::from(path);
+    let text = match repo.plain_text(path) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Ok(None),
+        Err(error) => return Err(unreadable(&file, &error.to_string())),
+    };
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(None);
+    }
+    bounded::check(&text).map_err(|error| unreadable(&file, &error.to_string()))?;
+    let parser = yaml_serde::Deserializer::from_str(&text);
+    let settings: Settings = serde_path_to_error::deserialize(parser).map_err(|error| {
+        let (key, error) = (error.path().to_string(), error.into_inner());
+        let place = match error.location() {
+            Some(location) => Place::Spot(file.clone(), location.line(), Some(location.column())),
+            None => Place::File(file.clone()),
+        };
+        // In a mapping it is one setting that is wrong.
+        let is_mapping = yaml_serde::from_str(&text).is_ok_and(|value: Value| value.is_mapping());
+        let (code, help) = if is_mapping {
+            (Code::InvalidSetting, "correct the setting, or remove it for its default")
+        } else {
+            (Code::SettingsUnreadable, CORRECT)
+        };
+        let said = with_key(&in_plain_words(&without_types(&error.to_string())), &key);
+        Finding::new(code, format!("the settings cannot be read: {said}")).at(place).help(help)
+    })?;
+    let keys = match yaml_serde::from_str(&text) {
+        Ok(Value::Mapping(keys)) => keys,
+        _ => Mapping::new(),
+    };
+    Ok(Some((Settings { file: path.to_owned(), ..settings }, Origin::of_file(file, &text), keys)))
+}

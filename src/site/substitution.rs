@@ -1,0 +1,217 @@
+//! Values of the variables that Flux replaces in builds (`spec.postBuild`), as far as the repo has them.
+//!
+//! As in Flux, later entries of `substituteFrom` override earlier ones, and `substitute` overrides them all. The keys
+//! of a Secret are known even where its values are encrypted; the values of one are never read.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use yaml_serde::Value;
+
+use super::inputs::Inputs;
+use super::objects::{Object, namespaces};
+use super::wiring::in_repo;
+use crate::api::gitops::{FluxKustomization, PostBuild};
+use crate::api::host::Metadata;
+use crate::finding::{Origin, Place};
+use crate::kustomize::{Builds, Variables, Wanted};
+use crate::layout::VARIABLE;
+use crate::load::{Document, Files, ReadError, mentions};
+use crate::settings::Settings;
+
+/// Each variable with its value and place; none where only the cluster knows the value.
+type Values = BTreeMap<String, Option<(String, Place)>>;
+
+/// Variables by kind, namespace and name of the ConfigMap or Secret that holds them; none where nobody knows what a
+/// build makes of it.
+type Held = HashMap<(&'static str, String, String), Option<Values>>;
+
+/// A ConfigMap or Secret.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Holder {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    data: Option<BTreeMap<String, Value>>,
+    #[serde(default)]
+    string_data: Option<BTreeMap<String, IgnoredAny>>,
+}
+
+/// Where builds and settings say which namespace an object has.
+#[derive(Clone, Copy)]
+pub(super) struct Naming<'a> {
+    pub(super) repo: &'a Files,
+    pub(super) files: &'a [Utf8PathBuf],
+    pub(super) builds: &'a Builds,
+    pub(super) inputs: &'a Inputs<'a>,
+    pub(super) settings: &'a Settings,
+}
+
+/// Collects the variables of all Flux Kustomizations, by the directory that they build.
+///
+/// # Errors
+///
+/// When a file cannot be read.
+pub(super) fn by_directory(
+    naming: Naming<'_>,
+    objects: &[Object],
+) -> Result<BTreeMap<Utf8PathBuf, Variables>, ReadError> {
+    let kustomizations: Vec<(&Origin, &FluxKustomization, &PostBuild)> = objects
+        .iter()
+        .filter_map(|object| match object {
+            Object::Agent(agent) => {
+                let kustomization = agent.flux()?;
+                Some((&agent.origin, kustomization, kustomization.spec.post_build.as_ref()?))
+            }
+            _ => None,
+        })
+        .collect();
+    let references = kustomizations.iter().flat_map(|(.., post_build)| post_build.substitute_from.iter().flatten());
+    let names: BTreeSet<&str> = references.map(|reference| reference.name.as_str()).collect();
+    let held = if names.is_empty() { Held::new() } else { naming.held(&names)? };
+    let mut all: BTreeMap<Utf8PathBuf, Variables> = BTreeMap::new();
+    for (origin, kustomization, post_build) in kustomizations {
+        let path = kustomization.spec.path.as_deref().unwrap_or_default();
+        let Some((directory, above)) = in_repo(path, &naming.settings.flux.path) else { continue };
+        if !above.as_str().is_empty() {
+            continue;
+        }
+        let namespaces = naming.namespaces(origin, kustomization.metadata.namespace.as_deref());
+        let variables = variables(origin, post_build, &namespaces, &held);
+        // Without any variable, Flux does not even take the defaults.
+        if variables.values.is_empty()
+            && !variables.are_partial
+            && post_build.substitute_strategy.as_deref() != Some("Always")
+        {
+            continue;
+        }
+        match all.remove(&directory) {
+            Some(other) => all.insert(directory, agreed(other, variables)),
+            None => all.insert(directory, variables),
+        };
+    }
+    Ok(all)
+}
+
+/// Joins the variables of one Kustomization.
+fn variables(origin: &Origin, post_build: &PostBuild, namespaces: &BTreeSet<String>, held: &Held) -> Variables {
+    let mut variables = Variables::default();
+    for reference in post_build.substitute_from.iter().flatten() {
+        let kind = if reference.kind == "Secret" { "Secret" } else { "ConfigMap" };
+        let mut found =
+            namespaces.iter().filter_map(|namespace| held.get(&(kind, namespace.clone(), reference.name.clone())));
+        match found.next().and_then(Option::as_ref) {
+            Some(values) => variables.values.extend(values.clone()),
+            // It may set any of those before it.
+            None => {
+                variables.values.values_mut().for_each(|value| *value = None);
+                variables.are_partial = true;
+            }
+        }
+    }
+    for (name, value) in post_build.substitute.iter().flatten() {
+        let place = origin.at(["spec", "postBuild", "substitute", name]);
+        variables.values.insert(name.clone(), text(value).map(|text| (text, place)));
+    }
+    variables
+}
+
+/// Keeps the values in which two agree that build the same directory.
+fn agreed(one: Variables, other: Variables) -> Variables {
+    let are_partial = one.are_partial || other.are_partial;
+    Variables { values: agreed_values(one.values, other.values), are_partial }
+}
+
+fn agreed_values(mut one: Values, other: Values) -> Values {
+    for (name, value) in &mut one {
+        let same = other.get(name).and_then(Option::as_ref).map(|(text, _)| text);
+        if value.as_ref().map(|(text, _)| text) != same {
+            *value = None;
+        }
+    }
+    for name in other.into_keys() {
+        one.entry(name).or_insert(None);
+    }
+    one
+}
+
+/// Returns a value as the API server takes it for text, without line breaks, which Flux removes.
+fn text(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.replace('\n', ""),
+        Value::Number(number) => number.to_string(),
+        Value::Bool(value) => value.to_string(),
+        _ => return None,
+    };
+    (!text.contains(VARIABLE)).then_some(text)
+}
+
+impl Naming<'_> {
+    /// Reads the ConfigMaps and Secrets of some names, as builds deliver them.
+    fn held(&self, names: &BTreeSet<&str>) -> Result<Held, ReadError> {
+        let words: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
+        let is_named = mentions(&words);
+        let read = self.repo.scan(
+            self.files,
+            |_: &Utf8Path, text: &[u8]| is_named(text),
+            |document| Holder::read(&document).map(|(kind, holder)| (document.origin.clone(), kind, holder)),
+        )?;
+        let files: HashSet<Arc<Utf8Path>> = read.iter().map(|(origin, ..)| origin.file.clone()).collect();
+        let (none, nothing) = (HashSet::new(), BTreeMap::new());
+        let output = &self.settings.output;
+        let wanted = Wanted { files: &files, vital: &none, output, variables: &nothing };
+        let evaluated = self.builds.evaluate(self.repo, &wanted);
+        let mut held = Held::new();
+        for (origin, kind, holder) in read.iter().filter(|(origin, ..)| !evaluated.read.contains_key(origin)) {
+            let is_unknown =
+                self.builds.reach(&origin.file).iter().any(|reach| evaluated.unknown.contains(&reach.root));
+            self.hold(&mut held, origin, kind, holder, !is_unknown);
+        }
+        for document in evaluated.delivered.values().flatten() {
+            let document = document.document();
+            if let Some((kind, holder)) = Holder::read(&document) {
+                self.hold(&mut held, &document.origin, kind, &holder, true);
+            }
+        }
+        Ok(held)
+    }
+
+    /// Adds a ConfigMap or Secret under each of its namespaces; of several, only what they agree on is known.
+    fn hold(&self, held: &mut Held, origin: &Origin, kind: &'static str, holder: &Holder, is_known: bool) {
+        let Some(name) = holder.metadata.name.clone() else { return };
+        let values = is_known.then(|| holder.values(kind, origin));
+        for namespace in self.namespaces(origin, holder.metadata.namespace.as_deref()) {
+            let key = (kind, namespace, name.clone());
+            let joined = match held.remove(&key) {
+                Some(others) => others.zip(values.clone()).map(|(others, values)| agreed_values(others, values)),
+                None => values.clone(),
+            };
+            held.insert(key, joined);
+        }
+    }
+
+    fn namespaces(&self, origin: &Origin, own: Option<&str>) -> BTreeSet<String> {
+        let all = namespaces(self.builds, self.inputs, origin, own);
+        all.into_iter().map(|(namespace, _)| namespace).collect()
+    }
+}
+
+impl Holder {
+    fn read(document: &Document<'_>) -> Option<(&'static str, Self)> {
+        let kind = ["ConfigMap", "Secret"].into_iter().find(|kind| document.kind() == Some(kind))?;
+        Some((kind, document.parse().ok()?))
+    }
+
+    fn values(&self, kind: &str, origin: &Origin) -> Values {
+        let data = self.data.iter().flatten().map(|(key, value)| {
+            let known = text(value).filter(|_| kind == "ConfigMap");
+            (key.clone(), known.map(|text| (text, origin.at(["data", key]))))
+        });
+        let more = self.string_data.iter().flatten().map(|(key, _)| (key.clone(), None));
+        data.chain(more).collect()
+    }
+}

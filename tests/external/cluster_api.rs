@@ -1,0 +1,172 @@
+//! How a tenant's Cluster API manifests take what sipgen knows: built by the real kustomize.
+
+use std::collections::BTreeMap;
+
+use crate::support::programs::string;
+use crate::support::{Repo, documents, kustomize_build};
+use yaml_serde::Value;
+
+const ENDPOINTS: &str = "overlays/tenants/tenant-a/edge/endpoints/endpoints.yaml";
+const REQUEST: &str = "edge.yaml";
+
+/// What kustomize makes of the tenant's manifests, by kind and name.
+fn tenant(repo: &Repo) -> BTreeMap<String, Value> {
+    let objects = documents(&kustomize_build(repo.path().join("tenant")));
+    let name = |object: &Value| format!("{} {}", string(&object["kind"]), string(&object["metadata"]["name"]));
+    objects.into_iter().map(|object| (name(&object), object)).collect()
+}
+
+fn texts(map: &Value) -> BTreeMap<String, String> {
+    map.as_mapping().unwrap().iter().map(|(key, value)| (string(key), string(value))).collect()
+}
+
+fn host_selector(template: &Value) -> BTreeMap<String, String> {
+    texts(&template["spec"]["template"]["spec"]["hostSelector"]["matchLabels"])
+}
+
+/// Writes another API version of Metal3's provider into the tenant's manifests.
+fn with_provider(version: &str) -> Repo {
+    let repo = Repo::of_fixture("cluster-api");
+    for file in ["tenant/cluster.yaml", "tenant/control-plane.yaml", "tenant/workers.yaml"] {
+        let group = "infrastructure.cluster.x-k8s.io";
+        repo.replace(file, &format!("{group}/v1beta2"), &format!("{group}/{version}"));
+    }
+    repo.generate(&[]).expect(0);
+    repo
+}
+
+#[test]
+fn each_machine_template_selects_the_hosts_that_the_cluster_has_in_its_role() {
+    for version in ["v1beta1", "v1beta2"] {
+        let repo = with_provider(version);
+        let built = tenant(&repo);
+
+        for (name, role) in [("edge-control-plane", "ControlPlane"), ("edge-workers", "Worker")] {
+            let selector = host_selector(&built[&format!("Metal3MachineTemplate {name}")]);
+            let hosts = documents(&kustomize_build(repo.path().join("overlays/hosts/declared/site")));
+            let labels = hosts.iter().filter_map(|host| host["metadata"].get("labels")).map(texts);
+            let selected =
+                labels.filter(|labels| selector.iter().all(|(key, value)| labels.get(key) == Some(value))).count();
+            let wanted = repo.hosts_of("tenant-a", "edge").iter().filter(|host| host.starts_with(role)).count();
+            assert!(wanted > 0 && selected == wanted, "{version} {name}: {selected} of {wanted}");
+        }
+    }
+}
+
+#[test]
+fn a_machine_template_keeps_the_labels_that_it_selects_by_itself() {
+    let repo = Repo::generated("cluster-api");
+
+    let selector = host_selector(&tenant(&repo)["Metal3MachineTemplate edge-workers"]);
+
+    assert_eq!(selector["hardware.example.com/flavor"], "large");
+}
+
+#[test]
+fn a_machine_template_without_a_role_takes_no_hosts_of_other_clusters() {
+    let repo = Repo::generated("cluster-api");
+    repo.replace("tenant/workers.yaml", "    sip.airshipit.org/node-type: Worker\n", "    a: b\n");
+
+    let selector = host_selector(&tenant(&repo)["Metal3MachineTemplate edge-workers"]);
+
+    assert_eq!(selector["sip.airshipit.org/cluster-name"], "edge");
+    assert_eq!(selector["sip.airshipit.org/cluster-namespace"], "tenant-a");
+    assert!(!selector.contains_key("sip.airshipit.org/node-type"));
+}
+
+#[test]
+fn the_metal3_cluster_gets_the_endpoint_of_the_load_balancer_before_the_control_plane() {
+    for version in ["v1beta1", "v1beta2"] {
+        let built = tenant(&with_provider(version));
+
+        let endpoint = &built["Metal3Cluster edge"]["spec"]["controlPlaneEndpoint"];
+        assert_eq!((string(&endpoint["host"]).as_str(), endpoint["port"].as_i64()), ("192.0.2.10", Some(30443)));
+    }
+}
+
+#[test]
+fn the_endpoint_of_a_metal3_cluster_is_its_own_where_the_request_names_no_address() {
+    let repo = Repo::of_fixture("cluster-api");
+    repo.replace_behind(REQUEST, "loadBalancerControlPlane:", "        clusterIP: 192.0.2.10\n", "");
+    let own = "  controlPlaneEndpoint: {host: api.example.com, port: 6443}\n  cloudProviderEnabled";
+    repo.replace("tenant/cluster.yaml", "  cloudProviderEnabled", own);
+    repo.generate(&[]).expect(0);
+
+    let endpoint = &tenant(&repo)["Metal3Cluster edge"]["spec"]["controlPlaneEndpoint"];
+
+    assert_eq!(string(&endpoint["host"]), "api.example.com");
+}
+
+#[test]
+fn the_endpoints_are_a_source_for_replacements_and_are_not_applied() {
+    let repo = Repo::generated("cluster-api");
+
+    let built = tenant(&repo);
+
+    let expected = [("issuer", "https://192.0.2.10:30556/dex"), ("jump-host", "192.0.2.10:30022")];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(texts(&built["ConfigMap how-to-log-in"]["data"]), BTreeMap::from(expected));
+    assert!(!built.contains_key("ConfigMap endpoints-edge"), "{:?}", built.keys());
+}
+
+#[test]
+fn the_endpoints_say_where_everything_of_the_cluster_is() {
+    let repo = Repo::generated("cluster-api");
+
+    let endpoints = texts(&documents(&repo.read(ENDPOINTS))[0]["data"]);
+
+    let expected = [
+        ("control-plane-endpoint", "192.0.2.10:30443"),
+        ("control-plane-endpoint-host", "192.0.2.10"),
+        ("control-plane-endpoint-port", "30443"),
+        ("host-selector-cluster-name", "edge"),
+        ("host-selector-cluster-namespace", "tenant-a"),
+        ("host-selector-node-type-control-plane", "ControlPlane"),
+        ("host-selector-node-type-worker", "Worker"),
+        ("jump-host-endpoint", "192.0.2.10:30022"),
+        ("jump-host-endpoint-host", "192.0.2.10"),
+        ("jump-host-endpoint-port", "30022"),
+        ("oidc-client-id", "kubernetes"),
+        ("oidc-issuer-url", "https://192.0.2.10:30556/dex"),
+    ];
+    assert_eq!(endpoints, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+}
+
+#[test]
+fn endpoints_over_ipv6_have_brackets_only_before_a_port() {
+    let repo = Repo::of_fixture("cluster-api");
+    repo.replace_behind(REQUEST, "loadBalancerControlPlane:", "192.0.2.10", "2001:db8::10");
+    repo.generate(&[]).expect(0);
+
+    let endpoints = texts(&documents(&repo.read(ENDPOINTS))[0]["data"]);
+
+    assert_eq!(endpoints["control-plane-endpoint-host"], "2001:db8::10");
+    assert_eq!(endpoints["control-plane-endpoint"], "[2001:db8::10]:30443");
+}
+
+#[test]
+fn a_cluster_without_services_still_has_its_host_selector() {
+    let repo = Repo::of_hosts(1);
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+
+    let endpoints = texts(&documents(&repo.read("overlays/tenants/tenant/one/endpoints/endpoints.yaml"))[0]["data"]);
+
+    let keys: Vec<&str> = endpoints.keys().map(String::as_str).collect();
+    let all = ["cluster-name", "cluster-namespace", "node-type-control-plane", "node-type-worker"];
+    assert_eq!(keys, all.map(|name| format!("host-selector-{name}")));
+}
+
+#[test]
+fn what_a_deleted_cluster_had_for_its_tenant_is_deleted() {
+    let repo = Repo::of_hosts(2);
+    repo.want("tenant/one", 1);
+    repo.want("tenant/two", 1);
+    repo.generate(&[]).expect(0);
+
+    repo.want_no_more("tenant/one");
+    repo.generate(&[]).expect(0);
+
+    assert!(!repo.exists("overlays/tenants/tenant/one"));
+    assert!(repo.exists("overlays/tenants/tenant/two"));
+}

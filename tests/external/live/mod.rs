@@ -1,0 +1,8 @@
+//! The output on a real API server, applied by the real agents.
+
+mod agents;
+mod hosts;
+mod life_cycle;
+mod observed;
+mod site;
+mod table;

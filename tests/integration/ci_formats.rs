@@ -1,0 +1,351 @@
+//! What `sipgen generate` prints for GitHub, GitLab and code scanning.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::support::{EDGE, Repo, assert_says, python_tool, run_tool, text};
+use serde_json::Value;
+
+/// A workflow command as GitHub's runner reads it.
+#[derive(Debug)]
+struct Annotation {
+    command: String,
+    properties: BTreeMap<String, String>,
+    message: String,
+}
+
+impl Annotation {
+    /// Reads a line: from `::` to the next `::` are the command and its properties, which are cut at commas.
+    fn read(line: &str) -> Self {
+        let rest = line.strip_prefix("::").unwrap_or_else(|| panic!("no workflow command: {line:?}"));
+        let (head, message) = rest.split_once("::").unwrap();
+        let (command, properties) = head.split_once(' ').unwrap();
+        let property = |text: &str| {
+            let (name, value) = text.split_once('=').unwrap();
+            (name.to_owned(), unescape(&value.replace("%3A", ":").replace("%2C", ",")))
+        };
+        Self {
+            command: command.to_owned(),
+            properties: properties.split(',').map(property).collect(),
+            message: unescape(message),
+        }
+    }
+}
+
+fn unescape(text: &str) -> String {
+    text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
+}
+
+fn annotations(stdout: &str) -> Vec<Annotation> {
+    stdout.lines().map(Annotation::read).collect()
+}
+
+fn issues(stdout: &str) -> Vec<Value> {
+    serde_json::from_str(stdout).unwrap()
+}
+
+/// The results of a SARIF log that is valid by the standard's schema.
+#[track_caller]
+fn sarif_results(stdout: &str) -> Vec<Value> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), stdout).unwrap();
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/schemas/sarif.json");
+    let mut validator = python_tool("check-jsonschema");
+    let output = run_tool(validator.arg("--schemafile").arg(schema).arg(file.path()));
+    assert!(output.status.success(), "{}\n{stdout}", text(&output.stdout));
+    let log: Value = serde_json::from_str(stdout).unwrap();
+    log["runs"][0]["results"].as_array().unwrap().clone()
+}
+
+/// A repo with clusters of which each asks for more hosts than there are.
+fn with_impossible_clusters(count: usize) -> Repo {
+    let repo = Repo::of_hosts(1);
+    for number in 0..count {
+        repo.want(&format!("tenant/c{number:02}"), 9);
+    }
+    repo
+}
+
+mod github {
+    use super::*;
+
+    #[test]
+    fn an_error_stands_at_the_line_that_it_is_about() {
+        let repo = Repo::of_fixture("quickstart");
+        repo.replace(EDGE, "nodePort: 30443", "nodePort: 80");
+
+        let run = repo.generate(&["--format", "github"]).expect(1);
+
+        let line = repo.read(EDGE).lines().position(|line| line.contains("nodePort: 80")).unwrap() + 1;
+        let [annotation] = annotations(&run.stdout).try_into().unwrap();
+        assert_eq!(annotation.command, "error");
+        assert_eq!(annotation.properties["file"], EDGE);
+        assert_eq!(annotation.properties["line"], line.to_string());
+        assert_says(&annotation.message, &["nodePort 80 is outside the NodePorts", "\nchoose one of"]);
+    }
+
+    #[test]
+    fn no_name_breaks_out_of_its_command() {
+        let repo = Repo::of_hosts(1);
+        let file = "clusters/a,b::c 100%,\u{fc}.yaml";
+        repo.write(file, "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {namespace: t, name: \"a\\n::error::b%0A\"}\nspec: {}\n");
+
+        let run = repo.generate(&["--format", "github"]).expect(1);
+
+        let annotations = annotations(&run.stdout);
+        assert!(annotations.iter().all(|annotation| annotation.command == "error"), "{}", run.stdout);
+        assert!(annotations.iter().any(|annotation| annotation.properties["file"] == file), "{}", run.stdout);
+    }
+
+    #[test]
+    fn of_each_severity_ten_are_shown_and_the_rest_is_counted() {
+        let repo = with_impossible_clusters(13);
+
+        let run = repo.generate(&["--format", "github"]).expect(1);
+
+        let annotations = annotations(&run.stdout);
+        let (last, shown) = annotations.split_last().unwrap();
+        assert_eq!(shown.len(), 10);
+        assert!(shown.iter().all(|annotation| annotation.command == "error"));
+        assert_eq!(
+            (last.command.as_str(), last.message.as_str()),
+            ("notice", "3 more errors: see the log of this step")
+        );
+    }
+
+    #[test]
+    fn stale_files_stand_at_their_cluster_with_the_command_that_mends_them() {
+        let repo = Repo::of_hosts(3);
+        repo.want("tenant/one", 1);
+        repo.generate(&[]).expect(0);
+        repo.want("tenant/one", 2);
+
+        let run = repo.generate(&["--check", "--keep-going", "--format", "github"]).expect(1);
+
+        let annotations = annotations(&run.stdout);
+        let one = annotations.iter().find(|annotation| annotation.properties["file"] == "clusters/tenant.one.yaml");
+        let one = one.unwrap();
+        assert_eq!((one.properties["line"].as_str(), one.properties["title"].as_str()), ("3", "SIP0009"));
+        let says = [
+            "1 generated file of tenant/one is stale",
+            "tenant.one.yaml (to be changed)",
+            "run `sipgen generate --keep-going`",
+        ];
+        assert_says(&one.message, &says);
+    }
+
+    #[test]
+    fn the_files_of_a_cluster_that_is_gone_stand_where_they_lie() {
+        let repo = Repo::generated("quickstart");
+        repo.remove(EDGE);
+        repo.write("sites/lab/clusters/kustomization.yaml", "resources: []\n");
+
+        let run = repo.generate(&["--check", "--allow-empty", "--format", "github"]).expect(1);
+
+        let stale = annotations(&run.stdout).into_iter().find(|found| found.message.contains("tenant-a/edge"));
+        assert_says(&stale.unwrap().properties["file"], &["overlays/clusters/tenant-a/edge/"]);
+    }
+
+    #[test]
+    fn paths_count_from_the_root_of_the_git_repo() {
+        let repo = Repo::empty();
+        repo.write("sites/lab one/clusters/c.yaml", "kind: SIPCluster\napiVersion: airship.airshipit.org/v1\n");
+
+        let run = repo.generate(&["--repo", "sites/lab one", "--format", "github"]).expect(1);
+
+        let [annotation] = annotations(&run.stdout).try_into().unwrap();
+        assert_eq!(annotation.properties["file"], "sites/lab one/clusters/c.yaml");
+    }
+
+    #[test]
+    fn what_concerns_the_whole_repo_has_a_file_nevertheless() {
+        let run = Repo::of_hosts(1).generate(&["--format", "github"]).expect(0);
+
+        let [annotation] = annotations(&run.stdout).try_into().unwrap();
+        assert_eq!(annotation.properties["file"], "sipgen.yaml");
+    }
+}
+
+mod gitlab {
+    use super::*;
+
+    #[test]
+    fn it_is_a_code_quality_report() {
+        let repo = Repo::of_fixture("quickstart");
+        repo.replace(EDGE, "nodePort: 30443", "nodePort: 80");
+
+        let run = repo.generate(&["--format", "gitlab"]).expect(1);
+
+        let [issue] = issues(&run.stdout).try_into().unwrap();
+        let line = repo.read(EDGE).lines().position(|line| line.contains("nodePort: 80")).unwrap() + 1;
+        assert_eq!(issue["location"], serde_json::json!({"path": EDGE, "lines": {"begin": line}}));
+        assert_eq!((issue["severity"].as_str(), issue["check_name"].as_str()), (Some("critical"), Some("SIP0216")));
+        assert_says(issue["description"].as_str().unwrap(), &["nodePort 80 is outside", ": choose one of"]);
+    }
+
+    fn fingerprints(repo: &Repo) -> Vec<String> {
+        let issues = issues(&repo.generate(&["--check", "--format", "gitlab"]).expect(1).stdout);
+        issues.iter().map(|issue| issue["fingerprint"].as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn fingerprints_are_unique_and_know_a_finding_again_when_lines_have_moved() {
+        let repo = with_impossible_clusters(12);
+        repo.write("clusters/bad.yaml", "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {namespace: t, name: b}\nspec: {nodes: 3}\n");
+        repo.write(
+            "clusters/torn.yaml",
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {namespace: t\n",
+        );
+        let before = fingerprints(&repo);
+
+        for file in repo.files("clusters").keys() {
+            let text = repo.read(&format!("clusters/{file}"));
+            repo.write(&format!("clusters/{file}"), &format!("# One.\n\n# Two.\n{text}"));
+        }
+
+        assert_eq!(fingerprints(&repo), before);
+        assert_eq!(before.iter().collect::<BTreeSet<_>>().len(), before.len());
+        assert!(before.len() > 3, "{before:?}");
+    }
+
+    #[test]
+    fn of_a_repo_that_is_up_to_date_it_is_empty() {
+        let run = Repo::generated("quickstart").generate(&["--check", "--format", "gitlab"]).expect(0);
+
+        assert_eq!(issues(&run.stdout), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn stale_files_are_issues() {
+        let run = Repo::of_fixture("quickstart").generate(&["--check", "--format", "gitlab"]).expect(1);
+
+        let paths: Vec<Value> = issues(&run.stdout).iter().map(|issue| issue["location"]["path"].clone()).collect();
+        assert_eq!(paths, [EDGE, "overlays/crds/dex/crds.yaml"]);
+    }
+}
+
+mod sarif {
+    use super::*;
+
+    #[test]
+    fn it_is_valid_whatever_is_found() {
+        let fine = Repo::generated("quickstart");
+        assert_eq!(
+            sarif_results(&fine.generate(&["--check", "--format", "sarif"]).expect(0).stdout),
+            Vec::<Value>::new()
+        );
+
+        let warned = Repo::of_fixture("quickstart");
+        warned.write("overlays/of-somebody-else.txt", "");
+        let warnings = sarif_results(&warned.generate(&["--format", "sarif"]).expect(0).stdout);
+        let stale =
+            sarif_results(&Repo::of_fixture("quickstart").generate(&["--check", "--format", "sarif"]).expect(1).stdout);
+        let errors = sarif_results(&with_impossible_clusters(2).generate(&["--format", "sarif"]).expect(1).stdout);
+
+        for (results, rule) in [(warnings, "SIP0006"), (stale, "SIP0009"), (errors, "SIP0501")] {
+            assert!(results.iter().any(|result| result["ruleId"] == rule), "{rule}: {results:#?}");
+        }
+    }
+
+    #[test]
+    fn a_result_has_its_place_and_those_of_its_story() {
+        let repo = Repo::of_hosts(1);
+        repo.want("tenant/one", 1);
+        repo.write("more sites/grün.yaml", &repo.read("clusters/tenant.one.yaml"));
+
+        let results = sarif_results(&repo.generate(&["--format", "sarif"]).expect(1).stdout);
+
+        let twice =
+            results.iter().find(|result| result["message"]["text"].as_str().unwrap().contains("two SIPClusters"));
+        let twice = twice.unwrap();
+        let place = &twice["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "more%20sites/gr%C3%BCn.yaml");
+        assert_eq!(place["region"]["startLine"], 3);
+        let other = &twice["relatedLocations"][0];
+        assert_eq!(other["physicalLocation"]["artifactLocation"]["uri"], "clusters/tenant.one.yaml");
+        assert_eq!(other["message"]["text"], "the other one");
+    }
+
+    #[test]
+    fn no_name_becomes_a_link() {
+        let repo = Repo::of_hosts(1);
+        repo.write("c.yaml", "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {namespace: t, name: \"[see](https://evil.example)\"}\nspec: {}\n");
+
+        let results = sarif_results(&repo.generate(&["--format", "sarif"]).expect(1).stdout);
+
+        let text = results[0]["message"]["text"].as_str().unwrap();
+        assert!(text.contains("[see]") && !text.contains("]("), "{text}");
+    }
+}
+
+#[test]
+fn people_read_the_same_whatever_is_printed_for_programs() {
+    let repo = Repo::of_fixture("quickstart");
+    let plain = repo.generate(&["--check"]).expect(1);
+
+    for format in ["text", "github", "gitlab", "sarif"] {
+        let run = repo.generate(&["--check", "--format", format]).expect(1);
+
+        assert_eq!(run.stderr, plain.stderr);
+        assert_eq!(run.stdout.is_empty(), format == "text");
+    }
+}
+
+#[test]
+fn a_check_names_the_stale_files_and_the_command_that_writes_them() {
+    let repo = Repo::of_hosts(3);
+    repo.want("tenant/one", 1);
+    repo.generate(&[]).expect(0);
+    repo.want_no_more("tenant/one");
+    repo.want("tenant/two", 1);
+
+    let run = repo.generate(&["--check", "--only", "tenant/two"]).expect(1);
+    insta::assert_snapshot!(run.stderr, @"
+    tenant/two adds metal/host-2
+    1 cluster: 1 host assigned, 1 added, 0 given back
+    1 host added: state unknown, no snapshot shows it
+    1 host added from another namespace than the cluster's: Cluster API claims it only for Machines there
+    5 files would be written: 4 created, 1 changed, 0 deleted
+      changed  overlays/hosts/declared/inventory/kustomization.yaml
+      created  overlays/hosts/declared/inventory/tenant.two.yaml
+      created  overlays/tenants/tenant/two/cluster-api/kustomization.yaml
+      created  overlays/tenants/tenant/two/endpoints/endpoints.yaml
+      created  overlays/tenants/tenant/two/endpoints/kustomization.yaml
+    help: run `sipgen generate --only tenant/two`, and commit the result
+    ");
+
+    let run = repo.generate(&["--check", "--repo", "."]).expect(1);
+    insta::assert_snapshot!(run.stderr, @"
+    danger: cluster tenant/one is deleted, with its 1 host
+    danger: 1 host goes from tenant/one to tenant/two: metal/host-1
+    tenant/one is deleted; hands over metal/host-1
+    tenant/two takes over metal/host-1
+    1 cluster: 1 host assigned, 1 added, 1 given back
+    9 files would be written: 4 created, 1 changed, 4 deleted
+      changed  overlays/hosts/declared/inventory/kustomization.yaml
+      deleted  overlays/hosts/declared/inventory/tenant.one.yaml
+      created  overlays/hosts/declared/inventory/tenant.two.yaml
+      deleted  overlays/tenants/tenant/one/cluster-api/kustomization.yaml
+      deleted  overlays/tenants/tenant/one/endpoints/endpoints.yaml
+      deleted  overlays/tenants/tenant/one/endpoints/kustomization.yaml
+      created  overlays/tenants/tenant/two/cluster-api/kustomization.yaml
+      created  overlays/tenants/tenant/two/endpoints/endpoints.yaml
+      created  overlays/tenants/tenant/two/endpoints/kustomization.yaml
+    help: run `sipgen generate --repo .`, and commit the result
+    ");
+}
+
+#[test]
+fn a_check_counts_the_stale_files_that_it_does_not_name() {
+    let run = Repo::of_fixture("quickstart").generate(&["--check"]).expect(1);
+
+    assert_eq!(run.stderr.lines().filter(|line| line.starts_with("  created  overlays/")).count(), 20);
+    assert_says(&run.stderr, &["\n  … and 20 more\n"]);
+}
+
+#[test]
+fn a_diff_and_a_report_do_not_share_stdout() {
+    let run = Repo::of_fixture("quickstart").generate(&["--check", "--diff", "--format", "sarif"]).expect(2);
+
+    assert_says(&run.stderr, &["--diff and --format both print on stdout"]);
+}

@@ -1,0 +1,252 @@
+//! The site as builds deliver it: values that kustomizations change count, and messages point to where they stand.
+
+use crate::support::{Repo, assert_says, built_host, is_labelled};
+
+/// A repo with two hosts of two racks in `base`, which `site` builds with more, and a cluster that wants both racks.
+fn with_site(kustomization: &str) -> Repo {
+    let repo = Repo::empty();
+    let host = |name: &str, rack: &str| {
+        format!(
+            "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n\
+             metadata:\n  name: {name}\n  labels:\n    rack: {rack}\n\
+             spec: {{online: false, bmc: {{address: 'redfish://10.0.0.{}/a', credentialsName: {name}-bmc}}}}\n",
+            &name[1..]
+        )
+    };
+    repo.write("base/hosts.yaml", &(host("h1", "r1") + &host("h2", "r2")));
+    repo.write("base/kustomization.yaml", "namespace: metal\nresources: [hosts.yaml]\n");
+    repo.write("site/kustomization.yaml", &format!("resources: [../base]\n{kustomization}"));
+    repo.write(
+        "clusters/one.yaml",
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: one, namespace: vino}\n\
+         spec:\n  nodes:\n    Worker:\n      labelSelector: {}\n      topologyKey: rack\n      count: {active: 2, standby: 0}\n",
+    );
+    repo
+}
+
+fn patch_of_rack(host: &str, rack: &str) -> String {
+    format!(
+        "patches:\n- patch: |-\n    apiVersion: metal3.io/v1alpha1\n    kind: BareMetalHost\n    \
+         metadata: {{name: {host}, namespace: metal, labels: {{rack: {rack}}}}}\n"
+    )
+}
+
+#[test]
+fn two_hosts_that_a_patch_puts_into_one_rack_are_in_one_rack() {
+    let repo = with_site(&patch_of_rack("h2", "r1"));
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["SIP0501", "1 domain of rack (r1)"]);
+
+    repo.write("site/kustomization.yaml", "resources: [../base]\n");
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("vino", "one"), ["Worker metal/h1", "Worker metal/h2"]);
+}
+
+#[test]
+fn labels_of_every_form_select_hosts() {
+    for kustomization in [
+        "labels:\n- pairs: {rack: r9}\n".to_owned(),
+        "commonLabels: {rack: r9}\n".to_owned(),
+        "patches:\n- target: {kind: BareMetalHost}\n  patch: |-\n    - {op: add, path: /metadata/labels/rack, value: r9}\n".to_owned(),
+        "patchesJson6902:\n- target: {kind: BareMetalHost, name: h1}\n  patch: |-\n    \
+         - {op: replace, path: /metadata/labels/rack, value: r2}\n".to_owned(),
+        "patchesStrategicMerge:\n- |-\n  apiVersion: metal3.io/v1alpha1\n  kind: BareMetalHost\n  \
+         metadata: {name: h2, namespace: metal, labels: {rack: r1}}\n".to_owned(),
+        "replacements:\n- source: {kind: BareMetalHost, name: h1, fieldPath: metadata.labels.rack}\n  targets:\n  \
+         - select: {kind: BareMetalHost}\n    fieldPaths: [metadata.labels.rack]\n".to_owned(),
+    ] {
+        let repo = with_site(&kustomization);
+        let refused = repo.generate(&[]).expect(1).stderr;
+        assert_says(&refused, &["SIP0501", "1 domain of rack"]);
+    }
+}
+
+#[test]
+fn a_component_changes_what_its_build_has() {
+    let repo = with_site("components: [../racks]\n");
+    repo.write(
+        "racks/kustomization.yaml",
+        &format!("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n{}", patch_of_rack("h2", "r1")),
+    );
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["1 domain of rack (r1)"]);
+}
+
+#[test]
+fn a_finding_about_a_patched_value_shows_the_patch_and_the_manifest() {
+    let repo = with_site("patches: [{path: bmc.yaml}]\n");
+    repo.write(
+        "site/bmc.yaml",
+        "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: h2, namespace: metal}\n\
+         spec:\n  bmc:\n    address: redfish://10.0.0.1/a\n",
+    );
+
+    let told = repo.generate(&[]).expect(0).stderr;
+
+    assert_says(&told, &["site/bmc.yaml:6:14", "base/hosts.yaml:16", "what the manifest itself says does not count"]);
+}
+
+#[test]
+fn a_renamed_host_is_labelled_under_the_name_that_its_component_finds() {
+    let repo = with_site("nameSuffix: -lab\ncomponents: [../overlays/hosts/declared/site]\n");
+    repo.write("sipgen.yaml", "hosts: {form: component}\n");
+    repo.generate(&[]).expect(0);
+
+    assert_says(&repo.read("overlays/hosts/declared/site/vino.one.yaml"), &["# The host metal/h1-lab", "\"h1\""]);
+    for host in ["h1-lab", "h2-lab"] {
+        assert!(is_labelled(&built_host(repo.path().join("site"), host)));
+    }
+    repo.generate(&["--check"]).expect(0);
+}
+
+#[test]
+fn a_patch_that_kustomize_refuses_blocks_and_changes_no_file() {
+    let repo = with_site(&patch_of_rack("h3", "r1"));
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["SIP0117", "site/kustomization.yaml:3", "BareMetalHost metal/h3"]);
+    assert!(!repo.exists("overlays"));
+}
+
+#[test]
+fn two_builds_that_make_different_things_of_one_host_are_told_apart() {
+    let repo = with_site("");
+    repo.write("other/kustomization.yaml", &format!("resources: [../base]\n{}", patch_of_rack("h2", "r7")));
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["metal/h2"]);
+}
+
+#[test]
+fn what_only_kustomize_can_do_concerns_hosts_and_requests_alone() {
+    let transformers = "transformers: [more.yaml]\n";
+    let repo = with_site("");
+    repo.write("apps/kustomization.yaml", &format!("resources: [app.yaml]\n{transformers}"));
+    repo.write("apps/app.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n");
+    repo.generate(&[]).expect(0);
+
+    repo.write("site/kustomization.yaml", &format!("resources: [../base]\n{transformers}"));
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["SIP0118", "site/kustomization.yaml:2", "- kustomization: site"]);
+}
+
+#[test]
+fn a_request_is_what_its_build_makes_of_it() {
+    let repo = with_site("");
+    repo.write(
+        "tenants/kustomization.yaml",
+        "resources: [one.yaml]\nnamePrefix: east-\nnamespace: vino\npatches:\n- target: {kind: SIPCluster}\n  \
+         patch: |-\n    - {op: replace, path: /spec/nodes/Worker/count/active, value: 1}\n",
+    );
+    repo.write("tenants/one.yaml", &repo.read("clusters/one.yaml"));
+    repo.remove("clusters/one.yaml");
+    repo.generate(&[]).expect(0);
+
+    assert_eq!(repo.hosts_of("vino", "east-one").len(), 1);
+}
+
+fn flux(post_build: &str) -> String {
+    format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: site, namespace: flux-system}}\n\
+         spec:\n  interval: 10m\n  prune: true\n  path: ./site\n  \
+         sourceRef: {{kind: GitRepository, name: flux-system}}\n{post_build}"
+    )
+}
+
+#[test]
+fn a_variable_of_flux_is_its_value_where_the_repo_has_it() {
+    let repo = with_site(&patch_of_rack("h2", "'${RACK}'"));
+    repo.write("agents/site.yaml", &flux("  postBuild:\n    substitute: {RACK: r1}\n"));
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["SIP0501", "1 domain of rack (r1)"]);
+
+    repo.write("agents/site.yaml", &flux("  postBuild:\n    substitute: {RACK: r2}\n"));
+    let told = repo.generate(&[]).stderr;
+    assert!(!told.contains("SIP0501"), "{told}");
+}
+
+#[test]
+fn variables_of_a_config_map_in_the_repo_are_known() {
+    let repo = with_site(&patch_of_rack("h2", "'${RACK}'"));
+    let settings = |rack: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: racks, namespace: flux-system}}\ndata: {{RACK: {rack}}}\n"
+        )
+    };
+    let from =
+        |more: &str| flux(&format!("  postBuild:\n    substituteFrom: [{{kind: ConfigMap, name: racks}}{more}]\n"));
+    repo.write("agents/racks.yaml", &settings("r1"));
+    repo.write("agents/site.yaml", &from(""));
+    let one_rack = ["SIP0501", "1 domain of rack (r1)"];
+    assert_says(&repo.generate(&[]).expect(1).stderr, &one_rack);
+
+    repo.write("agents/racks.yaml", &settings("r2"));
+    assert!(!repo.generate(&["--check"]).stderr.contains("SIP0501"));
+
+    // The last one counts, what a kustomization patches counts, and what stands in the object itself before all.
+    let undecided = ["SIP0501", "1 that the variable `RACK` decides about"];
+    repo.write("agents/kustomization.yaml", "resources: [racks.yaml, site.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: '[{op: replace, path: /data/RACK, value: r1}]'\n");
+    assert_says(&repo.generate(&[]).expect(1).stderr, &one_rack);
+    repo.write("agents/site.yaml", &from(", {kind: ConfigMap, name: elsewhere}"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &undecided);
+    repo.write("agents/site.yaml", &(from(", {kind: ConfigMap, name: elsewhere}") + "    substitute: {RACK: r2}\n"));
+    assert!(!repo.generate(&["--check"]).stderr.contains("SIP0501"));
+
+    // The keys of a Secret are known, and its values are nobody's business.
+    let secret = |key: &str| {
+        format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: more, namespace: flux-system}}\ndata: {{{key}: 'ENC[AES256_GCM,data:x,type:str]'}}\nsops: {{mac: x}}\n"
+        )
+    };
+    repo.write("agents/site.yaml", &from(", {kind: Secret, name: more}"));
+    repo.write("agents/more.yaml", &secret("PASSWORD"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &one_rack);
+    repo.write("agents/more.yaml", &secret("RACK"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &undecided);
+}
+
+#[test]
+fn variables_on_which_two_kustomizations_differ_are_not_known() {
+    let repo = with_site(&patch_of_rack("h2", "'${RACK}'"));
+    let of = |name: &str, rack: &str| {
+        flux(&format!("  postBuild:\n    substitute: {{RACK: {rack}}}\n"))
+            .replace("name: site,", &format!("name: {name},"))
+    };
+    repo.write("agents/site.yaml", &of("staging", "r1"));
+    repo.write("agents/other.yaml", &of("production", "r2"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0501", "1 that the variable `RACK` decides about"]);
+
+    repo.write("agents/other.yaml", &of("production", "r1"));
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0501", "1 domain of rack (r1)"]);
+}
+
+#[test]
+fn requests_of_a_build_that_is_not_known_are_compared_with_nothing() {
+    let repo = with_site("");
+    let service = "  services:\n    loadBalancerWorker:\n    - {image: 'haproxy:2.3', nodePort: 30001, nodePortRange: {start: 30001, end: 30010}, nodeInterfaceId: oam}\n";
+    let cluster = repo.read("clusters/one.yaml");
+    repo.remove("clusters/one.yaml");
+    for name in ["one", "two"] {
+        let text = cluster.replace("name: one", &format!("name: {name}")) + service;
+        repo.write(&format!("{name}/cluster.yaml"), &text);
+        repo.write(&format!("{name}/kustomization.yaml"), "resources: [cluster.yaml]\n");
+    }
+    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0401"]);
+
+    repo.write("two/kustomization.yaml", "resources: [cluster.yaml]\ntransformers: [ports.yaml]\n");
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["SIP0118", "two/kustomization.yaml:2"]);
+    assert!(!refused.contains("SIP0401"), "{refused}");
+}
+
+#[test]
+fn a_variable_that_only_the_cluster_knows_is_no_value() {
+    let hosts = ["h1", "h2"].map(|host| {
+        format!("- target: {{name: {host}}}\n  patch: |-\n    - {{op: replace, path: /metadata/labels/rack, value: '${{RACK}}'}}\n")
+    });
+    let repo = with_site(&format!("patches:\n{}", hosts.concat()));
+    repo.write("agents/site.yaml", &flux("  postBuild:\n    substituteFrom: [{kind: ConfigMap, name: racks}]\n"));
+    // Two hosts of one unknown rack may be of two, or of one.
+    let refused = repo.generate(&[]).expect(1).stderr;
+    assert_says(&refused, &["SIP0501", "2 that the variable `RACK` decides about"]);
+    let explained = repo.sipgen(&["explain", "metal/h1"]).output().unwrap();
+    assert_says(&String::from_utf8_lossy(&explained.stdout), &["has a variable in `rack`: `RACK` decides"]);
+}

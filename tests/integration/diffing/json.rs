@@ -1,0 +1,117 @@
+//! What programs read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::*;
+use crate::support::{assert_says, run_tool, text, tool};
+
+fn json(repo: &Repo, arguments: &[&str]) -> Value {
+    let run = repo.diff(&[&["--format", "json"], arguments].concat());
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
+}
+
+fn schema_file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/diff.schema.json")
+}
+
+/// Whether documents keep to the schema, and why not, by a validator of another house.
+fn validate(documents: &[Value]) -> Result<(), String> {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("documents.json");
+    fs::write(&file, serde_json::to_string(documents).unwrap()).unwrap();
+    let script = "import json, sys, jsonschema\n\
+                  schema, documents = (json.load(open(file)) for file in sys.argv[1:])\n\
+                  jsonschema.Draft202012Validator.check_schema(schema)\n\
+                  for document in documents:\n    \
+                      jsonschema.Draft202012Validator(schema).validate(document)\n";
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin/python");
+    let output = run_tool(tool(python.to_str().unwrap()).args(["-c", script]).arg(schema_file()).arg(&file));
+    if output.status.success() { Ok(()) } else { Err(text(&output.stderr)) }
+}
+
+#[test]
+fn its_schema_is_the_documented_one() {
+    let schema = serde_json::to_string_pretty(&sipgen::report::Comparison::schema()).unwrap() + "\n";
+
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        fs::write(schema_file(), &schema).unwrap();
+    }
+    let documented = fs::read_to_string(schema_file()).unwrap_or_default();
+    assert!(
+        documented == schema,
+        "docs/diff.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test diffing writes it"
+    );
+}
+
+#[test]
+fn it_keeps_to_its_schema() {
+    let changed = with_all_kinds_of_changes();
+    let mut documents = vec![
+        json(&changed, &["--lines"]),
+        json(&changed, &["--base", "HEAD"]),
+        json(&Repo::generated("quickstart"), &[]),
+    ];
+    changed.replace(EDGE, "active: 1", "active: 99");
+    documents.push(json(&changed, &[]));
+    documents.extend(crate::support::fixture_names().iter().map(|fixture| json(&Repo::of_fixture(fixture), &[])));
+
+    assert_eq!(validate(&documents), Ok(()));
+}
+
+#[test]
+fn its_schema_refuses_another_version() {
+    let mut document = json(&with_all_kinds_of_changes(), &[]);
+    document["version"] = 2.into();
+
+    assert_says(&validate(&[document]).unwrap_err(), &["1 was expected"]);
+}
+
+#[test]
+fn it_says_all_that_the_plan_says() {
+    let mut document = json(&with_all_kinds_of_changes(), &["--base", "HEAD"]);
+    document["notes"].take();
+
+    insta::assert_snapshot!(serde_json::to_string_pretty(&document["review"]).unwrap());
+}
+
+#[test]
+fn it_has_the_findings_with_their_places() {
+    let repo = Repo::generated("quickstart");
+    repo.replace(EDGE, "active: 1", "active: 99");
+
+    let document = json(&repo, &[]);
+
+    assert_eq!(document["review"], Value::Null);
+    let finding = &document["findings"][0];
+    assert_eq!(finding["severity"], "error");
+    assert_says(finding["message"].as_str().unwrap(), &["Worker hosts of tenant-a/edge cannot be found"]);
+    assert_eq!(finding["places"][0]["file"], EDGE);
+    assert!(finding["places"][0]["line"].as_u64().is_some_and(|line| line > 1));
+    assert_eq!(finding["clusters"][0]["name"], "edge");
+}
+
+#[test]
+fn it_has_the_lines_when_asked_for() {
+    let repo = with_all_kinds_of_changes();
+
+    assert_eq!(json(&repo, &[])["lines"], Value::Null);
+    let lines = json(&repo, &["--lines"])["lines"].clone();
+    let diffs: String = lines.as_array().unwrap().iter().map(|file| file["diff"].as_str().unwrap()).collect();
+    assert!(repo.diff(&["--lines"]).stdout.ends_with(&diffs));
+}
+
+#[test]
+fn it_says_what_was_compared() {
+    let repo = with_all_kinds_of_changes();
+
+    let document = json(&repo, &["--base", "HEAD", "--head", "HEAD"]);
+
+    assert_eq!(
+        (&document["version"], &document["base"], &document["head"]),
+        (&1.into(), &"HEAD".into(), &"HEAD".into())
+    );
+    assert_eq!(json(&repo, &[])["base"], Value::Null);
+}

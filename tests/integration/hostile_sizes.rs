@@ -1,0 +1,145 @@
+//! Input of which there is much: work that grows with its square would take minutes here, and memory beyond what
+//! docs/limits.md says is refused.
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use crate::support::{Repo, Run, assert_says};
+
+const HOST: &str = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n";
+
+fn quickstart() -> Repo {
+    Repo::generated("quickstart")
+}
+
+/// Runs `sipgen validate`, which must end by itself after some seconds of the processor's time and with so many MiB of
+/// memory. It aborts where it is refused more.
+#[track_caller]
+fn validate_within(repo: &Repo, mebibytes: u64) -> Run {
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--data={}", mebibytes << 20));
+    command.args(["--cpu=40", "timeout", "400", env!("CARGO_BIN_EXE_sipgen"), "validate"]);
+
+    let run = crate::support::run(command.current_dir(repo.path()));
+
+    assert!((0..=2).contains(&run.code), "ended with {}\n{}", run.code, run.stderr);
+    run
+}
+
+#[test]
+fn labels_that_others_read_otherwise() {
+    for (open, indent, close) in [("\n", "    ", "\n"), (" {", "", ",")] {
+        let repo = quickstart();
+        let end = if open == " {" { "}" } else { "" };
+        let labels = (0..10_000).fold(String::new(), |mut labels, number| {
+            write!(labels, "{indent}k{number}: yes{close}").unwrap();
+            labels
+        });
+        let metadata = format!("metadata:\n  name: many\n  namespace: metal\n  labels:{open}{labels}{end}\n");
+        repo.write("many.yaml", &format!("{HOST}{metadata}"));
+
+        let run = validate_within(&repo, 700);
+
+        assert_says(&run.stdout, &["SIP0320", "more of these"]);
+    }
+}
+
+#[test]
+fn kustomizations_that_list_much() {
+    let repo = quickstart();
+    let lists = (0..30_000).fold(String::from("resources:\n"), |mut list, number| {
+        writeln!(list, "- some/directory/far/below/{number}.yaml").unwrap();
+        list
+    });
+    repo.write("many/kustomization.yaml", &lists);
+    let repeated = "- ../a\n".repeat(30_000);
+    repo.write("again/kustomization.yaml", &format!("resources:\n{repeated}"));
+
+    validate_within(&repo, 700);
+}
+
+#[test]
+fn kustomizations_in_a_long_row() {
+    let repo = quickstart();
+    for number in 0..4_000 {
+        repo.write(&format!("row/{number}/kustomization.yaml"), &format!("resources: [../{}]\n", number + 1));
+    }
+
+    validate_within(&repo, 700);
+}
+
+#[test]
+fn components_in_a_long_row() {
+    let repo = quickstart();
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+    for number in 0..8_000 {
+        let next = format!("components: [../{}]\n", number + 1);
+        repo.write(&format!("row/{number}/kustomization.yaml"), &format!("{component}{next}"));
+    }
+    repo.write("kustomization.yaml", "components: [row/0]\nresources: []\n");
+
+    validate_within(&repo, 700);
+}
+
+#[test]
+fn lines_without_number() {
+    let repo = quickstart();
+    repo.write("many.yaml", &format!("{HOST}metadata: [{}", "\n".repeat(8_000_000)));
+    let comments = "#\n".repeat(400_000);
+    repo.write("comments.yaml", &format!("{comments}---\n{HOST}metadata: {{name: Not_A_Name}}\n{comments}"));
+
+    // No build reaches them, and so they are ignored.
+    let run = validate_within(&repo, 120).expect(0);
+
+    assert_says(&run.stdout, &["warning[SIP0349]", "--> many.yaml:1", "--> comments.yaml:400004:18"]);
+}
+
+#[test]
+fn small_documents_without_number() {
+    for document in ["---\na: 1\n", "--- {a: 1}\n"] {
+        let repo = quickstart();
+        repo.write("many.yaml", &format!("{HOST}metadata: {{name: Not_A_Name}}\n{}", document.repeat(100_000)));
+
+        let run = validate_within(&repo, 90).expect(0);
+
+        assert_says(&run.stdout, &["warning[SIP0349]", "--> many.yaml:3:18"]);
+    }
+}
+
+#[test]
+fn items_of_a_list_without_number() {
+    for item in ["- a: 1\n", "- kind: A\n", "-\n"] {
+        let repo = quickstart();
+        repo.write("list.yaml", &format!("kind: List\n# BareMetalHost\nitems:\n{}", item.repeat(200_000)));
+
+        validate_within(&repo, 400);
+    }
+    let repo = quickstart();
+    repo.write(
+        "list.json",
+        &format!("{{\"kind\":\"List\",\"items\":[{}{{\"kind\":\"BareMetalHost\"}}]}}", "{},".repeat(200_000)),
+    );
+
+    validate_within(&repo, 700);
+}
+
+#[test]
+fn an_object_of_many_values() {
+    let head =
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: x, namespace: tenant-a}\nspec:\n";
+    let count = 15 << 20;
+    for (open, value) in [("  x:\n", "  - a\n"), ("  x: [", "a,"), ("  nodes:\n", "   a:\n"), ("", "  \"\": a\n")] {
+        let repo = quickstart();
+        repo.write("large.yaml", &format!("{head}{open}{}", value.repeat(count / value.len())));
+
+        let run = validate_within(&repo, 400).expect(1);
+
+        assert_says(&run.stdout, &["error[SIP0101]", "more than 1000000 lines and commas", "--> large.yaml:1"]);
+    }
+    for (open, value) in [("  x:\n", "  - a\n"), ("  x: [", "a,"), ("", "  k: a\n")] {
+        let repo = quickstart();
+        repo.write("large.yaml", &format!("{head}{open}{}", value.repeat(200_000)));
+
+        validate_within(&repo, 500).expect(1);
+    }
+}

@@ -1,0 +1,368 @@
+//! What is no mistake by itself, but surely not meant. Each rule has a repo that shows it in `fixtures/findings`; here
+//! is when a rule speaks and when it does not, and that all commands agree.
+
+use crate::support::{Repo, Run, assert_says, run};
+
+const EDGE: &str = "sites/lab/clusters/edge.yaml";
+const RACK_C: &str = "sites/lab/hosts/rack-c.yaml";
+
+#[track_caller]
+fn validated(repo: &Repo, code: i32) -> String {
+    run(&mut repo.sipgen(&["validate"])).expect(code).stdout
+}
+
+/// Says which codes a text names, each once, in order.
+fn codes(text: &str) -> Vec<&str> {
+    let mut codes: Vec<&str> = text.match_indices("[SIP").map(|(at, _)| &text[at + 1..at + 8]).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// The line and column at which a text stands in a file, behind another text.
+#[track_caller]
+fn spot(repo: &Repo, file: &str, behind: &str, text: &str) -> String {
+    let content = repo.read(file);
+    let start = content.find(behind).unwrap_or_else(|| panic!("{file} does not have {behind:?}"));
+    let at = start + content[start..].find(text).unwrap_or_else(|| panic!("{file} does not have {text:?}"));
+    let line = content[..at].matches('\n').count() + 1;
+    let column = at - content[..at].rfind('\n').map_or(0, |end| end + 1) + 1;
+    format!("{file}:{line}:{column}")
+}
+
+/// The line and column at which the value of a key stands, behind another text.
+#[track_caller]
+fn value(repo: &Repo, file: &str, behind: &str, key: &str) -> String {
+    let place = spot(repo, file, behind, &format!("{key}: "));
+    let (line, column) = place.rsplit_once(':').unwrap();
+    format!("{line}:{}", column.parse::<usize>().unwrap() + key.len() + 2)
+}
+
+#[test]
+fn what_is_meant_is_not_doubted() {
+    for fixture in [
+        "quickstart",
+        "cluster-api",
+        "custom-haproxy",
+        "declared-and-snapshot",
+        "external-secrets",
+        "ipv6",
+        "jump-host",
+        "kustomize-namespaces",
+        "load-balancers",
+        "multi-cluster",
+        "observed",
+        "placement-handed-on",
+        "placement-narrow-pool",
+        "placement-two-tenants",
+    ] {
+        assert_eq!(validated(&Repo::of_fixture(fixture), 0), "", "{fixture}");
+        assert_eq!(validated(&Repo::generated(fixture), 0), "", "{fixture}, when it is generated");
+    }
+}
+
+#[test]
+fn all_commands_say_the_same() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace(RACK_C, "id: oam-ipv4", "id: oam_ipv4");
+
+    let said = [
+        run(&mut repo.sipgen(&["validate"])).expect(0).stdout,
+        repo.generate(&["--check"]).expect(1).stderr,
+        repo.generate(&[]).expect(0).stderr,
+    ];
+
+    for text in &said {
+        assert_eq!(codes(text), ["SIP0253"], "{text}");
+    }
+}
+
+#[test]
+fn a_node_set_that_wants_no_host_yet_is_told_that_none_matches() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace(
+        EDGE,
+        "        matchLabels:\n          hardware.example.com/flavor: worker\n",
+        "        matchExpressions:\n          - {key: topology.example.com/rack, operator: Exists}\n          - key: \
+         hardware.example.com/flavor\n            operator: In\n            values: [Workers]\n",
+    );
+    repo.replace(EDGE, "active: 1\n        standby: 1", "active: 0\n        standby: 0");
+
+    let said = validated(&repo, 0);
+
+    assert_eq!(codes(&said), ["SIP0250"], "{said}");
+    let place = spot(&repo, EDGE, "operator: Exists}", "key: hardware");
+    assert_says(&said, &[&format!("--> {place}"), "did you mean `worker`?"]);
+}
+
+#[test]
+fn a_selector_that_no_longer_matches_the_hosts_of_a_cluster_is_told_where_it_stands() {
+    let repo = Repo::generated("quickstart");
+    repo.replace(EDGE, "flavor: worker", "flavour: worker");
+
+    let said = validated(&repo, 0);
+
+    assert!(codes(&said).contains(&"SIP0250"), "{said}");
+    let place = spot(&repo, EDGE, "Worker:", "hardware.example.com/flavour");
+    assert_says(&said, &[&format!("--> {place}"), "`hardware.example.com/flavor`"]);
+}
+
+#[test]
+fn what_an_error_says_is_not_said_again() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace(EDGE, "flavor: worker", "flavour: worker");
+
+    let said = validated(&repo, 1);
+
+    assert_eq!(codes(&said), ["SIP0501"], "{said}");
+    assert_eq!(codes(&repo.generate(&["--keep-going"]).expect(1).stderr), ["SIP0501"], "although it is frozen then");
+    let place = spot(&repo, EDGE, "Worker:", "hardware.example.com/flavour");
+    assert_says(&said, &[&format!("--> {place}"), "did you mean that?"]);
+}
+
+#[test]
+fn clusters_that_are_left_out_are_not_looked_at() {
+    let repo = Repo::of_fixture("multi-cluster");
+    repo.replace(
+        "tenants/tenant-b/lab.yaml",
+        "topologyKey: topology.example.com/rack",
+        "topologyKey: example.com/rack",
+    );
+
+    assert_eq!(codes(&validated(&repo, 0)), ["SIP0251"]);
+    assert_eq!(codes(&repo.generate(&["--only", "tenant-a/edge"]).expect(0).stderr), Vec::<&str>::new());
+}
+
+#[test]
+fn a_topology_key_that_no_host_bears_is_told_of_once() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace(
+        EDGE,
+        "topologyKey: topology.example.com/rack",
+        "topologyKeys: [topology.example.com/rack, example.com/room]",
+    );
+
+    let said = validated(&repo, 0);
+
+    assert_eq!(said.matches("SIP0251").count(), 2, "one for each node set: {said}");
+    assert_eq!(codes(&said), ["SIP0251"], "{said}");
+    let place = spot(&repo, EDGE, "Worker:", "example.com/room");
+    assert_says(&said, &[&format!("--> {place}")]);
+}
+
+#[test]
+fn a_network_that_no_worker_has_is_told_at_every_service_that_uses_it() {
+    let repo = Repo::of_fixture("quickstart");
+    for rack in ["a", "b", "c"] {
+        let file = format!("sites/lab/hosts/rack-{rack}.yaml");
+        repo.replace_behind(&file, "flavor: worker", "id: oam-ipv4", "id: storage");
+    }
+
+    let said = validated(&repo, 1);
+
+    assert_eq!(codes(&said), ["SIP0252", "SIP0501"], "{said}");
+    let balancer = value(&repo, EDGE, "loadBalancerWorker", "nodeInterfaceId");
+    let jump_host = value(&repo, EDGE, "jumpHost", "nodeInterfaceId");
+    let parts = [
+        "no host that Worker of tenant-a/edge may take has the network `oam-ipv4`",
+        &format!("--> {balancer}"),
+        &format!("--> {jump_host}"),
+        "they have `storage`: name the id of one of them",
+    ];
+    assert_says(&said, &parts);
+}
+
+#[test]
+fn a_network_with_dhcp_is_not_taken_for_a_missing_one() {
+    let repo = Repo::of_fixture("quickstart");
+    for rack in ["a", "b", "c"] {
+        let file = format!("sites/lab/hosts/rack-{rack}.yaml");
+        repo.replace(&file, "type: ipv4\n", "type: ipv4_dhcp\n");
+        let lines: Vec<String> = repo.read(&file).lines().map(str::to_owned).collect();
+        let kept = lines.iter().filter(|line| !line.contains("ip_address"));
+        repo.write(&file, &kept.map(|line| format!("{line}\n")).collect::<String>());
+    }
+
+    let said = validated(&repo, 1);
+
+    assert_says(&said, &["may take has an address in the network `oam-ipv4`", "networks with DHCP"]);
+}
+
+#[test]
+fn the_secrets_of_a_snapshot_need_no_host() {
+    let secret = |metadata: &str| {
+        format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: old, namespace: tenant-a{metadata}}}\nstringData:\n  \
+             networkData: '{{\"networks\": [{{\"id\": \"oam-ipv4\"}}]}}'\n"
+        )
+    };
+    let repo = Repo::of_fixture("quickstart");
+    repo.write("snapshot/secrets.yaml", &secret(", uid: 5e0f7a52-8c49-4b4f-9d0a-9f1f8f0d1f11"));
+    assert_eq!(validated(&repo, 0), "");
+
+    repo.write("snapshot/secrets.yaml", &secret(""));
+
+    assert_eq!(codes(&validated(&repo, 0)), ["SIP0340"]);
+}
+
+#[test]
+fn a_key_of_another_secret_is_no_network_data() {
+    let repo = Repo::of_fixture("quickstart");
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: edge-kubeconfig, namespace: tenant-a}\nstringData:\n  \
+                  value: |\n    apiVersion: v1\n    kind: Config\n";
+    repo.write("tenants/kubeconfig.yaml", secret);
+
+    assert_eq!(codes(&validated(&repo, 1)), ["SIP0342"]);
+}
+
+#[test]
+fn what_is_no_id_of_a_network_is_not_shown() {
+    let repo = Repo::of_fixture("quickstart");
+    for rack in ["a", "b", "c"] {
+        let file = format!("sites/lab/hosts/rack-{rack}.yaml");
+        repo.replace(&file, "id: oam-ipv4", "id: \"not a name: hunter2\"");
+    }
+
+    let said = validated(&repo, 1);
+
+    assert!(codes(&said).contains(&"SIP0252") && !said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn a_missing_secret_is_told_at_its_name_with_the_one_that_was_meant() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace_behind(RACK_C, "networkData:", "name: lab-c1-network-data", "name: lab-c1-networkdata");
+
+    let said = validated(&repo, 0);
+
+    assert_eq!(codes(&said), ["SIP0340", "SIP0341"], "{said}");
+    let place = spot(&repo, RACK_C, "networkData:", "lab-c1-networkdata");
+    let meant = "no host names the Secret tenant-a/lab-c1-network-data: did you mean that, for host tenant-a/lab-c1?";
+    assert_says(&said, &[&format!("--> {place}"), meant]);
+}
+
+/// The quickstart with a Service of somebody else's.
+fn with_service(metadata: &str, port: u16) -> Repo {
+    let repo = Repo::of_fixture("quickstart");
+    let service = format!(
+        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n  metadata: {metadata}\n  spec:\n    \
+         type: NodePort\n    ports:\n    - port: 443\n      nodePort: {port}\n"
+    );
+    repo.write("base/services.yaml", &service);
+    repo
+}
+
+#[test]
+fn a_service_of_the_repo_with_a_port_of_a_range_is_told_at_that_end_of_it() {
+    for (port, place) in [(30080, "start"), (30081, "nodePortRange"), (30082, "end")] {
+        let repo = with_service("{name: dashboard, namespace: monitoring}", port);
+
+        let said = validated(&repo, 0);
+
+        assert_eq!(codes(&said), ["SIP0410"], "{said}");
+        let place = if place == "nodePortRange" {
+            spot(&repo, EDGE, place, place)
+        } else {
+            value(&repo, EDGE, "nodePortRange", place)
+        };
+        let other = value(&repo, "base/services.yaml", "ports", "nodePort");
+        assert_says(&said, &[&format!("--> {place}"), &format!("--> {other}"), "monitoring/dashboard"]);
+    }
+}
+
+#[test]
+fn a_live_copy_of_a_service_of_ours_is_no_clash() {
+    let repo =
+        with_service("{name: jumphost-edge, namespace: tenant-a, uid: 5e0f7a52-8c49-4b4f-9d0a-9f1f8f0d1f11}", 30022);
+
+    assert_eq!(validated(&repo, 0), "");
+}
+
+#[test]
+fn a_service_without_a_node_port_is_nobodys_business() {
+    let repo = Repo::of_fixture("quickstart");
+    let service =
+        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 30022}]}\n# no nodePort\n";
+    repo.write("base/services.yaml", service);
+    repo.write("chart/templates/service.yaml", "kind: Service\nspec:\n  ports:\n  - nodePort: {{ .Values.port }}\n");
+    repo.write("base/knative.yaml", "apiVersion: serving.knative.dev/v1\nkind: Service\nspec: {nodePort: 30022}\n");
+
+    assert_eq!(validated(&repo, 0), "");
+}
+
+#[test]
+fn a_node_of_the_base_cluster_may_have_its_address() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace(EDGE, "clusterIP: 192.0.2.10", "clusterIP: 198.51.100.31");
+    assert_eq!(codes(&validated(&repo, 0)), ["SIP0255"]);
+
+    let host = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: lab-c1, namespace: tenant-a}\n";
+    repo.write("snapshot/hosts.yaml", &format!("{host}status: {{provisioning: {{state: externally provisioned}}}}\n"));
+
+    assert_eq!(validated(&repo, 0), "");
+}
+
+/// Two clusters of which one wants any workers, and the other those of them with a GPU: of four and of two. The former
+/// is held back by a mistake of its own.
+fn with_rivals(active: usize) -> Repo {
+    let repo = Repo::of_fixture("placement-narrow-pool");
+    let balancer = "{image: haproxy, nodeInterfaceId: oam, nodePortRange: {start: 30080, end: 30080}}";
+    let services = format!("  services:\n    loadBalancerWorker:\n      - {balancer}\n      - {balancer}\n");
+    repo.replace("tenant-a-web.yaml", "active: 2", &format!("active: {active}"));
+    repo.replace("tenant-a-web.yaml", "spec:\n", &format!("spec:\n{services}"));
+    repo
+}
+
+#[test]
+fn node_sets_that_want_no_more_than_their_hosts_do_not_compete() {
+    assert_eq!(codes(&validated(&with_rivals(2), 1)), ["SIP0401"]);
+}
+
+#[test]
+fn a_node_set_competes_with_one_whose_hosts_are_among_its_own() {
+    let repo = with_rivals(3);
+
+    let said = validated(&repo, 1);
+
+    assert_eq!(codes(&said), ["SIP0401", "SIP0531"], "{said}");
+    let (web, render) =
+        (spot(&repo, "tenant-a-web.yaml", "Worker:", "count"), spot(&repo, "tenant-b-render.yaml", "Worker:", "count"));
+    let parts = ["2 node sets want 5 hosts together", "match 4", &format!("--> {web}"), &format!("--> {render}")];
+    assert_says(&said, &parts);
+}
+
+#[test]
+fn a_cluster_that_is_held_back_is_told_that_it_wants_too_much_as_well() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace(EDGE, "nodePort: 30022", "nodePort: 30443");
+    repo.replace(EDGE, "active: 2\n        standby: 0", "active: 3\n        standby: 2");
+
+    let said = validated(&repo, 1);
+
+    assert_eq!(codes(&said), ["SIP0401", "SIP0530"], "{said}");
+    let place = value(&repo, EDGE, "ControlPlane:", "standby");
+    assert_says(&said, &["wants 5 hosts, and can never have more than 3", &format!("--> {place}")]);
+}
+
+#[test]
+fn a_directory_of_templates_that_is_there_and_empty() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.write("sipgen.yaml", "# ours\n\ntemplates: templates\n");
+    std::fs::create_dir(repo.path().join("templates")).unwrap();
+
+    let said = validated(&repo, 0);
+
+    assert_eq!(codes(&said), ["SIP0710"], "{said}");
+    assert_says(&said, &["templates has no file", "--> sipgen.yaml:3:12"]);
+}
+
+#[test]
+fn nothing_is_doubted_while_an_input_cannot_be_read() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace(EDGE, "flavor: worker", "flavour: worker");
+    repo.write("sites/lab/hosts/rack-a.yaml", "kind: BareMetalHost\nmetadata: [\n");
+
+    let Run { stdout, .. } = run(&mut repo.sipgen(&["validate"])).expect(1);
+
+    assert!(!codes(&stdout).iter().any(|code| ["SIP0250", "SIP0340"].contains(code)), "{stdout}");
+}

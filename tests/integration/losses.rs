@@ -1,0 +1,262 @@
+//! What the previous run knew and this run does not find: a removal that is proven is carried out and reported as a
+//! danger; anything else is an error, and every file stays as it was.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Repo, assert_says};
+
+const CLUSTER: &str = "clusters/web.yaml";
+const HOSTS: &str = "snapshot/hosts.yaml";
+
+/// A repo with two clusters in files of their own, two observed hosts, and its output, committed. One host is with each
+/// cluster.
+fn generated() -> Repo {
+    let repo = Repo::empty();
+    for (name, file) in [("web", CLUSTER), ("db", "clusters/db.yaml")] {
+        repo.write(
+            file,
+            &format!(
+                "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: {name}, namespace: t}}\n\
+                 spec: {{nodes: {{Worker: {{labelSelector: {{matchLabels: {{for: {name}}}}}, count: {{active: 1}}}}}}}}\n"
+            ),
+        );
+        repo.write(&HOSTS.replace("hosts", name), &host(name));
+    }
+    repo.write(HOSTS, &host("zz-spare").replace("for: zz-spare", "for: web"));
+    repo.generate(&[]).expect(0);
+    repo.commit();
+    repo
+}
+
+fn host(name: &str) -> String {
+    format!(
+        "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}, namespace: t, labels: {{for: {name}}}}}\n\
+         spec: {{online: true, bmc: {{address: \"ipmi://192.0.2.1\", credentialsName: x}}}}\n\
+         status: {{provisioning: {{state: available}}, operationalStatus: OK}}\n"
+    )
+}
+
+/// A way in which a file stops being one that is read.
+type Hide = fn(&Path);
+
+/// Moves a file out of the repo, and returns where it is.
+fn moved_out(file: &Path) -> std::path::PathBuf {
+    let elsewhere = tempfile::tempdir().unwrap().keep().join("moved.yaml");
+    fs::rename(file, &elsewhere).unwrap();
+    elsewhere
+}
+
+/// Every way that makes the loss of what a file has unproven.
+const HIDDEN: [(&str, Hide); 9] = [
+    ("link out of the repo", |file| symlink(moved_out(file), file).unwrap()),
+    ("dangling link", |file| {
+        fs::remove_file(file).unwrap();
+        symlink("nowhere.yaml", file).unwrap();
+    }),
+    ("link to a file of another ending", |file| {
+        fs::rename(file, file.with_extension("txt")).unwrap();
+        symlink(file.with_extension("txt").file_name().unwrap(), file).unwrap();
+    }),
+    ("pipe", |file| {
+        fs::remove_file(file).unwrap();
+        assert!(Command::new("mkfifo").arg(file).status().unwrap().success());
+    }),
+    ("socket", |file| {
+        fs::remove_file(file).unwrap();
+        drop(std::os::unix::net::UnixListener::bind(file).unwrap());
+    }),
+    ("name that is not UTF-8", |file| {
+        fs::rename(file, file.with_file_name(OsStr::from_bytes(b"w\xff.yaml"))).unwrap();
+    }),
+    ("directory behind a link out of the repo", |file| {
+        let elsewhere = tempfile::tempdir().unwrap().keep().join("moved");
+        fs::rename(file.parent().unwrap(), &elsewhere).unwrap();
+        symlink(elsewhere, file.parent().unwrap()).unwrap();
+    }),
+    ("syntax error", |file| {
+        let text = fs::read_to_string(file).unwrap();
+        fs::write(file, text.replace("kind: ", "kund: ").replace("spec: {", "\tspec: {[")).unwrap();
+    }),
+    ("cut off", |file| {
+        let text = fs::read_to_string(file).unwrap();
+        fs::write(file, text[..text.find("namespace").unwrap()].replace("kind: ", "kund: ")).unwrap();
+    }),
+];
+
+/// Ways in which only a cluster's own file, which the output names, can be missed.
+const HIDDEN_WHERE_NAMED: [(&str, Hide); 3] = [
+    ("directory", |file| {
+        fs::remove_file(file).unwrap();
+        fs::create_dir(file).unwrap();
+    }),
+    ("ignored by git", |file| {
+        fs::write(file.with_file_name(".gitignore"), file.file_name().unwrap().as_bytes()).unwrap();
+        let mut remove = Command::new("git");
+        remove.args(["rm", "-q", "--cached"]).arg(file).current_dir(file.parent().unwrap());
+        assert!(remove.status().unwrap().success());
+    }),
+    ("truncated in its first line", |file| fs::write(file, "apiVersion: \"airship.").unwrap()),
+];
+
+#[track_caller]
+fn assert_refused(repo: &Repo, why: &str, lost: &str) {
+    let before = repo.files("overlays");
+    for command in [&["generate"][..], &["generate", "--check"], &["validate"], &["diff"]] {
+        let run = crate::support::run(&mut repo.sipgen(command));
+        assert_eq!(
+            run.code,
+            if command == ["diff"] { run.code.max(1) } else { 1 },
+            "{why}: {command:?}\n{}{}",
+            run.stdout,
+            run.stderr
+        );
+        assert_says(&format!("{}{}", run.stdout, run.stderr), &["SIP0017", lost, "is gone"]);
+    }
+    assert_eq!(repo.files("overlays"), before, "{why}");
+}
+
+#[test]
+fn a_cluster_whose_file_is_not_read_is_never_removed() {
+    for (why, hide) in HIDDEN.iter().chain(&HIDDEN_WHERE_NAMED) {
+        let repo = generated();
+        hide(&repo.path().join(CLUSTER));
+
+        assert_refused(&repo, why, "cluster `t/web`");
+    }
+}
+
+#[test]
+fn a_host_whose_file_is_not_read_is_never_replaced() {
+    for (why, hide) in HIDDEN {
+        let repo = generated();
+        hide(&repo.path().join("snapshot/web.yaml"));
+
+        assert_refused(&repo, why, "host `t/web` of `t/web`");
+    }
+}
+
+#[test]
+fn a_cluster_is_removed_where_its_absence_is_proven() {
+    let removals: [(&str, Hide); 3] = [
+        ("its file is deleted", |file| fs::remove_file(file).unwrap()),
+        ("its document is deleted", |file| fs::write(file, "# nothing left\n").unwrap()),
+        ("it became another object", |file| {
+            fs::write(file, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n").unwrap();
+        }),
+    ];
+    for (why, remove) in removals {
+        let repo = generated();
+        // Nothing that may hold a request: a link to what is read, and one that git ignores.
+        symlink("db.yaml", repo.path().join("clusters/same.yaml")).unwrap();
+        symlink("/nowhere.yaml", repo.path().join("ignored.yaml")).unwrap();
+        repo.write(".gitignore", "ignored.yaml\n");
+        remove(&repo.path().join(CLUSTER));
+
+        let diff = crate::support::run(&mut repo.sipgen(&["diff", "--base", "HEAD"]));
+        assert_says(&diff.stdout, &["danger: ", "t/web"]);
+        repo.generate(&[]).expect(0);
+        assert!(!repo.exists("overlays/hosts/observed/t.web"), "{why}");
+        assert!(repo.exists("overlays/hosts/observed/t.db"), "{why}");
+    }
+}
+
+#[test]
+fn what_is_not_read_may_be_excluded() {
+    let repo = generated();
+    symlink("/nowhere", repo.path().join("tools.yaml")).unwrap();
+    fs::remove_file(repo.path().join(CLUSTER)).unwrap();
+    assert_refused(&repo, "dangling link", "cluster `t/web`");
+
+    repo.write("sipgen.yaml", "sources: [{paths: [\"!tools.yaml\"]}]\n");
+
+    repo.generate(&[]).expect(0);
+}
+
+#[test]
+fn other_clusters_go_on_without_it() {
+    let repo = generated();
+    HIDDEN[1].1(&repo.path().join(CLUSTER));
+
+    let run = repo.generate(&["--keep-going"]).expect(1);
+
+    assert_says(&run.stderr, &["SIP0017"]);
+    assert!(repo.exists("overlays/hosts/observed/t.web/hosts.yaml"));
+}
+
+#[test]
+fn a_loss_is_judged_by_what_is_staged_too() {
+    let repo = generated();
+    let file = repo.path().join(CLUSTER);
+    fs::remove_file(&file).unwrap();
+    symlink("../elsewhere/web.yaml", &file).unwrap();
+    repo.git(&["add", "--all"]);
+    fs::remove_file(&file).unwrap();
+
+    let run = crate::support::run(&mut repo.sipgen(&["generate", "--from-index", "--check"]));
+
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert_says(&run.stderr, &["SIP0017", "symbolic link"]);
+}
+
+#[test]
+fn inputs_are_read_whatever_their_ending_is_called() {
+    for name in ["clusters/web.YAML", "clusters/web.Yml", "clusters/web.JSON"] {
+        let repo = generated();
+        fs::rename(repo.path().join(CLUSTER), repo.path().join(name)).unwrap();
+
+        repo.generate(&["--check"]).expect(0);
+    }
+}
+
+#[test]
+fn a_file_that_a_kustomization_lists_is_read_whatever_it_is_called() {
+    for name in ["clusters/web.txt", "clusters/web", "clusters/web.yaml.disabled"] {
+        let repo = generated();
+        fs::rename(repo.path().join(CLUSTER), repo.path().join(name)).unwrap();
+        let listed = name.rsplit('/').next().unwrap();
+        repo.write("clusters/kustomization.yaml", &format!("resources: [db.yaml, {listed}]\n"));
+
+        assert!(crate::support::kustomize_build(repo.path().join("clusters")).contains("name: web"), "{name}");
+        repo.generate(&["--check"]).expect(0);
+    }
+}
+
+#[test]
+fn nothing_is_read_through_a_directory_that_became_a_link() {
+    let repo = generated();
+    // git tracks the file, but what is at its path now is no part of the repo.
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::rename(repo.path().join("clusters"), elsewhere.path().join("clusters")).unwrap();
+    symlink(elsewhere.path().join("clusters"), repo.path().join("clusters")).unwrap();
+    fs::write(elsewhere.path().join("clusters/db.yaml"), "kind: SIPCluster\nsecret: canary\n").unwrap();
+
+    let run = crate::support::run(&mut repo.sipgen(&["validate"]));
+
+    assert_eq!(run.code, 1);
+    assert!(!run.stdout.contains("canary"), "{}", run.stdout);
+    assert_says(&run.stdout, &["SIP0017"]);
+}
+
+#[test]
+fn nothing_is_read_through_a_link_out_of_the_repo() {
+    for link in ["templates", "sipgen.yaml"] {
+        let repo = generated();
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::write(elsewhere.path().join("file"), "output: canary\n").unwrap();
+        let target = if link == "templates" { elsewhere.path().to_owned() } else { elsewhere.path().join("file") };
+        symlink(target, repo.path().join(link)).unwrap();
+        if link == "templates" {
+            repo.write("sipgen.yaml", "templates: templates\n");
+        }
+
+        let run = crate::support::run(&mut repo.sipgen(&["generate"]));
+
+        assert_ne!(run.code, 0, "{link}");
+        assert_says(&run.stderr, &["a symbolic link leads out of the repo"]);
+    }
+}

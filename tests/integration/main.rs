@@ -1,0 +1,55 @@
+//! Runs sipgen in temporary git repos; needs no program but git and sipgen itself.
+//!
+//! Tests that need another program are in `external`, under the same module names.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod agents;
+mod applied_in_full;
+mod auth_requests;
+mod changing_inventory;
+mod ci_formats;
+mod command_line;
+mod configured_agents;
+mod delivered;
+mod diffing;
+mod duplicate_keys;
+mod examples_in_repos;
+mod explaining;
+mod findings;
+mod git;
+mod gitops_objects;
+mod gitops_wiring;
+mod giving_back;
+mod hostile_input;
+mod hostile_sizes;
+mod in_use;
+mod inputs;
+mod interruption;
+mod keeping_secrets;
+mod linting;
+mod losses;
+mod migrating;
+mod older_generations;
+mod options;
+mod placement;
+mod preparing_repos;
+mod provisionings;
+mod refusing_clusters;
+mod refusing_hosts;
+mod refusing_services;
+mod refusing_settings;
+mod rendering;
+mod report_page;
+mod showing_machines;
+mod sites;
+mod status;
+#[path = "../support/mod.rs"]
+mod support;
+mod template_bounds;
+mod templates;
+mod tolerating;
+mod traps;
+mod unschedulable;
+mod validating;
+mod writing;

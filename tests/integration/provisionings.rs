@@ -1,0 +1,763 @@
+//! Provisionings and Softwares: all the ways in which they come in, which host a machine is, and what is refused.
+
+use crate::support::{Repo, Run, assert_says, run};
+use insta::assert_snapshot;
+use serde_json::Value;
+
+const DEPOT: &str = "clusters/depot.yaml";
+const PRESS: &str = "clusters/press.yaml";
+const HOSTS: &str = "inventory/hosts.yaml";
+
+/// The site of the fixture, whose two masters and whose network for pods are what people have, and are warned of.
+fn site() -> Repo {
+    let repo = Repo::of_fixture("provisioning");
+    let ignored =
+        "findings:\n  ignore:\n    - {code: SIP0850, reason: a lab}\n    - {code: SIP0851, reason: our installer}\n";
+    repo.write("sipgen.yaml", ignored);
+    repo
+}
+
+fn validate(repo: &Repo, arguments: &[&str]) -> Run {
+    let all: Vec<&str> = ["validate"].into_iter().chain(arguments.iter().copied()).collect();
+    run(&mut repo.sipgen(&all))
+}
+
+/// The machines of a cluster with the hosts that they are.
+#[track_caller]
+fn machines(repo: &Repo, cluster: &str) -> Vec<String> {
+    machines_by(repo, cluster, &[])
+}
+
+/// The same, of what more arguments make the input.
+#[track_caller]
+fn machines_by(repo: &Repo, cluster: &str, arguments: &[&str]) -> Vec<String> {
+    let all: Vec<&str> = ["explain", cluster, "--format", "json"].iter().chain(arguments).copied().collect();
+    let explained: Value = serde_json::from_str(&run(&mut repo.sipgen(&all)).expect(0).stdout).unwrap();
+    let machine = |node_set: &Value| {
+        let host = &node_set["hosts"][0]["host"];
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        format!("{} {}/{}", text(&node_set["node"]), text(&host["namespace"]), text(&host["name"]))
+    };
+    explained["cluster"]["nodeSets"].as_array().unwrap().iter().map(machine).collect()
+}
+
+/// A repo with one host of a MAC address, and a Provisioning `lab/depot` with this spec.
+fn with_spec(spec: &str) -> Repo {
+    let repo = Repo::empty();
+    let host = crate::support::host("depot-01", "").replace("namespace: metal", "namespace: lab");
+    repo.write(
+        HOSTS,
+        &(host
+            + "status:\n  hardware: {cpu: {count: 16}, ramMebibytes: 65536, nics: [\
+               {mac: '00:00:5e:00:53:01', ip: 198.51.100.11}, {mac: '00:00:5e:00:53:02', ip: 198.51.100.12}]}\n"),
+    );
+    repo.write(
+        DEPOT,
+        &format!(
+            "apiVersion: bpa.akraino.org/v1alpha1\nkind: Provisioning\n\
+             metadata: {{name: p, namespace: lab, labels: {{cluster: depot}}}}\nspec:\n{spec}"
+        ),
+    );
+    repo
+}
+
+#[test]
+fn a_machine_is_the_host_of_its_mac_address_or_the_smallest_that_suffices() {
+    let repo = site();
+
+    assert_says(&validate(&repo, &["--strict"]).expect(0).stderr, &["nothing is wrong"]);
+    let depot = ["master-1 lab/depot-01", "master-2 lab/depot-02", "worker-1 lab/depot-03"];
+    assert_eq!(machines(&repo, "lab/depot"), depot);
+    // The 16 CPUs of depot-07 are enough for body-3, and those of depot-04 in rack a are more than head-1 needs.
+    let press = ["head-1 lab/depot-08", "body-1 lab/depot-05", "body-2 lab/depot-06", "body-3 lab/depot-07"];
+    assert_eq!(machines(&repo, "lab/press"), press);
+}
+
+#[test]
+fn streams_revisions_and_sources_say_the_same_as_the_files() {
+    let repo = site();
+    repo.commit();
+    let expected = machines(&repo, "lab/press");
+    let text = |file: &str| repo.read(file);
+
+    repo.write("rendered.txt", &[text(DEPOT), text(PRESS), text(HOSTS)].join("\n---\n"));
+    assert_eq!(machines_by(&repo, "lab/press", &["--input", "rendered.txt"]), expected);
+
+    repo.remove(PRESS);
+    assert_eq!(machines_by(&repo, "lab/press", &["--rev", "HEAD"]), expected);
+
+    repo.git(&["checkout", "--quiet", PRESS]);
+    repo.write("sipgen.yaml", "sources:\n  - paths: [clusters/press.yaml, inventory/**]\n");
+    assert_eq!(machines(&repo, "lab/press"), expected);
+    assert!(!validate(&repo, &[]).expect(0).stdout.contains("depot"));
+}
+
+#[test]
+fn a_kustomization_gives_the_namespace_and_may_rename() {
+    let repo = site();
+    for file in [DEPOT, PRESS] {
+        repo.replace(file, "  namespace: lab\n", "");
+    }
+    repo.write("clusters/kustomization.yaml", "namespace: lab\nresources: [depot.yaml, press.yaml]\n");
+    assert_eq!(machines(&repo, "lab/depot").len(), 3);
+    validate(&repo, &["--strict"]).expect(0);
+
+    repo.write("clusters/kustomization.yaml", "namespace: lab\nnamePrefix: x-\nresources: [depot.yaml, press.yaml]\n");
+    // Its cluster is the one of the label, however it is called itself.
+    assert_eq!(machines(&repo, "lab/depot").len(), 3);
+    validate(&repo, &["--strict"]).expect(0);
+}
+
+#[test]
+fn a_label_that_a_kustomization_adds_counts() {
+    let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+    repo.replace(DEPOT, ", labels: {cluster: depot}", "");
+    repo.write("clusters/kustomization.yaml", "resources: [depot.yaml]\nlabels: [{pairs: {cluster: depot}}]\n");
+    assert_eq!(machines(&repo, "lab/depot"), ["head lab/depot-01"]);
+
+    repo.write("sipgen.yaml", "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n");
+    assert_eq!(machines(&repo, "lab/depot"), ["head lab/depot-01"]);
+}
+
+#[test]
+fn a_label_that_a_kustomization_changes_counts_however_it_does() {
+    let json = r#"[{"op": "replace", "path": "/metadata/labels/cluster", "value": "harbour"}]"#;
+    let merge = "{apiVersion: bpa.akraino.org/v1alpha1, kind: Provisioning, metadata: {name: p, namespace: lab, labels: \
+                 {cluster: harbour}}}";
+    for changed in [
+        "labels: [{pairs: {cluster: harbour}}]".to_owned(),
+        "commonLabels: {cluster: harbour}".to_owned(),
+        format!("patches: [{{target: {{kind: Provisioning}}, patch: '{json}'}}]"),
+        format!("patches: [{{patch: '{merge}'}}]"),
+        "patches: [{path: merge.yaml}]".to_owned(),
+        "patches: [{path: json.yaml, target: {kind: Provisioning, name: p}}]".to_owned(),
+        format!("patchesStrategicMerge: ['{merge}']"),
+    ] {
+        let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+        // As inputs they would be requests of their own.
+        for (file, text) in [("merge.yaml", merge), ("json.yaml", json)] {
+            if changed.contains(file) {
+                repo.write(&format!("clusters/{file}"), text);
+            }
+        }
+        repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{changed}\n"));
+        // The real one gives it the label, too.
+        assert!(
+            crate::support::kustomize_build(repo.path().join("clusters")).contains("cluster: harbour"),
+            "{changed}"
+        );
+        assert_eq!(machines(&repo, "lab/harbour"), ["head lab/depot-01"], "{changed}");
+
+        repo.write("sipgen.yaml", "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n");
+        assert_eq!(machines(&repo, "lab/harbour"), ["head lab/depot-01"]);
+    }
+    for harmless in [
+        "labels: [{pairs: {cluster: depot, site: lab}}]",
+        "patches: [{target: {kind: BareMetalHost}, patch: '[{op: add, path: /metadata/labels/cluster, value: x}]'}]",
+    ] {
+        let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+        repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{harmless}\n"));
+        validate(&repo, &["--strict"]).expect(0);
+    }
+}
+
+#[test]
+fn a_request_that_is_left_out_of_the_input_is_not_gone() {
+    let repo = Repo::generated("provisioning");
+    let input = [repo.read(DEPOT), repo.read(HOSTS)].join("\n---\n");
+    repo.write("rendered.txt", &input);
+
+    let run = repo.generate(&["--input", "rendered.txt"]).expect(1);
+
+    assert_says(&run.stderr, &["error[SIP0013]: lab/press is not in the input", "clusters/press.yaml:5:9"]);
+    // And one that is gone gives its hosts back.
+    repo.remove(PRESS);
+    repo.generate(&[]).expect(0);
+    assert_eq!(repo.hosts_of("lab", "press"), Vec::<String>::new());
+    assert_eq!(repo.hosts_of("lab", "depot").len(), 3);
+}
+
+#[test]
+fn one_that_became_unreadable_keeps_its_hosts() {
+    let repo = Repo::generated("provisioning");
+
+    repo.replace(PRESS, "        cpu: 64\n", "        cpu: lots\n");
+    assert_says(&repo.refused(), &["error[SIP0120]: `cpu` has to be a whole number, and here is a text"]);
+
+    repo.replace(PRESS, "        cpu: lots\n", "        cpu: {{ .Values.cpu }}\n");
+    let message = repo.refused();
+    assert_says(&message, &["error[SIP0112]: lab/press seems to be gone, but a request that cannot be read may be it"]);
+
+    repo.replace(PRESS, "kind: Provisioning\n", "kind: provisioning\n");
+    repo.replace(PRESS, "{{ .Values.cpu }}", "64");
+    assert_says(&repo.refused(), &["error[SIP0114]", "write `kind: Provisioning`", "would be given back"]);
+
+    repo.remove(PRESS);
+    repo.remove(DEPOT);
+    assert_says(&repo.refused(), &["error[SIP0003]", "or Provisioning (bpa.akraino.org/v1alpha1)"]);
+}
+
+#[test]
+fn one_with_braces_that_names_its_cluster_is_no_template() {
+    let repo = site();
+    // A new Provisioning, and the Software of a cluster.
+    repo.replace(PRESS, "        cpu: 64\n", "        cpu: {{ cpus }}\n");
+    repo.replace(DEPOT, "    - curl\n", "    - {{ shell }}\n");
+    let expected = [
+        "error[SIP0824]: the Provisioning of the cluster press cannot be read, and has `{{` in it",
+        "error[SIP0824]: the Software of the cluster depot cannot be read, and has `{{` in it",
+        "clusters/depot.yaml:41:7",
+    ];
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &expected);
+    // One with innocent braces, and the mistake elsewhere.
+    repo.replace(DEPOT, "    - {{ shell }}\n", "    - curl # {{ x }}\n    - [\n");
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(
+        &said,
+        &["Software of the cluster depot cannot be read, and has `{{` in it: ", "clusters/depot.yaml:43:"],
+    );
+    repo.replace(DEPOT, "    - curl # {{ x }}\n    - [\n", "    - {{ shell }}\n");
+    // One that can be read as YAML, and in a flow.
+    repo.write(PRESS, "");
+    repo.replace(DEPOT, "    - {{ shell }}\n", "    - '{{ shell }}': [1]\n");
+    repo.replace(
+        DEPOT,
+        "  labels:\n    cluster: depot\nspec:\n  masterSoftware",
+        "  labels: {\"cluster\": \"depot\"}\nspec:\n  masterSoftware",
+    );
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0824]: the Software of the cluster depot"]);
+
+    // Those of others: in a chart, or with an open name.
+    let site = site();
+    let template = site.read(PRESS).replace("        cpu: 64\n", "        cpu: {{ .Values.cpu }}\n");
+    site.write("charts/a/templates/p.yaml", &template.replace("cluster: press", "cluster: {{ .Values.name }}"));
+    site.write("charts/b/Chart.yaml", "name: b\n");
+    site.write("charts/b/templates/p.yaml", &template.replace("cluster: press", "cluster: harbour"));
+    assert_says(&validate(&site, &["--strict"]).expect(0).stderr, &["nothing is wrong"]);
+}
+
+#[test]
+fn objects_that_are_nearly_ours_are_told_and_those_of_others_are_not() {
+    let repo = site();
+    let object = |api_version: &str, kind: &str, spec: &str| {
+        format!("{api_version}\nkind: {kind}\nmetadata: {{name: x, namespace: lab}}\nspec: {spec}\n")
+    };
+    for (api_version, kind, spec, help) in [
+        ("apiVersion: bpa.akriano.org/v1alpha1", "Provisioning", "{}", "write `apiVersion: bpa.akraino.org/v1alpha1`"),
+        ("apiVersion: bpa.akraino.org/v1alpha1", "Provisionings", "{}", "write `kind: Provisioning`"),
+        ("apiVersion: icn.akraino.org/v1", "Software", "{}", "write `apiVersion: bpa.akraino.org/v1alpha1`"),
+        ("", "Provisioning", "{KUDPlugins: []}", "write `apiVersion: bpa.akraino.org/v1alpha1`"),
+        ("", "software", "{masterSoftware: []}", "the machines of its cluster would lack its packages"),
+    ] {
+        repo.write("clusters/more.yaml", &object(api_version, kind, spec));
+        assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0114]", help]);
+    }
+    repo.write("clusters/more.yaml", &object("apiVersion: bpa.akraino.org/v1", "Provisioning", "{}"));
+    assert_says(
+        &validate(&repo, &[]).expect(1).stdout,
+        &["error[SIP0102]: the Provisioning has the unknown apiVersion"],
+    );
+
+    // OpenShift has a Provisioning of Metal3, and a catalogue of whatever may have Software.
+    for (api_version, kind) in [
+        ("apiVersion: metal3.io/v1alpha1", "Provisioning"),
+        ("apiVersion: karpenter.sh/v1alpha5", "Provisioner"),
+        ("apiVersion: example.com/v1", "Software"),
+        ("", "Software"),
+        ("", "provisioning"),
+    ] {
+        repo.write("clusters/more.yaml", &object(api_version, kind, "{akraino: bpa.akraino.org, cpu: [x]}"));
+        validate(&repo, &["--strict"]).expect(0);
+    }
+    repo.write("clusters/more.yaml", "kind: Software\nmetadata: [\n");
+    validate(&repo, &["--strict"]).expect(0);
+    repo.write("clusters/more.yaml", "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\nmetadata: [\n");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0101]"]);
+}
+
+#[test]
+fn two_requests_of_one_cluster_are_refused_whatever_their_kinds() {
+    let repo = site();
+    repo.replace(PRESS, "cluster: press", "cluster: depot");
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @r#"
+    error[SIP0201]: there are two Provisionings lab/depot
+      --> clusters/press.yaml:8:14
+       |
+     8 |     cluster: depot
+       |              ^^^^^
+      --> clusters/depot.yaml:9:14  (the other one)
+       |
+     9 |     cluster: depot
+       |              -----
+      help: if this one is an example, keep it; to leave it out, write in sipgen.yaml:
+            sources: [{paths: ["!clusters/press.yaml"]}]
+            otherwise give it another label `cluster` or namespace
+    "#);
+
+    let repo = site();
+    repo.want("lab/depot", 1);
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @r#"
+    error[SIP0201]: a Provisioning and a SIPCluster ask for one cluster lab/depot
+      --> clusters/lab.depot.yaml:3:34
+       |
+     3 | metadata: {namespace: lab, name: depot}
+       |                                  ^^^^^
+      --> clusters/depot.yaml:9:14  (the other one)
+       |
+     9 |     cluster: depot
+       |              -----
+      help: if this one is an example, keep it; to leave it out, write in sipgen.yaml:
+            sources: [{paths: ["!clusters/lab.depot.yaml"]}]
+            otherwise give it another name or namespace
+    "#);
+}
+
+#[test]
+fn mistakes_in_fields_are_told_with_their_places() {
+    let repo = with_spec(
+        "  masters:\n    - head: {mac-address: '00:00:5e:00:53:01', CPU: 4, memory: [16Gi]}\n  podsubnet: 10.0.0.0/8\n",
+    );
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    error[SIP0345]: a Provisioning has no field `CPU` here
+      --> clusters/depot.yaml:6:48
+       |
+     6 | … CPU: …
+       |   ^^^
+      help: write `cpu`: the API server would drop `CPU`, and what it asks for would be removed
+
+    error[SIP0120]: `memory` has to be a text, and here is a list
+      --> clusters/depot.yaml:6:56
+       |
+     6 | … memory: …
+       |   ^^^^^^
+      help: correct it; the API server would refuse it
+
+    error[SIP0345]: a Provisioning has no field `podsubnet` here
+      --> clusters/depot.yaml:7:3
+       |
+     7 |   podsubnet: …
+       |   ^^^^^^^^^
+      help: write `PodSubnet`: the API server would drop `podsubnet`, and what it asks for would be removed
+    ");
+}
+
+#[test]
+fn what_is_wrong_with_hardware_is_told_once() {
+    let repo = site();
+    let text = "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {name: gone, namespace: lab}\nspec: {}\n";
+    repo.write("inventory/gone.yaml", text);
+    let said = validate(&repo, &[]).expect(0);
+    assert_eq!(said.stdout.matches("warning[SIP0323]").count(), 1, "{}", said.stdout);
+
+    repo.write("sipgen.yaml", "findings: {ignore: [{code: SIP0323, reason: later}]}\n");
+    assert_says(&validate(&repo, &[]).expect(0).stderr, &["(1 warning muted)"]);
+}
+
+#[test]
+fn names_and_numbers_of_other_types_are_told_in_their_own_words() {
+    let repo = with_spec("  masters:\n    - 12: {cpu: 1}\n");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0803]", "put the name of the machine in quotes"]);
+    let repo = with_spec("  masters:\n    - m: {cpu: 100000000000000000000000000}\n");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0811]: `cpu` is a number that counts no CPUs"]);
+}
+
+#[test]
+fn what_nobody_would_want_in_a_file_is_refused_unseen() {
+    for (text, code) in [("${IMAGE}", "SIP0111"), ("a\\u202eb", "SIP0113"), ("a\\u0007b", "SIP0113")] {
+        let repo = with_spec(&format!("  masters: [{{head: {{cpu: 1}}}}]\n  KUDPlugins: [\"{text}\"]\n"));
+        let said = validate(&repo, &[]).expect(1).stdout;
+        assert_says(&said, &[code, "clusters/depot.yaml:6:16"]);
+    }
+}
+
+#[test]
+fn a_machine_in_both_lists_is_one_and_must_have_what_either_asks() {
+    let repo = with_spec(
+        "  masters: [{head: {mac-address: '00:00:5e:00:53:01', cpu: 8}}]\n  \
+         workers: [{head: {mac-address: '0000.5E00.5301', cpu: 32, sriov: true}}]\n",
+    );
+    assert_snapshot!(validate(&repo, &[]).expect(0).stdout, @"
+    warning[SIP0812]: head is host lab/depot-01 by its MAC address, which has 16 CPUs, and 32 are asked for; it has no network card with SR-IOV
+      --> clusters/depot.yaml:5:14
+       |
+     5 |   masters: [{head: {mac-address: '00:00:5e:00:53:01', cpu: 8}}]
+       |              ^^^^
+      --> inventory/hosts.yaml:5:9  (lab/depot-01)
+       |
+     5 |   name: depot-01
+       |         --------
+      help: the MAC address counts: correct it, or what is asked for; without a mac-address, a host that has all of it is found
+    ");
+    assert_eq!(machines(&repo, "lab/depot"), ["head lab/depot-01"]);
+}
+
+#[test]
+fn one_host_is_not_two_machines_by_two_of_its_cards() {
+    let repo = with_spec(
+        "  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n  \
+         workers: [{body: {mac-address: '00:00:5e:00:53:02'}}, {head: {mac-address: '00:00:5e:00:53:02'}}]\n",
+    );
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    error[SIP0805]: head is a master and a worker, with two MAC addresses
+      --> clusters/depot.yaml:6:78
+       |
+     6 | …ess: '00:00:5e:00:53:02'}}, {head: {mac-address: '00:00:5e:00:53:02'}}]
+       |                                                   ^^^^^^^^^^^^^^^^^^^
+      --> clusters/depot.yaml:5:34  (the master's)
+       |
+     5 |   masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]
+       |                                  -------------------
+      help: give the worker another name; or, if they are one machine, leave out its mac-address
+
+    error[SIP0809]: head and body are one host: lab/depot-01 has both MAC addresses
+      --> clusters/depot.yaml:6:34
+       |
+     6 |   workers: [{body: {mac-address: '00:00:5e:00:53:02'}}, {head: {mac-address: '00:00:5e:00:53:02'}}]
+       |                                  ^^^^^^^^^^^^^^^^^^^
+      --> clusters/depot.yaml:5:34  (head)
+       |
+     5 |   masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]
+       |                                  -------------------
+      help: correct one of them; a machine that is master and worker has one name in both lists
+    ");
+}
+
+#[test]
+fn a_mac_address_near_to_one_of_a_host_is_pointed_at() {
+    let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:03'}}]\n");
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(
+        &said,
+        &["error[SIP0807]", "correct it: 00:00:5e:00:53:01 is one of lab/depot-01, 00:00:5e:00:53:02 is one of"],
+    );
+
+    repo.replace(DEPOT, "{cluster: depot}", "{cluster: depot, cluster-type: virtlet-vm}");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["The hosts of a `virtlet-vm` cluster were pods"]);
+
+    repo.write(HOSTS, &crate::support::host("depot-01", ""));
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(&said, &["inspect the hosts and take a new snapshot: no network card is known of 1 host"]);
+
+    repo.remove(HOSTS);
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["there is no host at all"]);
+}
+
+#[test]
+fn a_declared_host_without_status_has_the_addresses_of_its_network_data() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.remove(crate::support::EDGE);
+    repo.write("sites/lab/clusters/kustomization.yaml", "resources: [depot.yaml]\n");
+    let depot = "sites/lab/clusters/depot.yaml";
+    repo.write(
+        depot,
+        "apiVersion: bpa.akraino.org/v1alpha1\nkind: Provisioning\n\
+         metadata: {name: p, namespace: tenant-a, labels: {cluster: depot}}\n\
+         spec: {masters: [{head: {mac-address: 00-00-5E-00-53-0B}}]}\n",
+    );
+    validate(&repo, &["--strict"]).expect(0);
+    assert_eq!(machines(&repo, "tenant-a/depot"), ["head tenant-a/lab-a1"]);
+
+    // Without an address, nobody could install anything on it.
+    repo.replace("sites/lab/hosts/rack-a.yaml", "        ip_address: 198.51.100.11\n", "");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0813]: head would be without an address"]);
+}
+
+#[test]
+fn devices_are_known_by_the_settings_too_and_wrong_models_are_refused() {
+    let asks = "  masters: [{head: {qat: true}}]\n";
+    let repo = with_spec(asks);
+    repo.replace(HOSTS, "ip: 198.51.100.11", "ip: 198.51.100.11, model: 0x19A2 0x0710");
+    assert_says(&validate(&repo, &[]).expect(1).stdout, &["without QuickAssist"]);
+
+    repo.write("sipgen.yaml", "provisioning: {devices: {qat: ['0x19a2 0x0710']}}\n");
+    validate(&repo, &["--strict"]).expect(0);
+
+    repo.write("sipgen.yaml", "provisioning: {devices: {qat: [QuickAssist]}}\n");
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(
+        &said,
+        &["error[SIP0002]", "provisioning.devices.qat: `QuickAssist` is no model", "such as `0x8086 0x1572`"],
+    );
+}
+
+#[test]
+fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
+    let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+    let software = |name: &str, spec: &str| {
+        let text = format!(
+            "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\n\
+             metadata: {{name: {name}, namespace: lab, labels: {{cluster: depot}}}}\nspec:\n{spec}"
+        );
+        repo.write(&format!("clusters/{name}.yaml"), &text);
+    };
+    software("a", "  masterSoftware: [htop, {jq: {version: 1.50}}, g++, 'libc6:i386']\n  workerSoftware: []\n");
+    software("b", "  masterSoftware: [jq, htop, curl]\n");
+    validate(&repo, &["--strict"]).expect(0);
+
+    software(
+        "b",
+        "  masterSoftware:\n    - jq: {version: 1.5}\n    - curl-\n    - {}\n    - {a: {}, b: {}}\n    - ''\n    \
+         - vim: {version: ''}\n    - git: {version: --yes}\n    - [x]\n",
+    );
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    error[SIP0120]: an item of `masterSoftware` has to be a text, and here is a list
+      --> clusters/b.yaml:13:7
+       |
+    13 |     - …
+       |       ^
+      help: correct it; the API server would refuse it
+    ");
+    repo.replace("clusters/b.yaml", "    - [x]\n", "    - git: {versoin: 1}\n");
+    assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
+    warning[SIP0103]: a Software has no field `versoin` here: it is ignored
+      --> clusters/b.yaml:13:13
+       |
+    13 | … versoin: …
+       |   ^^^^^^^
+      help: did you mean `version`? The API server would drop `versoin`
+
+    error[SIP0822]: the package jq is asked for in version 1.5 and in 1.50
+      --> clusters/b.yaml:6:7
+       |
+     6 |     - jq: {version: 1.5}
+       |       ^^^^^^^^^^^^^^^^^^
+      --> clusters/a.yaml:5:26  (the other one)
+       |
+     5 |   masterSoftware: [htop, {jq: {version: 1.50}}, g++, 'libc6:i386']
+       |                          -----------------------------------------
+      help: decide for one: a machine has one version of it
+
+    error[SIP0821]: `curl-` is no name of a package: apt would take it for something else
+      --> clusters/b.yaml:7:7
+       |
+     7 |     - curl-
+       |       ^^^^^
+      help: write letters, digits, `+`, `-`, `.` and `_`, a letter or digit first and no dash at the end; a version stands below the name, as `version`
+
+    error[SIP0821]: an entry has 0 packages in the place of one
+      --> clusters/b.yaml:8:7
+       |
+     8 |     - {}
+       |       ^^
+      help: write a dash before each package, and indent its `version` below it
+
+    error[SIP0821]: an entry has 2 packages in the place of one
+      --> clusters/b.yaml:9:7
+       |
+     9 |     - {a: {}, b: {}}
+       |       ^^^^^^^^^^^^^^
+      help: write a dash before each package, and indent its `version` below it
+
+    error[SIP0821]: a package has no name
+      --> clusters/b.yaml:10:7
+       |
+    10 |     - ''
+       |       ^^
+      help: write letters, digits, `+`, `-`, `.` and `_`, a letter or digit first and no dash at the end; a version stands below the name, as `version`
+
+    error[SIP0821]: the version of the package vim is empty
+      --> clusters/b.yaml:11:7
+       |
+    11 |     - vim: {version: ''}
+       |       ^^^^^^^^^^^^^^^^^^
+      help: write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; leave it out for any
+
+    error[SIP0821]: `--yes` is no version of the package git
+      --> clusters/b.yaml:12:7
+       |
+    12 |     - git: {version: --yes}
+       |       ^^^^^^^^^^^^^^^^^^^^^
+      help: write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; leave it out for any
+    ");
+}
+
+#[test]
+fn a_machine_with_both_roles_has_one_version_of_a_package() {
+    let spec = "  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n";
+    let worker = "  workers: [{body: {mac-address: '00:00:5e:00:53:02'}}]\n";
+    let software = "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\n\
+         metadata: {name: tools, namespace: lab, labels: {cluster: depot}}\nspec:\n  masterSoftware: [{jq: {version: 1.5}}]\n  \
+         workerSoftware: [{jq: {version: 1.6}}, curl]\n";
+
+    // One that is both by both lists, and one that runs workloads because there are no workers.
+    for workers in ["  workers: [{head: {}}]\n", ""] {
+        let repo = with_spec(&format!("{spec}{workers}"));
+        repo.write("clusters/tools.yaml", software);
+        let said = validate(&repo, &[]).expect(1).stdout;
+        assert_says(
+            &said,
+            &["error[SIP0822]: the package jq is asked for in version 1.6 and in 1.5", "tools.yaml:6:20"],
+        );
+    }
+
+    let repo = with_spec(&format!("{spec}{worker}"));
+    repo.write("clusters/tools.yaml", software);
+    repo.replace(HOSTS, "{mac: '00:00:5e:00:53:02', ip: 198.51.100.12}", "");
+    let other = crate::support::host("depot-02", "").replace("namespace: metal", "namespace: lab")
+        + "status: {hardware: {nics: [{mac: '00:00:5e:00:53:02', ip: 198.51.100.12}]}}\n";
+    repo.write("inventory/other.yaml", &other);
+    assert_says(&validate(&repo, &[]).expect(0).stderr, &[]);
+}
+
+#[test]
+fn a_label_that_excludes_every_host_is_pointed_at_and_what_was_meant_is_said() {
+    let repo = site();
+    repo.replace(PRESS, "topology.example.com/rack: a", "topology.example.com/rak: a");
+
+    let said = repo.refused();
+
+    assert_says(
+        &said,
+        &[
+            "error[SIP0501]: no host can be found for head-1 (ControlPlane) of lab/press: its labelSelector matches no host \
+             (none has a label topology.example.com/rak)",
+            "clusters/press.yaml:17:13",
+            "hosts have the label `topology.example.com/rack`",
+        ],
+    );
+}
+
+#[test]
+fn where_a_label_leaves_hosts_the_selector_is_not_blamed() {
+    let repo = site();
+    repo.replace(PRESS, "        cpu: 8\n", "        cpu: 800\n");
+
+    let said = repo.refused();
+
+    assert_says(&said, &["none has what is asked of it", "with fewer than 800 CPUs"]);
+    assert!(!said.contains("did you mean"), "{said}");
+}
+
+#[test]
+fn names_without_quotes_that_others_read_otherwise_are_told() {
+    let spec = |name: &str| format!("  masters: [{{{name}: {{mac-address: '00:00:5e:00:53:01'}}}}]\n");
+    for name in ["yes", "on", "no", "008", "2026-01-01"] {
+        let repo = with_spec(&spec(name));
+        let said = validate(&repo, &[]).expect(0).stdout;
+        assert_says(
+            &said,
+            &[&format!("warning[SIP0826]: the machine's name `{name}` has no quotes"), "depot.yaml:5:14"],
+        );
+        validate(&with_spec(&spec(&format!("'{name}'"))), &["--strict"]).expect(0);
+    }
+    for label in ["101", "on", "1e3"] {
+        let repo = with_spec(&spec("head"));
+        repo.replace(DEPOT, "cluster: depot", &format!("cluster: {label}"));
+        let said = validate(&repo, &[]).expect(0).stdout;
+        assert_says(
+            &said,
+            &[&format!("warning[SIP0826]: the label `cluster: {label}` of the Provisioning has no quotes")],
+        );
+        repo.replace(DEPOT, &format!("cluster: {label}"), &format!("cluster: '{label}'"));
+        validate(&repo, &["--strict"]).expect(0);
+    }
+    for null in ["null", "~"] {
+        let repo = with_spec(&spec("head"));
+        repo.replace(DEPOT, "cluster: depot", &format!("cluster: {null}"));
+        assert_says(
+            &validate(&repo, &[]).expect(1).stdout,
+            &["error[SIP0801]: the Provisioning has no label `cluster`"],
+        );
+    }
+}
+
+#[test]
+fn a_label_for_a_device_that_says_neither_yes_nor_no_is_told() {
+    let repo = with_spec("  masters: [{head: {qat: true}}]\n");
+    let label = |value: &str| {
+        let host = crate::support::host("depot-01", &format!("  labels: {{bpa.akraino.org/qat: {value}}}\n"));
+        let status = "status: {provisioning: {state: available}, hardware: {nics: [{mac: '00:00:5e:00:53:01', ip: 198.51.100.11}]}}\n";
+        repo.write(HOSTS, &(host.replace("namespace: metal", "namespace: lab") + status));
+        validate(&repo, &[]).stdout
+    };
+    assert_says(
+        &label("'on'"),
+        &["warning[SIP0827]: the label bpa.akraino.org/qat of host lab/depot-01", "qat: \"true\""],
+    );
+    assert_says(&label("'False'"), &["warning[SIP0827]", "qat: \"false\""]);
+    assert_says(&label("yes"), &["warning[SIP0320]", "write bpa.akraino.org/qat: \"true\"\n"]);
+    assert!(!label("'true'").contains("SIP0827"));
+}
+
+#[test]
+fn numbers_that_are_too_large_are_told_at_their_fields() {
+    for (field, code) in [
+        ("cpu: 9223372036854775808", "SIP0811"),
+        ("cpu: 99999999999999999999", "SIP0811"),
+        ("memory: 99999999999999999999", "SIP0811"),
+    ] {
+        let repo = with_spec(&format!("  masters:\n    - head:\n        {field}\n"));
+        let said = validate(&repo, &[]).expect(1).stdout;
+        assert_says(&said, &[&format!("error[{code}]: `{}", &field[..3]), "depot.yaml:7:"]);
+        assert!(!said.contains("expected"), "{said}");
+    }
+    let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+    repo.write(
+        "clusters/tools.yaml",
+        "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\nmetadata: {name: t, namespace: lab, labels: {cluster: \
+         depot}}\nspec:\n  workerSoftware:\n    - jq: {version: 20240101123456789012345}\n",
+    );
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(&said, &["error[SIP0821]: `version` is a number that is too large for one", "tools.yaml:6:21"]);
+}
+
+#[test]
+fn what_to_do_is_said_in_the_words_of_provisionings() {
+    let said = |spec: &str| validate(&with_spec(spec), &[]).expect(1).stdout;
+    let nothing = said("  masters:\n    - head:\n");
+    assert_says(&nothing, &["nothing says which machine head is", "write its `mac-address`, or what it must have"]);
+    let variable = said("  masters: [{head: {mac-address: '${MAC}'}}]\n");
+    assert!(variable.contains("write the value itself\n") && !variable.contains("Dex"), "{variable}");
+
+    let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
+    repo.write(
+        "clusters/tools.yaml",
+        "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\nmetadata: {name: t, namespace: lab, labels: {cluster: \
+         depot}}\nspec:\n  masterSoftware:\n    - git:\n",
+    );
+    let said = validate(&repo, &[]).expect(1).stdout;
+    assert_says(&said, &["`git` has to be a mapping", "or for any version its name alone, without a colon"]);
+}
+
+#[test]
+fn a_network_of_pods_goes_together_with_the_machines() {
+    let with_network = |network: &str, machine: &str| {
+        let repo = with_spec(&format!("  masters: [{{head: {{{machine}}}}}]\n  PodSubnet: {network}\n"));
+        repo.write("sipgen.yaml", "provisioning: {image: registry.example.com/installer:1}\n");
+        validate(&repo, &[]).expect(0).stdout
+    };
+    let named = "mac-address: '00:00:5e:00:53:01'";
+    let said = with_network("198.51.100.0/28", named);
+    assert_says(
+        &said,
+        &["warning[SIP0828]", "has the address 198.51.100.11 of head in it, which is host lab/depot-01"],
+    );
+    assert_says(&with_network("0.0.0.0/0", named), &["warning[SIP0828]"]);
+    assert_says(
+        &with_network("fd00::/56", named),
+        &["warning[SIP0829]", "of IPv6, and all machines have addresses of IPv4"],
+    );
+    for harmless in ["198.51.100.16/28", "10.244.0.0/16"] {
+        assert_eq!(with_network(harmless, named), "");
+    }
+}
+
+#[test]
+fn a_machine_under_both_roles_may_have_its_body_in_one_of_the_lists() {
+    for second in ["", " {}", " {mac-address: ''}", " {mac-address: '00:00:5e:00:53:01'}"] {
+        let body = "{mac-address: '00:00:5e:00:53:01'}";
+        for (masters, workers) in [(format!(" {body}"), second.to_owned()), (second.to_owned(), format!(" {body}"))] {
+            let repo = with_spec(&format!("  masters:\n    - head:{masters}\n  workers:\n    - head:{workers}\n"));
+            repo.generate(&[]).expect(0);
+            assert_eq!(repo.hosts_of("lab", "depot").len(), 1, "{second}");
+
+            let inventory = crate::support::run(&mut repo.sipgen(&["inventory", "lab/depot"])).expect(0).stdout;
+            let section = |name: &str| {
+                let (_, rest) = inventory.split_once(&format!("[{name}]\n")).unwrap_or_else(|| panic!("{inventory}"));
+                rest.lines().next().unwrap_or_default().to_owned()
+            };
+            assert_eq!((section("kube-master"), section("kube-node")), ("head".to_owned(), "head".to_owned()));
+            assert_eq!(inventory.matches("ansible_ssh_host").count(), 1, "{inventory}");
+        }
+    }
+}

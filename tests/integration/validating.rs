@@ -1,0 +1,213 @@
+//! `sipgen validate`, and what its findings look like.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{EDGE, Repo, Run, assert_says, edge_with, run, run_tool, text, tool};
+use serde_json::Value;
+
+const RACK_A: &str = "sites/lab/hosts/rack-a.yaml";
+
+fn validate(repo: &Repo, arguments: &[&str]) -> Run {
+    run(&mut repo.sipgen(&[&["validate"], arguments].concat()))
+}
+
+fn json(repo: &Repo, arguments: &[&str]) -> Value {
+    let run = validate(repo, &[&["--format", "json"], arguments].concat());
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
+}
+
+/// The quickstart with a warning: two hosts behind one BMC.
+fn with_a_warning() -> Repo {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace(RACK_A, "203.0.113.12", "203.0.113.11");
+    repo
+}
+
+#[test]
+fn a_repo_without_mistakes_is_fine_even_if_nothing_is_generated_yet() {
+    let repo = Repo::of_fixture("quickstart");
+    let before = repo.on_disk("");
+
+    let run = validate(&repo, &["--strict"]).expect(0);
+
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", "nothing is wrong\n"));
+    assert!(repo.on_disk("") == before);
+}
+
+#[test]
+fn findings_show_the_lines_to_mend() {
+    let repo = edge_with("active: 2", "active: -2 # as many as there are");
+    repo.replace(EDGE, "          - ssh-ed25519", "          - not-a-key");
+
+    let run = validate(&repo, &[]).expect(1);
+
+    insta::assert_snapshot!(run.stdout, @"
+    error[SIP0209]: `active: -2` is no number of hosts
+      --> sites/lab/clusters/edge.yaml:17:17
+       |
+    17 |         active: -2
+       |                 ^^
+      help: write 0 to 1000000
+
+    error[SIP0220]: the SSH key is not an OpenSSH public key: it is cut off, or was not copied letter by letter
+      --> sites/lab/clusters/edge.yaml:48:13
+       |
+    48 |           - …
+       |             ^
+      help: paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`
+    ");
+    insta::assert_snapshot!(run.stderr, @"2 errors; `sipgen explain SIP0209` says more");
+}
+
+#[test]
+fn a_mistake_is_marked_however_the_line_is_written() {
+    for (line, shown) in [
+        ("active: 2000000000 # \u{202e}x", "17 |         active: 2000000000\n   |                 ^^^^^^^^^^\n"),
+        ("active:   -2\r", "17 |         active:   -2\n   |                   ^^\n"),
+        ("\"active\": \"机架\"", "17 |         \"active\": …\n   |                   ^\n"),
+    ] {
+        let repo = edge_with("active: 2", line);
+
+        assert_says(&validate(&repo, &[]).expect(1).stdout, &[shown]);
+    }
+}
+
+#[test]
+fn a_value_below_its_key_is_marked_where_it_stands() {
+    let repo = Repo::of_fixture("quickstart");
+    repo.replace("sites/lab/clusters/edge.yaml", "active: 2", "active:\n          \"2\"");
+
+    let run = validate(&repo, &[]).expect(1);
+
+    assert_says(&run.stdout, &["edge.yaml:18:11\n   |\n18 |           …\n   |           ^\n"]);
+}
+
+#[test]
+fn a_long_line_is_cut_around_the_mistake() {
+    let repo = Repo::of_fixture("quickstart");
+    let long = "x".repeat(5000);
+    repo.write("more.json", &format!(
+        "{{\"apiVersion\": \"airship.airshipit.org/v1\", \"kind\": \"SIPCluster\", \"metadata\": {{\"name\": \"a\", \
+         \"namespace\": \"b\", \"annotations\": {{\"x\": \"{long}\"}}}}, \"spec\": {{\"nodes\": {{\"workers\": {{}}}}}}}}"
+    ));
+
+    let run = validate(&repo, &[]).expect(1);
+
+    assert_says(&run.stdout, &["`workers` is not a role", " 1 | …", "\"workers\""]);
+    assert!(run.stdout.lines().filter(|line| line.starts_with(" 1 |")).all(|line| line.len() < 140), "{}", run.stdout);
+}
+
+#[test]
+fn strict_makes_errors_of_warnings() {
+    let repo = with_a_warning();
+
+    let lenient = validate(&repo, &[]).expect(0);
+    let strict = validate(&repo, &["--strict"]).expect(1);
+
+    assert_says(&lenient.stdout, &["warning[SIP0308]: "]);
+    assert_says(&lenient.stderr, &["1 warning; `sipgen explain SIP0308` says more"]);
+    assert_says(&strict.stdout, &["error[SIP0308]: "]);
+    assert_says(&strict.stderr, &["1 error; "]);
+    assert_eq!(json(&repo, &["--strict"])["findings"][0]["severity"], "error");
+    assert_says(&validate(&repo, &["--strict", "--format", "github"]).expect(1).stdout, &["::error file="]);
+}
+
+#[test]
+fn a_warning_is_ignored_where_the_settings_say_so_and_why() {
+    let repo = with_a_warning();
+    repo.write("sipgen.yaml", "findings:\n  ignore:\n  - {code: sip0308, reason: one machine of two nodes}\n");
+
+    let run = validate(&repo, &["--strict"]).expect(0);
+
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", "nothing is wrong (1 warning muted)\n"));
+    assert_eq!(json(&repo, &[])["muted"], 1);
+    assert!(!repo.generate(&[]).expect(0).stderr.contains("SIP0308"));
+}
+
+#[test]
+fn settings_that_ignore_what_cannot_be_ignored_are_refused() {
+    for (ignored, says) in [
+        (
+            "{code: SIP0501, reason: x}",
+            &["SIP0501 is an error, and only warnings can be ignored", "sipgen.yaml:3:12"][..],
+        ),
+        ("{code: SIP0308, reason: \"\"}", &["nothing says why SIP0308 is ignored", "sipgen.yaml:3:29"]),
+        ("{code: SIP0308}", &["the settings cannot be read: ", "missing field `reason`"]),
+        ("{code: SIP0399, reason: x}", &["there is no code `SIP0399`; near it are "]),
+    ] {
+        let repo = with_a_warning();
+        repo.write("sipgen.yaml", &format!("findings:\n  ignore:\n  - {ignored}\n"));
+
+        assert_says(&validate(&repo, &[]).expect(1).stdout, says);
+    }
+}
+
+#[test]
+fn what_is_staged_is_judged_by_itself() {
+    let repo = edge_with("active: 2", "active: -2");
+
+    validate(&repo, &[]).expect(1);
+    validate(&repo, &["--from-index"]).expect(0);
+    repo.git(&["add", "--all"]);
+    assert_says(&validate(&repo, &["--from-index"]).expect(1).stdout, &["SIP0209", "17 |         active: -2"]);
+}
+
+#[test]
+fn programs_get_places_with_their_ends() {
+    let repo = edge_with("active: 2", "active: -2");
+
+    let document = json(&repo, &[]);
+
+    assert_eq!((&document["errors"], &document["warnings"]), (&1.into(), &0.into()));
+    let finding = &document["findings"][0];
+    assert_eq!(finding["title"], "a count is no number of hosts");
+    assert_eq!(
+        finding["places"][0],
+        serde_json::json!({"file": EDGE, "line": 17, "column": 17, "endLine": 17, "endColumn": 19, "what": null})
+    );
+    let sarif: Value = serde_json::from_str(&validate(&repo, &["--format", "sarif"]).stdout).unwrap();
+    assert_eq!(
+        sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"],
+        serde_json::json!({"startLine": 17, "startColumn": 17, "endLine": 17, "endColumn": 19})
+    );
+}
+
+fn schema_file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings.schema.json")
+}
+
+/// With UPDATE_SCHEMA in the environment, the schema is written.
+#[test]
+fn its_schema_is_the_documented_one() {
+    let schema = serde_json::to_string_pretty(&sipgen::report::Validation::schema()).unwrap() + "\n";
+
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        fs::write(schema_file(), &schema).unwrap();
+    }
+    let documented = fs::read_to_string(schema_file()).unwrap_or_default();
+    assert!(documented == schema, "docs/findings.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test validating");
+}
+
+#[test]
+fn its_json_keeps_to_its_schema() {
+    let documents = [
+        json(&Repo::of_fixture("quickstart"), &[]),
+        json(&with_a_warning(), &["--strict"]),
+        json(&edge_with("active: 2", "active: -2"), &[]),
+        json(&edge_with("kind: SIPCluster", "kind: SIPCluster\nkind: ["), &[]),
+    ];
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("documents.json");
+    fs::write(&file, serde_json::to_string(&documents).unwrap()).unwrap();
+    let script = "import json, sys, jsonschema\n\
+                  schema, documents = (json.load(open(file)) for file in sys.argv[1:])\n\
+                  jsonschema.Draft202012Validator.check_schema(schema)\n\
+                  for document in documents:\n    \
+                      jsonschema.Draft202012Validator(schema).validate(document)\n";
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin/python");
+
+    let output = run_tool(tool(python.to_str().unwrap()).args(["-c", script]).arg(schema_file()).arg(&file));
+
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}

@@ -1,0 +1,21 @@
+//! Holds sipgen against models and oracles, for made-up sites, random histories and hostile texts.
+//!
+//! `evaluating`, `spellings` and `leaks` compare with the real kustomize and PyYAML; the other modules need no program but
+//! git.
+
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::panic)]
+
+mod crossing;
+mod evaluating;
+mod fuzzing;
+mod histories;
+mod leaks;
+mod nesting;
+mod oracle;
+mod oracle_machines;
+mod site_model;
+mod spellings;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../../fuzz/targets.rs"]
+mod targets;

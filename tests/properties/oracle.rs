@@ -1,0 +1,248 @@
+//! A placement is found exactly when there is one: held against an oracle that tries every way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+
+use camino::Utf8Path;
+use proptest::prelude::*;
+use sipgen::load::Files;
+use sipgen::{Options, generate};
+use tempfile::TempDir;
+
+const FLAVOR: &str = "example.com/flavor";
+const RACK: &str = "example.com/rack";
+const FEED: &str = "example.com/feed";
+const ROLES: [&str; 2] = ["ControlPlane", "Worker"];
+
+#[derive(Debug, Clone)]
+struct Host {
+    flavor: u8,
+    rack: Option<u8>,
+    feed: Option<u8>,
+}
+
+#[derive(Debug, Clone)]
+struct NodeSet {
+    /// None takes any.
+    flavor: Option<u8>,
+    by_rack: bool,
+    by_feed: bool,
+    wanted: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Cluster {
+    priority: i8,
+    /// By role.
+    node_sets: [Option<NodeSet>; 2],
+}
+
+fn hosts() -> impl Strategy<Value = Vec<Host>> {
+    let label = |values: u8| prop::option::weighted(0.9, 0..values);
+    let host = (0..2_u8, label(3), label(3)).prop_map(|(flavor, rack, feed)| Host { flavor, rack, feed });
+    prop::collection::vec(host, 1..=7)
+}
+
+fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
+    let node_set = (prop::option::of(0..2_u8), any::<bool>(), any::<bool>(), 0..4_usize)
+        .prop_map(|(flavor, by_rack, by_feed, wanted)| NodeSet { flavor, by_rack, by_feed, wanted });
+    let node_set = || prop::option::weighted(0.7, node_set.clone());
+    let cluster = (-1..2_i8, node_set(), node_set())
+        .prop_map(|(priority, control_plane, worker)| Cluster { priority, node_sets: [control_plane, worker] });
+    prop::collection::vec(cluster, 1..=3)
+}
+
+/// Whether hosts can be found for all units, each of which is one host of a cluster's node set.
+fn place(
+    hosts: &[Host],
+    clusters: &[Cluster],
+    units: &[(usize, usize)],
+    taken: &mut BTreeMap<usize, (usize, usize)>,
+) -> bool {
+    let Some((unit, rest)) = units.split_first() else { return true };
+    let node_set = clusters[unit.0].node_sets[unit.1].as_ref().unwrap();
+    for (index, host) in hosts.iter().enumerate() {
+        let matches = node_set.flavor.is_none_or(|flavor| flavor == host.flavor);
+        let beside = |of: fn(&Host) -> Option<u8>| {
+            of(host).is_some() && taken.iter().any(|(other, by)| by == unit && of(&hosts[*other]) == of(host))
+        };
+        let crowded = node_set.by_rack && beside(|host| host.rack) || node_set.by_feed && beside(|host| host.feed);
+        if !matches || crowded || taken.contains_key(&index) {
+            continue;
+        }
+        taken.insert(index, *unit);
+        if place(hosts, clusters, rest, taken) {
+            return true;
+        }
+        taken.remove(&index);
+    }
+    false
+}
+
+/// The clusters that can be served: each exactly when it can be together with all that were accepted before it.
+fn served(hosts: &[Host], clusters: &[Cluster]) -> BTreeSet<usize> {
+    let mut order: Vec<usize> = (0..clusters.len()).collect();
+    order.sort_by_key(|cluster| (-clusters[*cluster].priority, *cluster));
+    let mut accepted: Vec<(usize, usize)> = Vec::new();
+    let mut served = BTreeSet::new();
+    for cluster in order {
+        let units = clusters[cluster].node_sets.iter().enumerate().flat_map(|(role, node_set)| {
+            std::iter::repeat_n((cluster, role), node_set.as_ref().map_or(0, |node_set| node_set.wanted))
+        });
+        let together: Vec<(usize, usize)> = accepted.iter().copied().chain(units).collect();
+        if place(hosts, clusters, &together, &mut BTreeMap::new()) {
+            accepted = together;
+            served.insert(cluster);
+        }
+    }
+    served
+}
+
+fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster]) {
+    let mut text = String::new();
+    for (index, Host { flavor, rack, feed }) in hosts.iter().enumerate() {
+        let label = |key: &str, value: Option<u8>| value.map_or(String::new(), |value| format!(", {key}: v{value}"));
+        let labels = format!("{FLAVOR}: v{flavor}{}{}", label(RACK, *rack), label(FEED, *feed));
+        let _ = write!(
+            text,
+            "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{index}, namespace: metal, \
+             labels: {{{labels}}}}}\nspec: {{}}\n"
+        );
+    }
+    for (index, Cluster { priority, node_sets }) in clusters.iter().enumerate() {
+        let _ = write!(
+            text,
+            "---\napiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: c{index}, namespace: t, \
+             annotations: {{sip.airshipit.org/priority: \"{priority}\"}}}}\nspec:\n  nodes:\n    {{}}\n"
+        );
+        let mut nodes = String::new();
+        for (role, node_set) in ROLES.iter().zip(node_sets) {
+            let Some(NodeSet { flavor, by_rack, by_feed, wanted }) = node_set else { continue };
+            let selector = flavor.map_or("{}".to_owned(), |flavor| format!("{{matchLabels: {{{FLAVOR}: v{flavor}}}}}"));
+            let keys = [(by_rack, RACK), (by_feed, FEED)];
+            let keys: Vec<&str> = keys.iter().filter(|(wanted, _)| **wanted).map(|(_, key)| *key).collect();
+            let _ = writeln!(
+                nodes,
+                "    {role}: {{labelSelector: {selector}, topologyKeys: [{}], count: {{active: {wanted}, standby: 0}}}}",
+                keys.join(", ")
+            );
+        }
+        if !nodes.is_empty() {
+            text.truncate(text.len() - "    {}\n".len());
+            text.push_str(&nodes);
+        }
+    }
+    fs::write(directory.join("site.yaml"), text).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn a_cluster_is_served_exactly_when_it_can_be(hosts in hosts(), clusters in clusters()) {
+        let directory = TempDir::new().unwrap();
+        let root = Utf8Path::from_path(directory.path()).unwrap();
+        write_repo(root, &hosts, &clusters);
+
+        let options = Options { keep_going: true, ..Options::default() };
+        let generated = generate(&Files::on_disk(root), &options, &|_| {}).unwrap();
+
+        let unserved: BTreeSet<String> =
+            generated.findings.iter().filter(|finding| finding.is_error()).flat_map(|finding| &finding.clusters).map(ToString::to_string).collect();
+        let all: BTreeSet<usize> = (0..clusters.len()).collect();
+        let expected: BTreeSet<String> =
+            all.difference(&served(&hosts, &clusters)).map(|cluster| format!("t/c{cluster}")).collect();
+        prop_assert_eq!(unserved, expected);
+
+        // Whoever is served has what it wants, and each host one role in one cluster.
+        let mut taken = BTreeMap::new();
+        for (key, placement) in &generated.plan.clusters {
+            let index: usize = key.name.as_str()[1..].parse().unwrap();
+            for (role, assigned) in placement {
+                let role = ROLES.iter().position(|name| *name == role.role.as_str()).unwrap();
+                let node_set = clusters[index].node_sets[role].as_ref().unwrap();
+                prop_assert_eq!(assigned.len(), node_set.wanted);
+                let mine: Vec<&Host> = assigned.iter().map(|assigned| {
+                    let name = generated.site.inventory.hosts[assigned.host].key.name.to_string();
+                    &hosts[name[1..].parse::<usize>().unwrap()]
+                }).collect();
+                for (at, host) in mine.iter().enumerate() {
+                    prop_assert!(node_set.flavor.is_none_or(|flavor| flavor == host.flavor));
+                    for other in &mine[..at] {
+                        prop_assert!(!(node_set.by_rack && host.rack.is_some() && host.rack == other.rack));
+                        prop_assert!(!(node_set.by_feed && host.feed.is_some() && host.feed == other.feed));
+                    }
+                }
+                for assigned in assigned {
+                    prop_assert!(taken.insert(assigned.host, index).is_none());
+                }
+            }
+        }
+    }
+}
+
+/// The hosts of every cluster that is served, after a run that is written.
+fn placed(root: &Utf8Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
+    let files = Files::on_disk(root);
+    let options = Options { keep_going: true, ..Options::default() };
+    let generated = generate(&files, &options, &|_| {}).unwrap();
+    sipgen::write(files.root(), generated.changes.as_ref().unwrap()).unwrap();
+    let host = |index: usize| generated.site.inventory.hosts[index].key.to_string();
+    let hosts = |placement: &sipgen::plan::Placement| {
+        let of_role = |(role, assigned): (&sipgen::api::names::Part, &Vec<sipgen::plan::Assigned>)| {
+            let role = role.to_string();
+            assigned.iter().map(|assigned| (role.clone(), host(assigned.host))).collect::<Vec<_>>()
+        };
+        placement.iter().flat_map(of_role).collect()
+    };
+    generated.plan.clusters.iter().map(|(key, placement)| (key.to_string(), hosts(placement))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn more_hosts_and_more_clusters_move_nobody(
+        mut hosts in hosts(), mut clusters in clusters(), more_hosts in hosts(), more_clusters in clusters(),
+    ) {
+        let directory = TempDir::new().unwrap();
+        let root = Utf8Path::from_path(directory.path()).unwrap();
+        write_repo(root, &hosts, &clusters);
+        let before = placed(root);
+
+        hosts.extend(more_hosts);
+        clusters.extend(more_clusters);
+        write_repo(root, &hosts, &clusters);
+        let after = placed(root);
+
+        for (cluster, hosts) in &before {
+            prop_assert_eq!(after.get(cluster), Some(hosts));
+        }
+    }
+
+    #[test]
+    fn a_cluster_that_shrinks_and_grows_back_is_served_and_moves_nobody_else(
+        hosts in hosts(), mut clusters in clusters(), which in 0..3_usize, role in 0..2_usize,
+    ) {
+        let directory = TempDir::new().unwrap();
+        let root = Utf8Path::from_path(directory.path()).unwrap();
+        write_repo(root, &hosts, &clusters);
+        let before = placed(root);
+        let which = which % clusters.len();
+        let name = format!("t/c{which}");
+        let wanted = clusters[which].node_sets[role].as_ref().map_or(0, |node_set| node_set.wanted);
+        prop_assume!(before.contains_key(&name) && wanted > 0);
+
+        for count in [wanted - 1, wanted] {
+            clusters[which].node_sets[role].as_mut().unwrap().wanted = count;
+            write_repo(root, &hosts, &clusters);
+            let after = placed(root);
+
+            prop_assert_eq!(after[&name].iter().filter(|(of, _)| of == ROLES[role]).count(), count);
+            for (cluster, hosts) in before.iter().filter(|(cluster, _)| **cluster != name) {
+                prop_assert_eq!(after.get(cluster), Some(hosts));
+            }
+        }
+    }
+}
