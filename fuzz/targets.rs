@@ -1,7 +1,7 @@
 //! What is fuzzed: one function a parser, which must end soon and without a panic whatever bytes it is given.
 //!
 //! They go through the public interface with repos in memory, so that what a parser makes of the bytes reaches
-//! everything that trusts it. The binaries in `fuzz_targets` hand them to libFuzzer; `tests/fuzzing.rs` hands them the
+//! everything that trusts it. The binaries in `fuzz_targets` hand them to libFuzzer; `tests/properties/fuzzing.rs` hands them the
 //! fixtures and what fuzzing has found.
 
 use camino::Utf8PathBuf;

@@ -6,8 +6,6 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::programs::succeed;
-use crate::support::python_tool;
 use serde_json::{Value, json};
 use sipgen::api::names::NodeName;
 use sipgen::render::installation::{Inventory, file_name, mark, variables};
@@ -15,6 +13,9 @@ use sipgen::settings::provisioning::InventoryFormat;
 use sipgen::site::Installation;
 use sipgen::site::cluster::InstalledPackage;
 use tempfile::TempDir;
+
+use crate::support::programs::succeed;
+use crate::support::python_tool;
 
 const FORMATS: [InventoryFormat; 2] = [InventoryFormat::Ini, InventoryFormat::Yaml];
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use yaml_serde::Value;
+
 use crate::support::programs::*;
 use crate::support::{documents, kustomize_build};
-use yaml_serde::Value;
 
 // The tenant's API server
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use yaml_serde::Value;
+
 use crate::support::programs::string;
 use crate::support::{Repo, documents, kustomize_build};
-use yaml_serde::Value;
 
 const ENDPOINTS: &str = "overlays/tenants/tenant-a/edge/endpoints/endpoints.yaml";
 const REQUEST: &str = "edge.yaml";

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use yaml_serde::Value;
+
 use crate::support::programs::{identity, string};
 use crate::support::{Repo, assert_says, documents, is_labelled, kustomize_build};
-use yaml_serde::Value;
 
 /// What `kustomize build` of a directory of the repo gives.
 fn built(repo: &Repo, directory: &str) -> String {

@@ -6,13 +6,14 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::programs::*;
-use crate::support::{Repo, documents, kustomize_build, run_tool, text, tool};
 use camino::Utf8Path;
 use sipgen::load::Files;
 use sipgen::settings::Settings;
 use sipgen::site::Site;
 use yaml_serde::Value;
+
+use crate::support::programs::*;
+use crate::support::{Repo, documents, kustomize_build, run_tool, text, tool};
 
 #[test]
 fn every_object_of_every_build_is_one_that_kubernetes_takes() {

@@ -3,14 +3,25 @@
 
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
+mod agents;
 mod ansible;
+mod applied_in_full;
 mod auth;
 mod auth_login;
 mod bmc_credentials;
+mod changing_inventory;
 mod ci_examples;
+mod ci_formats;
 mod cluster_api;
+mod command_line;
+mod delivered;
+mod diffing;
 mod faults;
+mod git;
 mod gitops_layouts;
+mod gitops_wiring;
+mod giving_back;
+mod inputs;
 mod installers;
 mod jump_hosts;
 mod jump_hosts_keys;
@@ -20,7 +31,18 @@ mod jump_hosts_ssh;
 mod kustomize;
 mod live;
 mod load_balancers;
+mod losses;
+mod older_generations;
+mod options;
+mod preparing_repos;
+mod provisionings;
+mod refusing_services;
+mod refusing_settings;
+mod report_page;
 mod schemas;
+mod sites;
 #[path = "../support/mod.rs"]
 mod support;
 mod taking_snapshots;
+mod traps;
+mod validating;

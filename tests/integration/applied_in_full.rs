@@ -1,23 +1,12 @@
 //! Observed hosts that an agent applies in full elsewhere: labels of our own would erase their spec.
 
-use crate::support::{Repo, Run, assert_says, built_host, host, is_labelled, labels_of, run};
+use crate::support::scenes::applied_in_full::{FLUX, SNAPSHOT, assert_takes, by_flux, by_inventory, observing, see};
+use crate::support::{Repo, Run, assert_says, host, labels_of, run};
 
-const SNAPSHOT: &str = "snapshot/hosts.yaml";
 const RELEASED: &str = "overlays/hosts/observed/released";
-const FLUX: &str = "gitops: flux\n";
 const ARGOCD: &str = "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/fleet.git'}\n";
 const BY_INVENTORY: &str = "is applied in full by the Flux Kustomization infra/inventory, so labels of our own would \
                             erase its spec";
-
-/// The labels that Flux puts on what a Kustomization applies.
-fn by_flux(namespace: &str, name: &str) -> String {
-    format!("    kustomize.toolkit.fluxcd.io/name: {name}\n    kustomize.toolkit.fluxcd.io/namespace: {namespace}\n")
-}
-
-/// The metadata of a host that the Kustomization `infra/inventory` applies.
-fn by_inventory() -> String {
-    format!("  labels:\n{}", by_flux("infra", "inventory"))
-}
 
 /// The metadata of a host that an Application applies, by the annotation that says which object it is on.
 fn by_application(application: &str, on: &str) -> String {
@@ -30,25 +19,6 @@ fn set_by(manager: &str, operation: &str, field: &str) -> String {
         "  managedFields:\n  - manager: {manager}\n    operation: {operation}\n    apiVersion: metal3.io/v1alpha1\n    \
          fieldsType: FieldsV1\n    fieldsV1:\n      {field}:\n        f:online: {{}}\n"
     )
-}
-
-/// A repo with the observed `host-1`, with more metadata, and `host-2`, and a cluster that wants one worker.
-fn observing(settings: &str, metadata: &str) -> Repo {
-    let repo = Repo::empty();
-    repo.write("sipgen.yaml", settings);
-    see(&repo, metadata);
-    repo.want("vino/one", 1);
-    repo
-}
-
-fn see(repo: &Repo, metadata: &str) {
-    repo.write(SNAPSHOT, &(host("host-1", metadata) + &host("host-2", "")));
-}
-
-#[track_caller]
-fn assert_takes(repo: &Repo, name: &str) {
-    repo.generate(&[]).expect(0);
-    assert_eq!(repo.hosts_of("vino", "one"), [format!("Worker metal/{name}")]);
 }
 
 fn explain(repo: &Repo, host: &str) -> Run {
@@ -217,14 +187,4 @@ fn a_host_that_was_given_back_can_be_taken_again() {
     repo.want("vino/one", 1);
 
     assert_takes(&repo, "host-1");
-}
-
-#[test]
-fn a_host_with_a_manifest_in_this_repo_is_patched() {
-    let repo = observing(FLUX, &by_inventory());
-    repo.write("inventory/hosts.yaml", &host("host-1", ""));
-    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
-
-    assert_takes(&repo, "host-1");
-    assert!(is_labelled(&built_host(repo.path().join("overlays/hosts/declared/inventory"), "host-1")));
 }

@@ -1,8 +1,9 @@
 //! Auth services that are refused, or taken with a warning: what a user reads. Dex itself drops silently what it does
 //! not know, or starts and serves nobody.
 
-use crate::support::{Repo, assert_says};
 use insta::assert_snapshot;
+
+use crate::support::{Repo, assert_says};
 
 const EDGE: &str = "clusters/edge.yaml";
 const CORE: &str = "clusters/core.yaml";

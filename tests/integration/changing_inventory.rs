@@ -1,36 +1,7 @@
 //! What becomes of a cluster's hosts when the inventory changes under it, or knew them before it did.
 
-use crate::support::{Repo, assert_says, built_host, host, is_labelled, labels_of};
-
-const PATCHES: &str = "overlays/hosts/declared/inventory";
-
-#[test]
-fn a_host_that_has_left_the_inventory_is_replaced() {
-    let repo = Repo::of_hosts(3);
-    repo.want("tenant/one", 2);
-    repo.generate(&[]).expect(0);
-
-    repo.write("inventory/hosts.yaml", &(host("host-2", "") + &host("host-3", "")));
-    let run = repo.generate(&[]).expect(0);
-
-    insta::assert_snapshot!(run.stderr, @r#"
-    warning[SIP0506]: host metal/host-1 of tenant/one is no longer in the inventory
-      --> overlays/hosts/declared/inventory/tenant.one.yaml:6:9
-       |
-     6 |   name: "host-1"
-       |         ^^^^^^^^
-      help: it leaves the overlay and is replaced; its BareMetalHost is not deleted, and neither are its Secrets that left the same build: if the machine is gone, delete them all
-
-    danger: tenant/one loses 1 host that is no longer in the inventory, in use or not: metal/host-1
-    tenant/one replaces metal/host-1 by metal/host-3
-    1 cluster: 2 hosts assigned, 1 added, 0 given back
-    1 host added: state unknown, no snapshot shows it
-    1 host added from another namespace than the cluster's: Cluster API claims it only for Machines there
-    1 file written: 0 created, 1 changed, 0 deleted
-    "#);
-    assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-2", "Worker metal/host-3"]);
-    crate::support::kustomize_build(repo.path().join(PATCHES));
-}
+use crate::support::scenes::changing_inventory::{PATCHES, no_longer_listed};
+use crate::support::{Repo, assert_says, host, labels_of};
 
 #[test]
 fn a_host_that_has_left_the_inventory_and_cannot_be_replaced_is_an_error() {
@@ -65,22 +36,6 @@ fn a_host_that_an_agent_recreated_without_a_spec_is_no_host() {
     assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-2"]);
     // Nothing applies labels to the shell again.
     assert!(!repo.files("overlays/hosts").values().any(|text| text.contains("host-1")));
-}
-
-#[test]
-fn a_host_that_becomes_declared_is_patched_and_no_longer_applied_in_part() {
-    let repo = Repo::empty();
-    repo.observe("");
-    repo.want("vino/one", 2);
-    repo.generate(&[]).expect(0);
-
-    repo.write("inventory/hosts.yaml", &host("host-2", ""));
-    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
-    repo.generate(&[]).expect(0);
-
-    assert!(is_labelled(&built_host(repo.path().join(PATCHES), "host-2")));
-    assert!(!repo.read("overlays/hosts/observed/vino.one/hosts.yaml").contains("host-2"));
-    assert!(!repo.exists("overlays/hosts/observed/released"));
 }
 
 #[test]
@@ -134,15 +89,6 @@ fn hosts_that_no_kustomization_lists_any_more_are_not_made_observed_ones() {
     assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1", "Worker metal/host-2"]);
 }
 
-/// A repo whose only cluster, `tenant/one`, has two declared hosts that no kustomization reaches any more.
-fn no_longer_listed() -> Repo {
-    let repo = Repo::of_hosts(2);
-    repo.want("tenant/one", 2);
-    repo.generate(&[]).expect(0);
-    repo.write("inventory/kustomization.yaml", "resources: []\n");
-    repo
-}
-
 #[test]
 fn a_host_that_is_no_longer_declared_is_not_released_by_a_cluster_that_wants_less() {
     let repo = no_longer_listed();
@@ -152,22 +98,6 @@ fn a_host_that_is_no_longer_declared_is_not_released_by_a_cluster_that_wants_les
     repo.generate(&["--keep-going"]).expect(1);
 
     assert!(!repo.exists("overlays/hosts/observed"));
-}
-
-#[test]
-fn a_host_that_is_no_longer_declared_is_not_released_by_a_deleted_cluster() {
-    let repo = no_longer_listed();
-
-    repo.want_no_more("tenant/one");
-    for arguments in [&["--allow-empty"][..], &["--allow-empty", "--keep-going"]] {
-        let run = repo.generate(arguments).expect(1);
-        assert_says(&run.stderr, &["host metal/host-1 of tenant/one was declared by this repo"]);
-    }
-    assert!(!repo.exists("overlays/hosts/observed"));
-
-    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
-    repo.generate(&["--allow-empty"]).expect(0);
-    assert!(!is_labelled(&built_host(repo.path().join(PATCHES), "host-1")));
 }
 
 #[test]
@@ -222,15 +152,6 @@ fn an_observed_host_with_the_labels_of_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn a_declared_host_stays_with_the_cluster_that_its_live_labels_name() {
-    let repo = Repo::generated("declared-and-snapshot");
-
-    let host = built_host(repo.path().join(PATCHES), "bay3-left");
-    assert_eq!(host["metadata"]["labels"]["sip.airshipit.org/cluster-name"], "lab");
-    assert_eq!(host["metadata"]["labels"]["sip.airshipit.org/node-type"], "ControlPlane");
-}
-
-#[test]
 fn an_adopted_host_stays_when_the_snapshot_no_longer_shows_its_labels() {
     let repo = Repo::empty();
     repo.observe(&labels_of("vino/one"));
@@ -241,51 +162,6 @@ fn an_adopted_host_stays_when_the_snapshot_no_longer_shows_its_labels() {
     repo.generate(&["--exit-code"]).expect(0);
 
     assert_eq!(repo.hosts_of("vino", "one"), ["Worker metal/host-2"]);
-}
-
-#[test]
-fn secrets_that_leave_with_an_assigned_host_are_guarded_before() {
-    let repo = Repo::empty();
-    let names = |host: &str| {
-        format!("  bmc: {{address: \"\", credentialsName: {host}.bmc}}\n  networkData: {{name: {host}-net}}\n")
-    };
-    let secret = |name: &str| {
-        format!(
-            "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: {name}, namespace: metal, annotations: {{note: kept}}}}\n"
-        )
-    };
-    let with_secrets =
-        |name: &str| host(name, "") + &names(name) + &secret(&format!("{name}.bmc")) + &secret(&format!("{name}-net"));
-    repo.write("inventory/hosts.yaml", &(with_secrets("host-1") + &with_secrets("host-2") + &secret("host-1xbmc")));
-    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
-    repo.want("tenant/one", 1);
-    repo.generate(&[]).expect(0);
-    assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1"]);
-
-    let guarded = || -> Vec<String> {
-        let build = crate::support::kustomize_build(repo.path().join(PATCHES));
-        let secrets = crate::support::documents(&build).into_iter().filter(|object| object["kind"] == "Secret");
-        let guarded = secrets.filter(|secret| {
-            let annotations = &secret["metadata"]["annotations"];
-            assert_eq!(annotations["note"], "kept");
-            annotations.get("kustomize.toolkit.fluxcd.io/prune").is_some_and(|prune| prune == "disabled")
-                && annotations
-                    .get("argocd.argoproj.io/sync-options")
-                    .is_some_and(|options| options == "Prune=false,Delete=false")
-        });
-        guarded.map(|secret| secret["metadata"]["name"].as_str().unwrap().to_owned()).collect()
-    };
-    assert_eq!(guarded(), ["host-1-net", "host-1.bmc"]);
-
-    // Agents look at the live object, so the guard counts although the Secret is in no build any more.
-    repo.write("inventory/hosts.yaml", &with_secrets("host-2"));
-    assert_says(&repo.generate(&[]).expect(0).stderr, &["its Secrets that left the same build"]);
-    assert_eq!(guarded(), ["host-2-net", "host-2.bmc"]);
-
-    // Nobody has the host: its Secrets may go with it.
-    repo.want("tenant/one", 0);
-    repo.generate(&[]).expect(0);
-    assert_eq!(guarded(), [] as [&str; 0]);
 }
 
 #[test]

@@ -1,28 +1,7 @@
 //! The site as builds deliver it: values that kustomizations change count, and messages point to where they stand.
 
-use crate::support::{Repo, assert_says, built_host, is_labelled};
-
-/// A repo with two hosts of two racks in `base`, which `site` builds with more, and a cluster that wants both racks.
-fn with_site(kustomization: &str) -> Repo {
-    let repo = Repo::empty();
-    let host = |name: &str, rack: &str| {
-        format!(
-            "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n\
-             metadata:\n  name: {name}\n  labels:\n    rack: {rack}\n\
-             spec: {{online: false, bmc: {{address: 'redfish://10.0.0.{}/a', credentialsName: {name}-bmc}}}}\n",
-            &name[1..]
-        )
-    };
-    repo.write("base/hosts.yaml", &(host("h1", "r1") + &host("h2", "r2")));
-    repo.write("base/kustomization.yaml", "namespace: metal\nresources: [hosts.yaml]\n");
-    repo.write("site/kustomization.yaml", &format!("resources: [../base]\n{kustomization}"));
-    repo.write(
-        "clusters/one.yaml",
-        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: one, namespace: vino}\n\
-         spec:\n  nodes:\n    Worker:\n      labelSelector: {}\n      topologyKey: rack\n      count: {active: 2, standby: 0}\n",
-    );
-    repo
-}
+use crate::support::assert_says;
+use crate::support::scenes::delivered::with_site;
 
 fn patch_of_rack(host: &str, rack: &str) -> String {
     format!(
@@ -84,19 +63,6 @@ fn a_finding_about_a_patched_value_shows_the_patch_and_the_manifest() {
     let told = repo.generate(&[]).expect(0).stderr;
 
     assert_says(&told, &["site/bmc.yaml:6:14", "base/hosts.yaml:16", "what the manifest itself says does not count"]);
-}
-
-#[test]
-fn a_renamed_host_is_labelled_under_the_name_that_its_component_finds() {
-    let repo = with_site("nameSuffix: -lab\ncomponents: [../overlays/hosts/declared/site]\n");
-    repo.write("sipgen.yaml", "hosts: {form: component}\n");
-    repo.generate(&[]).expect(0);
-
-    assert_says(&repo.read("overlays/hosts/declared/site/vino.one.yaml"), &["# The host metal/h1-lab", "\"h1\""]);
-    for host in ["h1-lab", "h2-lab"] {
-        assert!(is_labelled(&built_host(repo.path().join("site"), host)));
-    }
-    repo.generate(&["--check"]).expect(0);
 }
 
 #[test]

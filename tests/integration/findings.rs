@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Repo, fixtures};
 use sipgen::finding::Code;
 use sipgen::report;
+
+use crate::support::{Repo, fixtures};
 
 /// Codes that only another command than `validate` can give, with its arguments.
 const OTHER_COMMANDS: [(Code, &[&str]); 7] = [
@@ -111,5 +112,5 @@ fn the_documentation_has_every_code_as_the_catalogue_has_it() {
         fs::write(documentation(), &right).unwrap();
         return;
     }
-    assert!(documented == right, "run SIPGEN_UPDATE_DOCS=1 cargo test --test findings");
+    assert!(documented == right, "run SIPGEN_UPDATE_DOCS=1 cargo test --test integration findings");
 }

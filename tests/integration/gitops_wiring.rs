@@ -1,15 +1,9 @@
 //! What is said when the repo's own objects and kustomizations come at hosts that sipgen labels.
 
-use crate::support::{Repo, assert_says, kustomize_build, run_tool, text, tool};
 use insta::assert_snapshot;
 
-fn flux(path: &str, more: &str) -> String {
-    format!(
-        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n\
-         metadata: {{name: lab, namespace: flux-system}}\nspec:\n  interval: 1h\n  path: {path}\n  prune: true\n{more}  \
-         sourceRef: {{kind: GitRepository, name: flux-system}}\n"
-    )
-}
+use crate::support::scenes::gitops_wiring::{flux, of_loose_hosts, said};
+use crate::support::{Repo, assert_says};
 
 fn application(source: &str) -> String {
     format!(
@@ -23,21 +17,6 @@ fn with_object(object: &str) -> Repo {
     let repo = Repo::of_fixture("quickstart");
     repo.write("agent/lab.yaml", object);
     repo
-}
-
-/// Hosts that no kustomization lists, and a cluster on them.
-fn of_loose_hosts(object: &str) -> Repo {
-    let repo = Repo::of_hosts(1);
-    repo.write("sipgen.yaml", "argocd: {repoURL: x}\n");
-    repo.remove("inventory/kustomization.yaml");
-    repo.want("tenant-a/edge", 1);
-    repo.write("agent/lab.yaml", object);
-    repo
-}
-
-#[track_caller]
-fn said(repo: &Repo) -> String {
-    repo.generate(&[]).expect(0).stderr
 }
 
 const UNLABELLED: &str = "rendered without labels";
@@ -176,17 +155,6 @@ fn hosts_that_flux_leaves_out_of_its_source_are_observed() {
     assert!(repo.exists("overlays/hosts/observed/tenant-a.edge/hosts.yaml"));
 }
 
-/// What `kustomize create` makes of them is what the message says it is.
-#[test]
-fn a_kustomization_as_the_message_says_makes_the_hosts_declared() {
-    let repo = of_loose_hosts(&flux("./inventory", ""));
-    let create = ["create", "--autodetect", "--recursive"];
-    let created = run_tool(tool("kustomize").args(create).current_dir(repo.path().join("inventory")));
-    assert!(created.status.success(), "{}", text(&created.stderr));
-
-    assert_says(&said(&repo), &["write `path: ./overlays/hosts/declared/inventory` there"]);
-}
-
 #[test]
 fn an_object_that_applies_the_output_with_everything_around_it_is_refused() {
     let recursive = application("{repoURL: 'https://git.example.com/x', path: '', directory: {recurse: true}}");
@@ -241,16 +209,6 @@ fn a_kustomization_that_lists_an_overlay_and_its_base_is_refused() {
             "let the agent apply overlays/hosts/declared/top",
         ],
     );
-}
-
-#[test]
-fn a_kustomization_that_lists_an_overlay_alone_is_as_it_should_be() {
-    let repo = Repo::of_fixture("quickstart");
-    repo.write("top/kustomization.yaml", "resources: [../overlays/hosts/declared/sites/lab]\n");
-    repo.write("agent/lab.yaml", &flux("top", ""));
-
-    assert!(!said(&repo).contains("warning"));
-    kustomize_build(repo.path().join("top"));
 }
 
 #[test]

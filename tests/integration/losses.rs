@@ -8,38 +8,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::scenes::losses::{CLUSTER, generated};
 use crate::support::{Repo, assert_says};
-
-const CLUSTER: &str = "clusters/web.yaml";
-const HOSTS: &str = "snapshot/hosts.yaml";
-
-/// A repo with two clusters in files of their own, two observed hosts, and its output, committed. One host is with each
-/// cluster.
-fn generated() -> Repo {
-    let repo = Repo::empty();
-    for (name, file) in [("web", CLUSTER), ("db", "clusters/db.yaml")] {
-        repo.write(
-            file,
-            &format!(
-                "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: {name}, namespace: t}}\n\
-                 spec: {{nodes: {{Worker: {{labelSelector: {{matchLabels: {{for: {name}}}}}, count: {{active: 1}}}}}}}}\n"
-            ),
-        );
-        repo.write(&HOSTS.replace("hosts", name), &host(name));
-    }
-    repo.write(HOSTS, &host("zz-spare").replace("for: zz-spare", "for: web"));
-    repo.generate(&[]).expect(0);
-    repo.commit();
-    repo
-}
-
-fn host(name: &str) -> String {
-    format!(
-        "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}, namespace: t, labels: {{for: {name}}}}}\n\
-         spec: {{online: true, bmc: {{address: \"ipmi://192.0.2.1\", credentialsName: x}}}}\n\
-         status: {{provisioning: {{state: available}}, operationalStatus: OK}}\n"
-    )
-}
 
 /// A way in which a file stops being one that is read.
 type Hide = fn(&Path);
@@ -209,19 +179,6 @@ fn inputs_are_read_whatever_their_ending_is_called() {
         let repo = generated();
         fs::rename(repo.path().join(CLUSTER), repo.path().join(name)).unwrap();
 
-        repo.generate(&["--check"]).expect(0);
-    }
-}
-
-#[test]
-fn a_file_that_a_kustomization_lists_is_read_whatever_it_is_called() {
-    for name in ["clusters/web.txt", "clusters/web", "clusters/web.yaml.disabled"] {
-        let repo = generated();
-        fs::rename(repo.path().join(CLUSTER), repo.path().join(name)).unwrap();
-        let listed = name.rsplit('/').next().unwrap();
-        repo.write("clusters/kustomization.yaml", &format!("resources: [db.yaml, {listed}]\n"));
-
-        assert!(crate::support::kustomize_build(repo.path().join("clusters")).contains("name: web"), "{name}");
         repo.generate(&["--check"]).expect(0);
     }
 }

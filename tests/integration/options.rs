@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::support::{Repo, assert_says, documents};
+use crate::support::{Repo, assert_says};
 
 const PATCHES: &str = "overlays/hosts/declared/inventory";
 
@@ -410,28 +410,6 @@ mod repo_directory {
         repo.generate(&["--repo", plain.path().to_str().unwrap()]).expect(0);
 
         assert!(plain.path().join(PATCHES).join("tenant.one.yaml").exists());
-    }
-
-    #[test]
-    fn it_can_be_a_directory_of_a_git_repo_and_then_the_rest_does_not_count() {
-        let repo = Repo::of_hosts(2);
-        repo.want("tenant/outside", 1);
-        for (path, text) in repo.files("inventory") {
-            repo.write(&format!("sites/lab/inventory/{path}"), &text);
-        }
-        repo.write(
-            "sites/lab/clusters/inside.yaml",
-            &repo.read("clusters/tenant.outside.yaml").replace("outside", "inside"),
-        );
-        repo.commit();
-
-        repo.generate(&["--repo", "sites/lab"]).expect(0);
-
-        assert!(!repo.exists("overlays"));
-        let written: Vec<String> = repo.files("sites/lab/overlays/hosts").into_keys().collect();
-        assert_eq!(written, ["declared/inventory/kustomization.yaml", "declared/inventory/tenant.inside.yaml"]);
-        let built = crate::support::kustomize_build(repo.path().join("sites/lab").join(PATCHES));
-        assert_eq!(documents(&built).len(), 2);
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! Provisionings and Softwares: all the ways in which they come in, which host a machine is, and what is refused.
 
-use crate::support::{Repo, Run, assert_says, run};
 use insta::assert_snapshot;
-use serde_json::Value;
 
-const DEPOT: &str = "clusters/depot.yaml";
+use crate::support::scenes::provisionings::{DEPOT, HOSTS, machines, machines_by, validate, with_spec};
+use crate::support::{Repo, assert_says};
+
 const PRESS: &str = "clusters/press.yaml";
-const HOSTS: &str = "inventory/hosts.yaml";
 
 /// The site of the fixture, whose two masters and whose network for pods are what people have, and are warned of.
 fn site() -> Repo {
@@ -14,50 +13,6 @@ fn site() -> Repo {
     let ignored =
         "findings:\n  ignore:\n    - {code: SIP0850, reason: a lab}\n    - {code: SIP0851, reason: our installer}\n";
     repo.write("sipgen.yaml", ignored);
-    repo
-}
-
-fn validate(repo: &Repo, arguments: &[&str]) -> Run {
-    let all: Vec<&str> = ["validate"].into_iter().chain(arguments.iter().copied()).collect();
-    run(&mut repo.sipgen(&all))
-}
-
-/// The machines of a cluster with the hosts that they are.
-#[track_caller]
-fn machines(repo: &Repo, cluster: &str) -> Vec<String> {
-    machines_by(repo, cluster, &[])
-}
-
-/// The same, of what more arguments make the input.
-#[track_caller]
-fn machines_by(repo: &Repo, cluster: &str, arguments: &[&str]) -> Vec<String> {
-    let all: Vec<&str> = ["explain", cluster, "--format", "json"].iter().chain(arguments).copied().collect();
-    let explained: Value = serde_json::from_str(&run(&mut repo.sipgen(&all)).expect(0).stdout).unwrap();
-    let machine = |node_set: &Value| {
-        let host = &node_set["hosts"][0]["host"];
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        format!("{} {}/{}", text(&node_set["node"]), text(&host["namespace"]), text(&host["name"]))
-    };
-    explained["cluster"]["nodeSets"].as_array().unwrap().iter().map(machine).collect()
-}
-
-/// A repo with one host of a MAC address, and a Provisioning `lab/depot` with this spec.
-fn with_spec(spec: &str) -> Repo {
-    let repo = Repo::empty();
-    let host = crate::support::host("depot-01", "").replace("namespace: metal", "namespace: lab");
-    repo.write(
-        HOSTS,
-        &(host
-            + "status:\n  hardware: {cpu: {count: 16}, ramMebibytes: 65536, nics: [\
-               {mac: '00:00:5e:00:53:01', ip: 198.51.100.11}, {mac: '00:00:5e:00:53:02', ip: 198.51.100.12}]}\n"),
-    );
-    repo.write(
-        DEPOT,
-        &format!(
-            "apiVersion: bpa.akraino.org/v1alpha1\nkind: Provisioning\n\
-             metadata: {{name: p, namespace: lab, labels: {{cluster: depot}}}}\nspec:\n{spec}"
-        ),
-    );
     repo
 }
 
@@ -117,48 +72,6 @@ fn a_label_that_a_kustomization_adds_counts() {
 
     repo.write("sipgen.yaml", "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n");
     assert_eq!(machines(&repo, "lab/depot"), ["head lab/depot-01"]);
-}
-
-#[test]
-fn a_label_that_a_kustomization_changes_counts_however_it_does() {
-    let json = r#"[{"op": "replace", "path": "/metadata/labels/cluster", "value": "harbour"}]"#;
-    let merge = "{apiVersion: bpa.akraino.org/v1alpha1, kind: Provisioning, metadata: {name: p, namespace: lab, labels: \
-                 {cluster: harbour}}}";
-    for changed in [
-        "labels: [{pairs: {cluster: harbour}}]".to_owned(),
-        "commonLabels: {cluster: harbour}".to_owned(),
-        format!("patches: [{{target: {{kind: Provisioning}}, patch: '{json}'}}]"),
-        format!("patches: [{{patch: '{merge}'}}]"),
-        "patches: [{path: merge.yaml}]".to_owned(),
-        "patches: [{path: json.yaml, target: {kind: Provisioning, name: p}}]".to_owned(),
-        format!("patchesStrategicMerge: ['{merge}']"),
-    ] {
-        let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
-        // As inputs they would be requests of their own.
-        for (file, text) in [("merge.yaml", merge), ("json.yaml", json)] {
-            if changed.contains(file) {
-                repo.write(&format!("clusters/{file}"), text);
-            }
-        }
-        repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{changed}\n"));
-        // The real one gives it the label, too.
-        assert!(
-            crate::support::kustomize_build(repo.path().join("clusters")).contains("cluster: harbour"),
-            "{changed}"
-        );
-        assert_eq!(machines(&repo, "lab/harbour"), ["head lab/depot-01"], "{changed}");
-
-        repo.write("sipgen.yaml", "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n");
-        assert_eq!(machines(&repo, "lab/harbour"), ["head lab/depot-01"]);
-    }
-    for harmless in [
-        "labels: [{pairs: {cluster: depot, site: lab}}]",
-        "patches: [{target: {kind: BareMetalHost}, patch: '[{op: add, path: /metadata/labels/cluster, value: x}]'}]",
-    ] {
-        let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
-        repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{harmless}\n"));
-        validate(&repo, &["--strict"]).expect(0);
-    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! SIPClusters that are refused: what a user reads, and that no file changes.
 
-use crate::support::{EDGE, Repo, assert_says, edge_with, edge_with_behind};
 use insta::assert_snapshot;
+
+use crate::support::{EDGE, Repo, assert_says, edge_with, edge_with_behind};
 
 /// Where a second cluster is written; no kustomization lists it.
 const MORE: &str = "sites/lab/clusters/more.yaml";

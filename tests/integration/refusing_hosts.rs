@@ -1,7 +1,8 @@
 //! Inventories that are refused: what a user reads, and that no file changes.
 
-use crate::support::{Repo, assert_says, host};
 use insta::assert_snapshot;
+
+use crate::support::{Repo, assert_says, host};
 
 const RACK_A: &str = "sites/lab/hosts/rack-a.yaml";
 const RACK_C: &str = "sites/lab/hosts/rack-c.yaml";

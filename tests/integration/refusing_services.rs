@@ -1,7 +1,8 @@
 //! Services that are refused: what a user reads, and that no file changes.
 
-use crate::support::{EDGE, Repo, assert_says, edge_with, edge_with_behind};
 use insta::assert_snapshot;
+
+use crate::support::{EDGE, Repo, assert_says, edge_with, edge_with_behind};
 
 /// The quickstart after its first run, with a second cluster that has services only.
 fn with_a_second_cluster(services: &str) -> Repo {
@@ -313,17 +314,5 @@ fn an_address_of_the_base_cluster_that_nobody_reaches() {
         let repo = edge_with("clusterIP: 192.0.2.10", &format!("clusterIP: {address}"));
 
         assert_says(&repo.refused(), &["is not an IP address that others reach"]);
-    }
-}
-
-#[test]
-fn a_value_that_flux_would_replace() {
-    for (from, to, place) in [
-        ("image: docker.io/library/haproxy:3.0", "image: \"haproxy:${VERSION}\"", "edge.yaml:29:16"),
-        ("operator@lab.example.com", "operator@${DOMAIN}", "edge.yaml:48:13"),
-    ] {
-        let repo = edge_with(from, to);
-
-        assert_says(&repo.refused(), &["the text has `${` in it", "Flux", &format!("--> sites/lab/clusters/{place}")]);
     }
 }

@@ -2,24 +2,12 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::support::{Repo, assert_says};
 use insta::assert_snapshot;
 
+use crate::support::scenes::refusing_settings::{with_settings, with_template};
+use crate::support::{Repo, assert_says};
+
 const PATCHES: &str = "overlays/hosts/declared/sites/lab/tenant-a.edge.yaml";
-
-/// The quickstart after its first run, with settings.
-fn with_settings(text: &str) -> Repo {
-    let repo = Repo::generated("quickstart");
-    repo.write("sipgen.yaml", text);
-    repo
-}
-
-/// The quickstart after its first run, with a template of its own.
-fn with_template(name: &str, text: &str) -> Repo {
-    let repo = with_settings("templates: own\n");
-    repo.write(&format!("own/{name}"), text);
-    repo
-}
 
 #[test]
 fn an_unknown_setting() {
@@ -197,20 +185,6 @@ fn a_template_without_a_final_newline_gets_one() {
 
     let file = "overlays/clusters/tenant-a/edge/loadbalancer-worker/haproxy.cfg";
     assert!(repo.read(file).ends_with("mode tcp\n"));
-}
-
-#[test]
-fn a_template_with_a_variable_for_flux() {
-    let repo = with_template("loadbalancer/haproxy.cfg", "global\n  log ${SYSLOG}\n");
-
-    assert_says(
-        &repo.refused(),
-        &[
-            "the template own/loadbalancer/haproxy.cfg renders `${`, which Flux takes for a variable",
-            "--> own/loadbalancer/haproxy.cfg:2:7",
-            "write it there without `${`",
-        ],
-    );
 }
 
 #[test]

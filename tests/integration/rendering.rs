@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use crate::support::{Repo, documents};
 use yaml_serde::Value;
+
+use crate::support::{Repo, documents};
 
 /// Generated files, by path below `overlays`.
 type Files = BTreeMap<String, String>;
@@ -482,7 +483,7 @@ fn assigned(standing: &str) -> Vec<(String, Value)> {
     let part = format!(": hosts/{standing}/");
     let is_assigned = |host: &Value| host["metadata"]["labels"].get("sip.airshipit.org/cluster-name").is_some();
     let hosts = all_objects().filter(|(_, object)| object["kind"].as_str() == Some("BareMetalHost"));
-    // tests/agents.rs is about those with one.
+    // agents.rs is about those with one.
     let hosts = hosts.filter(|(file, _)| !file.starts_with("layout-"));
     hosts.filter(|(file, host)| file.contains(&part) && is_assigned(host)).collect()
 }

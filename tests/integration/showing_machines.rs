@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::support::{Repo, assert_says, run};
 use serde_json::Value;
+
+use crate::support::{Repo, assert_says, run};
 
 const PRESS: &str = "clusters/press.yaml";
 

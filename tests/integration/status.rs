@@ -1,12 +1,13 @@
 //! `sipgen status`: the site at a glance, as text and as JSON.
 
-use crate::support::{EDGE, Repo, Run, assert_says, edge_with, host, labels_of, run};
 use serde_json::Value;
 use sipgen::Options;
 use sipgen::load::Files;
 use sipgen::picture::Picture;
 use sipgen::report::status as status_text;
 use sipgen::report::status::{Focus, View};
+
+use crate::support::{EDGE, Repo, Run, assert_says, edge_with, host, labels_of, run};
 
 fn status(repo: &Repo, arguments: &[&str]) -> Run {
     let all: Vec<&str> = ["status"].into_iter().chain(arguments.iter().copied()).collect();

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Repo, Run, assert_says, run, text};
 use sipgen::render::{templates, values};
 use walkdir::WalkDir;
+
+use crate::support::{Repo, Run, assert_says, run, text};
 
 /// Runs `sipgen template`, outside any repo.
 fn template(arguments: &[&str]) -> Run {
@@ -121,7 +122,10 @@ fn the_documentation_has_every_value_of_every_directory() {
         return;
     }
 
-    assert!(documentation == with_true_tables(&documentation), "run SIPGEN_UPDATE_DOCS=1 cargo test --test templates");
+    assert!(
+        documentation == with_true_tables(&documentation),
+        "run SIPGEN_UPDATE_DOCS=1 cargo test --test integration templates"
+    );
     for name in templates::names().filter(|name| !values::given(name).unwrap().is_empty()) {
         let directory = name.split('/').next().unwrap();
         assert!(documentation.contains(&format!("### `{directory}/`\n\n{TABLE_START}{directory}/")), "{name}");

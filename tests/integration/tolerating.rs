@@ -1,8 +1,9 @@
 //! What a repo may hold without being refused: other tools' files, and every way in which YAML can be written.
 
-use crate::support::{Repo, assert_says};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+
+use crate::support::{Repo, assert_says};
 
 const EDGE: &str = "sites/lab/clusters/edge.yaml";
 const RACK_A: &str = "sites/lab/hosts/rack-a.yaml";

@@ -3,7 +3,8 @@
 
 use std::process::Command;
 
-use crate::support::{Repo, assert_says, host, run, run_tool, text, tool};
+use crate::support::scenes::traps::repo_with;
+use crate::support::{Repo, assert_says, host, run, text};
 
 /// Every host of the fixture with its address.
 const HOSTS: [(&str, &str); 9] = [
@@ -17,15 +18,6 @@ const HOSTS: [(&str, &str); 9] = [
     ("live", "198.51.100.18"),
     ("annotated", "198.51.100.19"),
 ];
-
-/// A declared host whose metadata has more lines, and a cluster that takes it.
-fn repo_with(metadata: &str) -> Repo {
-    let repo = Repo::empty();
-    repo.write("inventory/hosts.yaml", &host("a1", metadata));
-    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
-    repo.want("metal/lab", 1);
-    repo
-}
 
 #[test]
 fn a_host_is_read_whatever_way_it_is_written() {
@@ -148,38 +140,6 @@ fn validate_tells_of_hardware_that_cannot_be_read_however_it_is_written() {
         let at = format!("--> snapshot/{file}:{line}:");
         assert_says(&said, &["warning[SIP0324]: the hardware in the HardwareData cannot be read", &at]);
     }
-}
-
-/// What others make of the labels of the host below, as the real ones say it.
-fn labels_by_kustomize(repo: &Repo) -> String {
-    let output = run_tool(tool("kustomize").arg("build").arg(repo.path().join("inventory")));
-    text(&output.stdout)
-}
-
-#[test]
-fn labels_that_others_read_otherwise_are_named_at_their_place() {
-    let unquoted =
-        [("a", "008", "8"), ("b", "1e3", "1000"), ("c", "0x1F", "31"), ("d", "1_000", "1000"), ("e", "TRUE", "true")];
-    let labels: String = unquoted.iter().map(|(key, value, _)| format!("    {key}: {value}\n")).collect();
-    let repo = repo_with(&format!("  labels:\n{labels}    f: yes\n    g: \"008\"\n    h: a3\n"));
-
-    let built = labels_by_kustomize(&repo);
-    let run = repo.generate(&[]).expect(0);
-
-    for (key, value, built_as) in unquoted {
-        assert!(built.lines().any(|line| line.trim() == format!("{key}: {built_as}")), "{built}");
-        assert_says(&run.stderr, &[&format!("the label {key} of host metal/a1 is `{value}` without quotes")]);
-    }
-    assert!(built.contains("f: \"yes\""), "{built}");
-    assert_says(
-        &run.stderr,
-        &[
-            "warning[SIP0320]: the label f of host metal/a1 is `yes` without quotes: kubectl reads a boolean",
-            "--> inventory/hosts.yaml:8:8",
-            "help: write it in quotes: a: \"008\"",
-        ],
-    );
-    assert_eq!(run.stderr.matches("warning[SIP0320]").count(), 6, "{}", run.stderr);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Node sets that cannot be filled: the constraint that decides, how many hosts are missing, and why the others
 //! were refused.
 
-use crate::support::{Repo, assert_says};
 use insta::assert_snapshot;
+
+use crate::support::{Repo, assert_says};
 
 const EDGE: &str = "sites/lab/clusters/edge.yaml";
 const RACK_C: &str = "sites/lab/hosts/rack-c.yaml";

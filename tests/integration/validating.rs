@@ -1,28 +1,11 @@
 //! `sipgen validate`, and what its findings look like.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use crate::support::{EDGE, Repo, Run, assert_says, edge_with, run, run_tool, text, tool};
 use serde_json::Value;
 
-const RACK_A: &str = "sites/lab/hosts/rack-a.yaml";
-
-fn validate(repo: &Repo, arguments: &[&str]) -> Run {
-    run(&mut repo.sipgen(&[&["validate"], arguments].concat()))
-}
-
-fn json(repo: &Repo, arguments: &[&str]) -> Value {
-    let run = validate(repo, &[&["--format", "json"], arguments].concat());
-    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
-}
-
-/// The quickstart with a warning: two hosts behind one BMC.
-fn with_a_warning() -> Repo {
-    let repo = Repo::of_fixture("quickstart");
-    repo.replace(RACK_A, "203.0.113.12", "203.0.113.11");
-    repo
-}
+use crate::support::scenes::validating::{json, schema_file, validate, with_a_warning};
+use crate::support::{EDGE, Repo, assert_says, edge_with};
 
 #[test]
 fn a_repo_without_mistakes_is_fine_even_if_nothing_is_generated_yet() {
@@ -173,10 +156,6 @@ fn programs_get_places_with_their_ends() {
     );
 }
 
-fn schema_file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings.schema.json")
-}
-
 /// With UPDATE_SCHEMA in the environment, the schema is written.
 #[test]
 fn its_schema_is_the_documented_one() {
@@ -186,28 +165,8 @@ fn its_schema_is_the_documented_one() {
         fs::write(schema_file(), &schema).unwrap();
     }
     let documented = fs::read_to_string(schema_file()).unwrap_or_default();
-    assert!(documented == schema, "docs/findings.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test validating");
-}
-
-#[test]
-fn its_json_keeps_to_its_schema() {
-    let documents = [
-        json(&Repo::of_fixture("quickstart"), &[]),
-        json(&with_a_warning(), &["--strict"]),
-        json(&edge_with("active: 2", "active: -2"), &[]),
-        json(&edge_with("kind: SIPCluster", "kind: SIPCluster\nkind: ["), &[]),
-    ];
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("documents.json");
-    fs::write(&file, serde_json::to_string(&documents).unwrap()).unwrap();
-    let script = "import json, sys, jsonschema\n\
-                  schema, documents = (json.load(open(file)) for file in sys.argv[1:])\n\
-                  jsonschema.Draft202012Validator.check_schema(schema)\n\
-                  for document in documents:\n    \
-                      jsonschema.Draft202012Validator(schema).validate(document)\n";
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin/python");
-
-    let output = run_tool(tool(python.to_str().unwrap()).args(["-c", script]).arg(schema_file()).arg(&file));
-
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(
+        documented == schema,
+        "docs/findings.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test integration validating"
+    );
 }

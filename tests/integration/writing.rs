@@ -6,8 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{OnDisk, Repo, Run, assert_says};
 use walkdir::WalkDir;
+
+use crate::support::{OnDisk, Repo, Run, assert_says};
 
 const EDGE: &str = "sites/lab/clusters/edge.yaml";
 const EDGE_HOSTS: &str = "overlays/hosts/declared/sites/lab/tenant-a.edge.yaml";

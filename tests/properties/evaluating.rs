@@ -5,7 +5,6 @@ use std::io::Write;
 use std::process::Stdio;
 use std::thread;
 
-use crate::support::{documents, text, tool};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value as Json, json};
 use sipgen::api::kustomization::Kustomization;
@@ -13,6 +12,8 @@ use sipgen::finding::Origin;
 use sipgen::kustomize::{Builds, NotBuilt};
 use sipgen::load::Files;
 use yaml_serde::Value;
+
+use crate::support::{documents, text, tool};
 
 /// How many trees are tried.
 const TREES: u64 = 3000;

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::targets::ALL;
 use rayon::prelude::*;
 use walkdir::WalkDir;
+
+use crate::targets::ALL;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -12,6 +12,7 @@ pub mod network;
 pub mod pod;
 pub mod programs;
 pub mod redfish;
+pub mod scenes;
 pub mod secrets_api;
 pub mod ssh;
 

@@ -4,14 +4,16 @@
 mod dex;
 mod directory;
 mod place;
+
 use std::fs;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use yaml_serde::Value;
 
 use crate::support::programs::*;
 use crate::support::{Repo, assert_says, text};
-use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use dex::{Dex, User};
-use yaml_serde::Value;
 
 fn user(name: &str, groups: &[&str]) -> Result<User, String> {
     let groups = groups.iter().chain(&["system:authenticated"]).map(ToString::to_string).collect();

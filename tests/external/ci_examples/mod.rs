@@ -5,6 +5,7 @@ mod commenting;
 mod forge;
 mod linting;
 mod planning;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -8,10 +8,11 @@ mod pod;
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::support::programs::{identity, object, sequence, string, succeed};
-use crate::support::{Repo, assert_says, documents, kustomize_build, python_tool};
 use serde_json::json;
 use yaml_serde::Value;
+
+use crate::support::programs::{identity, object, sequence, string, succeed};
+use crate::support::{Repo, assert_says, documents, kustomize_build, python_tool};
 
 /// The Provisioning with MAC addresses, of the cluster `lab/depot`, and its Software.
 const DEPOT: &str = "clusters/depot.yaml";

@@ -1,7 +1,6 @@
 //! `sipgen schema`: JSON Schemas for editors and CustomResourceDefinitions for API servers, in the hands of an
 //! independent validator and of the API server's own code.
 
-mod committed;
 mod definitions;
 mod editors;
 mod judges;
@@ -12,8 +11,9 @@ mod upstream;
 
 use std::process::Command;
 
-use crate::support::run;
 use serde_json::Value;
+
+use crate::support::run;
 
 /// What `sipgen schema` prints.
 #[track_caller]

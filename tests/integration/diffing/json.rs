@@ -1,36 +1,12 @@
 //! What programs read.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::*;
-use crate::support::{assert_says, run_tool, text, tool};
-
-fn json(repo: &Repo, arguments: &[&str]) -> Value {
-    let run = repo.diff(&[&["--format", "json"], arguments].concat());
-    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
-}
-
-fn schema_file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/diff.schema.json")
-}
-
-/// Whether documents keep to the schema, and why not, by a validator of another house.
-fn validate(documents: &[Value]) -> Result<(), String> {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("documents.json");
-    fs::write(&file, serde_json::to_string(documents).unwrap()).unwrap();
-    let script = "import json, sys, jsonschema\n\
-                  schema, documents = (json.load(open(file)) for file in sys.argv[1:])\n\
-                  jsonschema.Draft202012Validator.check_schema(schema)\n\
-                  for document in documents:\n    \
-                      jsonschema.Draft202012Validator(schema).validate(document)\n";
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin/python");
-    let output = run_tool(tool(python.to_str().unwrap()).args(["-c", script]).arg(schema_file()).arg(&file));
-    if output.status.success() { Ok(()) } else { Err(text(&output.stderr)) }
-}
+use crate::support::assert_says;
+use crate::support::scenes::diffing_json::{json, schema_file};
 
 #[test]
 fn its_schema_is_the_documented_one() {
@@ -42,31 +18,8 @@ fn its_schema_is_the_documented_one() {
     let documented = fs::read_to_string(schema_file()).unwrap_or_default();
     assert!(
         documented == schema,
-        "docs/diff.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test diffing writes it"
+        "docs/diff.schema.json is stale; UPDATE_SCHEMA=1 cargo test --test integration diffing writes it"
     );
-}
-
-#[test]
-fn it_keeps_to_its_schema() {
-    let changed = with_all_kinds_of_changes();
-    let mut documents = vec![
-        json(&changed, &["--lines"]),
-        json(&changed, &["--base", "HEAD"]),
-        json(&Repo::generated("quickstart"), &[]),
-    ];
-    changed.replace(EDGE, "active: 1", "active: 99");
-    documents.push(json(&changed, &[]));
-    documents.extend(crate::support::fixture_names().iter().map(|fixture| json(&Repo::of_fixture(fixture), &[])));
-
-    assert_eq!(validate(&documents), Ok(()));
-}
-
-#[test]
-fn its_schema_refuses_another_version() {
-    let mut document = json(&with_all_kinds_of_changes(), &[]);
-    document["version"] = 2.into();
-
-    assert_says(&validate(&[document]).unwrap_err(), &["1 was expected"]);
 }
 
 #[test]

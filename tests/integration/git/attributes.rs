@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use crate::git::quickstart;
+use crate::support::scenes::git::quickstart;
 use crate::support::{EDGE, Repo};
 
 /// The attributes of a file, in the order of their names here.

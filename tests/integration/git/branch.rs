@@ -2,26 +2,9 @@
 
 use std::fs;
 
-use crate::git::{changed_by, hook, id, message, quickstart, status, want_more};
-use crate::support::{EDGE, Repo, assert_says, copy, fixtures, run_tool, tool};
-
-/// The quickstart, whose cluster wants one host more than was generated, in a commit.
-fn stale() -> Repo {
-    let repo = quickstart();
-    want_more(&repo);
-    repo.commit();
-    repo
-}
-
-/// Has git sign commits with a new key.
-pub(crate) fn sign_with_ssh(repo: &Repo) {
-    let key = repo.path().join(".git/key");
-    let mut keygen = tool("ssh-keygen");
-    assert!(run_tool(keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key)).status.success());
-    repo.git(&["config", "gpg.format", "ssh"]);
-    repo.git(&["config", "user.signingKey", key.to_str().unwrap()]);
-    repo.git(&["config", "commit.gpgSign", "true"]);
-}
+use crate::support::scenes::git::{changed_by, hook, id, message, quickstart, status, want_more};
+use crate::support::scenes::git_branch::stale;
+use crate::support::{EDGE, Repo, assert_says, copy, fixtures};
 
 #[test]
 fn a_new_branch_starts_at_head_and_nothing_else_changes() {
@@ -118,7 +101,7 @@ fn a_branch_with_inputs_of_its_own_keeps_what_they_call_for() {
 fn of_several_sites_each_may_go_to_the_same_branch() {
     let repo = Repo::of_fixture("quickstart");
     copy(&fixtures().join("quickstart/sites"), &repo.path().join("other"));
-    crate::git::identify(&repo);
+    crate::support::scenes::git::identify(&repo);
     repo.commit();
 
     repo.generate(&["--repo", "sites", "--branch", "next"]).expect(0);
@@ -144,7 +127,7 @@ fn a_branch_that_is_ahead_of_head_goes_on() {
     let repo = stale();
     repo.generate(&["--branch", "next"]).expect(0);
     let first = id(&repo, "next");
-    repo.replace(EDGE, crate::git::TWO_WORKERS, "active: 1\n        standby: 0");
+    repo.replace(EDGE, crate::support::scenes::git::TWO_WORKERS, "active: 1\n        standby: 0");
 
     repo.generate(&["--branch", "next"]).expect(0);
 
@@ -212,16 +195,6 @@ fn no_hook_runs_for_another_branch() {
     repo.generate(&["--branch", "next"]).expect(0);
 
     assert!(!repo.exists("seen"));
-}
-
-#[test]
-fn a_commit_on_another_branch_is_signed_as_git_is_set_up_to() {
-    let repo = stale();
-    sign_with_ssh(&repo);
-
-    repo.generate(&["--branch", "next"]).expect(0);
-
-    assert_says(&repo.git(&["cat-file", "commit", "next"]), &["-----BEGIN SSH SIGNATURE-----"]);
 }
 
 #[test]

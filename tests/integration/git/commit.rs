@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::git::{EDGE_HOSTS, changed_by, hook, id, identify, message, quickstart, status, want_more};
+use crate::support::scenes::git::{EDGE_HOSTS, changed_by, hook, id, identify, message, quickstart, status, want_more};
 use crate::support::{EDGE, Repo, assert_says, copy, fixtures, run, run_tool, tool};
 
 #[test]
@@ -277,18 +277,6 @@ fn what_hooks_make_of_message_and_files_is_what_is_committed() {
     assert_says(&message(&repo, "HEAD"), &["Sipgen-Inputs: ", "\nReviewed-by: a hook\n"]);
     assert_says(&repo.git(&["show", &format!("HEAD:{EDGE_HOSTS}")]), &["# seen"]);
     assert_eq!(status(&repo), [""; 0]);
-}
-
-#[test]
-fn a_commit_is_signed_as_git_is_set_up_to() {
-    let repo = quickstart();
-    want_more(&repo);
-    repo.commit();
-    crate::git::branch::sign_with_ssh(&repo);
-
-    repo.generate(&["--commit"]).expect(0);
-
-    assert_says(&repo.git(&["cat-file", "commit", "HEAD"]), &["-----BEGIN SSH SIGNATURE-----"]);
 }
 
 #[test]

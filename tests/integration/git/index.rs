@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::git::{EDGE_HOSTS, ONE_WORKER, TWO_WORKERS, quickstart, status, want_more};
+use crate::support::scenes::git::{EDGE_HOSTS, ONE_WORKER, TWO_WORKERS, quickstart, status, want_more};
 use crate::support::{EDGE, Repo, assert_says, copy, fixtures, run};
 
 const CHECK: [&str; 2] = ["--from-index", "--check"];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::git::{EDGE_HOSTS, quickstart, status, want_more};
+use crate::support::scenes::git::{EDGE_HOSTS, quickstart, status, want_more};
 use crate::support::{EDGE, Repo};
 
 /// A clone of the quickstart whose files end their lines with carriage return and line feed.

@@ -1,6 +1,6 @@
 //! Generated files name their input in a comment. When that is all that differs, nobody is bothered.
 
-use crate::git::{ONE_WORKER, TWO_WORKERS, changed_by, id, quickstart, status};
+use crate::support::scenes::git::{ONE_WORKER, TWO_WORKERS, changed_by, id, quickstart, status};
 use crate::support::{EDGE, Repo, assert_says};
 
 const RENAMED: &str = "sites/lab/clusters/renamed.yaml";

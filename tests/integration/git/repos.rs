@@ -9,7 +9,7 @@ use camino::Utf8Path;
 use sipgen::Options;
 use sipgen::load::Files;
 
-use crate::git::{id, quickstart, status, want_more};
+use crate::support::scenes::git::{id, quickstart, status, want_more};
 use crate::support::{EDGE, Repo, assert_says, copy, fixtures, run, run_tool, tool};
 
 /// What is generated from the files that a revision has, as the difference to its own output.

@@ -1,6 +1,6 @@
 //! What `git revert` does to generated files, and what the next run makes of that.
 
-use crate::git::{identify, quickstart, want_more};
+use crate::support::scenes::git::{identify, quickstart, want_more};
 use crate::support::{EDGE, Repo, assert_says, host, labels_of};
 
 /// A history: a repo whose files are generated and committed, and a change of its inputs.
@@ -9,7 +9,7 @@ type History = (&'static str, fn() -> Repo, fn(&Repo));
 const HISTORIES: [History; 9] = [
     ("a cluster grows", quickstart, want_more),
     ("a cluster shrinks", quickstart, |repo| {
-        repo.replace(EDGE, crate::git::ONE_WORKER, "active: 0\n        standby: 1")
+        repo.replace(EDGE, crate::support::scenes::git::ONE_WORKER, "active: 0\n        standby: 1")
     }),
     ("a cluster is deleted", declared, |repo| repo.want_no_more("tenant/one")),
     ("a cluster is new", declared, |repo| repo.want("tenant/aaa", 1)),

@@ -4,7 +4,7 @@ use camino::Utf8Path;
 use sipgen::Options;
 use sipgen::load::Files;
 
-use crate::git::identify;
+use crate::support::scenes::git::identify;
 use crate::support::{Repo, assert_says, host};
 
 /// A repo with a cluster, whose hosts come from a submodule.

@@ -1,14 +1,6 @@
-use super::{balanced, networks, sipgen, want_balanced};
-use crate::support::{Repo, assert_says, host};
-
-/// A repo with one declared host that names the network data `host-1-network-data`, which is not there yet.
-fn naming_network_data() -> Repo {
-    let repo = Repo::empty();
-    repo.write("inventory/hosts.yaml", &(host("host-1", "") + "  networkData: {name: host-1-network-data}\n"));
-    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
-    want_balanced(&repo);
-    repo
-}
+use crate::support::scenes::inputs::{balanced, networks, sipgen};
+use crate::support::scenes::inputs_network_data::naming_network_data;
+use crate::support::{assert_says, host};
 
 fn manifest(kind: &str, field: &str, address: &str) -> String {
     format!(
@@ -52,32 +44,6 @@ fn a_file_that_several_hosts_could_mean_is_nobodys() {
     repo.write("inventory/hosts.yaml", &both);
     repo.write("inventory/network_data.json", &networks("192.0.2.32"));
     repo.refused();
-}
-
-#[test]
-fn a_generator_makes_the_secret_that_a_host_names() {
-    for (generator, options) in [
-        ("files: [networkData=host-1/net.json]", "generatorOptions: {disableNameSuffixHash: true}\n"),
-        ("files: [networkData=host-1/net.json]", ""),
-        ("files: [host-1/networkData]", ""),
-        ("literals: ['networkData={\"networks\": [{\"id\": \"oam\", \"ip_address\": \"192.0.2.33\"}]}']", ""),
-    ] {
-        let repo = naming_network_data();
-        repo.write("inventory/host-1/net.json", &networks("192.0.2.33"));
-        repo.write("inventory/host-1/networkData", &networks("192.0.2.33"));
-        repo.write(
-            "inventory/kustomization.yaml",
-            &format!(
-                "namespace: metal\nresources: [hosts.yaml]\nsecretGenerator:\n  - name: host-1-network-data\n    \
-                 {generator}\n{options}"
-            ),
-        );
-        repo.generate(&[]).expect(0);
-        assert_says(&balanced(&repo), &["192.0.2.33"]);
-        // As the real kustomize has it.
-        repo.write("sipgen.yaml", "sources: [{paths: [clusters]}, {kustomization: inventory}]\n");
-        sipgen(&repo, &["generate", "--check"]).expect(0);
-    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use super::sipgen;
+use crate::support::scenes::inputs::sipgen;
 use crate::support::{EDGE, Repo, assert_says};
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::preparing_repos::{init, newcomer, pre_commit};
+use crate::support::scenes::preparing_repos::{init, newcomer, pre_commit};
 use crate::support::{Repo, assert_says, copy, fixtures, run};
 
 #[test]

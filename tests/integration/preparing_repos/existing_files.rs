@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::preparing_repos::{init, newcomer, pre_commit};
+use crate::support::scenes::preparing_repos::{init, newcomer, pre_commit};
 use crate::support::{Run, assert_says, documents};
 
 /// What is printed below the line that names a file.

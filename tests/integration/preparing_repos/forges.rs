@@ -1,7 +1,7 @@
 //! How GitHub and GitLab are recognised.
 
-use crate::preparing_repos::{init, newcomer};
-use crate::support::{Repo, python_tool, run_tool, text, tool};
+use crate::support::Repo;
+use crate::support::scenes::preparing_repos::{init, newcomer};
 
 #[track_caller]
 fn gets(repo: &Repo, github: bool, gitlab: bool) {
@@ -35,18 +35,4 @@ fn without_a_remote_its_files_do() {
     let gitlab = newcomer();
     gitlab.write(".gitlab-ci.yml", "stages: [test]\n");
     gets(&gitlab, false, true);
-}
-
-#[test]
-fn what_a_job_says_is_valid_in_its_place() {
-    let repo = newcomer();
-    init(&repo, &["--ci", "github"]).expect(0);
-    init(&repo, &["--ci", "gitlab"]).expect(0);
-
-    let output = run_tool(tool("actionlint").current_dir(repo.path()));
-    assert!(output.status.success(), "{}", text(&output.stdout));
-    let mut schema = python_tool("check-jsonschema");
-    schema.args(["--builtin-schema", "vendor.gitlab-ci", ".gitlab-ci.yml", ".gitlab/sipgen.yml"]);
-    let output = run_tool(schema.current_dir(repo.path()));
-    assert!(output.status.success(), "{}", text(&output.stdout));
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::preparing_repos::{init, newcomer, pre_commit, settings};
+use crate::support::scenes::preparing_repos::{init, newcomer, pre_commit, settings};
 use crate::support::{Repo, assert_says, documents};
 
 #[test]

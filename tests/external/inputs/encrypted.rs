@@ -1,4 +1,4 @@
-use super::{age_key, balanced, encrypt, networks, want_balanced, with_tools};
+use crate::support::scenes::inputs::{age_key, balanced, encrypt, networks, want_balanced, with_tools};
 use crate::support::{Repo, Run, assert_says, host, run};
 
 const SECRET: &str = "inventory/secrets.yaml";

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::git::{EDGE_HOSTS, id, identify, quickstart, want_more};
+use crate::support::scenes::git::{EDGE_HOSTS, id, identify, quickstart, want_more};
 use crate::support::{EDGE, Repo, Run, assert_says, run, run_tool, text, tool};
 
 const MANIFEST: &str = ".pre-commit-hooks.yaml";
@@ -172,7 +172,7 @@ fn of_a_partly_staged_file_the_staged_part_is_judged() {
     let guarded = writing(quickstart());
     want_more(&guarded.repo);
     guarded.repo.git(&["add", EDGE]);
-    guarded.repo.replace(EDGE, crate::git::TWO_WORKERS, "active: 0\n        standby: 1");
+    guarded.repo.replace(EDGE, crate::support::scenes::git::TWO_WORKERS, "active: 0\n        standby: 1");
 
     let refused = guarded.commit(&[]).expect(1);
 
@@ -251,7 +251,7 @@ fn the_writing_commit_passes_its_own_hook() {
     run(&mut sipgen).expect(0);
 
     assert_eq!(guarded.repo.git(&["status", "--porcelain"]), "A  notes\n");
-    assert_eq!(crate::git::changed_by(&guarded.repo, "HEAD").len(), 6);
+    assert_eq!(crate::support::scenes::git::changed_by(&guarded.repo, "HEAD").len(), 6);
 }
 
 #[test]

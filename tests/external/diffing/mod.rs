@@ -1,0 +1,3 @@
+//! The tests of `integration::diffing` that need another program.
+
+mod json;

@@ -1,0 +1,5 @@
+//! The tests of `integration::git` that need another program.
+
+mod branch;
+mod commit;
+mod hooks;

@@ -1,0 +1,117 @@
+//! The tests of `integration::report_page` that need another program.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::scenes::report_page::page;
+use crate::support::{Repo, host, run_tool, text};
+
+/// Where `tests/tools/install` puts what the browser's tests need.
+const INSTALLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/tools/browser");
+
+/// Node.js: the machine's, if it is new enough, or the one that was installed.
+fn node() -> Command {
+    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/node/bin/node");
+    Command::new(if installed.is_file() { installed } else { "node".into() })
+}
+
+/// Opens a repo's page in Chromium and has a script of `tests/browser` check it.
+#[track_caller]
+fn in_the_browser(script: &str, repo: &Repo) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("site.html");
+    fs::write(&file, page(repo)).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser").join(script);
+
+    let output = run_tool(node().arg(script).arg(INSTALLED).arg(&file));
+
+    assert!(
+        output.status.success(),
+        "{}{}\nif a tool is missing: `tests/tools/install` installs what the tests need",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn filters_show_what_is_asked_for() {
+    in_the_browser("filters.mjs", &Repo::of_fixture("multi-cluster"));
+}
+
+#[test]
+fn keys_lead_everywhere() {
+    in_the_browser("keyboard.mjs", &Repo::of_fixture("multi-cluster"));
+}
+
+#[test]
+fn the_table_can_be_sorted() {
+    in_the_browser("table.mjs", &Repo::of_fixture("multi-cluster"));
+}
+
+#[test]
+fn machines_are_found_by_their_names() {
+    let repo = Repo::of_fixture("provisioning");
+    repo.want("lab/tenant", 1);
+
+    in_the_browser("machines.mjs", &repo);
+}
+
+#[test]
+fn where_all_clusters_are_of_one_kind_there_is_no_choice_of_kinds() {
+    in_the_browser("one_kind.mjs", &Repo::of_fixture("multi-cluster"));
+}
+
+#[test]
+fn light_and_dark_follow_the_system_or_the_reader() {
+    in_the_browser("themes.mjs", &Repo::of_fixture("multi-cluster"));
+}
+
+#[test]
+fn everybody_can_read_it() {
+    let repo = Repo::generated("multi-cluster");
+    // Hosts of every state, a cluster that lacks hosts, and findings.
+    repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
+    repo.replace("tenants/tenant-b/lab.yaml", "        active: 2\n", "        active: 1\n");
+
+    in_the_browser("accessibility.mjs", &repo);
+
+    let repo = Repo::of_fixture("provisioning");
+    repo.replace("clusters/press.yaml", "qat: true", "cpu: 500");
+    repo.want("lab/tenant", 1);
+    in_the_browser("accessibility.mjs", &repo);
+}
+
+#[test]
+fn names_from_the_input_stay_text() {
+    let repo = Repo::empty();
+    let hostile = r#"</script><img src=x onerror="document.title='taken'">"#;
+    let labels = format!("  labels:\n    example.com/rack: '{}'\n", hostile.replace('\'', "''"));
+    repo.write("hosts.yaml", &(host("host-1", &labels) + &host("host-2", "")));
+    repo.write(
+        "cluster.yaml",
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {namespace: a, name: b}\n\
+         spec: {nodes: {Worker: {labelSelector: {}, topologyKey: example.com/rack, count: {active: 1}}}}\n",
+    );
+
+    in_the_browser("hostile_names.mjs", &repo);
+}
+
+#[test]
+fn ten_thousand_hosts_are_no_burden() {
+    let repo = Repo::of_hosts(10_000);
+    repo.want("tenant/batch", 500);
+
+    in_the_browser("ten_thousand_hosts.mjs", &repo);
+}
+
+#[test]
+fn the_scripts_are_sound() {
+    let compiler = Path::new(INSTALLED).join("node_modules/.bin/tsc");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/node/bin");
+    let path = format!("{}:{}", path.display(), std::env::var("PATH").unwrap_or_default());
+
+    let output = run_tool(Command::new(compiler).env("PATH", path).args(["--project", "src/report/page"]));
+
+    assert!(output.status.success(), "{}", text(&output.stdout));
+}
