@@ -11,9 +11,9 @@ use crate::support::python_tool;
 use serde_json::{Value, json};
 use sipgen::api::names::NodeName;
 use sipgen::render::installation::{Inventory, file_name, mark, variables};
+use sipgen::request::Installation;
+use sipgen::request::cluster::InstalledPackage;
 use sipgen::settings::provisioning::InventoryFormat;
-use sipgen::site::Installation;
-use sipgen::site::cluster::InstalledPackage;
 use tempfile::TempDir;
 
 const FORMATS: [InventoryFormat; 2] = [InventoryFormat::Ini, InventoryFormat::Yaml];

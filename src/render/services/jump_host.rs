@@ -10,9 +10,10 @@ use super::bmc::Bmc;
 use super::{Renderer, name_in};
 use crate::api::names::{NodePort, ObjectName, SecretKey};
 use crate::finding::{Code, Finding};
+use crate::inventory::Host;
+use crate::request::Service;
+use crate::request::cluster::{HostKeys, JumpHost};
 use crate::settings::{self, Credentials, SecretStore};
-use crate::site::cluster::{HostKeys, JumpHost};
-use crate::site::{Host, Service};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {
