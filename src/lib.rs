@@ -24,11 +24,14 @@
 //! ```
 
 pub mod api;
+mod decode;
+pub mod delivery;
 pub mod difference;
 pub mod finding;
 mod generate;
 pub mod git;
 pub mod init;
+pub mod inventory;
 pub mod kustomize;
 pub mod layout;
 pub mod lint;
@@ -39,6 +42,7 @@ pub mod picture;
 pub mod plan;
 pub mod render;
 pub mod report;
+pub mod request;
 pub mod review;
 pub mod schema;
 pub mod settings;

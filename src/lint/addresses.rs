@@ -6,9 +6,11 @@ use std::net::IpAddr;
 
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding};
+use crate::inventory::Host;
+use crate::inventory::networks::Network;
 use crate::plan::eligibility::unusable;
-use crate::site::networks::Network;
-use crate::site::{Cluster, Host, Site};
+use crate::request::Cluster;
+use crate::site::Site;
 
 /// The clusterIPs that are the address of a host that is free for tenants, or that one has. A host that is in use by
 /// somebody else may well be a node of the base cluster.

@@ -3,8 +3,9 @@
 
 use crate::api::names::{NodeName, ObjectName};
 use crate::finding::{Code, Finding};
+use crate::request::{Cluster, Installation, NodeSet};
 use crate::settings::provisioning::{DEFAULT_IMAGE, InventoryFormat};
-use crate::site::{Cluster, Installation, NodeSet, Site};
+use crate::site::Site;
 
 /// What is wrong with what Provisionings have installed.
 pub(super) fn doubtful(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {

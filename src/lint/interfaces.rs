@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::node_sets::{NodeSets, Wanting};
 use crate::api::names::Role;
 use crate::finding::{Code, Finding, Place};
-use crate::site::inventory::natural;
-use crate::site::networks::Network;
-use crate::site::{Cluster, Host, Service};
+use crate::inventory::networks::Network;
+use crate::inventory::{Host, natural};
+use crate::request::{Cluster, Service};
 use crate::text::counted;
 use crate::text::suggest::{alike, is_spelled_like, letters};
 

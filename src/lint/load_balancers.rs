@@ -2,7 +2,7 @@
 
 use crate::api::names::Role;
 use crate::finding::{Code, Finding};
-use crate::site::{Cluster, ServiceKind};
+use crate::request::{Cluster, ServiceKind};
 
 /// The load balancers whose cluster has no node set of the role that they serve. One that wants no host yet is enough:
 /// a load balancer without servers is what a cluster that is being born has.

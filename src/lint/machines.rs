@@ -9,8 +9,10 @@ use kube::core::SelectorExt;
 use super::Except;
 use crate::api::names::Part;
 use crate::finding::{Code, Finding};
+use crate::inventory::Host;
 use crate::plan::machines::{Asked, by_role_and_name};
-use crate::site::{AskedMachine, Cluster, Host, NodeSet, Site};
+use crate::request::{AskedMachine, Cluster, NodeSet};
+use crate::site::Site;
 use crate::text::counted;
 
 /// The machines that no host can be, whoever has it and whatever its state: one finding for those of a cluster of which

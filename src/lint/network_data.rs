@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use super::node_sets::NodeSets;
 use crate::finding::{Code, Finding};
+use crate::inventory::Host;
+use crate::inventory::network_remedy::remedy;
+use crate::inventory::networks::{Network, Unnamed};
 use crate::plan::eligibility::unusable;
-use crate::site::network_remedy::remedy;
-use crate::site::networks::{Network, Unnamed};
-use crate::site::{Host, Site};
+use crate::site::Site;
 use crate::text::counted;
 use crate::text::suggest::alike;
 

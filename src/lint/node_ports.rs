@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::api::names::NodePort;
 use crate::finding::{Code, Finding, Place, Step};
+use crate::request::{Cluster, Service};
 use crate::site::clashes::describe_ports;
-use crate::site::{Cluster, Service, ServiceWithPorts, Site};
+use crate::site::{ServiceWithPorts, Site};
 
 /// The services of clusters that ask for a NodePort which a Service of the repo has, one finding for each two of them.
 /// It is no error, because the repo may hold the Services of other base clusters, too.

@@ -7,9 +7,11 @@ use std::collections::{BTreeSet, HashMap};
 use super::Except;
 use crate::api::names::Role;
 use crate::finding::{Place, Step};
+use crate::inventory::Host;
 use crate::plan::eligibility::Needs;
 use crate::plan::kinds::Kinds;
-use crate::site::{Cluster, Host, NodeSet, Site};
+use crate::request::{Cluster, NodeSet};
+use crate::site::Site;
 
 /// All node sets that are looked at.
 pub(super) struct NodeSets<'a> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::node_sets::{NodeSets, Wanting};
 use crate::finding::{Code, Finding};
-use crate::site::mismatch::{Mismatch, mismatch};
+use crate::inventory::mismatch::{Mismatch, mismatch};
 
 /// The node sets whose labelSelector matches no host at all, but for those of which an error says it. Even where none is
 /// wanted as yet, one will be.

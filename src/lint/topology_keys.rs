@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::node_sets::{NodeSets, Wanting};
 use crate::finding::{Code, Finding, Step};
+use crate::inventory::mismatch::key_alike;
 use crate::plan::eligibility::domain;
-use crate::site::mismatch::key_alike;
 
 /// How many hosts are asked for the labels that they do have.
 const HOSTS_ASKED: usize = 100;

@@ -22,9 +22,10 @@ use crate::api::names::ClusterKey;
 use crate::finding::{self, Code, Finding, Origin, Place, Step};
 use crate::load::{Files, ReadError, documents};
 use crate::output::compare::{Change, Changes};
+use crate::request::Request;
+use crate::request::sipcluster::legacy::{Conversion, Edit};
 use crate::settings::Settings;
-use crate::site::older::{Conversion, Edit};
-use crate::site::{Request, Site};
+use crate::site::Site;
 use crate::sites::Sites;
 use text::{Refused, Text};
 

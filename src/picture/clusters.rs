@@ -9,8 +9,9 @@ use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::Finding;
 use crate::plan::machines::{Asked, in_order};
 use crate::plan::{Plan, Shortage};
-use crate::site::cluster::bracketed;
-use crate::site::{ClusterKind, NodeSet, Service, Site};
+use crate::request::cluster::bracketed;
+use crate::request::{ClusterKind, NodeSet, Service};
+use crate::site::Site;
 
 /// One cluster.
 #[derive(Debug, Clone, Serialize)]

@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use super::racks::value;
 use crate::api::names::{ClusterKey, HostKey};
+use crate::inventory::Host;
 use crate::plan::explain::{self, Assignment};
 use crate::plan::states::{HostStanding, HostState};
 use crate::plan::{How, Plan};
-use crate::site::{Host, Site};
+use crate::site::Site;
 
 /// One host.
 #[derive(Debug, Clone, Serialize)]

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::HostPicture;
-use crate::site::inventory::natural;
-use crate::site::{Host, Site};
+use crate::inventory::{Host, natural};
+use crate::site::Site;
 
 /// How many labels a message names.
 const LABELS_SHOWN: usize = 12;

@@ -14,7 +14,9 @@ use super::eligibility::{self, Availability, Refusal};
 use super::matching::{Cut, Left, Matching, Pick};
 use super::shortage::{Reason, Shortage};
 use crate::api::mac::MacAddress;
-use crate::site::{Cluster, Host, Site};
+use crate::inventory::Host;
+use crate::request::Cluster;
+use crate::site::Site;
 
 /// How many shortages are told host by host. Nobody reads more, and each takes a look at every host.
 const TOLD_IN_FULL: usize = 100;

@@ -8,7 +8,7 @@ use super::eligibility::{self, Availability, Needs};
 use super::kinds::Kinds;
 use super::matching::{self, Choice, Domain, Left, Pool, Problem};
 use crate::api::names::ClusterKey;
-use crate::site::Host;
+use crate::inventory::Host;
 
 /// A matching problem, and what its indices stand for. Its demands are those that it was made from.
 pub(super) struct Instance<'a> {

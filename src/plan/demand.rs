@@ -8,7 +8,9 @@ use super::Assigned;
 use super::eligibility::{self, Needs, Refusal};
 use crate::api::names::Part;
 use crate::finding::{Code, Finding};
-use crate::site::{Cluster, Host, NodeSet, Site};
+use crate::inventory::Host;
+use crate::request::{Cluster, NodeSet};
+use crate::site::Site;
 
 /// What a node set still wants.
 pub(super) struct Demand<'a> {

@@ -10,12 +10,14 @@ use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::Origin;
+use crate::inventory::Host;
+use crate::inventory::machine::{Insufficient, Machine};
+use crate::inventory::networks::Unaddressed;
+use crate::inventory::undecided::Undecided;
+use crate::inventory::usage::Usage;
 use crate::output::state::Release;
-use crate::site::machine::{Insufficient, Machine};
-use crate::site::networks::Unaddressed;
-use crate::site::usage::Usage;
-use crate::site::variables::Undecided;
-use crate::site::{AskedMachine, Host, Request, Site};
+use crate::request::{AskedMachine, Request};
+use crate::site::Site;
 
 /// The provisioning states in which a host can be taken; `ready` is the old name of `available`.
 const FREE_STATES: [&str; 2] = ["available", "ready"];

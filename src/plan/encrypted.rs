@@ -6,8 +6,9 @@ use kube::core::SelectorExt;
 
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Place};
-use crate::site::networks::{Holder, Network};
-use crate::site::{Cluster, Site};
+use crate::inventory::networks::{Holder, Network};
+use crate::request::Cluster;
+use crate::site::Site;
 use crate::text::counted;
 
 /// Says which encrypted values have addresses that a cluster needs: of hosts that one of its node sets may have, and that

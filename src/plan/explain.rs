@@ -11,8 +11,10 @@ use super::machines::{self, Asked, MachineFacts, in_order};
 use super::{How, Plan, Shortage, states};
 use crate::api::assignment::{Claim, OlderClaim};
 use crate::api::names::{ClusterKey, HostKey, Part};
-use crate::site::usage::Usage;
-use crate::site::{ClusterKind, Host, NodeSet, Site, Standing};
+use crate::inventory::usage::Usage;
+use crate::inventory::{Host, Standing};
+use crate::request::{ClusterKind, NodeSet};
+use crate::site::Site;
 
 /// Why a cluster has the hosts that it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

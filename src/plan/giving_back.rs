@@ -14,8 +14,9 @@ use super::holdings::{Holdings, labelled};
 use crate::api::assignment::{self, GivenBack};
 use crate::api::names::{ClusterKey, HostKey};
 use crate::finding::{Code, Finding};
+use crate::inventory::{Host, Standing};
 use crate::output::state::Release;
-use crate::site::{Host, Site, Standing};
+use crate::site::Site;
 
 /// The hosts that an earlier run released and that the snapshot does not yet show free.
 pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {

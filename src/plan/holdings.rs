@@ -19,10 +19,12 @@ use super::{Assigned, How, Placement, eligibility, giving_back, renaming, standi
 use crate::api::assignment::{self, Claim};
 use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
 use crate::finding::{Code, Finding, Origin, Place, Step};
+use crate::inventory::usage::Usage;
+use crate::inventory::{Host, Standing};
 use crate::layout;
 use crate::output::state::Held;
-use crate::site::usage::Usage;
-use crate::site::{Cluster, Host, HostLeftOut, NodeSet, Site, Standing};
+use crate::request::{Cluster, NodeSet};
+use crate::site::{HostLeftOut, Site};
 
 /// Who has which host.
 pub(super) struct Holdings<'a> {

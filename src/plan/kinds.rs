@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use kube::core::{Expression, SelectorExt};
 
 use super::eligibility::{self, Needs};
-use crate::site::Host;
-use crate::site::machine::Machine;
+use crate::inventory::Host;
+use crate::inventory::machine::Machine;
 
 /// The kinds of some hosts.
 pub(crate) struct Kinds<'h> {

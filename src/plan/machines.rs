@@ -12,9 +12,9 @@ use super::How;
 use super::eligibility;
 use crate::api::hardware::memory;
 use crate::api::names::Part;
-use crate::site::inventory::natural;
-use crate::site::machine::Machine;
-use crate::site::{Host, NodeSet};
+use crate::inventory::machine::Machine;
+use crate::inventory::{Host, natural};
+use crate::request::NodeSet;
 
 /// What a Provisioning asks of one machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -42,7 +42,8 @@ use serde::Serialize;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::Finding;
 use crate::output::state::Release;
-use crate::site::{Cluster, Site};
+use crate::request::Cluster;
+use crate::site::Site;
 
 use choose::{Chosen, choose};
 use demand::Demand;

@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::holdings::{Holding, own_flaw};
 use super::machines::by_role_and_name;
 use crate::api::names::Part;
-use crate::site::usage::Usage;
-use crate::site::{Cluster, NodeSet, Site};
+use crate::inventory::usage::Usage;
+use crate::request::{Cluster, NodeSet};
+use crate::site::Site;
 
 /// More machines than anybody renames at once; to pair them takes time and memory that grow with the square of it.
 const MOST: usize = 2_000;

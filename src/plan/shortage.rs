@@ -12,10 +12,10 @@ use super::eligibility::{self, Refusal};
 use super::machines::by_role_and_name;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::{Code, Finding, Step};
-use crate::site::inventory::natural;
-use crate::site::mismatch::{Mismatch, mismatch};
-use crate::site::network_remedy::remedy;
-use crate::site::{Host, Site};
+use crate::inventory::mismatch::{Mismatch, mismatch};
+use crate::inventory::network_remedy::remedy;
+use crate::inventory::{Host, natural};
+use crate::site::Site;
 use crate::text::counted;
 
 /// How many rules, hosts of each, rivals and domains a message names.

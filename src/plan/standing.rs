@@ -8,9 +8,10 @@ use std::collections::BTreeSet;
 
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Origin};
+use crate::inventory::{Host, Standing};
 use crate::layout;
 use crate::output::state::Held;
-use crate::site::{Host, Site, Standing};
+use crate::site::Site;
 
 /// What to do about a host that is no longer declared.
 pub(super) const STAY_DECLARED: &str = "restore its manifest, or list it in the kustomization again: it stays declared for as long as a cluster has it. \

@@ -8,7 +8,8 @@ use super::eligibility::{self, Availability, Refusal};
 use super::explain::Assignment;
 use super::{Assigned, Plan};
 use crate::api::names::{ClusterKey, HostKey};
-use crate::site::{Host, Site};
+use crate::inventory::Host;
+use crate::site::Site;
 
 /// How a host stands. A host that is not assigned has the first of the states that is true of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -24,13 +24,14 @@ use crate::api::gitops::Agent;
 use crate::api::host;
 use crate::api::kustomization::listed;
 use crate::api::names::{ClusterKey, ObjectName, Part};
+use crate::delivery::Component;
 use crate::finding::{Code, Finding};
+use crate::inventory::{Host, Standing};
 use crate::layout::{self, header};
 use crate::output::state::Held;
 use crate::plan::{Placement, Plan};
 use crate::settings::gitops::Form;
-use crate::site::wiring::Component;
-use crate::site::{Host, Site, Standing};
+use crate::site::Site;
 use crate::text::visible::yaml_text;
 
 /// Keeps agents from deleting a host that leaves their build.

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use super::{Templates, Tree};
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
-use crate::site::{Cluster, Service, ServiceKind, Site};
+use crate::request::{Cluster, Service, ServiceKind};
+use crate::site::Site;
 
 /// What a ConfigMap holds, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;

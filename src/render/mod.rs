@@ -30,11 +30,13 @@ use rayon::prelude::*;
 use crate::api::host::SYNC_OPTIONS;
 use crate::api::names::ClusterKey;
 use crate::finding::{Code, Finding, Place};
+use crate::inventory::Host;
+use crate::inventory::networks::Network;
 use crate::layout;
 use crate::output::Tree;
 use crate::plan::Plan;
-use crate::site::networks::Network;
-use crate::site::{Cluster, Host, ServiceKind, Site};
+use crate::request::{Cluster, ServiceKind};
+use crate::site::Site;
 use crate::text::credentials;
 use crate::text::visible::is_unreadable;
 

@@ -10,7 +10,7 @@ use crate::plan::explain::{
     AssignedHost, Assignment, ClusterExplanation, HostExplanation, NodeSetExplanation, RefusedBy,
 };
 use crate::plan::{How, Shortage};
-use crate::site::ClusterKind;
+use crate::request::ClusterKind;
 use crate::text::counted;
 
 /// Why a cluster has the hosts that it has.

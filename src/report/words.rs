@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use crate::api::names::{HostKey, NodeName, Part, Role};
+use crate::inventory::natural;
+use crate::request::ClusterKind;
 use crate::review::hosts::{GivenBack, Reason, Replaced};
 use crate::review::{
     Aspect, ClusterReview, Counts, EndpointChange, EndpointKind, InstallerChange, Shared, State, Totals,
 };
 use crate::settings::gitops::Form;
-use crate::site::ClusterKind;
-use crate::site::inventory::natural;
 use crate::text::counted;
 
 /// The head of what the base had not generated.

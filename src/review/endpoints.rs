@@ -9,7 +9,7 @@ use super::{ChangedFiles, Texts, below};
 use crate::api::names::{ClusterKey, NodePort};
 use crate::layout;
 use crate::output::state::node_ports;
-use crate::site::ServiceKind;
+use crate::request::ServiceKind;
 
 /// An endpoint of a cluster that comes, changes or goes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

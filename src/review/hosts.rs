@@ -12,12 +12,13 @@ use serde::Serialize;
 use super::{Before, ChangedFiles};
 use crate::api::assignment::Claim;
 use crate::api::names::{ClusterKey, HostKey, NodeName, Part, Role};
+use crate::inventory::{Host, natural};
 use crate::layout;
 use crate::load::document;
 use crate::output::generated_host::{GeneratedHost, Says};
 use crate::plan::machines::by_role_and_name;
-use crate::site::inventory::natural;
-use crate::site::{ClusterKind, Host, Site};
+use crate::request::ClusterKind;
+use crate::site::Site;
 
 /// What changes of a cluster's hosts. Each list is in natural order of the hosts' names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]

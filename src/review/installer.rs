@@ -12,8 +12,8 @@ use yaml_serde::Value;
 
 use super::{ChangedFiles, State, Texts, below};
 use crate::api::names::ClusterKey;
+use crate::inventory::natural;
 use crate::layout;
-use crate::site::inventory::natural;
 
 /// The files that a review looks into, by the names that they have in the installer's directory.
 const JOB: &str = "job.yaml";

@@ -27,10 +27,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::names::{ClusterKey, HostKey};
+use crate::inventory::Inventory;
 use crate::layout;
 use crate::output::Tree;
 use crate::output::compare::{Change, Changes};
-use crate::site::{ClusterKind, Inventory, Site};
+use crate::request::ClusterKind;
+use crate::site::Site;
 
 pub use agents::AgentObjects;
 pub use dangers::{Danger, Harm};

@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::host::{HostDocument, live_field};
 use super::inputs::Inputs;
-use super::objects::ClusterDocument;
-use super::wiring::{AgentObject, Followed, followed};
 use crate::api::host::{BareMetalHost, Metadata};
 use crate::api::names::HostKey;
+use crate::delivery::{AgentObject, Followed, followed};
 use crate::finding::{Code, Finding, Origin};
+use crate::inventory::host::{HostDocument, live_field};
 use crate::kustomize::{Builds, join};
 use crate::load::Files;
 use crate::output::state::State;
+use crate::request::ClusterDocument;
 use crate::settings::sources::{Globs, Source};
 use crate::settings::{self, Settings};
 use crate::text::counted;
@@ -177,7 +177,7 @@ fn is_template(metadata: &Metadata) -> bool {
 }
 
 /// Returns whether a text stands for a name that another program fills in, by shell, sed, Jinja or a person.
-pub(super) fn is_placeholder(text: &str) -> bool {
+pub(crate) fn is_placeholder(text: &str) -> bool {
     let between = |start: &str, end: &str| {
         let (_, rest) = text.split_once(start)?;
         rest.split_once(end).map(|(between, _)| between).filter(|between| !between.is_empty())
@@ -193,7 +193,7 @@ pub(super) fn is_placeholder(text: &str) -> bool {
 }
 
 /// Returns the change to `sources` that leaves files out, to be pasted into `sipgen.yaml`.
-pub(super) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
+pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let globs: Vec<String> = files.iter().map(|file| quoted(&format!("!{}", globset::escape(file.as_str())))).collect();
     let to_add = |source: &Source| {

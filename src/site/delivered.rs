@@ -7,12 +7,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
 use super::inputs::Inputs;
-use super::networks;
 use super::objects::{Object, interpret_resource};
-use super::specs::Spec;
 use crate::finding::{Code, Delivered, Finding, Origin, Place};
+use crate::inventory::networks;
 use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};
 use crate::load::Files;
+use crate::request::decode_spec::Spec;
 use crate::settings::Settings;
 
 /// Puts what builds make of documents in the place of what was read in their files. What kustomize would refuse, or

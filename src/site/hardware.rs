@@ -16,13 +16,14 @@ use serde::{Deserialize, Serialize};
 use yaml_serde::Value;
 
 use super::inputs::{self, Inputs};
-use super::inventory::Inventory;
 use super::{Site, objects};
 use crate::api::group;
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{self, Metadata, STATUS};
 use crate::api::names::HostKey;
+use crate::decode::unreadable_annotation;
 use crate::finding::{Code, Finding, Origin, Place};
+use crate::inventory::Inventory;
 use crate::kustomize::Builds;
 use crate::layout;
 use crate::load::{Document, Files, ParseError, ReadError, mentions};
@@ -246,7 +247,7 @@ fn say(document: &Document<'_>) -> Option<Said> {
         let annotated = |name: &str| object.metadata.annotations.as_ref().and_then(|all| all.get(name));
         let mut add = |source: Source, name: &str, found: Result<Option<Hardware>, serde_json::Error>| match found {
             Ok(found) => hardware.extend(found.map(|found| (source, found))),
-            Err(error) => findings.push(objects::unreadable_annotation(&origin, host::KIND, name, &error)),
+            Err(error) => findings.push(unreadable_annotation(&origin, host::KIND, name, &error)),
         };
         add(Source::Status, STATUS, Ok(object.status.and_then(|status| status.hardware)));
         if let Some(text) = annotated(STATUS) {

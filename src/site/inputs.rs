@@ -17,7 +17,7 @@ use crate::settings::sources::{Glob, Source};
 use crate::settings::{self, Settings};
 
 /// Which documents are inputs.
-pub(super) struct Inputs<'a> {
+pub(crate) struct Inputs<'a> {
     sources: &'a [Source],
     which: Which,
     /// The roots whose builds have what each source builds.
@@ -94,7 +94,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Whether everything that a host is may stand in the repo's files: nothing stands in for them.
-    pub(super) fn are_all(&self) -> bool {
+    pub(crate) fn are_all(&self) -> bool {
         matches!(self.which, Which::All)
     }
 
@@ -110,7 +110,7 @@ impl<'a> Inputs<'a> {
 
     /// The roots whose builds render what came by a build of ours; or else the only one of all that the settings name,
     /// which somebody else's stream is made of.
-    pub(super) fn roots(&self, origin: &Origin) -> Vec<usize> {
+    pub(crate) fn roots(&self, origin: &Origin) -> Vec<usize> {
         if let Some(source) = origin.made_for() {
             return self.roots.get(source).cloned().unwrap_or_default();
         }

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use camino::Utf8PathBuf;
 
-use super::host::{HostDocument, named_secrets};
 use super::{Request, State};
 use crate::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::finding::{Code, Finding, Origin};
+use crate::inventory::host::{HostDocument, named_secrets};
 use crate::kustomize::Builds;
 use crate::text::counted;
 

@@ -1,102 +1,50 @@
 //! The site: everything that a repo says of clusters and hosts, checked and joined into one whole.
 //!
-//! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `standings`:
-//!   who renders hosts that came by another way than their manifests;
-//!   `left_out`: what inputs leave out that the repo still has.
-//! * `concern`: whether a mistake can reach a base cluster, or is one of an example.
-//! * `cluster`: what a SIPCluster or a Provisioning asks for; `request` and `provisioning` check it, `selector` its
-//!   label selectors.
-//! * `auth`: what of that concerns Dex.
-//! * `host`: one host, joined from manifest and snapshot; `networks` are its addresses, `network_files` those in
-//!   files that are no manifests; `decryption` opens what is encrypted, `keyless` finds Secrets without network data, and
-//!   `network_remedy` says how a host gets some; `usage` is what says that a host is in use.
-//! * `hardware`: what inspection found in the hosts, read on demand.
-//! * `machine`: what of a host's hardware decides whether it can be a node of a Provisioning.
-//! * `appliers`: which agent applies a host in full, as its snapshot says.
-//! * `inventory`: every host once.
-//! * `wiring`: which kustomizations and agents' objects of the repo come at the hosts.
+//! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `left_out`:
+//!   what inputs leave out that the repo still has.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `delivered`: those objects as builds deliver them, where builds change them.
-//! * `specs`: what requests ask for, read in one piece or refused.
-//! * `plaintext_secrets`: values of Secrets that should not be in git.
-//! * `near_misses`: objects that are nearly ours.
-//! * `templates`: documents that pass for templates of other tools, and are none.
-//! * `doubtful`: values of hosts that other programs read otherwise.
-//! * `fields`: those of a request, held against those that its kind has.
-//! * `older`: SIPClusters of older generations, read as the current one; `older_labels` are those of their hosts.
-//! * `mismatch`: why a labelSelector matches no host.
-//! * `lost`: what the previous run knew and something unread may hold.
 //! * `substitution`: values of Flux's variables that the repo has.
-//! * `variables`: values of hosts that only Flux knows.
-//! * `unwritable`: texts that must not reach a file.
+//! * `concern`: whether a mistake can reach a base cluster, or is one of an example.
+//! * `hardware`: what inspection found in the hosts, read on demand.
+//! * `lost`: what the previous run knew and something unread may hold.
 //! * `clashes`: what two services cannot both have.
 //!
 //! How hosts are chosen is not known here.
 
-mod appliers;
-pub mod auth;
 pub(crate) mod clashes;
-pub mod cluster;
-mod concern;
-mod decryption;
+pub(crate) mod concern;
 mod delivered;
-mod doubtful;
-mod fields;
 pub mod hardware;
-pub mod host;
-mod inputs;
-pub mod inventory;
-pub mod keyless;
+pub(crate) mod inputs;
 mod left_out;
 mod lost;
-pub mod machine;
-pub mod mismatch;
-mod near_misses;
-mod network_files;
-pub(crate) mod network_remedy;
-pub mod networks;
-mod objects;
-pub mod older;
-mod older_labels;
-mod plaintext_secrets;
-mod provisioning;
-mod request;
-mod selector;
-mod specs;
-mod standings;
+pub(crate) mod objects;
 mod substitution;
-mod templates;
-mod unwritable;
-pub mod usage;
-pub mod variables;
-pub mod wiring;
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::api::names::{ClusterKey, HostKey};
 use crate::api::provisioning as api;
-use crate::finding::{Code, Finding, Origin, Place};
+use crate::finding::{Code, Finding, Origin};
 use crate::load::{Files, ReadError};
 
 use crate::kustomize::{Builds, Root};
 use crate::output::state::State;
 use lost::Known;
 
-use crate::settings::Mode;
-use crate::settings::Settings;
-pub use auth::Auth;
-pub use cluster::{AskedMachine, Cluster, ClusterKind, Detail, Installation, NodeSet, Service, ServiceKind};
-pub use host::{Host, Standing};
-pub use inventory::Inventory;
+use crate::decode::suspected_templates::{self, Template};
+use crate::delivery::{self, Wiring};
+use crate::inventory::{self, Inventory, machine};
+use crate::request::decode_spec::{self, Spec};
+use crate::request::provisioning::{Asked, Macs};
+use crate::request::sipcluster::legacy::{self, TopologyLabels};
+use crate::request::sipcluster::legacy_labels;
+use crate::request::{ClusterDocument, Conversion, Request, place_of_name, provisioning, sipcluster};
+use crate::settings::{Mode, Settings};
 pub use left_out::HostLeftOut;
 pub use objects::ServiceWithPorts;
-pub use older::Conversion;
-use older::TopologyLabels;
-use provisioning::{Asked, Macs};
-use specs::Spec;
-use templates::Template;
-pub use wiring::Wiring;
 
 /// What a repo says of its clusters and hosts.
 #[derive(Debug)]
@@ -122,24 +70,6 @@ pub struct Site {
     pub definitions: BTreeSet<&'static str>,
     /// Which kustomization reaches which file.
     builds: Builds,
-}
-
-/// A SIPCluster or a Provisioning of the repo.
-#[derive(Debug)]
-pub struct Request {
-    /// Which of the two.
-    pub kind: &'static str,
-    /// Where it stands.
-    pub origin: Origin,
-    /// What it asks for; nothing when that is invalid, which a finding says.
-    pub cluster: Option<Cluster>,
-    /// The hosts that a Provisioning names by MAC addresses, by their indices; those of an invalid one, too, as far as it
-    /// can be read.
-    pub named: BTreeSet<usize>,
-    /// The name by which hosts that older generations labelled know it, where it is another one.
-    pub former_name: Option<String>,
-    /// What becomes of it, if it is of an older generation.
-    pub older: Option<Box<Conversion>>,
 }
 
 impl Site {
@@ -174,7 +104,7 @@ impl Site {
         let requested = objects.clusters.iter().map(|document| &document.key.namespace).collect();
         let (builds, documents) = (&objects.builds, &objects.documents);
         let (wiring, found) =
-            wiring::wire(repo, &settings, &inventory, builds, documents, objects.agent_objects, &requested);
+            delivery::wire(repo, &settings, &inventory, builds, documents, objects.agent_objects, &requested);
         findings.extend(found);
 
         // Few sites have older SIPClusters, and many have thousands of hosts.
@@ -184,15 +114,14 @@ impl Site {
         let mut templates = objects.templates;
         let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
         for document in objects.clusters {
-            let objects::ClusterDocument { kind, key, name, origin, cluster_type, priority, former_name, spec } =
-                document;
+            let ClusterDocument { kind, key, name, origin, cluster_type, priority, former_name, spec } = document;
             if let Some(other) = clusters.get(&key) {
                 findings.push(duplicate(&key, kind, &origin, other, &settings));
                 continue;
             }
             let (spec, origin, older) = match spec {
                 Spec::Older(document, may_be_template) => {
-                    let conversion = older::convert(*document, &origin, &labels);
+                    let conversion = legacy::convert(*document, &origin, &labels);
                     if may_be_template && !conversion.errors.is_empty() {
                         templates.push(Template { origin, asked: None });
                         continue;
@@ -206,7 +135,7 @@ impl Site {
             let mut named = BTreeSet::new();
             let cluster = match spec {
                 Spec::Current(spec) => {
-                    let (cluster, found) = request::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
+                    let (cluster, found) = sipcluster::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
                     findings.extend(found);
                     cluster
                 }
@@ -226,14 +155,14 @@ impl Site {
             clusters.insert(key, Request { kind, origin, cluster, named, former_name, older });
         }
         findings.extend(provisioning::without_cluster(&objects.software, &clusters));
-        findings.extend(older_labels::understand(&mut inventory, &clusters));
+        findings.extend(legacy_labels::understand(&mut inventory, &clusters));
         let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
         let contested = clashes::node_ports(valid.clone());
         findings.extend(clashes::dex_storage(valid.clone()));
 
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
-        findings.extend(templates::mistaken(repo, &state, &clusters, &templates));
+        findings.extend(suspected_templates::mistaken(repo, &state, &clusters, &templates));
         let left_out_clusters = left_out::clusters(&state, &clusters, &objects.in_repo);
         // The inputs are not what they should be, which says it all.
         if left_out_clusters.is_none() {
@@ -265,17 +194,6 @@ impl Site {
         let indices: BTreeSet<usize> = self.builds.reach_of(origin).iter().map(|reach| reach.root).collect();
         indices.iter().filter_map(|index| self.inventory.roots.get(index)).collect()
     }
-}
-
-impl Request {
-    /// Where it says which cluster it asks for.
-    pub fn name(&self) -> Place {
-        place_of_name(self.kind, &self.origin)
-    }
-}
-
-fn place_of_name(kind: &str, origin: &Origin) -> Place {
-    if kind == api::KIND { origin.at(["metadata", "labels", api::CLUSTER]) } else { origin.name() }
 }
 
 /// One more request of a cluster than there may be.
@@ -318,7 +236,7 @@ fn read_older(key: &ClusterKey, conversion: &Conversion, origin: Origin) -> (Spe
     if !conversion.errors.is_empty() {
         return (Spec::Unreadable, origin, findings);
     }
-    let (spec, found) = specs::converted(conversion.spec.clone(), &origin);
+    let (spec, found) = decode_spec::converted(conversion.spec.clone(), &origin);
     findings.extend(found);
     (spec, origin, findings)
 }

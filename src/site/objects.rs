@@ -8,20 +8,9 @@ use serde::Deserialize;
 
 use super::concern::{self, Concern};
 use super::delivered;
-use super::doubtful::{self, Doubt};
-use super::host::HostDocument;
 use super::inputs::{self, Inputs};
 use super::left_out::HostLeftOut;
-use super::near_misses::{self, near_miss};
-use super::network_files;
-use super::networks::{self, Held, Networks, Referring};
-use super::plaintext_secrets::{self, PlainSecret};
-use super::provisioning::{cluster_of, of_label};
-use super::specs::{self, Spec};
-use super::standings::{self, Renamed};
 use super::substitution::{self, Naming};
-use super::templates::Template;
-use super::wiring::AgentObject;
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{
     APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, GIT_REPOSITORY,
@@ -35,10 +24,23 @@ use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
 use crate::api::provisioning::{self, SoftwareSpec};
 use crate::api::service::{self, Service};
 use crate::api::sipcluster;
+use crate::decode::misspelled_kinds::{self, near_miss};
+use crate::decode::plaintext_secrets::{self, PlainSecret};
+use crate::decode::suspected_templates::Template;
+use crate::decode::yaml_ambiguity::{self, Doubt};
+use crate::decode::{unreadable, unreadable_annotation};
+use crate::delivery::AgentObject;
 use crate::finding::{Code, Finding, Origin, Place};
+use crate::inventory::host::HostDocument;
+use crate::inventory::host_origin::{self, Renamed};
+use crate::inventory::network_files;
+use crate::inventory::networks::{self, Held, Networks, Referring};
 use crate::kustomize::Builds;
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, Kind, ParseError, ReadError, may_hold_resources, mentions};
+use crate::request::decode_spec::{self, Spec};
+use crate::request::provisioning::{cluster_of, of_label};
+use crate::request::{ClusterDocument, SoftwareDocument};
 use crate::settings::{self, Settings};
 use crate::text::in_shell;
 
@@ -78,34 +80,6 @@ pub struct ServiceWithPorts {
     pub namespaces: Vec<String>,
     /// The NodePorts, each with its place among the Service's ports.
     pub node_ports: Vec<(usize, NodePort)>,
-}
-
-/// A SIPCluster or a Provisioning as it stands in a file.
-pub(super) struct ClusterDocument {
-    pub(super) kind: &'static str,
-    pub(super) key: ClusterKey,
-    /// The object's own name, which that of a Provisioning's cluster is not.
-    pub(super) name: ObjectName,
-    pub(super) origin: Origin,
-    /// The label of a Provisioning that says what its hosts are.
-    pub(super) cluster_type: Option<String>,
-    /// The annotation that says how it comes before others.
-    pub(super) priority: Option<String>,
-    /// The annotation that says by which name hosts of older generations know it.
-    pub(super) former_name: Option<String>,
-    /// What it asks for.
-    pub(super) spec: Spec,
-}
-
-/// A Software as it stands in a file.
-pub(super) struct SoftwareDocument {
-    /// The cluster that it is for.
-    pub(super) key: ClusterKey,
-    /// Its own name.
-    pub(super) name: ObjectName,
-    pub(super) origin: Origin,
-    /// What it asks for; nothing, where that cannot be read, which a finding says.
-    pub(super) spec: Option<Box<SoftwareSpec>>,
 }
 
 /// One document that concerns us, before the builds that name it are known.
@@ -167,7 +141,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         FLUX_SOURCE_GROUP,
         ARGOCD_GROUP,
     ];
-    let ours = mentions(&[&ours[..], &near_misses::WORDS].concat());
+    let ours = mentions(&[&ours[..], &misspelled_kinds::WORDS].concat());
     let hosts = mentions(&[host::KIND]);
     let requests = mentions(&[sipcluster::KIND, provisioning::GROUP]);
     let look = |file: &Utf8Path, content: &[u8]| {
@@ -343,14 +317,14 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         }
         if is_input { host_documents.push(document) } else { others.push(document) }
     }
-    names.findings.extend(doubtful::findings(doubts));
+    names.findings.extend(yaml_ambiguity::findings(doubts));
     let renamed = || {
         let files = documents.iter().map(|(_, origin): &(HostKey, Origin)| &*origin.file).collect();
         let built = settings.sources.iter().filter_map(|source| source.kustomization.as_deref());
         let (file, place, field) = builds.that_may_rename(repo, &files, built)?;
         Some(Renamed { file: file.clone(), field, place })
     };
-    let (hosts, left_out, found) = standings::complete(host_documents, others, &inputs, settings, renamed);
+    let (hosts, left_out, found) = host_origin::complete(host_documents, others, &inputs, settings, renamed);
     names.findings.extend(found);
     secrets.retain(|(origin, ..)| inputs.takes(origin));
     let mut held: Vec<Held> =
@@ -572,7 +546,7 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         // What inspection found is most of a live host, and nothing of it matters here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
-                let doubts = doubtful::doubts(document, &mut host);
+                let doubts = yaml_ambiguity::doubts(document, &mut host);
                 let found = status_of_annotation(&origin, &mut host);
                 Some(Object::Host(origin, Box::new(host), doubts, found))
             }
@@ -662,14 +636,14 @@ fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version
     let unquoted =
         if own_group == provisioning::GROUP { of_label(document, kind, &mut envelope.metadata) } else { None };
     if kind == provisioning::SOFTWARE_KIND {
-        let (spec, mut found) = specs::of_software(document);
+        let (spec, mut found) = decode_spec::of_software(document);
         found.extend(unquoted);
         if spec.is_none() && document.looks_like_template() {
             return Some(Object::Template(Template::new(document)));
         }
         return Some(Object::Software(origin, envelope.metadata, spec, found));
     }
-    let read = if kind == sipcluster::KIND { specs::of_sipcluster } else { specs::of_provisioning };
+    let read = if kind == sipcluster::KIND { decode_spec::of_sipcluster } else { decode_spec::of_provisioning };
     let (spec, mut found) = read(document);
     found.extend(unquoted);
     if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
@@ -686,27 +660,6 @@ fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
 fn unreadable_host(origin: Origin, error: &ParseError, what: &str) -> Object {
     let finding = unreadable(&origin, error, what);
     Object::UnreadableHost(origin, finding)
-}
-
-pub(super) fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Finding {
-    let place = match error.line {
-        Some(line) => origin.spot(line, error.column),
-        None => origin.start(),
-    };
-    Finding::new(Code::Unreadable, format!("the {what} cannot be read: {}", error.message))
-        .at(place)
-        .help("correct it; nothing else could read it either")
-}
-
-/// What is wrong with an annotation that should be JSON. Its text is not shown.
-pub(super) fn unreadable_annotation(origin: &Origin, kind: &str, name: &str, error: &serde_json::Error) -> Finding {
-    let reason = match error.classify() {
-        serde_json::error::Category::Data => "is JSON of another shape",
-        _ => "is not JSON",
-    };
-    Finding::new(Code::HardwareUnreadable, format!("the annotation {name} of the {kind} {reason}, and is ignored"))
-        .at(origin.at(["metadata", "annotations", name]))
-        .help("correct it, or remove it; Metal3 does not read it either")
 }
 
 /// Returns each namespace that a build gives to an object, with the kustomization that says so; the object's own

@@ -13,9 +13,9 @@ use yaml_serde::Value;
 
 use super::inputs::Inputs;
 use super::objects::{Object, namespaces};
-use super::wiring::in_repo;
 use crate::api::gitops::{FluxKustomization, PostBuild};
 use crate::api::host::Metadata;
+use crate::delivery::in_repo;
 use crate::finding::{Origin, Place};
 use crate::kustomize::{Builds, Variables, Wanted};
 use crate::layout::VARIABLE;

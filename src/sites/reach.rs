@@ -10,11 +10,11 @@ use super::Location;
 use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP};
 use crate::api::kustomization::FILE_NAMES;
 use crate::api::{host, provisioning, sipcluster};
+use crate::delivery::{AgentObject, Followed, followed};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, Part, ReadError, kustomize, mentions};
 use crate::settings::Settings;
-use crate::site::wiring::{AgentObject, Followed, followed};
 use crate::text::counted;
 
 /// References among a repo's files.

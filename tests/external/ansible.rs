@@ -9,9 +9,9 @@ use std::process::Command;
 use serde_json::{Value, json};
 use sipgen::api::names::NodeName;
 use sipgen::render::installation::{Inventory, file_name, mark, variables};
+use sipgen::request::Installation;
+use sipgen::request::cluster::InstalledPackage;
 use sipgen::settings::provisioning::InventoryFormat;
-use sipgen::site::Installation;
-use sipgen::site::cluster::InstalledPackage;
 use tempfile::TempDir;
 
 use crate::support::programs::succeed;

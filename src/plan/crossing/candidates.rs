@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::classes::Instance;
 use super::super::demand::Demand;
 use super::super::eligibility;
-use crate::site::Host;
+use crate::inventory::Host;
 
 /// A topology domain of which a demand may have one host: an index into [`Candidates::limits`].
 pub(super) type Limit = usize;

@@ -23,7 +23,7 @@ use super::choose::{Served, Unserved, Why, replace_each};
 use super::classes::Instance;
 use super::demand::Demand;
 use super::matching::Problem;
-use crate::site::Host;
+use crate::inventory::Host;
 use bounds::{Bounds, Cuts};
 use candidates::{Candidates, Limit};
 use exact::{Answer, Budget, Question};

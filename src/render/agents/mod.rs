@@ -22,8 +22,9 @@ use crate::api::gitops::Agent;
 use crate::api::names::{ClusterKey, Namespace};
 use crate::layout::{self, header};
 use crate::plan::Plan;
+use crate::request::ServiceKind;
 use crate::settings::gitops::Form;
-use crate::site::{ServiceKind, Site};
+use crate::site::Site;
 
 use names::Names;
 

@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use crate::api::names::NodeName;
+use crate::request::cluster::Installation;
 use crate::settings::provisioning::InventoryFormat;
-use crate::site::cluster::Installation;
 
 /// What a node must not be called: ansible takes its name for the node where a playbook means the group. One called
 /// `all` would be the only host of every playbook, one called `ungrouped` has no address. `localhost` is where

@@ -20,10 +20,12 @@ use super::Templates;
 use super::services::{self, Renderer};
 use crate::api::names::{ClusterKey, NodeName};
 use crate::finding::{Code, Finding, Place};
+use crate::inventory::Host;
 use crate::layout::{self, header};
 use crate::plan::Placement;
+use crate::request::{Cluster, Installation, NodeSet};
 use crate::settings::provisioning::InventoryFormat;
-use crate::site::{Cluster, Host, Installation, NodeSet, Site};
+use crate::site::Site;
 
 pub use inventory::Inventory;
 pub use variables::variables;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::request::cluster::{Installation, InstalledPackage};
 use crate::settings::provisioning::InventoryFormat;
-use crate::site::cluster::{Installation, InstalledPackage};
 
 /// The directory of the variables, beside the inventory.
 pub(super) const DIRECTORY: &str = "group_vars";

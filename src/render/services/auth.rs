@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::api::auth::Expiry;
 use crate::api::issuer::IssuerHost;
 use crate::api::names::{NodePort, ObjectName};
-use crate::site::auth::{Auth, Certificate, Client, Connector};
+use crate::request::auth::{Auth, Certificate, Client, Connector};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {

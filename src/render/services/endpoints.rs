@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::api::assignment;
 use crate::api::names::{ClusterKey, NodePort, Role};
-use crate::site::auth::Auth;
-use crate::site::cluster::{JumpHost, bracketed};
-use crate::site::{Cluster, Detail, Service};
+use crate::request::auth::Auth;
+use crate::request::cluster::{JumpHost, bracketed};
+use crate::request::{Cluster, Detail, Service};
 
 /// What the templates in `tenant/` are given.
 #[derive(Serialize, JsonSchema)]

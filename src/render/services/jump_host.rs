@@ -10,10 +10,11 @@ use super::bmc::Bmc;
 use super::{Renderer, name_in};
 use crate::api::names::{NodePort, ObjectName, SecretKey, StorageSize};
 use crate::finding::{Code, Finding};
+use crate::inventory::Host;
 use crate::render::hosts;
+use crate::request::Service;
+use crate::request::cluster::{self, HostKeys, JumpHost};
 use crate::settings::{self, Credentials, SecretStore};
-use crate::site::cluster::{self, HostKeys, JumpHost};
-use crate::site::{Host, Service};
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values<'a> {

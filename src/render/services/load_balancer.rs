@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::{Renderer, name_in};
 use crate::api::names::NodePort;
-use crate::site::Service;
-use crate::site::cluster::bracketed;
+use crate::request::Service;
+use crate::request::cluster::bracketed;
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Values {

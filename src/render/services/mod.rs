@@ -19,11 +19,13 @@ use super::values::schema_of;
 use super::{Templates, Tree, installation, verify};
 use crate::api::names::{ClusterKey, Role};
 use crate::finding::{Code, Finding, Place};
+use crate::inventory::Host;
+use crate::inventory::network_remedy::remedy;
+use crate::inventory::networks::Unaddressed;
 use crate::layout::{self, header};
 use crate::plan::Placement;
-use crate::site::network_remedy::remedy;
-use crate::site::networks::Unaddressed;
-use crate::site::{Cluster, Detail, Host, Service, Site};
+use crate::request::{Cluster, Detail, Service};
+use crate::site::Site;
 
 /// What every template of a service is given.
 #[derive(Serialize, JsonSchema)]

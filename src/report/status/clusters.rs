@@ -7,7 +7,7 @@ use super::write_heading;
 use crate::api::names::{ClusterKey, Role};
 use crate::picture::{ClusterPicture, NodeSetPicture, Picture, Spare};
 use crate::report::{ERROR, STRONG, Text, WARNING, one_line, styled};
-use crate::site::ClusterKind;
+use crate::request::ClusterKind;
 use crate::text::counted;
 
 /// How many clusters, selectors and node sets of a selector are named, if not all are asked for.

@@ -1,0 +1,233 @@
+//! Values of Secrets in the inputs that are neither encrypted nor network data.
+//!
+//! Whoever can read the repo, or a clone of it that is years old, has such a value. What others have rendered is not in
+//! the repo, and says nothing about it.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use yaml_serde::Value;
+
+use crate::api::names::ObjectName;
+use crate::api::network_data::{NetworkData, SECRET_KEYS};
+use crate::finding::{Code, Finding, Origin, Place};
+use crate::kustomize::Builds;
+use crate::load::{Document, sops};
+use crate::settings::snapshot::Plaintext;
+use crate::settings::{self, Settings};
+use crate::site::concern;
+use crate::text::counted;
+
+/// The key of network data in the form of nmstate, which some image builders of Metal3 take.
+const NMSTATE: &str = "nmstate";
+/// How many places a finding names.
+const SHOWN: usize = 5;
+
+const HELP: &str = "change these passwords and remove them from the file and from git's history; `sipgen snapshot` \
+                    writes none, and SOPS encrypts those of manifests";
+
+/// A Secret with values in plain text. Their keys are not shown: people write a password on the wrong side of the colon.
+pub(crate) struct PlainSecret {
+    origin: Origin,
+    /// Where its name stands.
+    place: Place,
+    name: Option<ObjectName>,
+}
+
+impl PlainSecret {
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Object {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    data: Option<BTreeMap<String, Value>>,
+    #[serde(default)]
+    string_data: Option<BTreeMap<String, Value>>,
+}
+
+#[derive(Deserialize, Default)]
+struct Metadata {
+    #[serde(default)]
+    name: Option<String>,
+}
+
+/// Finds the values of a Secret that stand in plain text in a file of the repo.
+pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
+    let origin = &document.origin;
+    if origin.is_rendered() || document.looks_like_template() {
+        return None;
+    }
+    let Object { metadata, data, string_data } = document.parse().ok()?;
+    if metadata.name.as_deref().is_some_and(concern::is_placeholder) {
+        return None;
+    }
+    let fields = [(data, true), (string_data, false)];
+    let has_plain = fields
+        .into_iter()
+        .any(|(values, is_encoded)| values.iter().flatten().any(|(key, value)| is_plain(key, value, is_encoded)));
+    let name = metadata.name.and_then(|name| name.parse().ok());
+    has_plain.then(|| PlainSecret { origin: origin.clone(), place: origin.name(), name })
+}
+
+/// Finds the texts that generators of Secrets have in kustomizations themselves.
+pub(crate) fn of_generators(builds: &Builds) -> Vec<PlainSecret> {
+    let is_plain = |literal: &String| {
+        let (key, text) = literal.split_once('=').unwrap_or(("", literal));
+        is_plain(key, &Value::from(text.trim_matches(['"', '\''])), false)
+    };
+    let of_secrets = builds.generated().filter(|generated| generated.is_secret());
+    let plain = of_secrets.filter(|generated| generated.generator.literals.iter().flatten().any(is_plain));
+    let found = plain.map(|generated| PlainSecret {
+        origin: generated.origin.clone(),
+        place: generated.place_of_name(),
+        name: generated.generator.name.as_deref().and_then(|name| name.parse().ok()),
+    });
+    found.collect()
+}
+
+fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
+    let Value::String(text) = value else { return !value.is_null() };
+    if key == NMSTATE || key == SECRET_KEYS[0] {
+        return false;
+    }
+    let decoded = || {
+        let compact: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+        String::from_utf8(BASE64_STANDARD.decode(compact).ok()?).ok()
+    };
+    let decoded = is_encoded.then(decoded).flatten();
+    let text = decoded.as_deref().unwrap_or(text);
+    // Cluster API has user data with credentials under the second key.
+    let is_network_data = key == SECRET_KEYS[1] && NetworkData::is_plain(text);
+    !(is_network_data || is_placeholder(text) || sops::is_encrypted(text) || sops::form(text).is_some())
+}
+
+/// Returns whether a text stands for a value that comes from elsewhere: a variable of Flux, a path of Argo CD's Vault
+/// plugin, a reference of 1Password, vals or Bank-Vaults, or what people leave of a value that they take out.
+fn is_placeholder(text: &str) -> bool {
+    let text = text.trim();
+    let is_between = |start: &str, end: &str| text.starts_with(start) && text.ends_with(end) && !text.contains('\n');
+    let is_reference = ["op://", "ref+", "vault:"].into_iter().any(|scheme| text.starts_with(scheme));
+    text.is_empty()
+        || is_reference && !text.contains(char::is_whitespace)
+        || is_between("${", "}")
+        || is_between("<", ">")
+        || text.chars().all(|c| c == '*')
+        || text.eq_ignore_ascii_case("redacted")
+}
+
+/// Reports those in files that are inputs, one finding for each file.
+pub(crate) fn findings(all: Vec<PlainSecret>, settings: &Settings, is_input: impl Fn(&Origin) -> bool) -> Vec<Finding> {
+    // A source builds from files of the repo, so their Secrets count.
+    let is_source = |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
+    let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
+    for secret in all.into_iter().filter(|secret| is_input(&secret.origin) || is_source(&secret.origin)) {
+        by_file.entry(secret.origin.file.clone()).or_default().push(secret);
+    }
+    by_file.into_values().map(|secrets| finding(&secrets, settings.secrets.plaintext)).collect()
+}
+
+fn finding(secrets: &[PlainSecret], plaintext: Plaintext) -> Finding {
+    let message = match secrets {
+        [PlainSecret { name: Some(name), .. }] => format!("the Secret `{name}` has values in plain text"),
+        [_] => "a Secret has values in plain text".to_owned(),
+        several => format!("{} of one file have values in plain text", counted(several.len(), "Secret")),
+    };
+    let (code, help) = match plaintext {
+        Plaintext::Error => (
+            Code::PlaintextSecret,
+            format!("{HELP}. To go on without: `secrets: {{plaintext: warning}}` in {}", settings::FILE),
+        ),
+        Plaintext::Warning => (Code::PlaintextSecretAllowed, HELP.to_owned()),
+    };
+    let shown = secrets.iter().take(SHOWN);
+    shown.fold(Finding::new(code, message).help(help), |finding, secret| finding.at(secret.place.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8PathBuf;
+
+    use super::*;
+    use crate::load::{Files, Stream};
+    use crate::{Options, generate};
+
+    fn is_plain(key: &str, value: &str, is_encoded: bool) -> bool {
+        crate::decode::plaintext_secrets::is_plain(key, &Value::from(value), is_encoded)
+    }
+
+    #[test]
+    fn network_data_encrypted_values_and_placeholders_are_no_secrets() {
+        let networks = "networks: [{id: oam, ip_address: 10.0.0.1}]";
+        for (key, value) in [
+            ("networkData", "anything"),
+            ("nmstate", "interfaces: []"),
+            ("value", networks),
+            ("password", "ENC[AES256_GCM,data:Zm9v,iv:YQ==,tag:Yg==,type:str]"),
+            ("password", " \n"),
+            ("password", "${BMC_PASSWORD}"),
+            ("password", "<path:kv/data/bmc#password>"),
+            ("password", "*****"),
+            ("password", "REDACTED"),
+            ("password", "op://lab/bmc/password"),
+        ] {
+            assert!(!is_plain(key, value, false), "{key}: {value}");
+            assert!(!is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
+        }
+        for (key, value) in
+            [("password", "x"), ("value", "#cloud-config\nusers: []"), ("metaData", networks), ("username", "${USER}x")]
+        {
+            assert!(is_plain(key, value, false), "{key}: {value}");
+            assert!(is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
+        }
+        assert!(crate::decode::plaintext_secrets::is_plain("pin", &Value::from(1234), false));
+        assert!(!crate::decode::plaintext_secrets::is_plain("pin", &Value::Null, false));
+        assert!(is_plain("password", "no base64", true));
+    }
+
+    /// The codes of the findings about Secrets, and in which files.
+    fn found(files: &[(&str, &str)], stream: Option<&str>) -> Vec<(Code, String)> {
+        let files = files.iter().map(|(path, text)| (Utf8PathBuf::from(*path), text.as_bytes().to_vec()));
+        let mut repo = Files::in_memory(files);
+        if let Some(text) = stream {
+            let name = std::sync::Arc::from(camino::Utf8Path::new("<stdin>"));
+            repo = repo.with_streams(vec![Stream { name, content: text.as_bytes().to_vec() }]);
+        }
+        let generated = generate(&repo, &Options::default(), &|_| {}).unwrap();
+        let ours = [Code::PlaintextSecret, Code::PlaintextSecretAllowed];
+        let findings = generated.findings.iter().filter(|finding| ours.contains(&finding.code));
+        findings.map(|finding| (finding.code, finding.message.clone())).collect()
+    }
+
+    const SECRET: &str = "{apiVersion: v1, kind: Secret, metadata: {name: bmc}, stringData: {password: x}}";
+
+    #[test]
+    fn a_secret_counts_wherever_it_is_an_input_in_git() {
+        let error = vec![(Code::PlaintextSecret, "the Secret `bmc` has values in plain text".to_owned())];
+        assert_eq!(found(&[("a.yaml", SECRET)], None), error);
+        // A patch needs no apiVersion.
+        assert_eq!(found(&[("a.yaml", &SECRET.replace("apiVersion: v1, ", ""))], None), error);
+        let list = format!("kind: List\nitems:\n- {SECRET}\n- {SECRET}\n");
+        assert_eq!(found(&[("a.yaml", &list)], None)[0].1, "2 Secrets of one file have values in plain text");
+        let generator = "secretGenerator: [{name: bmc, literals: [password=x]}]";
+        assert_eq!(found(&[("kustomization.yaml", generator)], None), error);
+        let allowed = found(&[("sipgen.yaml", "secrets: {plaintext: warning}"), ("a.yaml", SECRET)], None);
+        assert_eq!(allowed, [(Code::PlaintextSecretAllowed, error[0].1.clone())]);
+        let sources = |of: &str| found(&[("sipgen.yaml", of), ("a/a.yaml", SECRET), ("b/b.yaml", "{}")], None);
+        assert_eq!(sources("sources: [{paths: [a]}]"), error);
+        assert_eq!(sources("sources: [{paths: [b]}]"), []);
+        assert_eq!(found(&[], Some(SECRET)), []);
+        for other in ["SealedSecret", "ExternalSecret", "ConfigMap"] {
+            assert_eq!(found(&[("a.yaml", &SECRET.replace("kind: Secret", &format!("kind: {other}")))], None), []);
+        }
+        let template = SECRET.replace("password: x", "password: '{{ .Values.password }}'");
+        assert_eq!(found(&[("a.yaml", &template)], None), []);
+    }
+}

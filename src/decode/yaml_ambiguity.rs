@@ -1,0 +1,135 @@
+//! Values of hosts that sipgen reads as their texts stand there, and other programs read otherwise, because they have no
+//! quotes.
+//!
+//! What others read was seen with kustomize 5.8 and kubectl's own library. A label must be a text: of a number or a
+//! boolean the API server takes none. A MAC address goes through both unharmed, and is a number to tools in Python and
+//! Ruby, Ansible among them.
+
+use std::collections::BTreeMap;
+
+use crate::api::host::BareMetalHost;
+use crate::api::names::HostKey;
+use crate::finding::{Code, Finding, Origin, Place};
+use crate::inventory::machine;
+use crate::load::{Document, Plain, Reading, is_of_base_60, read_by_others};
+use crate::text::counted;
+
+/// A value of a host that others read otherwise.
+#[derive(Debug)]
+pub(crate) enum Doubt {
+    /// A label, its text, and what others read.
+    Label(String, String, Reading),
+    /// An annotation, whose value is not for everybody to see.
+    Annotation(String, Reading),
+    /// The MAC address from which it boots.
+    BootMac(String),
+}
+
+/// Looks for such values in a host. A label that is null is the empty one that the API server makes of it.
+pub(crate) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    let plain = Plain::of(document);
+    let (labels, annotations) = (plain.entries(["metadata", "labels"]), plain.entries(["metadata", "annotations"]));
+    for (key, value) in host.metadata.labels.iter_mut().flatten() {
+        if let Some(reading) = read_by_others(value)
+            && labels.has(key, value)
+        {
+            doubts.push(Doubt::Label(key.clone(), value.clone(), reading));
+            if reading == Reading::Null {
+                value.clear();
+            }
+        }
+    }
+    for (key, value) in host.metadata.annotations.iter().flatten() {
+        if let Some(reading) = read_by_others(value)
+            && annotations.has(key, value)
+        {
+            doubts.push(Doubt::Annotation(key.clone(), reading));
+        }
+    }
+    let mac = host.spec.as_ref().and_then(|spec| spec.boot_mac_address.as_ref());
+    doubts.extend(
+        mac.filter(|mac| is_of_base_60(mac) && plain.has(&["spec", "bootMACAddress"], mac))
+            .map(|mac| Doubt::BootMac(mac.clone())),
+    );
+    doubts
+}
+
+/// What is said of all such values of a site: one finding for those that are alike, however many hosts have them.
+pub(crate) fn findings(doubts: Vec<(HostKey, Origin, Doubt)>) -> Vec<Finding> {
+    let mut alike: BTreeMap<(Vec<String>, Option<Reading>), Vec<Doubted>> = BTreeMap::new();
+    for (host, origin, doubt) in doubts {
+        let (route, value, reading) = match doubt {
+            Doubt::Label(key, value, reading) => {
+                (vec!["metadata".to_owned(), "labels".to_owned(), key], Some(value), Some(reading))
+            }
+            Doubt::Annotation(key, reading) => {
+                (vec!["metadata".to_owned(), "annotations".to_owned(), key], None, Some(reading))
+            }
+            Doubt::BootMac(mac) => (vec!["spec".to_owned(), "bootMACAddress".to_owned()], Some(mac), None),
+        };
+        let place = origin.at(route.clone());
+        alike.entry((route, reading)).or_default().push(Doubted { host, place, value });
+    }
+    alike.into_iter().map(|((route, reading), hosts)| finding(&route, reading, hosts)).collect()
+}
+
+/// One of several values that are alike.
+struct Doubted {
+    host: HostKey,
+    place: Place,
+    value: Option<String>,
+}
+
+fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> Finding {
+    let first = hosts.first();
+    let name = match first {
+        Some(first) if hosts.len() == 1 => format!("host {}", first.host),
+        _ => counted(hosts.len(), "host"),
+    };
+    let value = first.and_then(|first| first.value.as_deref());
+    // Hosts of two racks have two values, and the same mistake.
+    let are_same = hosts.iter().all(|other| other.value.as_deref() == value);
+    let such_as = if are_same { "" } else { "such as " };
+    let shown = value.map_or("a value".to_owned(), |value| format!("{such_as}`{value}`"));
+    let key = route.last().map(String::as_str).unwrap_or_default();
+    let what = if route.iter().any(|step| step == "labels") { "label" } else { "annotation" };
+    let (code, message) = match reading {
+        Some(reading) => (
+            Code::UnquotedLabel,
+            format!("the {what} {key} of {name} is {shown} without quotes: {}", in_words(reading)),
+        ),
+        None => (
+            Code::UnquotedMac,
+            format!(
+                "the bootMACAddress of {name} is {shown} without quotes: tools of YAML 1.1, such as Ansible, read a \
+                 number of base 60"
+            ),
+        ),
+    };
+    let help = match value {
+        // What others make of `yes` is what such a label has to say.
+        Some(value) if machine::is_for_device(key) => format!("write {key}: \"{}\"", machine::meant(value)),
+        Some(value) => format!("write it in quotes: {key}: \"{value}\""),
+        None => "write the value in quotes".to_owned(),
+    };
+    let finding = Finding::new(code, message).help(help);
+    let is_one = hosts.len() == 1;
+    hosts.into_iter().fold(
+        finding,
+        |finding, Doubted { host, place, .. }| {
+            if is_one { finding.at(place) } else { finding.see(place, host.to_string()) }
+        },
+    )
+}
+
+/// What others make of a value, and what comes of it.
+fn in_words(reading: Reading) -> &'static str {
+    match reading {
+        Reading::Switch => "kubectl reads a boolean, and the API server takes none; kustomize reads the text",
+        Reading::Boolean => "kubectl and kustomize read a boolean, and the API server takes none",
+        Reading::Number => "kubectl and kustomize read a number, and the API server takes none",
+        Reading::Null => "kubectl and kustomize read null, of which the API server makes the empty text",
+        Reading::Date => "kustomize writes it anew as a date with a time, kubectl reads the text",
+    }
+}

@@ -1,0 +1,197 @@
+//! The kustomizations that include the components of hosts.
+//!
+//! kustomize runs a kustomization's components on what its resources gave, before its own `namespace:`. So a patch in a
+//! component names its host with the namespace that everything below the including kustomization gives.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{Repo, shown};
+use crate::api::kustomization::listed;
+use crate::finding::{Code, Finding, Place};
+use crate::inventory::{Host, Standing};
+use crate::kustomize::{Among, Listing, Root};
+use crate::load::kustomize::relative;
+use crate::text::counted;
+
+/// How many hosts a message names.
+const SHOWN: usize = 5;
+
+/// Where a root's hosts are patched.
+#[derive(Debug)]
+pub struct Component {
+    /// The directory of the kustomization that includes the component, or that should.
+    pub directory: Utf8PathBuf,
+    /// Whether it does.
+    pub included: bool,
+    /// The namespace that the hosts of a file have there, where a kustomization below gives one.
+    namespaces: HashMap<Utf8PathBuf, Option<String>>,
+}
+
+impl Component {
+    /// The namespace that a host has where the component finds it; maybe none.
+    pub fn namespace_of<'a>(&'a self, host: &'a Host) -> Option<&'a str> {
+        if let Some(level) = host.origin.level(&self.directory) {
+            return level.namespace.as_deref();
+        }
+        let file = host.file.as_deref();
+        let given = file.and_then(|file| self.namespaces.get(file)).and_then(Option::as_deref);
+        given.or(host.own_namespace.as_deref())
+    }
+
+    /// The name that a host has there.
+    pub fn name_of<'a>(&'a self, host: &'a Host) -> &'a str {
+        host.origin.level(&self.directory).map_or(host.key.name.as_str(), |level| level.name.as_str())
+    }
+}
+
+/// Where each root's hosts are patched, and what is wrong with that.
+pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Finding>) {
+    let top = repo.patches_of("".into());
+    let mut listings: BTreeMap<&Utf8Path, Vec<Listing<'_>>> = BTreeMap::new();
+    for (listed, listing) in repo.listings_below(&top) {
+        listings.entry(listed).or_default().push(listing);
+    }
+    let (mut components, mut findings) = (BTreeMap::new(), Vec::new());
+    for (index, root) in &repo.inventory.roots {
+        let directory = repo.patches_of(&root.directory);
+        let listings = listings.remove(directory.as_path()).unwrap_or_default();
+        let (component, found) = of_root(repo, *index, root, &directory, &listings);
+        components.insert(*index, component);
+        findings.extend(found);
+    }
+    findings.extend(listings.into_iter().map(|(listed, listings)| {
+        let finding = Finding::new(
+            Code::NothingToList,
+            format!("{listed} is listed, but sipgen writes no such component (any more)"),
+        )
+        .help("remove the line");
+        listings.into_iter().fold(finding, |finding, listing| finding.at(listing.place))
+    }));
+    (components, findings)
+}
+
+fn of_root(
+    repo: &Repo<'_>,
+    index: usize,
+    root: &Root,
+    component: &Utf8Path,
+    listings: &[Listing<'_>],
+) -> (Component, Vec<Finding>) {
+    let is_of_root = |host: &&Host| host.standing == Standing::Declared { root: index };
+    let hosts: Vec<&Host> = repo.inventory.hosts.iter().filter(is_of_root).collect();
+    let files: BTreeSet<&Utf8Path> = hosts.iter().filter_map(|host| host.file.as_deref()).collect();
+    let mut findings = misplaced(component, listings);
+    let included: Vec<(&Listing<'_>, usize)> = listings
+        .iter()
+        .filter_map(|listing| match listing.among {
+            Among::Components(before) => Some((listing, before)),
+            Among::Resources | Among::ComponentsOfComponent => None,
+        })
+        .collect();
+    if let [(first, _), (second, _), ..] = included.as_slice() {
+        let finding = Finding::new(
+            Code::IncludedTwice,
+            format!("{component} is included twice, so that its patches are applied twice"),
+        )
+        .at(second.place.clone())
+        .see(first.place.clone(), "the other line")
+        .help("keep one of the lines, in a kustomization that reaches every host");
+        findings.push(finding);
+    }
+    let (lowest, at_end) = repo.builds.lowest(&root.directory, &files);
+    let (directory, before) = match included.first() {
+        Some((listing, before)) => (listing.directory.to_owned(), *before),
+        None => (lowest.clone(), at_end),
+    };
+    let reached = repo.builds.before_component(&directory, before);
+    match included.first() {
+        Some((listing, _)) => {
+            // Where one comes from that no file has, only kustomize knows.
+            let is_missing = |host: &&&Host| host.file.as_deref().is_some_and(|file| !reached.contains_key(file));
+            let missing: Vec<&Host> = hosts.iter().filter(is_missing).copied().collect();
+            findings.extend(out_of_reach(repo, component, listing, &missing, &lowest));
+        }
+        None if listings.is_empty() => findings.extend(not_included(repo, component, &lowest, hosts.len())),
+        None => {}
+    }
+    let namespaces = reached
+        .into_iter()
+        .filter_map(|(file, ways)| {
+            Some((file, ways.into_iter().next()?.effect.namespace.map(|(namespace, _)| namespace)))
+        })
+        .collect();
+    (Component { directory, included: !included.is_empty(), namespaces }, findings)
+}
+
+/// Where it is listed, but cannot work.
+fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
+    let describe = |listing: &Listing<'_>| {
+        let (what, help) = match listing.among {
+            Among::Components(_) => return None,
+            Among::Resources => ("among the resources, but is a component", "list it under `components`"),
+            Among::ComponentsOfComponent => (
+                "in a component, which does not say what hosts it finds",
+                "list it in the kustomization that has the hosts among its resources",
+            ),
+        };
+        Some(
+            Finding::new(Code::ComponentMisplaced, format!("{component} is listed {what}"))
+                .at(listing.place.clone())
+                .help(help),
+        )
+    };
+    listings.iter().filter_map(describe).collect()
+}
+
+fn out_of_reach(
+    repo: &Repo<'_>,
+    component: &Utf8Path,
+    listing: &Listing<'_>,
+    missing: &[&Host],
+    lowest: &Utf8Path,
+) -> Option<Finding> {
+    if missing.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = missing.iter().take(SHOWN).map(|host| host.key.to_string()).collect();
+    let more = missing.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let finding = Finding::new(
+        Code::ComponentMisplaced,
+        format!(
+            "{component} is included where {} that it patches cannot be found: {}{more}",
+            counted(missing.len(), "host"),
+            names.join(", ")
+        ),
+    )
+    .at(listing.place.clone())
+    .help(line_to_add(repo, component, lowest, "move the line: "));
+    Some(missing.iter().take(SHOWN).fold(finding, |finding, host| finding.see(host.origin.name(), "out of reach")))
+}
+
+fn not_included(repo: &Repo<'_>, component: &Utf8Path, lowest: &Utf8Path, hosts: usize) -> Option<Finding> {
+    let place = repo.builds.place_in(lowest, "components")?;
+    let are = if hosts == 1 { "host gets its" } else { "hosts get their" };
+    Some(
+        Finding::new(
+            Code::NotIncluded,
+            format!("{hosts} declared {are} labels from {component}, which nothing includes yet"),
+        )
+        .at(place)
+        .help(line_to_add(repo, component, lowest, "")),
+    )
+}
+
+/// What to write, and where.
+fn line_to_add(repo: &Repo<'_>, component: &Utf8Path, directory: &Utf8Path, to_do: &str) -> String {
+    let file = repo.builds.place_in(directory, "components").map_or_else(|| shown(directory).into(), file_of);
+    let way = relative(directory, component);
+    format!("{to_do}add it to {file}:\ncomponents:\n  - {}", listed(way.as_str()))
+}
+
+fn file_of(place: Place) -> Arc<str> {
+    Arc::from(place.file().as_str())
+}

@@ -1,0 +1,441 @@
+//! What is wrong when an agent is told to apply a directory that reaches hosts, by the repo's own objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::applied::{Applied, Plain, takes};
+use super::aside::{self, Aside};
+use super::{Component, Repo, Wiring, delivered, shown};
+use crate::api::gitops::Agent;
+use crate::api::names::HostKey;
+use crate::finding::{Code, Finding, Origin};
+use crate::inventory::{Host, Standing};
+use crate::kustomize::Root;
+use crate::layout;
+use crate::settings::gitops::Form;
+use crate::text::counted;
+
+/// How many hosts a message names.
+const SHOWN: usize = 5;
+
+/// What an agent comes at by one directory.
+struct Reached<'a> {
+    applied: &'a Applied,
+    /// The kustomizations that its builds are made of.
+    kustomizations: BTreeSet<&'a Utf8Path>,
+    /// The files that they reach.
+    built: BTreeSet<Utf8PathBuf>,
+    /// The hosts in files that are applied as they are.
+    plain: Vec<&'a (HostKey, Origin)>,
+    /// The roots whose overlays it applies.
+    overlays: BTreeSet<usize>,
+}
+
+/// What is wrong with what objects of the repo apply. Which of it the chosen agent applies already is noted in `wiring`.
+pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut renderers: BTreeMap<&HostKey, &Applied> = BTreeMap::new();
+    let overlays = Overlays::of(repo);
+    for applied in applied {
+        let reached = Reached::new(repo, &overlays, applied);
+        let of_root = reached.declared(repo);
+        let delivered = delivered::of(repo, applied, |directory| reached.kustomizations.contains(directory));
+        if let Some(Aside::OtherSource(_) | Aside::OtherCluster(_) | Aside::Undecided) = applied.aside {
+            let reaches_any = !(of_root.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty());
+            findings.extend((reaches_any || !delivered.is_empty()).then(|| aside::somebody_elses(applied)).flatten());
+            continue;
+        }
+        if let Some(finding) = reached.output(repo) {
+            findings.push(finding);
+            continue;
+        }
+        findings.extend(reached.plain_hosts());
+        findings.extend(reached.renamespaced(repo));
+        findings.extend(reached.renamed(repo));
+        findings.extend(delivered::changed(repo, applied, &delivered));
+        if applied.aside.is_none() {
+            let hosts = reached.hosts(repo);
+            if let Some(other) = hosts.iter().find_map(|host| renderers.get(&host.key)) {
+                findings.push(reached.also_applied_by(other));
+                continue;
+            }
+            renderers.extend(hosts.into_iter().map(|host| (&host.key, applied)));
+            if repo.settings.gitops == Some(applied.agent) {
+                wiring.applied.extend(of_root.keys().chain(&reached.overlays));
+                findings.extend(delivered::applied_already(repo, applied, &delivered));
+                wiring.delivered.add(delivered);
+            }
+        }
+        for (root, hosts) in &of_root {
+            findings.extend(match wiring.components.get(root) {
+                Some(component) => reached.below_component(repo, *root, component, hosts),
+                None => reached.without_labels(repo, *root, hosts),
+            });
+        }
+    }
+    findings
+}
+
+impl Applied {
+    /// Whether its directory is a kustomization, so that nothing else below it counts.
+    pub(super) fn is_build(&self, repo: &Repo<'_>) -> bool {
+        if self.explicit.is_some() {
+            return false;
+        }
+        let is_here = self.above.as_str().is_empty() || matches!(self.plain, Some(Plain::Autodetect));
+        is_here && repo.builds.has_kustomization(&self.directory)
+    }
+}
+
+/// What Flux leaves out of its source.
+fn ignored(repo: &Repo<'_>) -> Gitignore {
+    let mut ignored = GitignoreBuilder::new("");
+    for line in repo.files.text(".sourceignore".into()).unwrap_or_default().lines() {
+        // A line that nobody can read ignores nothing.
+        let _ = ignored.add_line(None, line);
+    }
+    ignored.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// The overlays of declared hosts.
+struct Overlays {
+    /// Their directories, by the indices of their roots.
+    directories: BTreeMap<usize, Utf8PathBuf>,
+    /// The directories of the kustomizations that list them.
+    listed_by: BTreeMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
+}
+
+impl Overlays {
+    fn of(repo: &Repo<'_>) -> Self {
+        let mut overlays = Self { directories: BTreeMap::new(), listed_by: BTreeMap::new() };
+        if repo.settings.hosts.form == Form::Overlay {
+            let directory = |(index, root): (&usize, &Root)| (*index, repo.patches_of(&root.directory));
+            overlays.directories = repo.inventory.roots.iter().map(directory).collect();
+            for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
+                overlays.listed_by.entry(listed.to_owned()).or_default().push(listing.directory.to_owned());
+            }
+        }
+        overlays
+    }
+}
+
+impl<'a> Reached<'a> {
+    fn new(repo: &Repo<'a>, overlays: &Overlays, applied: &'a Applied) -> Self {
+        let directory = applied.directory.as_path();
+        let mut reached = Self {
+            applied,
+            kustomizations: BTreeSet::new(),
+            built: BTreeSet::new(),
+            plain: Vec::new(),
+            overlays: BTreeSet::new(),
+        };
+        let mut tops = Vec::new();
+        if applied.is_build(repo) {
+            tops.push(directory);
+        } else {
+            let below = |(_, origin): &&(HostKey, Origin)| origin.file.starts_with(directory);
+            match &applied.plain {
+                Some(Plain::Autodetect) => {
+                    tops.extend(repo.builds.directories().filter(|top| {
+                        let above = top.ancestors().skip(1).take_while(|above| above.starts_with(directory));
+                        top.starts_with(directory)
+                            && !above.into_iter().any(|above| repo.builds.has_kustomization(above))
+                    }));
+                    let ignored = ignored(repo);
+                    let is_plain = |(_, origin): &&(HostKey, Origin)| {
+                        origin.file.extension() != Some("json")
+                            && !tops.iter().any(|top| origin.file.starts_with(top))
+                            && !ignored.matched_path_or_any_parents(&*origin.file, false).is_ignore()
+                    };
+                    reached.plain.extend(repo.documents.iter().filter(below).filter(is_plain));
+                }
+                Some(Plain::Files(source)) => {
+                    let is_taken = |(_, origin): &&(HostKey, Origin)| {
+                        origin.file.strip_prefix(directory).is_ok_and(|file| takes(source, &applied.above.join(file)))
+                    };
+                    reached.plain.extend(repo.documents.iter().filter(is_taken));
+                }
+                None => {}
+            }
+        }
+        for top in &tops {
+            reached.built.extend(repo.builds.below(top).into_keys());
+            reached.kustomizations.extend(repo.builds.made_of(top));
+        }
+        let autodetects = matches!(applied.plain, Some(Plain::Autodetect)) && !applied.is_build(repo);
+        for (index, overlay) in &overlays.directories {
+            let is_found = autodetects && overlay.starts_with(directory);
+            let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
+            let is_listed = || listed_by.clone().any(|by| reached.kustomizations.contains(by.as_path()));
+            if overlay == directory || is_found || is_listed() {
+                reached.overlays.insert(*index);
+            }
+        }
+        reached
+    }
+
+    /// The declared hosts that are rendered without patches of an overlay, by their roots.
+    fn declared<'b>(&self, repo: &Repo<'b>) -> BTreeMap<usize, Vec<&'b Host>> {
+        let mut of_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
+        for host in &repo.inventory.hosts {
+            if let Standing::Declared { root } = host.standing
+                && host.file.as_deref().is_some_and(|file| self.built.contains(file))
+            {
+                of_root.entry(root).or_default().push(host);
+            }
+        }
+        of_root
+    }
+
+    /// It applies the output as a whole, or a component, which is nothing by itself.
+    fn output(&self, repo: &Repo<'_>) -> Option<Finding> {
+        let Applied { by, place, directory, above, .. } = self.applied;
+        let output = &repo.settings.output;
+        let root_of = |root: &&Root| repo.patches_of(&root.directory) == *directory;
+        if repo.settings.hosts.form == Form::Component
+            && let Some(root) = repo.inventory.roots.values().find(root_of)
+        {
+            return Some(
+                Finding::new(Code::ComponentApplied, format!(
+                    "{by} applies {directory}, which is a component now and has no hosts of its own: its build fails, or \
+                     is empty once no cluster has any, for which an agent that prunes deletes every host"
+                ))
+                .at(place.clone())
+                .help(format!(
+                    "let it apply the kustomization that includes the component, such as {}",
+                    shown(&root.directory)
+                )),
+            );
+        }
+        if let Some(explicit) = self.applied.explicit.as_ref().filter(|_| directory.starts_with(output)) {
+            return Some(
+                Finding::new(Code::ReadAsFiles, format!(
+                    "{by} reads `{directory}` as plain files, because of its `directory`: patches in it would be applied \
+                     as hosts, and erase their specs"
+                ))
+                .at(explicit.clone())
+                .help("remove `directory` from the source: Argo CD builds the kustomization then"),
+            );
+        }
+        let takes_all = match &self.applied.plain {
+            Some(Plain::Autodetect) => true,
+            Some(Plain::Files(source)) => {
+                let file = output.join(layout::HOSTS).join(layout::KUSTOMIZATION);
+                file.strip_prefix(directory).is_ok_and(|file| takes(source, &above.join(file)))
+            }
+            None => false,
+        };
+        if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo) {
+            return None;
+        }
+        let agents = repo.settings.gitops.map(|agent| output.join(layout::agent_directory(agent)));
+        let words = |rest: &str| {
+            format!("{by} applies all that is in {}, {output} included{rest}", shown(directory))
+                + ": components that no agent can build, and hosts twice"
+        };
+        let finding = if above.as_str().is_empty() {
+            Finding::new(Code::OutputAppliedWhole, words(""))
+        } else {
+            // What is above the repo, nobody sees from here.
+            Finding::new(
+                Code::OutputMayBeAppliedWhole,
+                words(", unless a kustomization.yaml above the repo says otherwise"),
+            )
+        };
+        Some(finding.at(place.clone()).help(match agents {
+            Some(agents) => format!("let it apply directories beside {output}, and {agents}"),
+            None => format!("let it apply directories beside {output}, and those in it that docs/gitops.md names"),
+        }))
+    }
+
+    /// Hosts in files that are applied without a kustomization: they are declared, and nobody can tell from the repo's
+    /// kustomizations.
+    fn plain_hosts(&self) -> Option<Finding> {
+        let (first, _) = self.plain.first()?;
+        let Applied { by, place, directory, agent, .. } = self.applied;
+        let here = shown(directory);
+        let how = match &self.applied.explicit {
+            Some(_) => "as plain files, because of its `directory`",
+            None => "in files that no kustomization lists",
+        };
+        let finding = Finding::new(Code::UnlistedHostsApplied, format!(
+            "{by} applies {} {how}, such as {first}: labels applied to them as objects of their own would erase their \
+             specs",
+            counted(self.plain.len(), "BareMetalHost")
+        ))
+        .at(place.clone())
+        .help(match agent {
+            Agent::Flux => format!(
+                "Flux takes every YAML file of a directory without kustomization.yaml: write one, with `cd {here} && \
+                 kustomize create --autodetect --recursive`; if the files are a snapshot, move them out of {here}"
+            ),
+            Agent::Argocd if self.applied.explicit.is_some() => format!(
+                "remove `directory` from its source, for which Argo CD passes by every kustomization, and have a \
+                 kustomization.yaml there: `cd {here} && kustomize create --autodetect --recursive` writes one; if the \
+                 files are a snapshot, move them out of {here}"
+            ),
+            Agent::Argocd => format!(
+                "write a kustomization.yaml for them, with `cd {here} && kustomize create --autodetect --recursive`; if \
+                 the files are a snapshot, move them out of {here}"
+            ),
+        });
+        Some(
+            self.plain
+                .iter()
+                .take(SHOWN)
+                .fold(finding, |finding, (host, origin)| finding.see(origin.name(), host.to_string())),
+        )
+    }
+
+    /// Hosts that get another namespace than their builds give them.
+    fn renamespaced(&self, repo: &Repo<'_>) -> Option<Finding> {
+        let (namespace, place) = self.applied.namespace.as_ref()?;
+        let moved = |host: &&Host| host.key.namespace.as_str() != namespace;
+        let hosts: Vec<&Host> = self.hosts(repo).into_iter().filter(moved).collect();
+        let first = hosts.first()?;
+        Some(
+            Finding::new(
+                Code::HostsRenamed,
+                format!(
+                    "{} gives the namespace {namespace} to {}, such as {}: its hosts are not those that sipgen assigns",
+                    self.applied.by,
+                    counted(hosts.len(), "host"),
+                    first.key
+                ),
+            )
+            .at(place.clone())
+            .see(first.origin.name(), first.key.to_string())
+            .help("remove it; a `namespace:` in the kustomization of the hosts says the same to all who read the repo"),
+        )
+    }
+
+    /// Hosts that get other names than their builds give them.
+    fn renamed(&self, repo: &Repo<'_>) -> Option<Finding> {
+        let (field, place) = self.applied.renamed.as_ref()?;
+        let hosts = self.hosts(repo);
+        let first = hosts.first()?;
+        Some(
+            Finding::new(Code::HostsRenamed, format!(
+                "{} changes the names of {}, such as {}, by its `{field}`: its hosts are not those that sipgen assigns, \
+                 and do not find their credentials",
+                self.applied.by,
+                counted(hosts.len(), "host"),
+                first.key
+            ))
+            .at(place.clone())
+            .see(first.origin.name(), first.key.to_string())
+            .help("remove it, and write the names that hosts are to have in their manifests"),
+        )
+    }
+
+    /// The hosts that it renders, with labels or without.
+    fn hosts<'b>(&self, repo: &Repo<'b>) -> Vec<&'b Host> {
+        let is_reached = |host: &&Host| {
+            let by_overlay = matches!(host.standing, Standing::Declared { root } if self.overlays.contains(&root));
+            by_overlay || host.file.as_deref().is_some_and(|file| self.built.contains(file))
+        };
+        repo.inventory.hosts.iter().filter(is_reached).collect()
+    }
+
+    /// Two objects render the same hosts.
+    fn also_applied_by(&self, other: &Applied) -> Finding {
+        let Applied { by, place, directory, .. } = self.applied;
+        Finding::new(
+            Code::TwoAppliers,
+            format!(
+                "{by} applies {}, and {} applies hosts of it, too: each takes back what the other does",
+                shown(directory),
+                other.by
+            ),
+        )
+        .at(place.clone())
+        .see(other.place.clone(), "the other one")
+        .help("remove one of them; let it prune nothing before, as docs/gitops.md says")
+    }
+
+    /// In component form: a directory below the kustomization that has the component.
+    fn below_component(&self, repo: &Repo<'_>, root: usize, component: &Component, hosts: &[&Host]) -> Option<Finding> {
+        if !component.included || self.kustomizations.contains(component.directory.as_path()) {
+            return None;
+        }
+        let root = &repo.inventory.roots[&root];
+        Some(self.unlabelled(hosts, &root.directory).help(
+            format!("let it apply {}, which includes the component", shown(&component.directory))
+                + &self.after_services(repo),
+        ))
+    }
+
+    /// In overlay form: a directory that renders hosts as they are.
+    fn without_labels(&self, repo: &Repo<'_>, index: usize, hosts: &[&Host]) -> Option<Finding> {
+        let root = &repo.inventory.roots[&index];
+        let overlay = repo.patches_of(&root.directory);
+        let Applied { by, place, directory, agent, .. } = self.applied;
+        if self.overlays.contains(&index) {
+            return Some(
+                Finding::new(
+                    Code::RenderedTwice,
+                    format!("{by} applies {overlay} and what it is based on: it renders hosts twice"),
+                )
+                .at(place.clone())
+                .see(repo.builds.resources_of(root), "what it is based on")
+                .help(format!("let it apply either, best {overlay}")),
+            );
+        }
+        let prefix = match agent {
+            Agent::Flux => &repo.settings.flux.path,
+            Agent::Argocd => &repo.settings.argocd.path,
+        };
+        let path = prefix.join(&overlay);
+        let path = if *agent == Agent::Flux { format!("./{path}") } else { path.to_string() };
+        let help = if root.directory == *directory {
+            format!("write `path: {path}` there: it is the same with the labels")
+        } else if root.directory.starts_with(directory) {
+            format!(
+                "it applies more than these hosts: set `hosts: {{form: component}}` in sipgen.yaml and include the \
+                 component in {}; or take {} out of it and let an agent apply {path}",
+                root.file,
+                shown(&root.directory)
+            )
+        } else {
+            format!(
+                "the overlay is one over all of {}: let one object apply {path} in place of all that apply parts of it; \
+                 or remove {}, if no agent applies it, so that each part gets an overlay of its own",
+                shown(&root.directory),
+                root.file
+            )
+        };
+        Some(self.unlabelled(hosts, &root.directory).help(help + &self.after_services(repo)))
+    }
+
+    /// How it is made to wait for the services, as an object of ours would.
+    fn after_services(&self, repo: &Repo<'_>) -> String {
+        if self.applied.agent != Agent::Flux || repo.settings.gitops != Some(Agent::Flux) {
+            return String::new();
+        }
+        let flux = &repo.settings.flux;
+        let name = flux.after_services();
+        // Without a namespace, Flux looks in that of the Kustomization itself.
+        let namespace = match &self.applied.own_namespace {
+            Some(namespace) if namespace == flux.namespace.as_str() => String::new(),
+            _ => format!(", namespace: {}", flux.namespace),
+        };
+        format!("; with `dependsOn: [{{name: {name}{namespace}}}]` it waits for the services of clusters")
+    }
+
+    fn unlabelled(&self, hosts: &[&Host], root: &Utf8Path) -> Finding {
+        let are = if hosts.len() == 1 { "is" } else { "are" };
+        let of = if root == self.applied.directory { String::new() } else { format!(" of {}", shown(root)) };
+        let finding = Finding::new(
+            Code::RenderedUnlabelled,
+            format!(
+                "{} applies {}, where {}{of} {are} rendered without labels",
+                self.applied.by,
+                shown(&self.applied.directory),
+                counted(hosts.len(), "declared host"),
+            ),
+        );
+        finding.at(self.applied.place.clone())
+    }
+}

@@ -1,0 +1,250 @@
+//! The inventory: every host of the site once, whatever manifests and snapshots say of it.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+
+use camino::Utf8Path;
+
+use super::host::{Descriptions, Host, HostDocument, Standing};
+use super::networks::{Network, Networks, Unnamed};
+use crate::api::host;
+use crate::api::names::HostKey;
+use crate::finding::{Code, Finding, Place};
+use crate::kustomize::{Builds, Root};
+use crate::layout::VARIABLE;
+use crate::settings::gitops::Form;
+use crate::settings::{self, Settings};
+use crate::text::counted;
+use crate::text::credentials::masked_value;
+
+/// All hosts of a site.
+#[derive(Debug, Default)]
+pub struct Inventory {
+    /// Every host once, in natural order of their names (`r9` before `r10`).
+    pub hosts: Vec<Host>,
+    /// The outermost kustomizations that render hosts, by the index in [`Standing::Declared`].
+    pub roots: BTreeMap<usize, Root>,
+    /// The Secrets of manifests whose network data no host names, in the order of files.
+    pub unnamed_network_data: Vec<Unnamed>,
+    by_key: HashMap<HostKey, usize>,
+}
+
+impl Inventory {
+    /// The index of a host.
+    pub fn index(&self, key: &HostKey) -> Option<usize> {
+        self.by_key.get(key).copied()
+    }
+
+    /// The host with a key.
+    pub fn host(&self, key: &HostKey) -> Option<&Host> {
+        self.index(key).map(|index| &self.hosts[index])
+    }
+}
+
+/// Joins what manifests and snapshots say of each host.
+pub(crate) fn assemble(
+    documents: Vec<HostDocument>,
+    networks: &Networks,
+    builds: &Builds,
+    settings: &Settings,
+) -> (Inventory, Vec<Finding>) {
+    let output = &settings.output;
+    let mut findings = Vec::new();
+    let mut by_key: BTreeMap<HostKey, Descriptions> = BTreeMap::new();
+    for document in documents {
+        by_key.entry(document.key.clone()).or_default().add(document, builds, settings, &mut findings);
+    }
+    let mut inventory = Inventory::default();
+    for (key, descriptions) in by_key {
+        let Some(host) = descriptions.join(key, settings, networks, &mut findings) else { continue };
+        if let Standing::Declared { root } = host.standing {
+            inventory.roots.entry(root).or_insert_with(|| builds.root(root).clone());
+        }
+        inventory.hosts.push(host);
+    }
+    inventory.unnamed_network_data = networks.unnamed().to_vec();
+    for root in inventory.roots.values() {
+        // A component is patches alone: it has no base to be a cycle with.
+        if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {
+            findings.push(output_inside(root, output, builds));
+        }
+        if settings.hosts.form == Form::Overlay && root.directory.iter().any(|name| name.contains("..")) {
+            findings.push(unbuildable(root));
+        }
+    }
+    findings.extend(large_builds(&inventory, builds));
+    inventory.hosts.sort_by(|a, b| {
+        natural(a.key.name.as_str(), b.key.name.as_str()).then_with(|| a.key.namespace.cmp(&b.key.namespace))
+    });
+    inventory.by_key = inventory.hosts.iter().enumerate().map(|(index, host)| (host.key.clone(), index)).collect();
+    findings.extend(shared_bmcs(&inventory.hosts));
+    findings.extend(bmcs_with_user(&inventory.hosts));
+    findings.extend(ambiguous_networks(&inventory.hosts));
+    (inventory, findings)
+}
+
+/// kustomize takes `..` in a name for a step upwards, and refuses the path.
+fn unbuildable(root: &Root) -> Finding {
+    let message = format!("kustomize cannot be told of {}: it refuses `..` in the name of a directory", root.directory);
+    Finding::new(Code::UnbuildableDirectory, message)
+        .at(Place::File(root.file.clone()))
+        .help("rename the directory; or set `hosts: {form: component}`, which names no directory of yours")
+}
+
+/// kustomize refuses a base that contains the overlay, so there is no place for one under this root.
+fn output_inside(root: &Root, output: &Utf8Path, builds: &Builds) -> Finding {
+    let help = if root.directory.as_str().is_empty() {
+        format!("move what it lists into a directory of its own, beside {output}")
+    } else {
+        let directory = &root.directory;
+        format!("move {output} out of {directory}: set `output` in {} to another directory", settings::FILE)
+    };
+    Finding::new(
+        Code::OutputInsideRoot,
+        format!(
+            "{} renders hosts and lies above the output directory {output}: an overlay below its own base is a cycle",
+            root.file
+        ),
+    )
+    .at(builds.resources_of(root))
+    .help(format!("{help}; or set `hosts: {{form: component}}`, which has no base"))
+}
+
+/// `kustomize build` takes time with the square of a build's hosts, and Argo CD ends it after 90 seconds.
+const HOSTS_OF_A_BUILD: usize = 1000;
+
+fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
+    let mut hosts: BTreeMap<usize, usize> = BTreeMap::new();
+    for host in &inventory.hosts {
+        if let Standing::Declared { root } = host.standing {
+            *hosts.entry(root).or_default() += 1;
+        }
+    }
+    let large = hosts.into_iter().filter(|(_, count)| *count > HOSTS_OF_A_BUILD);
+    let describe = |(root, count): (usize, usize)| {
+        let root = &inventory.roots[&root];
+        let file = &root.file;
+        Finding::new(
+            Code::LargeBuild,
+            format!("{file} renders {count} hosts in one build, more than {HOSTS_OF_A_BUILD}"),
+        )
+        .at(builds.resources_of(root))
+        .help(
+            "the time of `kustomize build` grows with the square of the hosts, and Argo CD ends a build after 90 \
+             seconds: split it, such as by rack, into kustomizations that no other one lists",
+        )
+    };
+    large.map(describe).collect()
+}
+
+/// Several hosts behind one BMC address happen (the SIP operator's own sample has them), and are a mistake.
+fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
+    let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();
+    for host in hosts {
+        if let Some(bmc) = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty() && !bmc.address.contains(VARIABLE)) {
+            // An address with a query is shown without it, and told from others by all of it.
+            by_address.entry(host::without_user(&bmc.address)).or_default().push(host);
+        }
+    }
+    let shared = by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1);
+    let describe = |(address, hosts): (String, Vec<&Host>)| {
+        let address = masked_value(&address);
+        let finding = Finding::new(Code::SharedBmc, format!("{} hosts have the BMC address {address}", hosts.len()))
+            .help("a power command for one of them reaches the same machine; correct the addresses");
+        let add = |finding: Finding, host: &&Host| {
+            finding.see(host.origin.at(["spec", "bmc", "address"]), host.key.to_string())
+        };
+        hosts.iter().fold(finding, add)
+    };
+    shared.map(describe).collect()
+}
+
+/// Metal3 and jump hosts log in by the Secret that credentialsName names, whatever the address says. Nothing of what
+/// stands in the address is shown.
+fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
+    let has_user = |host: &&Host| host.bmc.as_ref().is_some_and(|bmc| host::has_user(&bmc.address));
+    let hosts: Vec<&Host> = hosts.iter().filter(has_user).collect();
+    let message = format!("{} a user or a password in the BMC address", in_number(&hosts)?);
+    let finding = Finding::new(Code::UserInBmcAddress, message).help(
+        "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs in by \
+         the Secret that spec.bmc.credentialsName names",
+    );
+    Some(
+        hosts.iter().fold(finding, |finding, host| {
+            finding.see(host.origin.at(["spec", "bmc", "address"]), host.key.to_string())
+        }),
+    )
+}
+
+/// Of two networks that have one id, services would take the first.
+fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
+    // What was encrypted has no id that may be shown.
+    let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
+    for host in hosts {
+        let Network::Known(data) = &host.network else { continue };
+        for id in data.ambiguous() {
+            by_id.entry(data.shown_ids().find(|shown| *shown == id)).or_default().push(host);
+        }
+    }
+    let describe = |(id, hosts): (Option<&str>, Vec<&Host>)| {
+        let networks = id.map_or_else(|| "networks of one id".to_owned(), |id| format!("networks `{id}`"));
+        let message = format!("{} several {networks}, with different addresses", in_number(&hosts)?);
+        let finding = Finding::new(Code::AmbiguousNetwork, message)
+            .help("services take the first one's address: give each network of a host an id of its own");
+        Some(hosts.iter().fold(finding, |finding, host| {
+            finding.see(host.origin.at(host.network_field.iter().copied()), host.key.to_string())
+        }))
+    };
+    by_id.into_iter().filter_map(describe).collect()
+}
+
+/// `host metal/r07-n01 has`, `2 hosts have`; nothing for none.
+fn in_number(hosts: &[&Host]) -> Option<String> {
+    match hosts {
+        [] => None,
+        [host] => Some(format!("host {} has", host.key)),
+        _ => Some(format!("{} have", counted(hosts.len(), "host"))),
+    }
+}
+
+/// Compares names as people count: runs of digits by their number, the rest by character.
+pub(crate) fn natural(a: &str, b: &str) -> Ordering {
+    let (mut rest_a, mut rest_b) = (a, b);
+    while !rest_a.is_empty() && !rest_b.is_empty() {
+        let (part_a, part_b) = (leading_part(rest_a), leading_part(rest_b));
+        let digits =
+            part_a.starts_with(|c: char| c.is_ascii_digit()) && part_b.starts_with(|c: char| c.is_ascii_digit());
+        let order = if digits {
+            let (a, b) = (part_a.trim_start_matches('0'), part_b.trim_start_matches('0'));
+            a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+        } else {
+            part_a.cmp(part_b)
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+        rest_a = &rest_a[part_a.len()..];
+        rest_b = &rest_b[part_b.len()..];
+    }
+    // `r01` and `r1` count alike but are two names.
+    rest_a.len().cmp(&rest_b.len()).then_with(|| a.cmp(b))
+}
+
+/// The longest beginning that is all digits or has none.
+fn leading_part(text: &str) -> &str {
+    let digits = text.starts_with(|c: char| c.is_ascii_digit());
+    let end = text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len());
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_ordered_as_people_count() {
+        let mut names = ["r10o1", "r9o2", "r9o10", "r1", "a", "r01", "r1a"];
+        names.sort_by(|a, b| natural(a, b));
+        assert_eq!(names, ["a", "r01", "r1", "r1a", "r9o2", "r9o10", "r10o1"]);
+    }
+}

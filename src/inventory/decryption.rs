@@ -1,0 +1,110 @@
+//! Decrypts network data that hosts need, by the sops of the machine.
+//!
+//! Each file is decrypted once, in memory, and nothing but the addresses is kept of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+
+use super::networks::{Held, Holder, Kind, Sealed, Unreadable, kept_secret, read_decrypted, read_text, value};
+use crate::api::network_data::{NetworkData, NetworkDataSecret};
+use crate::finding::{Code, Finding, Place};
+use crate::load::Files;
+use crate::load::document::objects;
+use crate::load::sops::{self, Refusal};
+use crate::text::counted;
+
+/// Decrypts what is encrypted of some network data. What sops refuses is a finding: a run without those addresses would
+/// choose other hosts than one with them.
+pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
+    let mut sealed: Vec<(&mut Held, Sealed)> = Vec::new();
+    for held in held {
+        let Err(Unreadable::Encrypted(seal)) = &held.data else { continue };
+        let seal = seal.clone();
+        sealed.push((held, seal));
+    }
+    let sources: BTreeSet<Source> = sealed.iter().filter_map(|(_, seal)| seal.source()).collect();
+    let decrypt = |source: Source| {
+        let text = match &source {
+            Source::File(file) => repo.text(file).unwrap_or_default(),
+            Source::Text(text) => text.clone(),
+        };
+        let decrypted = sops::form(&text).ok_or(Refusal::NoMetadata).and_then(|form| sops::decrypt(&text, form));
+        (source, decrypted)
+    };
+    let decrypted: BTreeMap<Source, Result<String, Refusal>> = sources.into_par_iter().map(decrypt).collect();
+    let mut refused: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+    for (held, seal) in sealed {
+        let Some(decrypted) = seal.source().and_then(|source| decrypted.get(&source)) else { continue };
+        held.data = match decrypted {
+            Ok(text) => {
+                let opened = seal.open(text, &held.holder).map(Arc::new);
+                if matches!(opened, Err(Unreadable::Refused)) {
+                    let reason = "the file has no such value once it is decrypted".to_owned();
+                    refused.entry(reason).or_default().push(held.place.clone());
+                }
+                opened
+            }
+            Err(refusal) => {
+                refused.entry(refusal.to_string()).or_default().push(held.place.clone());
+                Err(Unreadable::Refused)
+            }
+        };
+    }
+    refused.into_iter().map(|(reason, places)| not_decrypted(&reason, places)).collect()
+}
+
+fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
+    places.sort_by(|a, b| a.file().cmp(b.file()));
+    let files: BTreeSet<&Arc<Utf8Path>> = places.iter().map(Place::file).collect();
+    let message = format!(
+        "network data that hosts need, in {}, cannot be decrypted: a run without these addresses would choose other hosts",
+        counted(files.len(), "file")
+    );
+    let finding = Finding::new(Code::NotDecrypted, message)
+        .help(format!("whoever runs sipgen needs `sops` and its key, as by SOPS_AGE_KEY_FILE; {reason}"));
+    places.into_iter().fold(finding, Finding::at)
+}
+
+/// What sops decrypts at a time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    File(Utf8PathBuf),
+    Text(String),
+}
+
+impl Sealed {
+    /// What is to be decrypted.
+    fn source(&self) -> Option<Source> {
+        match self {
+            Sealed::Object(file, ..) => Some(Source::File(file.to_path_buf())),
+            Sealed::File(file) => Some(Source::File(file.clone())),
+            Sealed::Text(text) => Some(Source::Text(text.clone())),
+            Sealed::Rendered => None,
+        }
+    }
+
+    /// Finds the network data in what its file decrypts to.
+    fn open(&self, text: &str, holder: &Holder) -> Result<NetworkData, Unreadable> {
+        match self {
+            Sealed::Object(file, name, namespace) => {
+                let kind = if matches!(holder, Holder::ConfigMap(_)) { Kind::ConfigMap } else { Kind::Secret };
+                let documents = objects(file, text);
+                let read = documents.iter().filter(|document| document.kind() == Some(kind.name()));
+                let mut read = read.filter_map(|document| document.parse::<NetworkDataSecret>().ok());
+                let is_it = |object: &NetworkDataSecret| {
+                    let own = object.metadata.namespace.clone().unwrap_or_default();
+                    object.metadata.name.as_ref() == Some(name)
+                        && namespace.as_ref().is_none_or(|namespace| *namespace == own)
+                };
+                let object = read.find(is_it).ok_or(Unreadable::Refused)?;
+                let (_, value, encoded) = value(kind, &object).ok_or(Unreadable::Refused)?;
+                read_decrypted(value, encoded)
+            }
+            Sealed::File(_) | Sealed::Text(_) => kept_secret(read_text(text, || Sealed::Rendered)),
+            Sealed::Rendered => Err(Unreadable::Refused),
+        }
+    }
+}

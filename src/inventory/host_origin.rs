@@ -1,0 +1,159 @@
+//! Hosts that are read by another way than their manifests in the repo.
+//!
+//! A stream, a build of ours or `paths` may leave a host's manifest out, and the host is declared all the same: an agent
+//! applies the manifest, and an object with labels alone beside it would erase its spec (see `render::hosts`). So every
+//! manifest of the repo is looked at, input or not. A rendered host whose manifest is there, under the name and namespace
+//! that its build gives it, is declared by it. One without is observed only if it is a live object.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::Utf8Path;
+
+use super::host::{HostDocument, live_field};
+use crate::api::assignment;
+use crate::api::names::HostKey;
+use crate::finding::{Code, Finding, Place};
+use crate::settings::{Mode, Settings};
+use crate::site::inputs::Inputs;
+use crate::text::counted;
+
+/// Completes the hosts that are inputs by what the repo's `other` documents say of who renders them, and returns the
+/// manifests of hosts that are not among them, too.
+pub(crate) fn complete(
+    documents: Vec<HostDocument>,
+    others: Vec<HostDocument>,
+    inputs: &Inputs<'_>,
+    settings: &Settings,
+    renamed: impl FnOnce() -> Option<Renamed>,
+) -> (Vec<HostDocument>, Vec<HostDocument>, Vec<Finding>) {
+    if inputs.are_all() {
+        return (documents, Vec::new(), Vec::new());
+    }
+    let mut manifests: HashMap<HostKey, Vec<HostDocument>> = HashMap::new();
+    for document in others.into_iter().filter(|document| !document.roots.is_empty()) {
+        manifests.entry(document.key.clone()).or_default().push(document);
+    }
+    let mut complete: Vec<HostDocument> = Vec::new();
+    let mut is_described: HashSet<HostKey> = HashSet::new();
+    let mut unknown: Vec<(HostKey, Place)> = Vec::new();
+    let mut live: Vec<(HostKey, Place)> = Vec::new();
+    for mut document in documents {
+        let manifest = manifests.get(&document.key).and_then(|manifests| manifests.first());
+        match manifest {
+            Some(manifest) if document.origin.is_rendered() && !is_snapshot(&document, Some(manifest)) => {
+                document.roots.clone_from(&manifest.roots);
+                document.file.clone_from(&manifest.file);
+                document.own_namespace.clone_from(&manifest.own_namespace);
+                document.namespace_by_settings = manifest.namespace_by_settings;
+                take_labels_of(&mut document, manifest);
+            }
+            None if document.origin.made_for().is_some()
+                || document.origin.is_rendered() && !is_snapshot(&document, None) =>
+            {
+                // One without a spec is an object with labels alone, which declares nothing.
+                if document.host.spec.is_some() {
+                    document.roots = inputs.roots(&document.origin);
+                }
+                if document.roots.is_empty() && settings.inventory.mode != Mode::Observed {
+                    unknown.push((document.key.clone(), document.origin.start()));
+                }
+            }
+            None if document.origin.is_rendered() && settings.inventory.mode != Mode::Observed => {
+                live.push((document.key.clone(), document.origin.start()));
+            }
+            _ => {}
+        }
+        if !document.roots.is_empty() {
+            is_described.insert(document.key.clone());
+        }
+        complete.push(document);
+    }
+    // What is left of the inputs are snapshots: of hosts that are declared, the manifests belong to them.
+    let seen: HashSet<HostKey> = complete.iter().map(|document| document.key.clone()).collect();
+    let (mut left, left_out): (Vec<_>, Vec<_>) = manifests.into_iter().partition(|(key, _)| seen.contains(key));
+    left.retain(|(key, _)| !is_described.contains(key));
+    left.sort_by(|(a, _), (b, _)| a.cmp(b));
+    complete.extend(left.into_iter().flat_map(|(_, manifests)| manifests));
+    live.retain(|(key, _)| !is_described.contains(key));
+    let renamed = if live.is_empty() { None } else { renamed() };
+    let [unknown, live] = [unknown, live].map(|mut hosts| {
+        hosts.sort_by(|(a, _), (b, _)| a.cmp(b));
+        hosts
+    });
+    let findings = (!unknown.is_empty()).then(|| nobody_known(unknown)).into_iter();
+    let findings = findings.chain(renamed.map(|renamed| perhaps_renamed(live, renamed)));
+    let left_out = left_out.into_iter().filter_map(|(_, manifests)| manifests.into_iter().next()).collect();
+    (complete, left_out, findings.collect())
+}
+
+/// Whether a document shows a live object. A manifest in git may have a status, too; then what it renders to has it.
+fn is_snapshot(document: &HostDocument, manifest: Option<&HostDocument>) -> bool {
+    let has_status = document.host.status.is_some();
+    live_field(&document.host.metadata).is_some()
+        || has_status && manifest.is_none_or(|manifest| manifest.host.status.is_none())
+}
+
+/// A build may have sipgen's own patches in it. What those gave to a host the last time is remembered in the output, and
+/// is no claim of the manifest's.
+fn take_labels_of(document: &mut HostDocument, manifest: &HostDocument) {
+    let own = manifest.host.metadata.labels.as_ref();
+    for label in assignment::LABELS {
+        let labels = document.host.metadata.labels.get_or_insert_default();
+        match own.and_then(|own| own.get(label)) {
+            Some(value) => labels.insert(label.to_owned(), value.clone()),
+            None => labels.remove(label),
+        };
+    }
+}
+
+/// A kustomization that may give hosts other names than are known here: its file, and the field by which.
+pub(crate) struct Renamed {
+    pub(crate) file: Arc<Utf8Path>,
+    pub(crate) field: &'static str,
+    pub(crate) place: Place,
+}
+
+fn names_of(hosts: &[(HostKey, Place)]) -> String {
+    match hosts {
+        [(only, _)] => format!("host {only} is"),
+        [(first, _), ..] => format!("{}, {first} among them, are", counted(hosts.len(), "host")),
+        [] => String::new(),
+    }
+}
+
+/// Live objects of a stream that no manifest of the repo renders, as far as is known: a build may rename manifests.
+fn perhaps_renamed(hosts: Vec<(HostKey, Place)>, renamed: Renamed) -> Finding {
+    let Renamed { file, field, place } = renamed;
+    let finding = Finding::new(
+        Code::UnknownStanding,
+        format!(
+            "{} in the input as a live object, and no manifest of the repo has that name and namespace; but {file} has \
+             `{field}`, which may give it to one: then an object with labels alone would erase its spec",
+            names_of(&hosts)
+        ),
+    )
+    .help(
+        "hand over what its build renders, too, with `sources: [{kustomization: DIRECTORY}]` in sipgen.yaml; if others \
+         make the host, keep the live objects in a file of the repo instead, which `sources` list beside the kustomization",
+    );
+    let finding = hosts.into_iter().fold(finding, |finding, (_, place)| finding.at(place));
+    finding.see(place, format!("the `{field}`"))
+}
+
+/// Hosts of a stream that no manifest of the repo renders, and that are no live objects.
+fn nobody_known(hosts: Vec<(HostKey, Place)>) -> Finding {
+    let names = names_of(&hosts);
+    let finding = Finding::new(
+        Code::UnknownStanding,
+        format!(
+            "{names} in the input, but no kustomization of the repo renders such a manifest, and it is no live object: it \
+             is not known whether an agent applies it in full, and then an object with labels alone would erase its spec"
+        ),
+    );
+    let finding = finding.help(
+        "if a build of this repo renders it, by Helm for instance, say which: `sources: [{kustomization: DIRECTORY}]` in \
+         sipgen.yaml; if others make it, hand over the live object, with its status, or set `inventory: {mode: observed}`",
+    );
+    hosts.into_iter().fold(finding, |finding, (_, place)| finding.at(place))
+}

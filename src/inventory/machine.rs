@@ -1,0 +1,319 @@
+//! What of a host's hardware decides whether it can be a node of a Provisioning.
+//!
+//! It is what inspection found. The static addresses of the host's network data count for those of its network cards
+//! for which inspection has none: a host that is declared in git may have no status, and inspection knows the address
+//! under which a machine has been seen.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+
+use super::Inventory;
+use super::host::Host;
+use super::networks::Network;
+use crate::api::mac::MacAddress;
+use crate::api::names::HostKey;
+use crate::api::network_data::is_reachable;
+use crate::finding::{Code, Finding};
+use crate::request::cluster::AskedMachine;
+use crate::settings::provisioning::{Devices, Model};
+use crate::site::hardware::HostHardware;
+
+/// Label of a host: whether its network cards have SR-IOV, `true` or `false`, whatever inspection found.
+pub const SRIOV: &str = "bpa.akraino.org/sriov";
+/// Label of a host: whether it has QuickAssist, `true` or `false`, whatever inspection found.
+pub const QAT: &str = "bpa.akraino.org/qat";
+
+/// Tells the hosts of an inventory what their machines are. Labels that say neither yes nor no are findings.
+pub(crate) fn tell(
+    inventory: &mut Inventory,
+    hardware: &BTreeMap<HostKey, HostHardware>,
+    devices: &Devices,
+) -> Vec<Finding> {
+    let nothing = HostHardware::default();
+    let mut findings = Vec::new();
+    for host in &mut inventory.hosts {
+        let hardware = hardware.get(&host.key).unwrap_or(&nothing);
+        host.machine = Machine::new(hardware, &host.network, &host.labels, devices);
+        findings.extend([SRIOV, QAT].into_iter().filter_map(|label| unclear(host, label)));
+    }
+    findings
+}
+
+/// What is wrong with a label of a host that says whether it has a device.
+fn unclear(host: &Host, label: &str) -> Option<Finding> {
+    let value = host.labels.get(label).filter(|value| truth(value).is_none())?;
+    let finding = Finding::new(
+        Code::InvalidDeviceLabel,
+        format!("the label {label} of host {} is `{value}`: neither `true` nor `false`, and ignored", host.key),
+    );
+    Some(
+        finding
+            .at(host.origin.at(["metadata", "labels", label]))
+            .help(format!("write {label}: \"{}\"; without the label, what inspection found counts", meant(value))),
+    )
+}
+
+/// What a label for a device says.
+fn truth(value: &str) -> Option<bool> {
+    match value {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether a label is one for a device.
+pub(crate) fn is_for_device(label: &str) -> bool {
+    [SRIOV, QAT].contains(&label)
+}
+
+/// What somebody means who writes something else than `true` or `false`.
+pub(crate) fn meant(value: &str) -> bool {
+    !["no", "n", "off", "false", "0", "none", ""].contains(&value.to_ascii_lowercase().as_str())
+}
+
+/// A host as a Provisioning sees it. Nothing is known of any host where the repo has no Provisioning.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// The MAC address from which it boots (`spec.bootMACAddress`).
+    pub boot_mac: Option<MacAddress>,
+    /// Its network cards with the addresses that they had, in the order of inspection.
+    pub nics: Vec<Nic>,
+    /// How many CPUs it has, threads counted.
+    pub cpu: Option<u64>,
+    /// Its memory in MiB.
+    pub memory_mib: Option<u64>,
+    /// Whether its network cards have SR-IOV.
+    pub sriov: bool,
+    /// Whether it has QuickAssist.
+    pub qat: bool,
+}
+
+/// A network card, once however many addresses it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nic {
+    /// Its MAC address.
+    pub mac: MacAddress,
+    /// Its addresses, those that are no use to others left out: IPv4 before IPv6.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// What a host has too little of for a machine of a Provisioning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Insufficient {
+    /// Inspection has found nothing, or the snapshot does not say what.
+    Unknown,
+    /// So many CPUs, of so many that are asked for.
+    Cpu(u64, u64),
+    /// So many MiB of memory, of so many that are asked for.
+    Memory(u64, u64),
+    /// No SR-IOV.
+    Sriov,
+    /// No QuickAssist.
+    Qat,
+    /// No address.
+    Address,
+}
+
+impl fmt::Display for Insufficient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Insufficient::Unknown => f.write_str("has no hardware details that say what it has"),
+            Insufficient::Cpu(has, asked) => write!(f, "has {has} CPUs, and {asked} are asked for"),
+            Insufficient::Memory(has, asked) => write!(f, "has {has} MiB of memory, and {asked} MiB are asked for"),
+            Insufficient::Sriov => f.write_str("has no network card with SR-IOV"),
+            Insufficient::Qat => f.write_str("has no QuickAssist"),
+            Insufficient::Address => f.write_str("has no address by which the installer could reach it"),
+        }
+    }
+}
+
+impl Machine {
+    /// What is known of a machine by its hardware, its network data and its labels.
+    fn new(hardware: &HostHardware, network: &Network, labels: &BTreeMap<String, String>, devices: &Devices) -> Self {
+        let found = hardware.found.as_ref().map(|found| &found.hardware);
+        let cards = || found.into_iter().flat_map(|found| &found.nics);
+        let mut nics: Vec<Nic> = Vec::new();
+        for (card, mac) in cards().filter_map(|card| Some((card, card.mac.as_deref()?.parse().ok()?))) {
+            add(&mut nics, mac, card.ip.as_deref().and_then(|text| text.trim().parse().ok()));
+        }
+        if let Network::Known(data) = network {
+            let addressed: Vec<MacAddress> =
+                nics.iter().filter(|nic| !nic.addresses.is_empty()).map(|nic| nic.mac).collect();
+            for (mac, address) in data.of_cards().filter(|(mac, _)| !addressed.contains(mac)) {
+                add(&mut nics, mac, Some(address));
+            }
+        }
+        // As they stand, but those of IPv4 first.
+        nics.iter_mut().for_each(|nic| nic.addresses.sort_by_key(IpAddr::is_ipv6));
+        let models: Vec<Model> = cards().filter_map(|card| card.model.as_deref()?.parse().ok()).collect();
+        let said = |label: &str| labels.get(label).and_then(|value| truth(value));
+        Self {
+            boot_mac: hardware.boot_mac_address.as_deref().and_then(|text| text.parse().ok()),
+            nics,
+            cpu: found.and_then(|found| found.cpu.count),
+            memory_mib: found.and_then(|found| found.ram_mebibytes),
+            sriov: said(SRIOV).unwrap_or_else(|| models.iter().any(|model| devices.have_sriov(*model))),
+            qat: said(QAT).unwrap_or_else(|| models.iter().any(|model| devices.have_qat(*model))),
+        }
+    }
+
+    /// What it has too little of for what is asked of a machine, other than a MAC address and an address.
+    pub fn lacks(&self, asked: &AskedMachine) -> impl Iterator<Item = Insufficient> {
+        let less = |has: Option<u64>, asked: u64, insufficient: fn(u64, u64) -> Insufficient| match has {
+            _ if asked == 0 => None,
+            Some(has) => (has < asked).then(|| insufficient(has, asked)),
+            None => Some(Insufficient::Unknown),
+        };
+        let cpu = less(self.cpu, asked.cpu, Insufficient::Cpu);
+        let memory = less(self.memory_mib, asked.memory_mib, Insufficient::Memory);
+        // That nothing is known is said once.
+        let memory = memory.filter(|_| cpu != Some(Insufficient::Unknown));
+        let sriov = (asked.sriov && !self.sriov).then_some(Insufficient::Sriov);
+        let qat = (asked.qat && !self.qat).then_some(Insufficient::Qat);
+        [cpu, memory, sriov, qat].into_iter().flatten()
+    }
+
+    /// Every MAC address that it has, once.
+    pub fn macs(&self) -> impl Iterator<Item = MacAddress> {
+        let booting = self.boot_mac.filter(|mac| !self.nics.iter().any(|nic| nic.mac == *mac));
+        self.nics.iter().map(|nic| nic.mac).chain(booting)
+    }
+
+    /// Whether one of its network cards has this MAC address, or it boots from it.
+    pub fn has(&self, mac: MacAddress) -> bool {
+        self.boot_mac == Some(mac) || self.nics.iter().any(|nic| nic.mac == mac)
+    }
+
+    /// The address under which it is reached: that of the network card with a MAC address. Without one, that of the
+    /// card that it boots from, or else of the first that has any.
+    pub fn address(&self, mac: Option<MacAddress>) -> Option<IpAddr> {
+        let of = |mac: MacAddress| self.nics.iter().find(|nic| nic.mac == mac)?.addresses.first().copied();
+        match mac {
+            Some(mac) => of(mac),
+            None => {
+                let booting = self.boot_mac.and_then(of);
+                booting.or_else(|| self.nics.iter().find_map(|nic| nic.addresses.first().copied()))
+            }
+        }
+    }
+}
+
+/// Adds an address to the card of a MAC address, if it is one by which others reach it from other networks, too.
+fn add(nics: &mut Vec<Nic>, mac: MacAddress, address: Option<IpAddr>) {
+    let is_link_local = |address: &IpAddr| match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    };
+    let address = address.map(|address| address.to_canonical());
+    let address = address.filter(|address| is_reachable(*address) && !is_link_local(address));
+    match nics.iter_mut().find(|nic| nic.mac == mac) {
+        None => nics.push(Nic { mac, addresses: address.into_iter().collect() }),
+        Some(nic) => nic.addresses.extend(address.filter(|address| !nic.addresses.contains(address))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::api::hardware::Hardware;
+    use crate::api::network_data::NetworkData;
+    use crate::finding::Origin;
+    use crate::site::hardware::{Found, Source};
+
+    /// A machine of which inspection found this hardware, with network data and labels.
+    fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> Machine {
+        let found = (!hardware.is_empty()).then(|| Found {
+            source: Source::Status,
+            hardware: yaml_serde::from_str::<Hardware>(hardware).unwrap(),
+            origin: Origin::of_file(Arc::from(camino::Utf8Path::new("hosts.yaml")), ""),
+        });
+        let hardware = HostHardware { boot_mac_address: Some("00-00-5E-00-53-01".to_owned()), found };
+        let network = Network::Known(Arc::new(NetworkData::parse(network_data).unwrap()));
+        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Machine::new(&hardware, &network, &labels, &Devices::default())
+    }
+
+    fn addresses(machine: &Machine) -> Vec<String> {
+        machine.nics.iter().map(|nic| format!("{} {:?}", nic.mac, nic.addresses)).collect()
+    }
+
+    #[test]
+    fn a_card_is_one_however_often_it_is_listed_and_its_useful_ipv4_address_comes_first() {
+        let nics = "nics:\n- {mac: '00:00:5E:00:53:01', ip: 'fe80::1%eth0'}\n- {mac: 00:00:5e:00:53:01, ip: fe80::1}\n\
+            - {mac: 00:00:5e:00:53:01, ip: '2001:db8::1'}\n- {mac: 00:00:5e:00:53:01, ip: 192.0.2.1}\n\
+            - {mac: 00:00:5e:00:53:02, ip: 169.254.1.1}\n- {mac: 00:00:5e:00:53:02, ip: ''}\n\
+            - {mac: lo, ip: 127.0.0.1}\n- {mac: 00:00:5e:00:53:03, ip: 127.0.0.1}\n- {ip: 192.0.2.9}\n";
+        let found = machine(nics, "", &[]);
+        let expected = ["00:00:5e:00:53:01 [192.0.2.1, 2001:db8::1]", "00:00:5e:00:53:02 []", "00:00:5e:00:53:03 []"];
+        assert_eq!(addresses(&found), expected);
+    }
+
+    #[test]
+    fn network_data_has_the_addresses_that_inspection_lacks() {
+        let data = "links:\n- {id: e1, ethernet_mac_address: 00:00:5e:00:53:01}\n\
+            - {id: e2, ethernet_mac_address: 00:00:5e:00:53:02}\n- {id: e3, ethernet_mac_address: 00:00:5e:00:53:03}\n\
+            networks:\n- {id: a, link: e1, ip_address: 198.51.100.1}\n- {id: b, link: e2, ip_address: 198.51.100.2}\n\
+            - {id: c, link: e2, ip_address: 198.51.100.22}\n- {id: d, link: e3, ip_address: 198.51.100.3}\n";
+        let nics = "nics:\n- {mac: 00:00:5e:00:53:01, ip: 192.0.2.1}\n- {mac: 00:00:5e:00:53:02}\n";
+        let expected = [
+            "00:00:5e:00:53:01 [192.0.2.1]",
+            "00:00:5e:00:53:02 [198.51.100.2, 198.51.100.22]",
+            "00:00:5e:00:53:03 [198.51.100.3]",
+        ];
+        assert_eq!(addresses(&machine(nics, data, &[])), expected);
+
+        let uninspected = machine("", data, &[]);
+        assert_eq!(uninspected.address(None), Some("198.51.100.1".parse().unwrap()));
+        assert_eq!((uninspected.cpu, uninspected.memory_mib), (None, None));
+    }
+
+    #[test]
+    fn devices_are_known_by_their_models_unless_a_label_says_otherwise() {
+        let (x710, plain) = ("nics: [{model: '0x8086 0x1572'}]", "nics: [{model: 0x1af4 0x0001}]");
+        let quick = "nics: [{model: 0x8086 0x37C8}]";
+        let has = |hardware: &str, labels: &[(&str, &str)]| {
+            let machine = machine(hardware, "", labels);
+            (machine.sriov, machine.qat)
+        };
+        assert_eq!(has(x710, &[]), (true, false));
+        assert_eq!(has(plain, &[]), (false, false));
+        assert_eq!(has(quick, &[]), (false, true));
+        assert_eq!(has(x710, &[(SRIOV, "false"), (QAT, "true")]), (false, true));
+        assert_eq!(has(x710, &[(SRIOV, "maybe")]), (true, false));
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_machine_it_lacks() {
+        let asked = AskedMachine { cpu: 8, memory_mib: 1024, sriov: true, ..AskedMachine::default() };
+        let known = Machine { cpu: Some(8), memory_mib: Some(512), sriov: true, ..Machine::default() };
+        let lacks = |machine: &Machine, asked| machine.lacks(asked).collect::<Vec<_>>();
+        assert_eq!(lacks(&known, &asked), [Insufficient::Memory(512, 1024)]);
+        assert_eq!(lacks(&Machine::default(), &asked), [Insufficient::Unknown, Insufficient::Sriov]);
+        assert_eq!(lacks(&Machine::default(), &AskedMachine::default()), []);
+    }
+
+    #[test]
+    fn a_machine_is_reached_where_it_boots_unless_a_card_is_named() {
+        let mac = |text: &str| text.parse::<MacAddress>().unwrap();
+        let nic = |text: &str, address: Option<&str>| Nic {
+            mac: mac(text),
+            addresses: address.iter().map(|address| address.parse().unwrap()).collect(),
+        };
+        let (bare, booting, other) = ("52:54:00:00:00:01", "52:54:00:00:00:02", "52:54:00:00:00:03");
+        let machine = Machine {
+            boot_mac: Some(mac(booting)),
+            nics: vec![nic(bare, None), nic(other, Some("10.0.0.3")), nic(booting, Some("10.0.0.2"))],
+            ..Machine::default()
+        };
+
+        let address = |mac: Option<MacAddress>| machine.address(mac).map(|address| address.to_string());
+        assert_eq!(address(None).as_deref(), Some("10.0.0.2"));
+        assert_eq!(address(Some(mac(other))).as_deref(), Some("10.0.0.3"));
+        assert_eq!(address(Some(mac(bare))), None);
+        assert!(machine.has(mac(booting)) && !machine.has(mac("52:54:00:00:00:04")));
+    }
+}

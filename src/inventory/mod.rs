@@ -1,0 +1,27 @@
+//! The hosts of a site, joined from manifests, snapshots, HardwareData and network data.
+//!
+//! * `assemble`: every host once.
+//! * `host`: one host; `host_origin` finds out who renders it, `appliers` which agent applies it.
+//! * `networks`: its addresses. `network_files` reads those in files that are no manifests, `decryption` what is
+//!   encrypted, `keyless` finds Secrets without network data, and `network_remedy` says how a host gets some.
+//! * `usage`: what says that a host is in use; `undecided` are values that only Flux knows.
+//! * `machine`: what of a host's hardware decides whether it can be a node.
+//! * `mismatch`: the requirement of a label selector that no host meets.
+
+pub(crate) mod appliers;
+mod assemble;
+pub(crate) mod decryption;
+pub mod host;
+pub(crate) mod host_origin;
+pub mod keyless;
+pub mod machine;
+pub mod mismatch;
+pub(crate) mod network_files;
+pub(crate) mod network_remedy;
+pub mod networks;
+pub mod undecided;
+pub mod usage;
+
+pub use assemble::Inventory;
+pub(crate) use assemble::{assemble, natural};
+pub use host::{Host, Standing};

@@ -1,0 +1,132 @@
+//! Network data in files that are no manifests: those beside hosts, and those that generators of kustomizations read.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::networks::{Held, Holder, Referring, Sealed, Unreadable, read_text, read_value};
+use crate::api::kustomization::GeneratorValue;
+use crate::api::names::ObjectName;
+use crate::api::names::SecretKey;
+use crate::api::network_data::{NetworkData, SECRET_KEYS};
+use crate::finding::Origin;
+use crate::kustomize::Builds;
+use crate::load::{Files, sops};
+
+/// How the names end of files that are network data, before the dot.
+const STEMS: [&str; 2] = ["network-data", "network_data"];
+
+/// The files of a repo that may be network data by themselves.
+pub(crate) struct PlainFiles<'a> {
+    repo: &'a Files,
+    files: HashSet<&'a Utf8Path>,
+    /// How many hosts the files of a directory describe.
+    hosts: HashMap<&'a Utf8Path, usize>,
+}
+
+impl<'a> PlainFiles<'a> {
+    pub(crate) fn new(repo: &'a Files, files: &'a [Utf8PathBuf], hosts: &[Referring<'a>]) -> Self {
+        let mut of_directory: HashMap<&Utf8Path, usize> = HashMap::new();
+        for directory in hosts.iter().filter_map(|host| host.file?.parent()) {
+            *of_directory.entry(directory).or_default() += 1;
+        }
+        let stems: HashSet<&str> = files.iter().filter_map(|file| file.file_stem()).collect();
+        let named = hosts.iter().filter_map(|host| Some(host.names().first()?.name.to_string()));
+        let named: HashSet<String> = named.filter(|name| stems.contains(name.as_str())).collect();
+        let may_be = |file: &&Utf8Path| {
+            let stem = file.file_stem().unwrap_or_default();
+            STEMS.iter().any(|end| stem.ends_with(end)) || named.contains(stem)
+        };
+        let files = files.iter().map(Utf8PathBuf::as_path).filter(may_be).collect();
+        Self { repo, files, hosts: of_directory }
+    }
+
+    /// The file beside a host that has its network data.
+    pub(crate) fn beside(&self, host: &Referring<'_>) -> Option<Held> {
+        if self.files.is_empty() {
+            return None;
+        }
+        let directory = host.file?.parent()?;
+        let name = host.key.name.as_str();
+        let mut stems: Vec<String> =
+            STEMS.iter().flat_map(|end| ["-", "/"].map(|mark| format!("{name}{mark}{end}"))).collect();
+        stems.extend(host.names().first().map(|secret| secret.name.to_string()));
+        if self.hosts.get(directory) == Some(&1) {
+            stems.extend(STEMS.map(str::to_owned));
+        }
+        let endings = ["json", "yaml", "yml"];
+        let mut files = stems.iter().flat_map(|stem| endings.map(|ending| directory.join(format!("{stem}.{ending}"))));
+        files.find_map(|file| self.plain(&file))
+    }
+
+    fn plain(&self, file: &Utf8Path) -> Option<Held> {
+        if !self.files.contains(file) {
+            return None;
+        }
+        let text = self.repo.plain_text(file).ok()??;
+        let sealed = || Sealed::File(file.to_owned());
+        let data = if sops::form(&text).is_some() {
+            // A manifest is encrypted in parts, and says what it is.
+            (!NetworkData::is_manifest(&text)).then(|| Err(Unreadable::Encrypted(sealed())))?
+        } else {
+            NetworkData::is_plain(&text).then(|| read_text(&text, sealed))?
+        };
+        let place = Origin::of_file(Arc::from(file), &text).start();
+        Some(Held {
+            holder: Holder::File(file.to_owned()),
+            start: place.clone(),
+            place,
+            is_declared: true,
+            is_live: false,
+            overrides: false,
+            data: data.map(Arc::new),
+        })
+    }
+}
+
+/// What the generators of kustomizations make for hosts, of the names that hosts refer to.
+pub(crate) fn generated(
+    repo: &Files,
+    builds: &Builds,
+    hosts: &[Referring<'_>],
+    namespace: &dyn Fn(&Origin) -> Option<String>,
+) -> Vec<Held> {
+    if builds.generated().next().is_none() {
+        return Vec::new();
+    }
+    let mut wanted: HashSet<String> = HashSet::new();
+    for key in hosts.iter().flat_map(Referring::names) {
+        // The name may have the hash of what is generated behind it.
+        wanted.extend(key.name.as_str().rsplit_once('-').map(|(base, _)| base.to_owned()));
+        wanted.insert(key.name.to_string());
+    }
+    let mut held = Vec::new();
+    let mut read: BTreeMap<Utf8PathBuf, Option<String>> = BTreeMap::new();
+    for generated in builds.generated() {
+        let Some(name) = generated.generator.name.as_deref().filter(|name| wanted.contains(*name)) else { continue };
+        let Ok(name) = name.parse::<ObjectName>() else { continue };
+        let Some((list, index, value)) = generated.generator.value(&SECRET_KEYS) else { continue };
+        let place = generated.place(list, index);
+        let mut text = |file: &Utf8Path| {
+            let read = read.entry(file.to_owned()).or_insert_with(|| repo.plain_text(file).ok().flatten());
+            read.clone().ok_or_else(|| Unreadable::NoFile(file.to_owned()))
+        };
+        let data = match value {
+            GeneratorValue::Literal(value) => read_value(value, false, || Sealed::Rendered),
+            GeneratorValue::File(file) => generated
+                .path(file)
+                .ok_or_else(|| Unreadable::NoFile(file.into()))
+                .and_then(|file| text(&file).and_then(|text| read_text(&text, || Sealed::File(file.clone())))),
+        };
+        for reach in generated.reaches {
+            let given = reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone());
+            let namespace =
+                given.or_else(|| generated.generator.namespace.clone()).or_else(|| namespace(generated.origin));
+            let Ok(namespace) = namespace.as_deref().unwrap_or("default").parse() else { continue };
+            let key = SecretKey { namespace, name: name.clone() };
+            held.push(Held::generated(key, place.clone(), generated.generator.overrides(), data.clone()));
+        }
+    }
+    held
+}

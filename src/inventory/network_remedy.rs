@@ -1,0 +1,57 @@
+//! Ways to give a host network data, by what the repo has already.
+
+use super::Inventory;
+use super::host::Host;
+use super::networks::Network;
+
+/// Returns what to do for a host to have network data, as a command or as lines to write; nothing where it has some, or
+/// where a finding of its own says it.
+pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
+    let (namespace, name) = (&host.key.namespace, &host.key.name);
+    match &host.network {
+        Network::Absent => {
+            let is_for_host = |secret: &str| {
+                let rest = secret.strip_prefix(name.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+            };
+            let mut unnamed = inventory.unnamed_network_data.iter().filter(|secret| secret.key.namespace == *namespace);
+            let made = unnamed.find(|secret| is_for_host(secret.key.name.as_str()));
+            let field = |secret: &str| format!("`spec: {{networkData: {{name: {secret}}}}}`");
+            Some(match (made, &host.file) {
+                (Some(secret), _) => format!(
+                    "the Secret {} has network data that no host names: write {} into host {}",
+                    secret.key,
+                    field(secret.key.name.as_str()),
+                    host.key
+                ),
+                (None, Some(file)) if host.is_declared() => format!(
+                    "add a Secret with the key `networkData` to {file}, and name it in host {}: {}",
+                    host.key,
+                    field(&format!("{name}-network-data"))
+                ),
+                (None, _) => format!(
+                    "add a Secret with the key `networkData` to the base cluster and name it in host {}, then run \
+                     `sipgen snapshot`: `kubectl patch baremetalhost -n {namespace} {name} --type merge -p \
+                     '{{\"spec\":{{\"networkData\":{{\"name\":\"{name}-network-data\"}}}}}}'`",
+                    host.key
+                ),
+            })
+        }
+        Network::Missing(secret) if host.is_declared() => {
+            Some(format!("add the Secret {secret} to the repo, with network data under the key `networkData`"))
+        }
+        Network::Missing(secret) => Some(format!(
+            "run `sipgen snapshot`, which takes the network data of hosts; if it is missing afterwards, the Secret \
+             {secret} is not in the base cluster"
+        )),
+        Network::Keyless(secret, keyless) => {
+            let shown: Vec<String> = keyless.keys.iter().take(KEYS_SHOWN).map(|key| format!("`{key}`")).collect();
+            let has = if shown.is_empty() { "no key".to_owned() } else { shown.join(", ") };
+            Some(format!("put the network data of the Secret {secret} under the key `networkData`; it has {has}"))
+        }
+        Network::Known(_) | Network::Unreadable(..) | Network::Refused(_) | Network::Encrypted(..) => None,
+    }
+}
+
+/// How many keys of a Secret a message names.
+const KEYS_SHOWN: usize = 3;

@@ -1,0 +1,44 @@
+//! Variables in what hosts say: Flux replaces them when it applies, so that nobody knows here what they become.
+
+use std::fmt;
+
+use super::host::HostDocument;
+use crate::layout::VARIABLE;
+
+/// A value of a host that a variable decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undecided {
+    /// The field or label.
+    pub field: String,
+    /// The variable's name.
+    pub variable: String,
+}
+
+impl fmt::Display for Undecided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "has a variable in `{}`: `{}` decides, and its value is not known", self.field, self.variable)
+    }
+}
+
+impl Undecided {
+    /// Finds the first value that decides about a host and has a variable in it.
+    pub(crate) fn of(document: &HostDocument) -> Option<Self> {
+        let labels = document.host.metadata.labels.iter().flatten().map(|(key, value)| (key.clone(), value.as_str()));
+        let spec = document.host.spec.as_ref();
+        let address = spec.and_then(|spec| spec.bmc.as_ref()).map(|bmc| ("bmc.address".to_owned(), &*bmc.address));
+        let mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
+        let mac = mac.map(|mac| ("bootMACAddress".to_owned(), mac));
+        labels
+            .chain(address)
+            .chain(mac)
+            .find_map(|(field, value)| Some(Undecided { field, variable: variable(value)? }))
+    }
+}
+
+/// The name of the first variable of a text.
+fn variable(text: &str) -> Option<String> {
+    let (_, behind) = text.split_once(VARIABLE)?;
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let name: String = behind.chars().take_while(|c| is_of_name(*c)).collect();
+    (!name.is_empty()).then_some(name)
+}

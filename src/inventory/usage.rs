@@ -1,0 +1,102 @@
+//! What of a host says that it is in use, beside its status.
+//!
+//! Metal3 provisions a host as soon as it has an image or a custom deploy, and Cluster API's Metal3 provider takes no host
+//! that has a consumer. A manifest says so before any status does, and one that was kept from another cluster for ever.
+
+use std::fmt;
+
+use super::host::HostDocument;
+use crate::api::host::{NODE_REUSE, Spec};
+use crate::finding::Step;
+
+/// A reason why a host is not free, by its own fields and labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Usage {
+    /// `spec.consumerRef`: who uses it, as `Kind namespace/name`.
+    Consumer(String),
+    /// `spec.externallyProvisioned`.
+    ExternallyProvisioned,
+    /// `spec.image`.
+    Image,
+    /// `spec.customDeploy`.
+    CustomDeploy,
+    /// The label [`NODE_REUSE`], with what the host is kept for: the name of a control plane or a MachineDeployment.
+    NodeReuse(String),
+}
+
+/// Completes the sentence "the host …".
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Usage::Consumer(consumer) => write!(f, "is in use by {consumer}"),
+            Usage::ExternallyProvisioned => f.write_str("is in use: spec.externallyProvisioned is true"),
+            Usage::Image => f.write_str("is in use: it has spec.image"),
+            Usage::CustomDeploy => f.write_str("is in use: it has spec.customDeploy"),
+            Usage::NodeReuse(owner) if owner.is_empty() => write!(f, "is kept for a Machine by the label {NODE_REUSE}"),
+            Usage::NodeReuse(owner) => write!(f, "is kept for Machines of {owner} by the label {NODE_REUSE}"),
+        }
+    }
+}
+
+impl Usage {
+    /// Returns every usage of a host, by its manifest or its snapshot; who consumes it comes first.
+    pub(crate) fn all_of(document: &HostDocument) -> impl Iterator<Item = Usage> {
+        let spec = document.host.spec.as_ref();
+        let label = document.host.metadata.labels.as_ref().and_then(|labels| labels.get(NODE_REUSE));
+        let of_spec = |is: fn(&Spec) -> bool, usage: Usage| spec.is_some_and(is).then_some(usage);
+        [
+            consumer(document).map(Usage::Consumer),
+            of_spec(|spec| spec.externally_provisioned == Some(true), Usage::ExternallyProvisioned),
+            of_spec(Spec::has_image, Usage::Image),
+            of_spec(Spec::has_custom_deploy, Usage::CustomDeploy),
+            label.map(|owner| Usage::NodeReuse(owner.clone())),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// Names what uses the host.
+    pub fn user(&self) -> String {
+        match self {
+            Usage::Consumer(consumer) => consumer.clone(),
+            Usage::ExternallyProvisioned => "somebody else (spec.externallyProvisioned)".to_owned(),
+            Usage::Image => "its operating system (spec.image)".to_owned(),
+            Usage::CustomDeploy => "its operating system (spec.customDeploy)".to_owned(),
+            Usage::NodeReuse(_) => format!("a Machine to come ({NODE_REUSE})"),
+        }
+    }
+
+    /// Returns the rule for any number of hosts: "5 in use (consumerRef)".
+    pub(crate) fn rule(&self) -> &'static str {
+        match self {
+            Usage::Consumer(_) => "in use (consumerRef)",
+            Usage::ExternallyProvisioned => "in use (externallyProvisioned)",
+            Usage::Image => "in use (image)",
+            Usage::CustomDeploy => "in use (customDeploy)",
+            Usage::NodeReuse(_) => "kept for a Machine (label node-reuse)",
+        }
+    }
+
+    /// Returns the route of the field or label.
+    pub(crate) fn route(&self) -> Vec<Step> {
+        match self {
+            Usage::Consumer(_) => vec!["spec".into(), "consumerRef".into()],
+            Usage::ExternallyProvisioned => vec!["spec".into(), "externallyProvisioned".into()],
+            Usage::Image => vec!["spec".into(), "image".into()],
+            Usage::CustomDeploy => vec!["spec".into(), "customDeploy".into()],
+            Usage::NodeReuse(_) => vec!["metadata".into(), "labels".into(), NODE_REUSE.into()],
+        }
+    }
+}
+
+/// Returns who consumes a host. Any reference counts: Metal3 looks at nothing in it.
+fn consumer(document: &HostDocument) -> Option<String> {
+    let consumer = document.host.spec.as_ref()?.consumer_ref.as_ref()?;
+    let text = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
+    let kind = text(&consumer.kind).unwrap_or("object".to_owned());
+    let namespace = text(&consumer.namespace).unwrap_or(document.key.namespace.to_string());
+    Some(match text(&consumer.name) {
+        Some(name) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} without a name in {namespace}"),
+    })
+}

@@ -1,0 +1,91 @@
+//! What of a Provisioning or a Software is read before its spec is: the cluster that it is for, and how its machines are
+//! listed.
+
+use yaml_serde::{Mapping, Value};
+
+use crate::api::host::Metadata;
+use crate::api::names::ObjectName;
+use crate::api::provisioning::{CLUSTER, KIND, LONGEST_NAME};
+use crate::finding::{Code, Finding, Origin, Step};
+use crate::text::counted;
+
+/// What a machine may be asked for; who forgets to indent that, writes it beside the machine's name.
+const FIELDS: [&str; 6] = ["mac-address", "cpu", "memory", "sriov", "qat", "labelSelector"];
+
+/// The name of the cluster that a document is for, which its label `cluster` says.
+pub(crate) fn cluster_of(kind: &str, origin: &Origin, metadata: &Metadata) -> Result<ObjectName, Finding> {
+    let label = metadata.labels.as_ref().and_then(|labels| labels.get(CLUSTER)).filter(|label| !label.is_empty());
+    let Some(label) = label else {
+        let what = if kind == KIND { "makes" } else { "is for" };
+        return Err(Finding::new(
+            Code::InvalidClusterLabel,
+            format!("the {kind} has no label `cluster`, so nobody knows which cluster it {what}"),
+        )
+        .at(origin.name())
+        .help(
+            "write the cluster's name: `metadata: {labels: {cluster: NAME}}`, in the file or in a kustomization that \
+             builds it",
+        ));
+    };
+    let place = origin.at(["metadata", "labels", CLUSTER]);
+    let name: ObjectName = label.parse().map_err(|error| {
+        Finding::new(Code::InvalidClusterLabel, format!("the cluster's name `{label}` {error}"))
+            .at(place.clone())
+            .help("correct the label `cluster`: the cluster's Job and ConfigMap are called by it")
+    })?;
+    if label.len() > LONGEST_NAME {
+        let message = format!("the cluster's name `{label}` has more than {LONGEST_NAME} characters");
+        return Err(Finding::new(Code::InvalidClusterLabel, message)
+            .at(place)
+            .help("choose a shorter one: its Job is called `kud-NAME-HASH`, in 63 characters"));
+    }
+    Ok(name)
+}
+
+/// What stands in a Provisioning's lists and is no machine with its name. Without this, that a name has the wrong
+/// indentation would be said in words about types.
+pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
+    let of_list = |list: &'static str| {
+        let entries = spec.get(list).and_then(Value::as_sequence).into_iter().flatten().enumerate();
+        entries.filter_map(move |(index, entry)| {
+            let (message, help) = wrong(list, entry.as_mapping()?)?;
+            let route: [Step; 3] = ["spec".into(), list.into(), index.into()];
+            Some(Finding::new(Code::InvalidMachine, message).at(origin.at(route)).help(help))
+        })
+    };
+    ["masters", "workers"].into_iter().flat_map(of_list).collect()
+}
+
+/// What is wrong with an entry of a list, and what to do about it.
+fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
+    let keys: Vec<&str> = entry.keys().filter_map(Value::as_str).collect();
+    let is_field = |key: &&&str| FIELDS.contains(*key);
+    // Others read a number, or a truth, and kubectl refuses to make a key of it.
+    if keys.len() < entry.len() {
+        return Some((
+            format!("an entry of `{list}` has a name that is no text to other programs"),
+            "put the name of the machine in quotes, such as `\"12\"`".to_owned(),
+        ));
+    }
+    match keys.as_slice() {
+        [] => Some((
+            format!("an entry of `{list}` is no machine"),
+            "write the machine's name, and below it what is asked of it".to_owned(),
+        )),
+        [one] if FIELDS.contains(one) && !entry.values().any(Value::is_mapping) => Some((
+            format!("an entry of `{list}` has no name for its machine"),
+            format!("write the name before it: `- NAME: {{{one}: …}}`"),
+        )),
+        [_] => None,
+        several => {
+            let message = format!("an entry of `{list}` has {} in the place of one", counted(several.len(), "key"));
+            let name = several.iter().find(|key| !FIELDS.contains(*key));
+            let help = match (name, several.iter().find(is_field)) {
+                (Some(name), Some(field)) => format!("indent `{field}` further than `{name}`, the machine's name"),
+                (None, _) => "write the machine's name before them, and indent them below it".to_owned(),
+                (Some(_), None) => "write a dash before each machine's name".to_owned(),
+            };
+            Some((message, help))
+        }
+    }
+}

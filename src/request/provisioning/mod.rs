@@ -1,0 +1,184 @@
+//! From a Provisioning and its Softwares to a [`Cluster`]: every rule that they have to keep.
+//!
+//! * `documents`: which cluster they are for, and how machines are listed.
+//! * `machines`: the machines that are asked for, and which host has a MAC address.
+//! * `pod_subnet`: the pods' network.
+//! * `quantity`: amounts of memory.
+//! * `software`: packages.
+//! * `unquoted`: names that are others to other programs.
+
+mod documents;
+mod machines;
+mod pod_subnet;
+mod quantity;
+mod software;
+mod unquoted;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cluster::{Cluster, Installation, NodeSet};
+use super::sipcluster;
+use crate::api::names::{ClusterKey, NodeName, ObjectName, Part, Role};
+use crate::api::provisioning::{CLUSTER_TYPE, PLUGINS, ProvisioningSpec, VIRTLET_VM};
+use crate::finding::{Code, Finding, Origin, Place, Step};
+use crate::request::SoftwareDocument;
+use crate::text::suggest::alike;
+
+pub(crate) use documents::{cluster_of, misshapen};
+pub(crate) use machines::Macs;
+use software::check_packages;
+pub(crate) use software::{software_of, without_cluster};
+pub(crate) use unquoted::{of_label, of_machines};
+
+/// A Provisioning with what else says what its cluster is.
+pub(crate) struct Asked<'a> {
+    pub(crate) key: ClusterKey,
+    pub(crate) origin: Origin,
+    /// The Provisioning's own name.
+    pub(crate) name: ObjectName,
+    /// The annotation that says how it comes before others.
+    pub(crate) priority: Option<&'a str>,
+    /// The label that says what the hosts are.
+    pub(crate) cluster_type: Option<&'a str>,
+    pub(crate) spec: &'a ProvisioningSpec,
+    /// The Softwares of the cluster, in order.
+    pub(crate) software: Vec<&'a SoftwareDocument>,
+}
+
+/// Checks a Provisioning. Every mistake is a finding; a cluster with errors among them is not returned, but the hosts that
+/// it names by MAC addresses are, by their indices.
+pub(crate) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, BTreeSet<usize>, Vec<Finding>) {
+    let Asked { key, origin, name, priority, cluster_type, spec, software } = asked;
+    let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
+    let mut check = Check { key: &key, origin: &origin, findings: Vec::new() };
+    let priority = sipcluster::priority(priority, &origin, &key, &mut check.findings);
+    check.cluster_type(cluster_type);
+    check.former_fields(spec);
+    let machines = check.machines(spec, macs, is_virtlet_vm);
+    let (pod_subnet, plugins) = (check.pod_subnet(spec, &machines, macs), check.plugins(spec));
+    let (masters, workers) = (machines.masters, machines.workers);
+    let node_sets: BTreeMap<Part, NodeSet> = machines.node_sets;
+    let named = node_sets.values().filter_map(|set| Some(set.machine.as_ref()?.named?.1)).collect();
+    let findings = &mut check.findings;
+    let has_both_roles = workers.is_empty() || masters.iter().any(|master| workers.contains(master));
+    let [master_packages, worker_packages] = check_packages(&key, &software, has_both_roles, findings);
+    let findings = check.findings;
+    let valid = !findings.iter().any(Finding::is_error);
+    let installation = Some(Installation {
+        provisioning: name.to_string(),
+        is_virtlet_vm,
+        masters,
+        workers,
+        pod_subnet,
+        plugins,
+        master_packages,
+        worker_packages,
+    });
+    let cluster = Cluster { key, origin, priority, node_sets, services: Vec::new(), installation };
+    (valid.then_some(cluster), named, findings)
+}
+
+type Route = Vec<Step>;
+
+/// Checks one Provisioning and collects what is wrong with it.
+struct Check<'a> {
+    key: &'a ClusterKey,
+    origin: &'a Origin,
+    findings: Vec<Finding>,
+}
+
+/// The machines that a Provisioning asks for.
+#[derive(Default)]
+struct Machines {
+    node_sets: BTreeMap<Part, NodeSet>,
+    masters: Vec<NodeName>,
+    workers: Vec<NodeName>,
+}
+
+impl Check<'_> {
+    fn report(&mut self, code: Code, place: Place, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Finding::new(code, message).at(place).help(help).of(self.key));
+    }
+
+    fn cluster_type(&mut self, cluster_type: Option<&str>) {
+        let Some(other) = cluster_type.filter(|text| !text.is_empty() && *text != VIRTLET_VM) else { return };
+        let help = match alike(other, [VIRTLET_VM]) {
+            Some(meant) => format!("did you mean `{meant}`? Without it, the hosts are machines"),
+            None => format!("the only one is `{VIRTLET_VM}`; leave the label out for machines"),
+        };
+        self.report(
+            Code::UnknownClusterType,
+            self.origin.at(["metadata", "labels", CLUSTER_TYPE]),
+            format!("there is no cluster-type `{other}`: the cluster is one of machines"),
+            help,
+        );
+    }
+
+    /// Fields of 2019 were files on the agent's own machine.
+    fn former_fields(&mut self, spec: &ProvisioningSpec) {
+        let former = [
+            ("hostfile", &spec.hostfile),
+            ("kudInstallerPath", &spec.kud_installer_path),
+            ("dhcpLeaseFile", &spec.dhcp_lease_file),
+            ("multiClusterDir", &spec.multi_cluster_dir),
+        ];
+        let there: Vec<&str> =
+            former.into_iter().filter(|(_, value)| value.is_some()).map(|(field, _)| field).collect();
+        let Some(first) = there.first() else { return };
+        let (verb, them) = if there.len() == 1 { ("does", "it") } else { ("do", "them") };
+        let finding = Finding::new(Code::FormerField, format!("`{}` {verb} nothing any more", there.join("` and `")));
+        let place = |field: &&str| self.origin.key(vec!["spec".into(), (*field).into()]);
+        let finding = there.iter().skip(1).fold(finding.at(place(first)), |finding, field| finding.at(place(field)));
+        self.findings.push(
+            finding
+                .help(format!(
+                    "remove {them}: hosts have their addresses from inspection, and the installer is in its image"
+                ))
+                .of(self.key),
+        );
+    }
+
+    /// The plugins, each once.
+    fn plugins(&mut self, spec: &ProvisioningSpec) -> Vec<String> {
+        let mut plugins: Vec<String> = Vec::new();
+        for (index, plugin) in spec.kud_plugins.iter().flatten().enumerate() {
+            let place = self.origin.at(["spec".into(), "KUDPlugins".into(), Step::from(index)]);
+            let is_word = |plugin: &str| {
+                plugin.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    && plugin.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            };
+            if !is_word(plugin) {
+                let message = if plugin.is_empty() {
+                    "an entry of `KUDPlugins` is empty".to_owned()
+                } else {
+                    format!("`{plugin}` is no plugin: the installer would take it for an option, or for several words")
+                };
+                self.report(
+                    Code::InvalidPlugin,
+                    place,
+                    message,
+                    "write one plugin's name an entry: letters, digits, `-`, `_` and `.`, a letter or digit first",
+                );
+            } else if plugins.contains(plugin) {
+                let message = format!("the plugin `{plugin}` is there twice");
+                self.report(Code::DoubtfulPlugin, place, message, "remove one: it is installed once");
+            } else {
+                if !PLUGINS.contains(&plugin.as_str()) {
+                    let help = match alike(plugin, PLUGINS) {
+                        Some(meant) => format!("did you mean `{meant}`? The installer fails on one that it has not"),
+                        None => format!("it has {}; the installer fails on one that it has not", PLUGINS.join(", ")),
+                    };
+                    let message = format!("the installer has no plugin `{plugin}` that is known here");
+                    self.report(Code::DoubtfulPlugin, place, message, help);
+                }
+                plugins.push(plugin.clone());
+            }
+        }
+        plugins
+    }
+}
+
+/// The part that the machine of a name has.
+fn part(role: Role, name: &NodeName) -> Part {
+    Part { role, node: Some(name.clone()) }
+}

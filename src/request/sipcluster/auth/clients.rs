@@ -1,0 +1,114 @@
+//! The rules of static clients.
+
+use super::values;
+use crate::api::auth;
+use crate::finding::Code;
+use crate::request::auth::{Auth, Client};
+use crate::request::sipcluster::{Check, Route, below};
+
+impl Check<'_> {
+    /// The clients, ours among them: an entry with its id takes its place.
+    pub(super) fn clients(&mut self, entry: &auth::Auth, has_environment: bool, route: &Route) -> Vec<Client> {
+        let route = below(route, ["staticClients".into()]);
+        let mut clients: Vec<Client> = Vec::new();
+        for (index, client) in entry.static_clients.iter().flatten().enumerate() {
+            let route = below(&route, [index.into()]);
+            let is_text =
+                |text: &str| !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control());
+            if !is_text(&client.id) {
+                let help = "write the id that the program names itself by, such as `id: dashboard`";
+                let route = below(&route, ["id".into()]);
+                self.report(Code::InvalidClient, route, "the client has no id that is one word", help);
+            } else if clients.iter().any(|other| other.id == client.id) {
+                let message = format!("two clients have the id `{}`", client.id);
+                self.report(Code::InvalidClient, below(&route, ["id".into()]), message, "choose another id");
+            }
+            self.client_secret(client, has_environment, &route);
+            self.client_texts(client, &route);
+            clients.push(Client {
+                id: client.id.clone(),
+                name: client.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| client.id.clone()),
+                public: client.public,
+                secret_env: client.secret_env.clone(),
+                redirect_uris: client.redirect_uris.clone().unwrap_or_default(),
+                trusted_peers: client.trusted_peers.clone().unwrap_or_default(),
+                logo_url: client.logo_url.clone(),
+            });
+        }
+        if !clients.iter().any(|client| client.id == Auth::CLIENT_ID) {
+            // For kubectl with kubelogin. A public client without redirectURIs is one that Dex sends back to any port
+            // of localhost, and that may use the device flow.
+            let ours = Client {
+                id: Auth::CLIENT_ID.to_owned(),
+                name: "Kubernetes".to_owned(),
+                public: true,
+                ..Client::default()
+            };
+            clients.insert(0, ours);
+        }
+        for (index, client) in entry.static_clients.iter().flatten().enumerate() {
+            for (at, peer) in client.trusted_peers.iter().flatten().enumerate() {
+                if !clients.iter().any(|client| client.id == *peer) {
+                    self.report(
+                        Code::InvalidClient,
+                        below(&route, [index.into(), "trustedPeers".into(), at.into()]),
+                        format!("there is no client `{peer}`"),
+                        "name the id of one of the staticClients",
+                    );
+                }
+            }
+        }
+        clients
+    }
+
+    fn client_secret(&mut self, client: &auth::StaticClient, has_environment: bool, route: &Route) {
+        if client.secret.is_some() {
+            self.report(
+                Code::SecretInGit,
+                below(route, ["secret".into()]),
+                "a client's secret does not belong into git",
+                "put it into a Secret that envFrom names, and write its key as secretEnv; change it if it was pushed",
+            );
+        }
+        match &client.secret_env {
+            Some(name) if !values::is_variable_name(name) => self.report(
+                Code::InvalidClient,
+                below(route, ["secretEnv".into()]),
+                "secretEnv is not the name of an environment variable",
+                "write the name alone, without `$`, of letters, digits and `_`",
+            ),
+            Some(_) if !has_environment => self.report(
+                Code::UnsetVariable,
+                below(route, ["secretEnv".into()]),
+                "nothing sets the environment variable that stands here",
+                "name the Secret that has it: `envFrom: [NAME]`",
+            ),
+            None if !client.public && client.secret.is_none() => self.report(
+                Code::InvalidClient,
+                route.clone(),
+                "the client has no secretEnv, and Dex does not start with a client that could be anybody",
+                "name the environment variable with its secret; or write `public: true` for a program on users' \
+                 machines",
+            ),
+            _ => {}
+        }
+    }
+
+    fn client_texts(&mut self, client: &auth::StaticClient, route: &Route) {
+        for (index, uri) in client.redirect_uris.iter().flatten().enumerate() {
+            let route = below(route, ["redirectURIs".into(), index.into()]);
+            let is_uri = uri.split_once(':').is_some_and(|(scheme, rest)| {
+                !rest.is_empty() && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            });
+            if !is_uri || uri.contains(|c: char| c.is_whitespace() || c.is_control() || "{}*".contains(c)) {
+                let has_wildcard = is_uri && uri.contains(['{', '}', '*']);
+                self.report(
+                    Code::InvalidClient,
+                    route,
+                    if has_wildcard { "the redirectURI has a wildcard in it" } else { "the redirectURI is no URI" },
+                    "write the whole URI; Dex compares it letter by letter and knows no wildcards",
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! The rules of connectors.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::connector_types::{self, Field, Known, Shape};
+use super::values::{self, Dollar};
+use crate::api::auth;
+use crate::api::issuer::IssuerUrl;
+use crate::finding::{Code, Step};
+use crate::request::auth::Connector;
+use crate::request::sipcluster::{Check, Route, below};
+use crate::text::suggest::alike;
+
+/// The id under which Dex keeps passwords itself.
+const LOCAL: &str = "local";
+
+/// A setting that lets in whom nobody knows, or shows passwords, once it is switched on.
+struct Unsafe {
+    /// The type of connector that has it.
+    of: &'static str,
+    name: &'static str,
+    message: &'static str,
+    help: &'static str,
+}
+
+const UNSAFE: [Unsafe; 4] = [
+    Unsafe {
+        of: "ldap",
+        name: "insecureNoSSL",
+        message: "passwords travel to the directory in the clear",
+        help: "use LDAPS or startTLS, with the directory's authority as rootCAData",
+    },
+    Unsafe {
+        of: "ldap",
+        name: "insecureSkipVerify",
+        message: "nobody checks whose directory it is, so passwords may go to anybody on the way",
+        help: "remove it, and give the directory's authority as rootCAData",
+    },
+    Unsafe {
+        of: "oidc",
+        name: "insecureSkipVerify",
+        message: "nobody checks whose provider it is, so anybody on the way can log in as anybody",
+        help: "remove it, and give the provider's authority under rootCAs",
+    },
+    Unsafe {
+        of: "saml",
+        name: "insecureSkipSignatureValidation",
+        message: "nobody checks who signed a login, so anybody can log in as anybody",
+        help: "remove it, and give the provider's certificate as caData",
+    },
+];
+
+impl Check<'_> {
+    /// Checks the connectors, and gives those without a redirectURI the one that leads back to this Dex.
+    pub(super) fn connectors(
+        &mut self,
+        entry: &auth::Auth,
+        issuer: Option<&IssuerUrl>,
+        has_environment: bool,
+        route: &Route,
+    ) -> Vec<Connector> {
+        let route = below(route, ["connectors".into()]);
+        let callback = issuer.map(|issuer| format!("{issuer}/callback"));
+        let mut connectors: Vec<Connector> = Vec::new();
+        for (index, connector) in entry.connectors.iter().flatten().enumerate() {
+            let route = below(&route, [index.into()]);
+            self.connector_names(connector, &connectors, &route);
+            let mut config = connector.config.clone().unwrap_or_default();
+            let config_route =
+                if connector.config.is_some() { below(&route, ["config".into()]) } else { route.clone() };
+            match connector_types::known(&connector.kind) {
+                Some(Known::Settings(fields)) => {
+                    let has_callback = fields.iter().any(|field| matches!(field.shape, Shape::Callback));
+                    if let Some(callback) =
+                        callback.as_ref().filter(|_| has_callback && is_empty(config.get("redirectURI")))
+                    {
+                        config.insert("redirectURI".to_owned(), callback.as_str().into());
+                    }
+                    let mut settings = Settings { check: self, callback: callback.as_deref(), has_environment };
+                    settings.fields(&config, fields, &connector.kind, &config_route);
+                    self.between_settings(&connector.kind, &config, &config_route);
+                }
+                Some(Known::Name) => {
+                    let mut settings = Settings { check: self, callback: callback.as_deref(), has_environment };
+                    settings.unknown(&Value::Object(config.clone()), &config_route);
+                }
+                None => self.unknown_type(&connector.kind, &route),
+            }
+            connectors.push(Connector {
+                kind: connector.kind.clone(),
+                id: connector.id.clone(),
+                name: connector.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| connector.id.clone()),
+                config,
+            });
+        }
+        connectors
+    }
+
+    fn connector_names(&mut self, connector: &auth::Connector, before: &[Connector], route: &Route) {
+        let id_route = || below(route, ["id".into()]);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        if connector.id.is_empty() {
+            self.report(
+                Code::InvalidConnector,
+                id_route(),
+                "the connector has no id",
+                "write an id for its URLs, such as `id: ldap`",
+            );
+        } else if !connector.id.chars().all(is_plain) {
+            let help = "its URLs have room for letters, digits, `-`, `.` and `_`";
+            self.report(Code::InvalidConnector, id_route(), "the connector's id cannot stand in a URL", help);
+        } else if connector.id == LOCAL {
+            self.report(
+                Code::InvalidConnector,
+                id_route(),
+                format!("the id `{LOCAL}` is Dex's own"),
+                "choose another id",
+            );
+        } else if before.iter().any(|other| other.id == connector.id) {
+            let message = format!("two connectors have the id `{}`", connector.id);
+            self.report(
+                Code::InvalidConnector,
+                id_route(),
+                message,
+                "Dex would use one of them only: choose another id",
+            );
+        }
+        if matches!(connector.kind.as_str(), "mockCallback" | "mockPassword") {
+            self.report(
+                Code::UnsafeConnector,
+                below(route, ["type".into()]),
+                format!("the connector {} lets in whom it does not know", connector.kind),
+                "it is for tests: remove it before anybody relies on this Dex",
+            );
+        }
+    }
+
+    fn unknown_type(&mut self, kind: &str, route: &Route) {
+        if kind.is_empty() {
+            let help = "write what it is, such as `type: ldap`";
+            self.report(Code::InvalidConnector, route.clone(), "the connector has no type", help);
+            return;
+        }
+        let help = match alike(kind, connector_types::names()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("Dex knows {}", connector_types::names().collect::<Vec<_>>().join(", ")),
+        };
+        self.report(
+            Code::InvalidConnector,
+            below(route, ["type".into()]),
+            format!("Dex has no connector of type `{kind}`"),
+            help,
+        );
+    }
+
+    /// What Dex demands of several settings together.
+    fn between_settings(&mut self, kind: &str, config: &Map<String, Value>, route: &Route) {
+        let has = |name: &str| !is_empty(config.get(name));
+        let is_on = |name: &str| config.get(name) == Some(&Value::Bool(true));
+        match kind {
+            "saml" if !is_on("insecureSkipSignatureValidation") && has("ca") == has("caData") => self.report(
+                Code::InvalidConnector,
+                below(route, ["caData".into()]),
+                "the connector cannot tell who signed a login: it needs either `ca` or `caData`",
+                "write the provider's certificate, PEM in base64, as `caData`",
+            ),
+            "github" if has("org") && has("orgs") => self.report(
+                Code::InvalidConnector,
+                below(route, ["org".into()]),
+                "Dex does not start with both `org` and `orgs`",
+                "write all organisations under `orgs`",
+            ),
+            "ldap" if has("bindDN") != has("bindPW") => self.report(
+                Code::InvalidConnector,
+                below(route, [if has("bindDN") { "bindDN" } else { "bindPW" }.into()]),
+                "of `bindDN` and `bindPW` one is missing, so the directory would refuse the connector",
+                "write both, or neither for a directory that answers anybody",
+            ),
+            _ => {}
+        }
+        for Unsafe { name, message, help, .. } in UNSAFE.iter().filter(|known| known.of == kind && is_on(known.name)) {
+            self.report(Code::UnsafeConnector, below(route, [(*name).into()]), *message, *help);
+        }
+    }
+}
+
+/// Checks the settings of one connector.
+struct Settings<'c, 'k> {
+    check: &'c mut Check<'k>,
+    callback: Option<&'c str>,
+    has_environment: bool,
+}
+
+impl Settings<'_, '_> {
+    fn fields(&mut self, config: &Map<String, Value>, fields: &[Field], of: &str, route: &Route) {
+        for (key, value) in config {
+            let route = below(route, [key.as_str().into()]);
+            match fields.iter().find(|field| field.name == key) {
+                Some(field) => self.setting(field, value, &route),
+                None => {
+                    let help = match alike(key, fields.iter().map(|field| field.name)) {
+                        Some(name) => format!("did you mean `{name}`? Dex drops silently what it does not know"),
+                        None => "remove it: Dex drops silently what it does not know".to_owned(),
+                    };
+                    let message = format!("{of} has no setting `{key}`");
+                    self.check.report_key(Code::InvalidConnector, route, message, help);
+                }
+            }
+        }
+        for field in fields.iter().filter(|field| field.needed && is_empty(config.get(field.name))) {
+            // Where the issuer is wrong, that is the mistake.
+            if !matches!(field.shape, Shape::Callback) {
+                let help = match field.shape {
+                    Shape::Secret => format!("write `{}: $NAME`, with NAME from a Secret of envFrom", field.name),
+                    _ => "Dex does not work without it".to_owned(),
+                };
+                self.check.report(
+                    Code::InvalidConnector,
+                    route.clone(),
+                    format!("{of} needs the setting `{}`", field.name),
+                    help,
+                );
+            }
+        }
+    }
+
+    fn setting(&mut self, field: &Field, value: &Value, route: &Route) {
+        if is_empty(Some(value)) {
+            return;
+        }
+        let fits = match (&field.shape, value) {
+            (Shape::Secret, value) => {
+                self.secret(value, route);
+                true
+            }
+            (Shape::Fields(fields), Value::Object(config)) => {
+                self.fields(config, fields, field.name, route);
+                true
+            }
+            (Shape::List(fields), Value::Array(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    let route = below(route, [index.into()]);
+                    match item {
+                        Value::Object(config) => self.fields(config, fields, field.name, &route),
+                        _ => self.misfit("a mapping", &route),
+                    }
+                }
+                true
+            }
+            (Shape::Texts | Shape::Files, Value::Array(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    let route = below(route, [index.into()]);
+                    match item {
+                        Value::String(text) => self.text(text, &field.shape, &route),
+                        _ => self.misfit("a text", &route),
+                    }
+                }
+                true
+            }
+            (Shape::Flag, Value::Bool(_)) => true,
+            (Shape::Text | Shape::Callback | Shape::Base64 | Shape::File | Shape::OneOf(_), Value::String(text)) => {
+                self.text(text, &field.shape, route);
+                true
+            }
+            _ => false,
+        };
+        if !fits {
+            self.misfit(field.shape.describe(), route);
+        }
+    }
+
+    fn misfit(&mut self, expected: &str, route: &Route) {
+        let help = "Dex does not start with anything else; put it into quotes if it is a text";
+        self.check.report(
+            Code::InvalidConnector,
+            route.clone(),
+            format!("{} must be {expected}", name_of(route)),
+            help,
+        );
+    }
+
+    fn text(&mut self, text: &str, shape: &Shape, route: &Route) {
+        self.free_of_secrets(text, route);
+        // What a variable holds is not known here.
+        if !values::dollars(text).is_empty() {
+            return;
+        }
+        match shape {
+            Shape::Callback => {
+                let is_ours = |callback: &str| {
+                    text.strip_prefix(callback).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                };
+                if let Some(callback) = self.callback.filter(|callback| !is_ours(callback)) {
+                    let help = format!("remove it for `{callback}`, and register that with the provider");
+                    self.check.report(
+                        Code::DoubtfulConnector,
+                        route.clone(),
+                        "the provider sends users back to something else than this Dex",
+                        help,
+                    );
+                }
+            }
+            Shape::OneOf(words) if !words.contains(&text) => {
+                let help = format!("write one of {}", words.join(", "));
+                self.check.report(
+                    Code::InvalidConnector,
+                    route.clone(),
+                    format!("`{text}` is nothing that Dex knows here"),
+                    help,
+                );
+            }
+            Shape::Base64 if STANDARD.decode(text).is_err() => {
+                let help = "write PEM certificates in base64, such as `base64 -w0 ca.pem` prints";
+                self.check.report(
+                    Code::InvalidConnector,
+                    route.clone(),
+                    format!("{} is no base64", name_of(route)),
+                    help,
+                );
+            }
+            Shape::File | Shape::Files if text.starts_with('/') => {
+                let help = "give certificates inline, where the connector has a setting for that, or mount the file \
+                            by a template of your own";
+                self.check.report(
+                    Code::DoubtfulConnector,
+                    route.clone(),
+                    format!("Dex's pod has no file {text}"),
+                    help,
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// A setting that must not stand in git. Not even a part of it is shown.
+    fn secret(&mut self, value: &Value, route: &Route) {
+        match value.as_str() {
+            Some(text) if values::is_variable(text) => self.free_of_secrets(text, route),
+            _ => self.check.report(
+                Code::SecretInGit,
+                route.clone(),
+                format!("{} is a secret, which does not belong into git", name_of(route)),
+                "put it into a Secret that envFrom names, and write its key as `$NAME`; change it if it was pushed",
+            ),
+        }
+    }
+
+    /// What holds for every text: no password in a URL, and no `$` that Dex would replace by something unmeant.
+    fn free_of_secrets(&mut self, text: &str, route: &Route) {
+        if values::has_password(text) {
+            let help = "put the whole URL into a Secret that envFrom names, and write its key as `$NAME`";
+            self.check.report(Code::SecretInGit, route.clone(), "a password in a URL does not belong into git", help);
+        }
+        for dollar in values::dollars(text) {
+            match dollar {
+                // Its name is not shown: it may be a secret that begins with a dollar.
+                Dollar::Variable(_) if !self.has_environment => self.check.report(
+                    Code::UnsetVariable,
+                    route.clone(),
+                    "nothing sets the environment variable that stands here",
+                    "name the Secret that has it: `envFrom: [NAME]`",
+                ),
+                Dollar::Variable(_) => {}
+                Dollar::Vanishing(next) => self.check.report(
+                    Code::InvalidConnector,
+                    route.clone(),
+                    format!("Dex would replace `${next}` by nothing"),
+                    "put the whole value into a Secret that envFrom names, and write its key as `$NAME`",
+                ),
+            }
+        }
+    }
+
+    /// A connector's settings, or one of them, of which only Dex knows what they mean.
+    fn unknown(&mut self, value: &Value, route: &Route) {
+        match value {
+            Value::Object(config) => {
+                for (key, value) in config {
+                    let route = below(route, [key.as_str().into()]);
+                    if values::sounds_secret(key) && !value.is_null() {
+                        self.secret(value, &route);
+                    } else {
+                        self.unknown(value, &route);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.unknown(item, &below(route, [index.into()]));
+                }
+            }
+            Value::String(text) => self.free_of_secrets(text, route),
+            _ => {}
+        }
+    }
+}
+
+impl Shape {
+    fn describe(&self) -> &'static str {
+        match self {
+            Shape::Text | Shape::Secret | Shape::Callback | Shape::Base64 | Shape::File | Shape::OneOf(_) => "a text",
+            Shape::Flag => "true or false",
+            Shape::Texts | Shape::Files => "a list of texts",
+            Shape::Fields(_) => "a mapping",
+            Shape::List(_) => "a list of mappings",
+        }
+    }
+}
+
+/// The setting at the end of a route, in words.
+fn name_of(route: &Route) -> String {
+    match route.last() {
+        Some(Step::Key(name)) => format!("`{name}`"),
+        _ => "an entry of the list".to_owned(),
+    }
+}
+
+/// To Dex an empty text is as good as none.
+fn is_empty(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(_) => false,
+    }
+}

@@ -1,0 +1,190 @@
+//! The rules of auth. What concerns Dex's configuration is checked as far as we know what Dex does with it, because
+//! Dex itself drops silently what it does not know.
+
+mod clients;
+mod connector_types;
+mod connectors;
+mod values;
+
+use super::{Check, Route, below};
+use crate::api::auth::{self, Expiry};
+use crate::api::issuer::IssuerUrl;
+use crate::api::names::{NodePort, ObjectName};
+use crate::finding::{Code, Finding};
+use crate::request::auth::{Auth, Certificate};
+
+impl Check<'_> {
+    pub(super) fn auth(&mut self, entry: &auth::Auth, route: &Route) -> Option<Auth> {
+        let node_port = self.node_port(entry.node_port, route);
+        let issuer_url = self.issuer_url(entry, node_port, route);
+        let certificate = self.certificate(entry, route);
+        let replicas = self.replicas(entry.replicas, route);
+        let environment = self.environment(entry, route);
+        let has_environment = entry.env_from.as_ref().is_some_and(|secrets| !secrets.is_empty());
+        let connectors = self.connectors(entry, issuer_url.as_ref(), has_environment, route);
+        let clients = self.clients(entry, has_environment, route);
+        self.expiry(entry.expiry.as_ref(), route);
+        Some(Auth {
+            node_port: node_port?,
+            issuer_url: issuer_url?,
+            replicas: replicas?,
+            certificate: certificate?,
+            publicly_trusted: entry.publicly_trusted,
+            connectors,
+            clients,
+            environment,
+            expiry: entry.expiry.clone(),
+        })
+    }
+
+    fn issuer_url(&mut self, entry: &auth::Auth, node_port: Option<NodePort>, route: &Route) -> Option<IssuerUrl> {
+        if let Some(text) = &entry.issuer_url {
+            return text
+                .parse()
+                .map_err(|error| {
+                    self.report(
+                        Code::NoIssuer,
+                        below(route, ["issuerURL".into()]),
+                        format!("the issuerURL {error}"),
+                        "write `https://HOST[:PORT][/PATH]` as the tokens shall carry it, such as \
+                         `https://dex.example.com/dex`",
+                    );
+                })
+                .ok();
+        }
+        let text = entry.service.cluster_ip.as_deref().unwrap_or_default();
+        if text.is_empty() {
+            self.report(
+                Code::NoIssuer,
+                route.clone(),
+                "the auth service has neither issuerURL nor clusterIP, so nobody knows where it is",
+                "write its URL, or the base cluster's address under which its NodePorts are reached",
+            );
+        }
+        Some(IssuerUrl::at_node_port(text.parse().ok()?, node_port?))
+    }
+
+    /// Who issues the certificate: exactly one of three.
+    fn certificate(&mut self, entry: &auth::Auth, route: &Route) -> Option<Certificate> {
+        let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+        match (given(&entry.ca_secret), &entry.issuer_ref, given(&entry.tls_secret)) {
+            (Some(name), None, None) => {
+                if entry.publicly_trusted {
+                    self.report(
+                        Code::InvalidCertificate,
+                        below(route, ["publiclyTrusted".into()]),
+                        "no machine trusts the authority of caSecret unless it is told to",
+                        "remove publiclyTrusted: the API servers are given the authority's certificate",
+                    );
+                }
+                self.secret_name(&name, "caSecret", route).map(Certificate::OfAuthority)
+            }
+            (None, Some(reference), None) => self.issuer_ref(reference, &below(route, ["issuerRef".into()])),
+            (None, None, Some(name)) => self.secret_name(&name, "tlsSecret", route).map(Certificate::InSecret),
+            (None, None, None) => {
+                self.report(
+                    Code::InvalidCertificate,
+                    route.clone(),
+                    "the auth service has no caSecret, so nobody issues its certificate",
+                    "name the Secret with the certificate authority's `tls.crt` and `tls.key`; or an issuer of \
+                     cert-manager as issuerRef; or the Secret with the certificate itself as tlsSecret",
+                );
+                None
+            }
+            (authority, issuer, own) => {
+                let given =
+                    [("caSecret", authority.is_some()), ("issuerRef", issuer.is_some()), ("tlsSecret", own.is_some())];
+                let mut places = given.into_iter().filter(|(_, is_given)| *is_given);
+                let mut place = || places.next().map(|(field, _)| self.origin.at(below(route, [field.into()])));
+                let finding = Finding::new(
+                    Code::InvalidCertificate,
+                    "the auth service has more than one source of its certificate",
+                );
+                let mut finding = finding.at(place().unwrap_or_else(|| self.origin.at(route.clone())));
+                while let Some(place) = place() {
+                    finding = finding.see(place, "another one");
+                }
+                self.findings.push(finding.help("keep one of caSecret, issuerRef and tlsSecret").of(self.key));
+                None
+            }
+        }
+    }
+
+    fn issuer_ref(&mut self, reference: &auth::IssuerRef, route: &Route) -> Option<Certificate> {
+        const GROUP: &str = "cert-manager.io";
+        let group = reference.group.clone().unwrap_or_else(|| GROUP.to_owned());
+        let kind = reference.kind.clone().unwrap_or_else(|| "Issuer".to_owned());
+        if group == GROUP && !matches!(kind.as_str(), "Issuer" | "ClusterIssuer") {
+            self.report(
+                Code::InvalidCertificate,
+                below(route, ["kind".into()]),
+                "cert-manager has no such kind of issuer",
+                "write Issuer or ClusterIssuer",
+            );
+            return None;
+        }
+        let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
+        let no_kind = (!is_word(&kind)).then_some("kind");
+        if let Some(field) = no_kind.or_else(|| group.parse::<ObjectName>().is_err().then_some("group")) {
+            self.report(
+                Code::InvalidCertificate,
+                below(route, [field.into()]),
+                "the issuerRef names no kind of object",
+                "write its `kind` and `group`",
+            );
+            return None;
+        }
+        match reference.name.parse() {
+            Ok(name) => Some(Certificate::OfIssuer { name, kind, group }),
+            Err(error) => {
+                let message = format!("the name of the issuer, `{}`, {error}", reference.name);
+                let route = below(route, ["name".into()]);
+                self.report(Code::InvalidCertificate, route, message, "write the issuer's `name`");
+                None
+            }
+        }
+    }
+
+    fn environment(&mut self, entry: &auth::Auth, route: &Route) -> Vec<ObjectName> {
+        let route = below(route, ["envFrom".into()]);
+        let mut secrets: Vec<ObjectName> = Vec::new();
+        for (index, name) in entry.env_from.iter().flatten().enumerate() {
+            match name.parse() {
+                Ok(secret) if secrets.contains(&secret) => {}
+                Ok(secret) => secrets.push(secret),
+                Err(error) => {
+                    self.not_a_secret_name(below(&route, [index.into()]), &error);
+                }
+            }
+        }
+        secrets
+    }
+
+    fn expiry(&mut self, expiry: Option<&Expiry>, route: &Route) {
+        let Some(expiry) = expiry else { return };
+        let tokens = expiry.refresh_tokens.clone().unwrap_or_default();
+        let of_tokens = |field: &'static str| vec!["expiry", "refreshTokens", field];
+        for (steps, text) in [
+            (vec!["expiry", "idTokens"], &expiry.id_tokens),
+            (vec!["expiry", "signingKeys"], &expiry.signing_keys),
+            (vec!["expiry", "authRequests"], &expiry.auth_requests),
+            (vec!["expiry", "deviceRequests"], &expiry.device_requests),
+            (of_tokens("reuseInterval"), &tokens.reuse_interval),
+            (of_tokens("absoluteLifetime"), &tokens.absolute_lifetime),
+            (of_tokens("validIfNotUsedFor"), &tokens.valid_if_not_used_for),
+        ] {
+            let Some(text) = text else { continue };
+            // None at all is a sensible time to use a token again, and the only one.
+            let may_be_none = steps.contains(&"reuseInterval");
+            match values::duration(text) {
+                Some(length) if length > 0.0 || may_be_none => {}
+                _ => self.report(
+                    Code::InvalidDuration,
+                    below(route, steps.into_iter().map(Into::into)),
+                    format!("`{text}` is no length of time"),
+                    "write hours, minutes and seconds, such as `24h` or `1h30m`; Dex knows no days",
+                ),
+            }
+        }
+    }
+}

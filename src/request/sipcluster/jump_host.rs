@@ -1,0 +1,196 @@
+//! The rules of jump hosts.
+
+use ssh_key::PublicKey;
+
+use super::{Check, Route, below};
+use crate::api::names::ObjectName;
+use crate::api::sipcluster;
+use crate::finding::Code;
+use crate::request::cluster::{HostKeys, JumpHost, VolumeClaim};
+
+impl Check<'_> {
+    pub(super) fn jump_host(&mut self, entry: &sipcluster::JumpHost, route: &Route) -> Option<JumpHost> {
+        let keys_route = below(route, ["sshAuthorizedKeys".into()]);
+        let authorized_keys: Vec<String> =
+            entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
+        if authorized_keys.is_empty() {
+            self.report(
+                Code::NoAuthorizedKeys,
+                keys_route.clone(),
+                "the jump host has no sshAuthorizedKeys, so nobody can log in",
+                "list the OpenSSH public keys of its operators",
+            );
+        }
+        for (index, key) in authorized_keys.iter().enumerate() {
+            if let Err(error) = check_authorized_key(key) {
+                // Not even a part of the key is shown: it may be a private one, pasted by mistake.
+                self.report(
+                    Code::InvalidAuthorizedKey,
+                    below(&keys_route, [index.into()]),
+                    format!("the SSH key is not an OpenSSH public key: {error}"),
+                    "paste the one line of a `.pub` file, such as `ssh-ed25519 AAAA… operator`",
+                );
+            }
+        }
+        let node_private_keys = match entry.node_ssh_private_keys.as_deref().filter(|name| !name.is_empty()) {
+            None => None,
+            Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
+        };
+        let host_keys = self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys".into()]));
+        let homes = match entry.homes.as_ref().and_then(|homes| homes.volume_claim.as_ref()) {
+            Some(claim) => Some(self.volume_claim(claim, &below(route, ["homes".into()]))?),
+            None => None,
+        };
+        Some(JumpHost {
+            node_port: self.node_port(entry.node_port, route)?,
+            bmc_proxy: entry.bmc.as_ref().is_some_and(|bmc| bmc.proxy),
+            authorized_keys,
+            node_private_keys,
+            host_keys: host_keys?,
+            homes,
+        })
+    }
+
+    fn host_keys(&mut self, entry: Option<&sipcluster::HostKeys>, route: &Route) -> Option<HostKeys> {
+        let entry = entry.cloned().unwrap_or_default();
+        let is_ephemeral = entry.ephemeral.unwrap_or_default();
+        match (entry.secret_name, entry.volume_claim, is_ephemeral) {
+            (Some(name), None, false) => self.secret_name(&name, "secretName", route).map(HostKeys::Secret),
+            (None, None, true) => Some(HostKeys::Ephemeral),
+            (None, claim, false) => self.volume_claim(&claim.unwrap_or_default(), route).map(HostKeys::Volume),
+            _ => {
+                self.report(
+                    Code::SeveralHostKeys,
+                    route.clone(),
+                    "the jump host cannot have its host keys from several places",
+                    "choose one of secretName, volumeClaim and `ephemeral: true`",
+                );
+                None
+            }
+        }
+    }
+
+    fn volume_claim(&mut self, claim: &sipcluster::VolumeClaim, route: &Route) -> Option<VolumeClaim> {
+        let storage_class = match &claim.storage_class_name {
+            Some(name) => Some(self.storage_class(name, route)?),
+            None => None,
+        };
+        Some(VolumeClaim { storage_class, storage: claim.storage.clone() })
+    }
+
+    fn storage_class(&mut self, name: &str, route: &Route) -> Option<ObjectName> {
+        let parsed = name.parse();
+        if let Err(error) = &parsed {
+            self.report(
+                Code::InvalidReference,
+                below(route, ["volumeClaim".into(), "storageClassName".into()]),
+                format!("`{name}` {error}"),
+                "name a storage class of the base cluster, or leave it out for the default one",
+            );
+        }
+        parsed.ok()
+    }
+}
+
+/// One line of an `authorized_keys` file: a public key, options before it allowed.
+fn check_authorized_key(line: &str) -> Result<(), String> {
+    if line.contains(['\n', '\r']) {
+        return Err("it has more than one line".to_owned());
+    }
+    let parse = |key: &str| key.parse::<PublicKey>().map(|_| ()).map_err(|error| in_words(&error).to_owned());
+    if parse(line).is_ok() {
+        return Ok(());
+    }
+    let Some((mut options, key)) = split_outside_quotes(line, &[' ', '\t']) else {
+        return Err("it does not have a kind and a key, with a blank between them".to_owned());
+    };
+    parse(key.trim_start())?;
+    while !options.is_empty() {
+        let (option, rest) = split_outside_quotes(options, &[',']).unwrap_or((options, ""));
+        let name = option.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        if !OPTIONS.contains(&name.as_str()) {
+            return Err("before it is an option that sshd does not know, so it would ignore the key".to_owned());
+        }
+        options = rest;
+    }
+    Ok(())
+}
+
+/// What is wrong with a key, in words of which none is the key's own.
+fn in_words(error: &ssh_key::Error) -> &'static str {
+    match error {
+        ssh_key::Error::Encoding(_) | ssh_key::Error::TrailingData { .. } => {
+            "it is cut off, or was not copied letter by letter"
+        }
+        ssh_key::Error::AlgorithmUnknown | ssh_key::Error::AlgorithmUnsupported { .. } => "it is of no known kind",
+        _ => "it has something of another kind than it says",
+    }
+}
+
+/// What sshd knows before a key.
+const OPTIONS: [&str; 22] = [
+    "agent-forwarding",
+    "cert-authority",
+    "command",
+    "environment",
+    "expiry-time",
+    "from",
+    "no-agent-forwarding",
+    "no-port-forwarding",
+    "no-pty",
+    "no-touch-required",
+    "no-user-rc",
+    "no-x11-forwarding",
+    "permitlisten",
+    "permitopen",
+    "port-forwarding",
+    "principals",
+    "pty",
+    "restrict",
+    "tunnel",
+    "user-rc",
+    "verify-required",
+    "x11-forwarding",
+];
+
+/// What is before and behind the first of some characters that is not within quotes.
+fn split_outside_quotes<'a>(text: &'a str, separators: &[char]) -> Option<(&'a str, &'a str)> {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (index, character) in text.char_indices() {
+        if character == '"' && !escaped {
+            quoted = !quoted;
+        } else if !quoted && separators.contains(&character) {
+            return Some((&text[..index], &text[index + character.len_utf8()..]));
+        }
+        escaped = character == '\\';
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L";
+
+    #[test]
+    fn a_key_may_have_options_before_it_and_a_comment_of_several_words_behind_it() {
+        for options in ["", "restrict ", "no-pty,from=\"192.0.2.0/24\" ", r#"command="echo \"a b\", c",no-pty "#] {
+            for comment in ["", " operator", " an operator of the lab"] {
+                let line = format!("{options}{KEY}{comment}");
+                assert_eq!(check_authorized_key(&line), Ok(()), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        let unclosed = format!("command=\"echo {KEY}");
+        let lines = format!("{KEY}\n{KEY}");
+        let unknown = format!("no-tty,restrict {KEY}");
+        for line in ["", "restrict", "restrict ", "ssh-ed25519 AAAA", "\"", &unclosed, &lines, &unknown] {
+            assert!(check_authorized_key(line).is_err(), "{line}");
+        }
+    }
+}

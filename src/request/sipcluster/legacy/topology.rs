@@ -1,0 +1,98 @@
+//! The labels behind the words of older generations for racks and hosts.
+
+use std::collections::BTreeSet;
+
+use crate::settings::{FILE, Topology};
+
+/// What an older SIPCluster spreads its hosts over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Domain {
+    /// `per-rack`, `PerRack`
+    Rack,
+    /// `per-node`, `PerHost`: the server that a virtual machine runs on.
+    Host,
+}
+
+impl Domain {
+    /// The domain that a word names.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        match word {
+            "per-rack" | "PerRack" => Some(Domain::Rack),
+            "per-node" | "PerHost" => Some(Domain::Host),
+            _ => None,
+        }
+    }
+
+    /// The labels that were in use for it, of 2020, of 2021 and of treasuremap.
+    fn known(self) -> [&'static str; 3] {
+        match self {
+            Domain::Rack => ["sip.airshipit.org/rack", "vino.airshipit.org/rack", "airshipit.org/rack"],
+            Domain::Host => ["sip.airshipit.org/server", "vino.airshipit.org/host", "airshipit.org/server"],
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Domain::Rack => "rack",
+            Domain::Host => "host",
+        }
+    }
+}
+
+/// Which labels say where the site's hosts stand.
+#[derive(Debug)]
+pub(crate) struct TopologyLabels<'a> {
+    settings: &'a Topology,
+    /// The known ones that hosts bear.
+    borne: BTreeSet<&'static str>,
+}
+
+impl<'a> TopologyLabels<'a> {
+    /// By the settings, or else by the labels of the hosts.
+    pub(crate) fn new<'h>(
+        settings: &'a Topology,
+        hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
+    ) -> Self {
+        let mut missing: Vec<&'static str> = Domain::Rack.known().into_iter().chain(Domain::Host.known()).collect();
+        let mut borne = BTreeSet::new();
+        for labels in hosts {
+            missing.retain(|label| {
+                let found = labels.get(*label).is_some_and(|value| !value.is_empty());
+                if found {
+                    borne.insert(*label);
+                }
+                !found
+            });
+        }
+        Self { settings, borne }
+    }
+
+    /// The label of a domain; or what is wrong, and what to do.
+    pub(crate) fn of(&self, domain: Domain) -> Result<String, (String, String)> {
+        let chosen = match domain {
+            Domain::Rack => &self.settings.rack,
+            Domain::Host => &self.settings.host,
+        };
+        if let Some(label) = chosen {
+            return Ok(label.clone());
+        }
+        let noun = domain.noun();
+        let known: Vec<&str> = domain.known().into_iter().filter(|label| self.borne.contains(label)).collect();
+        let help = format!("name the label in {FILE}: `topology: {{{noun}: KEY}}`");
+        match known.as_slice() {
+            [label] => Ok((*label).to_owned()),
+            [] => {
+                let message = format!(
+                    "nobody says which label names a host's {noun}: no host bears any of {}",
+                    domain.known().join(", ")
+                );
+                Err((message, help))
+            }
+            several => {
+                let message =
+                    format!("nobody says which label names a host's {noun}: hosts bear {}", several.join(" and "));
+                Err((message, help))
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Which clusters the labels of older generations mean. They name a cluster, but not its namespace.
+
+use std::collections::BTreeMap;
+
+use crate::api::assignment::{Claim, OlderClaim};
+use crate::api::names::{ClusterKey, HostKey};
+use crate::finding::{Code, Finding, Origin};
+use crate::inventory::Inventory;
+use crate::request::Request;
+
+/// Makes claims of today of those that older labels make, in the inventory. Where it is not known who is meant, the
+/// host is somebody else's.
+pub(crate) fn understand(inventory: &mut Inventory, clusters: &BTreeMap<ClusterKey, Request>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for host in &mut inventory.hosts {
+        let is_plain = host.claims.iter().any(|(claim, _)| matches!(claim, Claim::Cluster(..)));
+        for (claim, origin) in &mut host.claims {
+            let Claim::Older(older) = claim else { continue };
+            let understood = match meant(older, &host.key, clusters) {
+                Ok(cluster) => match older.role {
+                    Some(role) => {
+                        host.by_older_labels = (!is_plain).then_some(older.label);
+                        Claim::Cluster(cluster.clone(), role.into())
+                    }
+                    None => {
+                        let why = "but no label says in which role";
+                        findings.push(unclear(&host.key, older, origin, why).of(cluster));
+                        Claim::Unclear(older.labels.clone())
+                    }
+                },
+                Err(why) => {
+                    findings.push(unclear(&host.key, older, origin, &why));
+                    Claim::Unclear(older.labels.clone())
+                }
+            };
+            *claim = understood;
+        }
+    }
+    findings
+}
+
+/// The cluster of that name in the host's namespace, or else the only one of that name.
+fn meant<'a>(
+    claim: &OlderClaim,
+    host: &HostKey,
+    clusters: &'a BTreeMap<ClusterKey, Request>,
+) -> Result<&'a ClusterKey, String> {
+    if let Some(labels) = &claim.contradiction {
+        return Err(format!("but {labels} contradict each other"));
+    }
+    let is_called = |(key, request): &(&ClusterKey, &Request)| {
+        key.name.as_str() == claim.name || request.former_name.as_deref() == Some(claim.name.as_str())
+    };
+    let named: Vec<&ClusterKey> = clusters.iter().filter(is_called).map(|(key, _)| key).collect();
+    if let Some(namespace) = &claim.namespace {
+        let there = named.into_iter().find(|cluster| cluster.namespace.as_str() == namespace);
+        return there.ok_or_else(|| "but the repo has no such SIPCluster".to_owned());
+    }
+    let mut beside = named.iter().filter(|cluster| cluster.namespace == host.namespace);
+    match (named.as_slice(), beside.next(), beside.next()) {
+        ([], ..) => Err("but the repo has no such SIPCluster".to_owned()),
+        (_, Some(cluster), None) | ([cluster], None, _) => Ok(cluster),
+        (several, ..) => {
+            let several: Vec<String> = several.iter().map(ToString::to_string).collect();
+            Err(format!("which may be {}", several.join(" or ")))
+        }
+    }
+}
+
+fn unclear(host: &HostKey, claim: &OlderClaim, origin: &Origin, why: &str) -> Finding {
+    let OlderClaim { label, namespace, name, .. } = claim;
+    let cluster = namespace.as_ref().map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
+    let message = format!("older labels give host {host} to {cluster}, {why}: it counts as somebody else's");
+    Finding::new(Code::UnclearOlderLabels, message).at(origin.at(["metadata", "labels", label])).help(
+        "label it as today: sip.airshipit.org/cluster-namespace, cluster-name and node-type; or take the older labels \
+         off if nobody has it",
+    )
+}

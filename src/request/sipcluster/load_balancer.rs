@@ -1,0 +1,60 @@
+//! The rules of load balancers.
+
+use std::ops::RangeInclusive;
+
+use super::{Check, Route, below};
+use crate::api::names::NodePort;
+use crate::api::sipcluster::{self, LoadBalancerControlPlane, LoadBalancerWorker};
+use crate::finding::Code;
+use crate::request::cluster::Detail;
+
+impl Check<'_> {
+    pub(super) fn load_balancer_control_plane(
+        &mut self,
+        entry: &LoadBalancerControlPlane,
+        route: &Route,
+    ) -> Option<Detail> {
+        let node_port = self.node_port(entry.node_port, route);
+        let replicas = self.replicas(entry.replicas, route);
+        Some(Detail::ControlPlaneLoadBalancer { node_port: node_port?, replicas: replicas? })
+    }
+
+    pub(super) fn load_balancer_worker(&mut self, entry: &LoadBalancerWorker, route: &Route) -> Option<Detail> {
+        let node_ports = self.node_port_range(entry.node_port_range.as_ref(), route);
+        let replicas = self.replicas(entry.replicas, route);
+        Some(Detail::WorkerLoadBalancer { node_ports: node_ports?, replicas: replicas? })
+    }
+
+    fn node_port_range(&mut self, range: Option<&sipcluster::PortRange>, route: &Route) -> Option<Vec<NodePort>> {
+        let Some(range) = range else {
+            let help = "write `nodePortRange: {start: N, end: N}` with ports of 30000 to 32767";
+            self.report(
+                Code::NoNodePort,
+                below(route, ["nodePortRange".into()]),
+                "the service has no nodePortRange",
+                help,
+            );
+            return None;
+        };
+        let range_route = below(route, ["nodePortRange".into()]);
+        if range.start > range.end {
+            let message = format!("the nodePortRange ends at {} before it starts at {}", range.end, range.start);
+            self.report(Code::InvalidNodePort, range_route, message, "write the lower port as `start`");
+            return None;
+        }
+        let ends: RangeInclusive<i64> = range.start..=range.end;
+        for (field, number) in [("start", range.start), ("end", range.end)] {
+            if let Err(error) = NodePort::try_from(number) {
+                let route = below(&range_route, [field.into()]);
+                self.report(
+                    Code::InvalidNodePort,
+                    route,
+                    format!("NodePort {number} {error}"),
+                    "choose ports of 30000 to 32767",
+                );
+                return None;
+            }
+        }
+        ends.map(|number| NodePort::try_from(number).ok()).collect()
+    }
+}

@@ -1,0 +1,344 @@
+//! From a SIPCluster to a [`Cluster`]: every rule that a request has to keep. What only one kind of service has is
+//! checked in a module of its own.
+
+mod auth;
+mod jump_host;
+pub mod legacy;
+pub(crate) mod legacy_labels;
+mod load_balancer;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use kube::core::Selector;
+
+use super::cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
+use super::selector;
+use crate::api::assignment::PRIORITY;
+use crate::api::names::{ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value};
+use crate::api::network_data::is_reachable;
+use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
+use crate::finding::{Code, Finding, Origin, Step};
+
+/// Checks a SIPCluster. Every mistake is a finding; a cluster with errors among them is not returned.
+pub(crate) fn check(
+    key: ClusterKey,
+    origin: Origin,
+    priority: Option<&str>,
+    spec: &SIPClusterSpec,
+) -> (Option<Cluster>, Vec<Finding>) {
+    let mut check = Check { key: &key, origin: &origin, findings: Vec::new() };
+    if !is_label_value(key.name.as_str()) {
+        check.report(
+            Code::ClusterNameTooLong,
+            vec!["metadata".into(), "name".into()],
+            "the cluster's name has more than 63 characters, so no host can bear it as a label",
+            "choose a shorter name",
+        );
+    }
+    let priority = self::priority(priority, &origin, &key, &mut check.findings);
+    let node_sets = check.node_sets(spec);
+    let services = check.services(&spec.services);
+    let findings = check.findings;
+    let valid = !findings.iter().any(Finding::is_error);
+    (valid.then_some(Cluster { key, origin, priority, node_sets, services, installation: None }), findings)
+}
+
+/// How a cluster comes before others, as its annotation says.
+pub(crate) fn priority(
+    annotation: Option<&str>,
+    origin: &Origin,
+    key: &ClusterKey,
+    findings: &mut Vec<Finding>,
+) -> i64 {
+    let Some(text) = annotation else { return 0 };
+    text.trim().parse().unwrap_or_else(|_| {
+        findings.push(
+            Finding::new(Code::InvalidPriority, format!("the priority `{text}` is no whole number"))
+                .at(origin.at(["metadata", "annotations", PRIORITY]))
+                .help("write a number in quotes, such as \"10\"; clusters with a higher one choose first")
+                .of(key),
+        );
+        0
+    })
+}
+
+/// Two, so that a lost node does not take a service with it.
+const DEFAULT_REPLICAS: u16 = 2;
+/// More than any base cluster has use for.
+const MOST_REPLICAS: u16 = 100;
+
+/// Checks one SIPCluster and collects what is wrong with it.
+struct Check<'a> {
+    key: &'a ClusterKey,
+    origin: &'a Origin,
+    findings: Vec<Finding>,
+}
+
+type Route = Vec<Step>;
+
+/// A route with more steps.
+fn below(route: &Route, steps: impl IntoIterator<Item = Step>) -> Route {
+    route.iter().cloned().chain(steps).collect()
+}
+
+impl Check<'_> {
+    fn report(&mut self, code: Code, route: Route, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Finding::new(code, message).at(self.origin.at(route)).help(help).of(self.key));
+    }
+
+    /// Reports what is wrong with a key, whatever its value is: that is not shown.
+    fn report_key(&mut self, code: Code, route: Route, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Finding::new(code, message).at(self.origin.key(route)).help(help).of(self.key));
+    }
+
+    fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, NodeSet> {
+        let mut node_sets = BTreeMap::new();
+        if spec.nodes.is_none() {
+            // None by default would give every host of the cluster back after a typing mistake.
+            self.report(
+                Code::NoNodes,
+                vec!["spec".into(), "nodes".into()],
+                "the SIPCluster does not say which hosts it wants",
+                "write the node sets ControlPlane and Worker under `spec.nodes`, or `nodes: {}` for none",
+            );
+        }
+        for (name, node_set) in spec.nodes.iter().flatten() {
+            let route: Route = vec!["spec".into(), "nodes".into(), name.as_str().into()];
+            match name.parse::<Role>() {
+                Ok(role) => {
+                    let node_set = self.node_set(role, node_set, &route);
+                    node_sets.insert(role.into(), node_set);
+                }
+                Err(error) => self.report(
+                    Code::UnknownRole,
+                    route,
+                    format!("`{name}` {error}"),
+                    "call the node set ControlPlane or Worker",
+                ),
+            }
+        }
+        node_sets
+    }
+
+    fn node_set(&mut self, role: Role, node_set: &sipcluster::NodeSet, route: &Route) -> NodeSet {
+        let selector_route = below(route, ["labelSelector".into()]);
+        let selector = match &node_set.label_selector {
+            None => {
+                self.report(
+                    Code::NoSelector,
+                    route.clone(),
+                    format!("the {role} node set has no labelSelector, so it may take any host"),
+                    "say which hosts it may take, or write `labelSelector: {}` if any will do",
+                );
+                Selector::default()
+            }
+            Some(selector) => selector::check(selector).unwrap_or_else(|mistakes| {
+                for mistake in mistakes {
+                    let route = below(&selector_route, mistake.route);
+                    let place = if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
+                    let finding = Finding::new(Code::InvalidSelector, mistake.message).at(place).help(mistake.help);
+                    self.findings.push(finding.of(self.key));
+                }
+                Selector::default()
+            }),
+        };
+        let (topology_keys, topology_routes) = self.topology_keys(node_set, route).into_iter().unzip();
+        let count_route = below(route, ["count".into()]);
+        let count = node_set.count.clone().unwrap_or_default();
+        if count.active.is_none() && count.standby.is_none() {
+            // Zero by default would give every host of the cluster back after a typing mistake.
+            self.report(
+                Code::NoCount,
+                below(&count_route, ["active".into()]),
+                format!("the {role} node set does not say how many hosts it wants"),
+                "write `count: {active: N, standby: N}`",
+            );
+        }
+        let mut number = |field: &str, value: Option<i64>| {
+            let value = value.unwrap_or_default();
+            let valid = usize::try_from(value).ok().filter(|count| *count <= MOST_HOSTS);
+            valid.unwrap_or_else(|| {
+                self.report(
+                    Code::InvalidCount,
+                    below(&count_route, [field.into()]),
+                    format!("`{field}: {value}` is no number of hosts"),
+                    format!("write 0 to {MOST_HOSTS}"),
+                );
+                0
+            })
+        };
+        let active = number("active", count.active);
+        let standby = number("standby", count.standby);
+        let route = route.clone();
+        NodeSet { selector, topology_keys, topology_routes, active, standby, machine: None, route }
+    }
+
+    /// The topology keys, each once, with the way to it from the node set.
+    fn topology_keys(&mut self, node_set: &sipcluster::NodeSet, route: &Route) -> Vec<(String, Route)> {
+        let first = node_set.topology_key.iter().map(|key| (vec![Step::from("topologyKey")], key));
+        let more = node_set.topology_keys.iter().flatten().enumerate();
+        let more = more.map(|(index, key)| (vec!["topologyKeys".into(), index.into()], key));
+        let mut keys: Vec<(String, Route)> = Vec::new();
+        for (at, key) in first.chain(more).filter(|(_, key)| !key.is_empty()) {
+            if !is_label_key(key) {
+                self.report(
+                    Code::InvalidTopologyKey,
+                    below(route, at),
+                    format!("`{key}` is not the key of a label"),
+                    "name the label whose value is the host's rack or room, such as `topology.example.com/rack`",
+                );
+            } else if !keys.iter().any(|(known, _)| known == key) {
+                keys.push((key.clone(), at));
+            }
+        }
+        keys
+    }
+
+    fn services(&mut self, services: &sipcluster::Services) -> Vec<Service> {
+        let mut checked = Vec::new();
+        for (index, entry) in services.load_balancer_control_plane.iter().flatten().enumerate() {
+            let route = self.route(ServiceKind::ControlPlaneLoadBalancer, index);
+            let detail = self.load_balancer_control_plane(entry, &route);
+            checked.extend(self.service(&entry.service, detail, &route, index));
+        }
+        for (index, entry) in services.load_balancer_worker.iter().flatten().enumerate() {
+            let route = self.route(ServiceKind::WorkerLoadBalancer, index);
+            let detail = self.load_balancer_worker(entry, &route);
+            checked.extend(self.service(&entry.service, detail, &route, index));
+        }
+        for (index, entry) in services.jump_host.iter().flatten().enumerate() {
+            let route = self.route(ServiceKind::JumpHost, index);
+            let detail = self.jump_host(entry, &route).map(Detail::JumpHost);
+            checked.extend(self.service(&entry.service, detail, &route, index));
+        }
+        for (index, entry) in services.auth.iter().flatten().enumerate() {
+            let route = self.route(ServiceKind::Auth, index);
+            let detail = self.auth(entry, &route).map(|auth| Detail::Auth(Box::new(auth)));
+            checked.extend(self.service(&entry.service, detail, &route, index));
+        }
+        checked
+    }
+
+    fn route(&self, kind: ServiceKind, index: usize) -> Route {
+        vec!["spec".into(), "services".into(), kind.field().into(), index.into()]
+    }
+
+    /// What every service has. Without a detail there was an error in it, and none is returned.
+    fn service(
+        &mut self,
+        service: &sipcluster::Service,
+        detail: Option<Detail>,
+        route: &Route,
+        index: usize,
+    ) -> Option<Service> {
+        let image = service.image.clone().unwrap_or_default();
+        let missing = if image.is_empty() {
+            Some("the service has no container image")
+        } else {
+            image.contains(char::is_whitespace).then_some("the name of the container image has a blank in it")
+        };
+        if let Some(message) = missing {
+            self.report(Code::NoImage, below(route, ["image".into()]), message, "write `image: registry/name:tag`");
+        }
+        for (key, value) in service.node_labels.iter().flatten() {
+            if !is_label_key(key) || !is_label_value(value) {
+                self.report(
+                    Code::InvalidNodeLabel,
+                    below(route, ["nodeLabels".into(), key.as_str().into()]),
+                    format!("`{key}: {value}` is not a label"),
+                    "name labels of the base cluster's nodes, such as `kubernetes.io/os: linux`",
+                );
+            }
+        }
+        let cluster_ip = self.cluster_ip(service, route);
+        let interface = service.node_interface_id.clone().filter(|interface| !interface.is_empty());
+        let service = Service {
+            ordinal: index + 1,
+            image,
+            node_labels: service.node_labels.clone().unwrap_or_default(),
+            interface,
+            cluster_ip,
+            detail: detail?,
+        };
+        if service.interface.is_none() && Role::ALL.into_iter().any(|role| service.uses(role)) {
+            self.report(
+                Code::NoInterface,
+                below(route, ["nodeInterfaceId".into()]),
+                "the service has no nodeInterfaceId, so it cannot know its hosts' addresses",
+                "name the id of a network in the hosts' network data, such as `nodeInterfaceId: oam-ipv4`",
+            );
+        }
+        Some(service)
+    }
+
+    fn cluster_ip(&mut self, service: &sipcluster::Service, route: &Route) -> Option<IpAddr> {
+        let text = service.cluster_ip.as_deref().filter(|text| !text.is_empty())?;
+        let address = text.parse().ok().filter(|address| is_reachable(*address));
+        if address.is_none() {
+            self.report(
+                Code::InvalidClusterIp,
+                below(route, ["clusterIP".into()]),
+                format!("`{text}` is not an IP address that others reach"),
+                "write the base cluster's address under which its NodePorts are reached",
+            );
+        }
+        address
+    }
+
+    fn node_port(&mut self, number: Option<i64>, route: &Route) -> Option<NodePort> {
+        let Some(number) = number else {
+            self.report(
+                Code::NoNodePort,
+                below(route, ["nodePort".into()]),
+                "the service has no nodePort",
+                "write a nodePort of 30000 to 32767",
+            );
+            return None;
+        };
+        match NodePort::try_from(number) {
+            Ok(port) => Some(port),
+            Err(error) => {
+                let route = below(route, ["nodePort".into()]);
+                self.report(
+                    Code::InvalidNodePort,
+                    route,
+                    format!("nodePort {number} {error}"),
+                    "choose one of 30000 to 32767",
+                );
+                None
+            }
+        }
+    }
+
+    /// How many pods serve.
+    fn replicas(&mut self, number: Option<i64>, route: &Route) -> Option<u16> {
+        let Some(number) = number else { return Some(DEFAULT_REPLICAS) };
+        let valid = u16::try_from(number).ok().filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
+        if valid.is_none() {
+            self.report(
+                Code::InvalidReplicas,
+                below(route, ["replicas".into()]),
+                format!("`replicas: {number}` is no number of pods"),
+                format!("write 1 to {MOST_REPLICAS}, or leave it out for {DEFAULT_REPLICAS}"),
+            );
+        }
+        valid
+    }
+
+    fn secret_name(&mut self, name: &str, field: &str, route: &Route) -> Option<ObjectName> {
+        match name.parse() {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.not_a_secret_name(below(route, [field.into()]), &error);
+                None
+            }
+        }
+    }
+
+    /// The text is not shown: it may be the secret itself, pasted by mistake.
+    fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
+        let help = "name a Secret in the cluster's namespace";
+        self.report(Code::InvalidReference, route, format!("this is no name of a Secret: it {error}"), help);
+    }
+}
