@@ -25,7 +25,7 @@ pub use committer::{Committed, Committer, Inputs};
 pub use content::{Content, Differs};
 pub(crate) use head::Head;
 pub(crate) use history::History;
-pub use open::{Around, around};
+pub use open::{Around, Branches, around};
 
 /// Why git's files cannot be had, or why it takes no commit.
 #[derive(Debug, thiserror::Error)]
