@@ -6,6 +6,7 @@ mod access;
 mod examples;
 mod failing;
 mod live;
+mod sites;
 mod stub;
 #[path = "../support/mod.rs"]
 mod support;
