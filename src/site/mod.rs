@@ -184,10 +184,9 @@ impl Site {
             inventory.roots.entry(host.root_index).or_insert_with(|| objects.builds.root(host.root_index).clone());
         }
         left_out.retain(|host, _| state.held.contains_key(host));
-        let requested = objects.clusters.iter().map(|document| &document.key.namespace).collect();
         let (builds, documents) = (&objects.builds, &objects.documents);
-        let (wiring, found) =
-            wiring::wire(repo, &settings, &inventory, builds, documents, objects.agent_objects, &requested);
+        let (agent_objects, closed) = (objects.agent_objects, &objects.closed);
+        let (wiring, found) = wiring::wire(repo, &settings, &inventory, builds, documents, agent_objects, closed);
         findings.extend(found);
 
         // Few sites have older SIPClusters, and many have thousands of hosts.
