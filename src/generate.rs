@@ -15,7 +15,7 @@ use crate::plan::{Plan, plan};
 use crate::render::{Templates, render};
 use crate::settings::Settings;
 use crate::site::Site;
-use crate::sites::{Location, Sites};
+use crate::sites::{self, Location, Sites};
 use crate::text::counted;
 use crate::{layout, uncommitted};
 
@@ -145,6 +145,13 @@ pub fn generate_sites<'a>(
     }
     if let Some(unknown) = unknown.pop_first() {
         return Err(Error::NoSuchCluster(unknown, format!("{} without it", counted(sites.all.len(), "site"))));
+    }
+    let read: Vec<(&Location, &Site)> = generated.iter().map(|(site, run)| (*site, &run.site)).collect();
+    for ([one, other], finding) in sites::shared_machines(&read) {
+        // Settings of either site mute it.
+        let is_muted = [one, other].iter().any(|index| generated[*index].1.site.settings.ignores(&finding));
+        let (_, run) = &mut generated[one];
+        if is_muted { run.muted += 1 } else { run.findings.push(finding) }
     }
     let fails = |run: &Generated| run.changes.is_none();
     let forbidden = sites.findings.iter().any(Finding::is_error)

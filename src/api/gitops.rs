@@ -59,8 +59,16 @@ pub const APPLICATION: &str = "Application";
 pub const APP_PROJECT: &str = "AppProject";
 /// The API group of Flux's sources.
 pub const FLUX_SOURCE_GROUP: &str = "source.toolkit.fluxcd.io";
-/// A source of Flux.
+/// A source of Flux: a git repo.
 pub const GIT_REPOSITORY: &str = "GitRepository";
+/// A source of Flux: an artifact in a container registry.
+pub const OCI_REPOSITORY: &str = "OCIRepository";
+/// A source of Flux: a bucket of an object store.
+pub const BUCKET: &str = "Bucket";
+/// Label of a Secret: the part of Argo CD that it configures.
+pub const SECRET_TYPE: &str = "argocd.argoproj.io/secret-type";
+/// The value of that label for a cluster.
+pub const CLUSTER_SECRET: &str = "cluster";
 /// What makes Applications.
 pub const APPLICATION_SET: &str = "ApplicationSet";
 
@@ -260,6 +268,9 @@ pub struct AppProject {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppProjectSpec {
+    /// Globs of the URLs of repos.
+    #[serde(default)]
+    pub source_repos: Vec<String>,
     /// The clusters and namespaces.
     #[serde(default)]
     pub destinations: Vec<ProjectDestination>,
@@ -300,28 +311,87 @@ pub struct GroupKind {
     /// The kind.
     #[serde(default)]
     pub kind: String,
+    /// The objects' names, where only some are meant.
+    #[serde(default)]
+    pub name: String,
 }
 
-/// A git repo as Flux's source-controller fetches it: what leaves out files of it.
+/// A source of Flux's source-controller: what leaves out files of it, and what is copied into it.
 #[derive(Debug, Clone, Deserialize)]
-pub struct GitRepository {
+pub struct FluxSource {
+    /// Its kind.
+    #[serde(default)]
+    pub kind: String,
     /// Its name.
     #[serde(default)]
     pub metadata: Named,
     /// What is fetched.
-    pub spec: GitRepositorySpec,
+    pub spec: FluxSourceSpec,
 }
 
-/// The parts of a git repo that are fetched.
+/// The parts of a source that are fetched.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct GitRepositorySpec {
+pub struct FluxSourceSpec {
     /// Patterns of files that are left out, as in `.gitignore`.
     #[serde(default)]
     pub ignore: Option<String>,
-    /// The only directories that are fetched, beside the files at the root.
+    /// Of a git repo: the only directories that are fetched, beside the files at the root.
     #[serde(default)]
     pub sparse_checkout: Option<Vec<String>>,
+    /// Of a git repo: others whose files are copied into it.
+    #[serde(default)]
+    pub include: Option<Vec<Include>>,
+    /// Of a bucket: how the names of files that are fetched begin.
+    #[serde(default)]
+    pub prefix: Option<String>,
+}
+
+/// A git repo whose files are copied into another one, which is in the same namespace.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Include {
+    /// The GitRepository.
+    pub repository: Named,
+    /// The directory that is copied; the root without one.
+    #[serde(default)]
+    pub from_path: String,
+    /// The directory that it becomes; the GitRepository's name without one.
+    #[serde(default)]
+    pub to_path: String,
+}
+
+impl Include {
+    /// The directory that the copy becomes.
+    pub fn target(&self) -> &str {
+        if self.to_path.is_empty() { &self.repository.name } else { &self.to_path }
+    }
+}
+
+/// A Secret by which Argo CD knows a cluster.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterSecret {
+    /// Its labels and annotations.
+    #[serde(default)]
+    pub metadata: ClusterSecretMetadata,
+    /// Its values in base64.
+    #[serde(default)]
+    pub data: Option<BTreeMap<String, yaml_serde::Value>>,
+    /// Its values in plain text.
+    #[serde(default)]
+    pub string_data: Option<BTreeMap<String, yaml_serde::Value>>,
+}
+
+/// What stands at the head of such a Secret.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ClusterSecretMetadata {
+    /// By them, ApplicationSets select clusters.
+    #[serde(default)]
+    pub labels: Option<BTreeMap<String, String>>,
+    /// They are parameters of ApplicationSets, too.
+    #[serde(default)]
+    pub annotations: Option<BTreeMap<String, String>>,
 }
 
 /// An ApplicationSet of Argo CD.
@@ -389,6 +459,9 @@ pub struct ClusterGenerator {
     /// Further parameters.
     #[serde(default)]
     pub values: Option<yaml_serde::Value>,
+    /// Whether there is one Application for all of them.
+    #[serde(default, rename = "flatList")]
+    pub flat_list: bool,
 }
 
 /// Generators in another one.

@@ -10,59 +10,46 @@ use serde::de::{Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAc
 use yaml_serde::{Mapping, Value};
 
 use super::kustomization::Kustomization;
+use super::kustomization_fields::{KUSTOMIZATION, Type};
 
-/// The fields that decide something here, as kustomize writes them.
-const FIELDS: [&str; 20] = [
-    "kind",
-    "namespace",
-    "namePrefix",
-    "nameSuffix",
-    "labels",
-    "commonLabels",
-    "commonAnnotations",
-    "resources",
-    "bases",
-    "components",
-    "patches",
-    "patchesStrategicMerge",
-    "patchesJson6902",
-    "transformers",
-    "replacements",
-    "generators",
-    "helmCharts",
-    "helmChartInflationGenerator",
-    "secretGenerator",
-    "configMapGenerator",
-];
-
-/// A kustomization that kustomize would decode, duplicate keys included.
-pub struct Decoded(pub Kustomization);
+/// A kustomization that kustomize would decode, duplicate keys included, and its fields as they are written.
+pub struct Decoded(pub Kustomization, pub Value);
 
 impl<'de> Deserialize<'de> for Decoded {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let LastWins(mut value) = LastWins::deserialize(deserializer)?;
-        value.apply_merge().map_err(D::Error::custom)?;
-        if let Value::Mapping(fields) = &mut value {
-            *fields = in_usual_case(std::mem::take(fields));
-        }
-        yaml_serde::from_value(value).map(Self).map_err(D::Error::custom)
+        let LastWins(mut written) = LastWins::deserialize(deserializer)?;
+        written.apply_merge().map_err(D::Error::custom)?;
+        let value = in_usual_case(written.clone(), KUSTOMIZATION);
+        yaml_serde::from_value(value).map(|decoded| Self(decoded, written)).map_err(D::Error::custom)
     }
 }
 
-/// Writes fields in their usual case. kustomize decodes from JSON with sorted keys, so the last one by its letters
-/// counts, which is the one in lower case.
-fn in_usual_case(fields: Mapping) -> Mapping {
-    let mut entries: Vec<(Value, Value)> = fields.into_iter().collect();
-    entries.sort_by(|(one, _), (other, _)| one.as_str().cmp(&other.as_str()));
-    let usual = |key: Value| {
-        let known = key.as_str().and_then(|key| FIELDS.into_iter().find(|field| field.eq_ignore_ascii_case(key)));
-        known.map_or(key, Value::from)
-    };
-    let mut usual_fields = Mapping::new();
-    for (key, value) in entries {
-        usual_fields.insert(usual(key), value);
+/// Writes fields in their usual case, and booleans of YAML 1.1 as those of YAML 1.2. kustomize decodes from JSON with
+/// sorted keys, so the last one by its letters counts, which is the one in lower case.
+fn in_usual_case(value: Value, wanted: Type) -> Value {
+    match (value, wanted) {
+        (Value::Sequence(items), Type::List(wanted)) => {
+            items.into_iter().map(|item| in_usual_case(item, *wanted)).collect()
+        }
+        (Value::Mapping(fields), Type::Object(_)) => {
+            let mut entries: Vec<(Value, Value)> = fields.into_iter().collect();
+            entries.sort_by(|(one, _), (other, _)| one.as_str().cmp(&other.as_str()));
+            let mut usual = Mapping::new();
+            for (key, value) in entries {
+                match key.as_str().and_then(|key| wanted.field(key)) {
+                    Some((name, of_field)) => usual.insert(Value::from(*name), in_usual_case(value, *of_field)),
+                    None => usual.insert(key, value),
+                };
+            }
+            Value::Mapping(usual)
+        }
+        (Value::String(text), Type::Bool) => match text.to_ascii_lowercase().as_str() {
+            "y" | "yes" | "on" => Value::Bool(true),
+            "n" | "no" | "off" => Value::Bool(false),
+            _ => Value::String(text),
+        },
+        (value, _) => value,
     }
-    usual_fields
 }
 
 /// Any YAML, in which the last one of equal keys counts.
@@ -143,7 +130,7 @@ mod tests {
     use super::*;
 
     fn decoded(text: &str) -> Result<Kustomization, yaml_serde::Error> {
-        yaml_serde::from_str(text).map(|Decoded(kustomization)| kustomization)
+        yaml_serde::from_str(text).map(|Decoded(kustomization, _)| kustomization)
     }
 
     // As `kustomize build` of 5.8.2 did with the same texts.
@@ -160,6 +147,10 @@ mod tests {
         let nested = decoded("labels:\n- pairs: {a: b, a: c}\nresources: [a]\nresources: [b]\n").unwrap();
         assert_eq!(nested.resources.unwrap(), ["b"]);
         assert_eq!(nested.labels.unwrap()[0].pairs.as_ref().unwrap()["a"], Value::from("c"));
+        let patches = decoded("Patches: [{Path: a.yaml, Target: {NAME: x}}]\n").unwrap().patches.unwrap();
+        assert_eq!(patches[0].path().unwrap(), "a.yaml");
+        let options = decoded("generatorOptions: {disableNameSuffixHash: on}\n").unwrap().generator_options.unwrap();
+        assert_eq!(options.disable_name_suffix_hash, Some(true));
         let merged = decoded("commonLabels: {<<: {a: b}, a: c}\n").unwrap();
         assert_eq!(merged.common_labels.unwrap()["a"], Value::from("c"));
         assert_eq!(decoded("namePrefix: !!str x-\n").unwrap().name_prefix.as_deref(), Some("x-"));

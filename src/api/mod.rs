@@ -10,7 +10,8 @@
 //! * [`mac`]: MAC addresses.
 //! * [`network_data`]: a host's addresses, in OpenStack's format.
 //! * [`kustomization`]: which file a `kustomize build` reaches, and with which namespace.
-//! * [`last_wins`]: kustomizations as kustomize decodes them, duplicate keys included.
+//! * [`last_wins`]: kustomizations as kustomize decodes them, duplicate keys included; `kustomization_fields` has all
+//!   of their fields.
 //! * [`gitops`]: what tells Flux and Argo CD which directories to apply.
 //! * [`service`]: the NodePorts that somebody else's Services take.
 //! * `unique`: mappings that refuse a duplicate key.
@@ -25,6 +26,7 @@ pub mod hardware;
 pub mod host;
 pub mod issuer;
 pub mod kustomization;
+pub(crate) mod kustomization_fields;
 pub mod last_wins;
 pub mod mac;
 pub mod names;

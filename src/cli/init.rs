@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(Ci::None) => Vec::new(),
         None => init::forges(&files, remote.as_deref()),
     };
-    let proposals = init::propose(&files, &settings, remote.as_deref(), &forges)?;
+    let proposals = init::propose(&files, &settings, remote.as_deref(), &around.branches, &forges)?;
 
     let changes = init::changes(&proposals);
     if arguments.dry_run {

@@ -155,11 +155,11 @@ pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files,
     Ok(files.with_streams(inputs.iter().map(stream).collect::<Result<_, _>>()?))
 }
 
-/// Undoes what a run that was killed has changed in the generated files of sites, and tells whether there was anything.
-/// Only for who has locked the root to write.
+/// Undoes what a run that was killed has changed in the generated files of any site, also of those that were not chosen,
+/// and tells whether there was anything. Only for who has locked the root to write.
 pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, Failure> {
     let mut is_undone = false;
-    for site in &sites.all {
+    for site in sites.all.iter().chain(&sites.others) {
         // With settings that cannot be read, nothing is written.
         let Ok(settings) = Settings::load(&site.files) else { continue };
         let (root, directories) = (site.files.root(), [&settings.output, &settings.snapshot.directory]);

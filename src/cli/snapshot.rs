@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     repo: Option<Utf8PathBuf>,
 
-    /// The site that is taken, by its name or directory; a repo of several sites needs it
+    /// The site that is taken, by its name or directory; by default all, where the settings of each name its context
     #[arg(long, value_name = "NAME")]
     site: Option<String>,
 
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<Utf8PathBuf>,
 
-    /// The context of the kubeconfig; by default the current one
+    /// The context of the kubeconfig; by default `snapshot.context` of the settings, or the current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 
@@ -132,75 +132,139 @@ impl std::str::FromStr for Account {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let sites = Chosen::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?.sites()?;
-    let Some(Location { files, .. }) = sites.single() else {
-        let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
-        let message = format!(
-            "a snapshot is of one base cluster: name its site by --site, and its context: {}",
-            names.join(", ")
-        );
-        return Err(Failure(message));
-    };
-    let target = Target::new(arguments, files)?;
-    if arguments.rbac {
-        let known = snapshot::read_back(files, &target.directory)?;
+    let targets = targets(arguments, &sites)?;
+    if let ([target], true) = (targets.as_slice(), arguments.rbac) {
+        let known = snapshot::read_back(target.files, &target.directory)?;
         let account = &arguments.service_account;
         let names = known.as_ref().filter(|_| !arguments.any_secret);
         let account = (&account.namespace, &account.name);
         print_document(&Document::of_rbac(&Access { account, namespaces: &target.scope.namespaces, names }));
         return Ok(Outcome::Yes);
     }
-    // An obstacle to the commit is reported before the cluster is read.
+    // An obstacle to the commit is reported before a cluster is read.
     let commits = arguments.commit || arguments.branch.is_some();
-    let committer = commits.then(|| Committer::new(files.root(), arguments.branch.as_deref())).transpose()?;
+    let committer = || Committer::new(sites.repo.root(), arguments.branch.as_deref());
+    if commits {
+        committer()?;
+    }
 
+    // Nothing is written before all clusters are read and all losses are judged.
+    let read: Vec<Snapshot> = targets.iter().map(|target| read(arguments, target)).collect::<Result<_, _>>()?;
+    // The cluster may take its time; the repo is locked for as long as it is compared and written.
+    let root = sites.repo.root();
+    let writes = !arguments.check && arguments.branch.is_none();
+    let lock = if writes { Lock::exclusive(root)? } else { Lock::shared(root)? };
+    let mut taken = Vec::new();
+    for (target, after) in targets.iter().zip(read) {
+        if writes {
+            sipgen::undo_interrupted_snapshot(root, &target.directory)?;
+        }
+        let before = snapshot::read_back(target.files, &target.directory)?.unwrap_or_default();
+        refuse_losses(arguments, &before, &after, &target.directory)?;
+        let split_by = target.split_by.as_deref();
+        let (changes, tree) = snapshot::changes(target.files, &target.directory, &after, split_by)?;
+        let events = snapshot::events(&before, &after);
+        taken.push(Taken { target, after, changes, tree, events });
+    }
+    for Taken { target, changes, .. } in taken.iter().filter(|_| writes) {
+        sipgen::write_snapshot(root, &target.directory, changes)?;
+    }
+    drop(lock);
+
+    let mut are_current = true;
+    for Taken { target, after, changes, tree, events } in &taken {
+        if sites.single().is_none() {
+            say(report::site(target.site));
+        }
+        if arguments.diff || arguments.check {
+            print(report::events(events, usize::MAX));
+        }
+        if arguments.check {
+            are_current &= is_current(target.files, changes, after)?;
+            continue;
+        }
+        say(summary(changes, after, &target.directory, writes));
+        if commits {
+            commit(&committer()?, &target.directory, tree, events)?;
+        }
+    }
+    Ok(if are_current { Outcome::Yes } else { Outcome::No })
+}
+
+/// A snapshot that was taken, and how it differs from the repo's.
+struct Taken<'a> {
+    target: &'a Target<'a>,
+    after: Snapshot,
+    changes: Changes,
+    tree: BTreeMap<Utf8PathBuf, String>,
+    events: Vec<Event>,
+}
+
+/// The snapshots to take: that of the only site, or those of all sites whose settings name their contexts.
+fn targets<'a>(arguments: &Arguments, sites: &'a Sites) -> Result<Vec<Target<'a>>, Failure> {
+    if let Some(site) = sites.single() {
+        return Ok(vec![Target::new(arguments, site)?]);
+    }
+    let names = |sites: &[&str]| sites.join(", ");
+    let option =
+        [("--context", arguments.context.is_some()), ("--to", arguments.to.is_some()), ("--rbac", arguments.rbac)];
+    if let Some((option, _)) = option.into_iter().find(|(_, is_given)| *is_given) {
+        let all: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
+        return Err(Failure(format!("{option} is of one base cluster: name its site by --site: {}", names(&all))));
+    }
+    let targets: Vec<Target<'_>> =
+        sites.all.iter().map(|site| Target::new(arguments, site)).collect::<Result<_, _>>()?;
+    let without: Vec<&str> =
+        targets.iter().filter(|target| target.context.is_none()).map(|target| target.site).collect();
+    if without.is_empty() {
+        let mut contexts: BTreeMap<&String, &str> = BTreeMap::new();
+        for target in &targets {
+            // A context in the settings that all sites share is of no site.
+            if let Some(other) = target.context.as_ref().and_then(|context| contexts.insert(context, target.site)) {
+                let message = format!(
+                    "the sites {other} and {} have the same `snapshot.context`, and each is a base cluster of its own: \
+                     write it into the sipgen.yaml of each",
+                    target.site
+                );
+                return Err(Failure(message));
+            }
+        }
+        return Ok(targets);
+    }
+    Err(Failure(format!(
+        "a snapshot is of one base cluster: name its site by --site, or write `snapshot: {{context: NAME}}` into the \
+         sipgen.yaml of each site; without it: {}",
+        names(&without)
+    )))
+}
+
+/// Reads the hosts of a base cluster.
+fn read(arguments: &Arguments, target: &Target<'_>) -> Result<Snapshot, Failure> {
     let progress = Progress::start();
     let timeout = Duration::from_secs(arguments.timeout);
-    let connection =
-        Connection { kubeconfig: arguments.kubeconfig.clone(), context: arguments.context.clone(), timeout };
-    let client::Read { snapshot: after, notes } =
+    let connection = Connection { kubeconfig: arguments.kubeconfig.clone(), context: target.context.clone(), timeout };
+    let client::Read { snapshot, notes } =
         client::read(&connection, &target.scope, &|step| progress.show_reading(step))?;
     progress.finish();
     for note in notes {
         say(format!("note: {note}\n"));
     }
-
-    // The cluster may take its time; the repo is locked for as long as it is compared and written.
-    let writes = !arguments.check && arguments.branch.is_none();
-    let lock = if writes { Lock::exclusive(files.root())? } else { Lock::shared(files.root())? };
-    if writes {
-        sipgen::undo_interrupted_snapshot(files.root(), &target.directory)?;
-    }
-    let before = snapshot::read_back(files, &target.directory)?.unwrap_or_default();
-    refuse_losses(arguments, &before, &after, &target.directory)?;
-    let (changes, tree) = snapshot::changes(files, &target.directory, &after, target.split_by.as_deref())?;
-    let events = snapshot::events(&before, &after);
-    if writes {
-        sipgen::write_snapshot(files.root(), &target.directory, &changes)?;
-    }
-    drop(lock);
-
-    if arguments.diff || arguments.check {
-        print(report::events(&events, usize::MAX));
-    }
-    if arguments.check {
-        return check(files, &changes, &after);
-    }
-    say(summary(&changes, &after, &target.directory, writes));
-    if let Some(committer) = committer {
-        commit(&committer, &target.directory, &tree, &events)?;
-    }
-    Ok(Outcome::Yes)
+    Ok(snapshot)
 }
 
 /// Where a snapshot is written, and what it is of.
-struct Target {
+struct Target<'a> {
+    site: &'a str,
+    files: &'a Files,
+    context: Option<String>,
     directory: Utf8PathBuf,
     scope: Scope,
     split_by: Option<String>,
 }
 
-impl Target {
-    fn new(arguments: &Arguments, files: &Files) -> Result<Self, Failure> {
+impl<'a> Target<'a> {
+    fn new(arguments: &Arguments, site: &'a Location) -> Result<Self, Failure> {
+        let Location { name, files, .. } = site;
         let settings = Settings::load(files).map_err(|finding| Failure(finding.message))?;
         let directory = match &arguments.to {
             Some(to) => inside(to, files.site_directory(), &settings)?,
@@ -220,7 +284,8 @@ impl Target {
             namespaces => namespaces.to_vec(),
         };
         let selector = arguments.selector.clone().or(settings.snapshot.selector);
-        Ok(Self { directory, scope: Scope { namespaces, selector }, split_by })
+        let context = arguments.context.clone().or(settings.snapshot.context);
+        Ok(Self { site: name, files, context, directory, scope: Scope { namespaces, selector }, split_by })
     }
 }
 
@@ -256,11 +321,11 @@ fn refuse_losses(
     }
 }
 
-/// Says what a stale snapshot changes for the plan.
-fn check(files: &Files, changes: &Changes, taken: &Snapshot) -> Result<Outcome, Failure> {
+/// Says what a stale snapshot changes for the plan, and returns whether it is current.
+fn is_current(files: &Files, changes: &Changes, taken: &Snapshot) -> Result<bool, Failure> {
     if changes.files.is_empty() {
         say(format!("the snapshot of {} is current\n", counted(taken.hosts.len(), "host")));
-        return Ok(Outcome::Yes);
+        return Ok(true);
     }
     let texts = changes.files.iter().map(|(path, change)| (path, change.texts().1));
     let copied = Copied::with(files, texts)?;
@@ -278,7 +343,7 @@ fn check(files: &Files, changes: &Changes, taken: &Snapshot) -> Result<Outcome, 
         "the snapshot is stale by {}: run `sipgen snapshot` and `sipgen generate`, and commit the result\n",
         counted(changes.files.len(), "file")
     ));
-    Ok(Outcome::No)
+    Ok(false)
 }
 
 fn summary(changes: &Changes, after: &Snapshot, directory: &Utf8Path, is_written: bool) -> String {

@@ -5,11 +5,9 @@
 //! * `suspected_templates`: documents that pass for templates of other tools.
 //! * `yaml_ambiguity`: values that other programs read otherwise.
 //! * `forbidden_text`: texts that must not reach a file.
-//! * `plaintext_secrets`: values of Secrets that should not be in git.
 
 pub(crate) mod forbidden_text;
 pub(crate) mod misspelled_kinds;
-pub(crate) mod plaintext_secrets;
 pub(crate) mod suspected_templates;
 pub(crate) mod unknown_fields;
 pub(crate) mod yaml_ambiguity;

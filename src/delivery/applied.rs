@@ -5,15 +5,18 @@
 
 use std::collections::BTreeSet;
 
+use crate::kustomize::Builds;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 
 use super::aside::Aside;
+use super::clusters::Cluster;
+use super::includes::{self, Target};
 use super::{Repo, generators};
 use crate::api::gitops::{
-    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Agent, AppProject, Application, ApplicationSet,
-    ApplicationSource, ApplicationSpec, DirectorySource, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization,
-    GIT_REPOSITORY, GitDirectory, GitRepository, Named,
+    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Agent, AppProject, Application, ApplicationDestination,
+    ApplicationSet, ApplicationSource, ApplicationSpec, BUCKET, DirectorySource, FLUX_GROUP, FLUX_KIND,
+    FLUX_SOURCE_GROUP, FluxKustomization, FluxSource, GIT_REPOSITORY, GitDirectory, Named, OCI_REPOSITORY, SECRET_TYPE,
 };
 use crate::finding::{Origin, Place, Step};
 use crate::kustomize::join;
@@ -34,7 +37,8 @@ enum Content {
     Application(Application),
     ApplicationSet(Box<ApplicationSet>),
     Project(Box<AppProject>),
-    Source(Box<GitRepository>),
+    Source(Box<FluxSource>),
+    Cluster(Box<Cluster>),
 }
 
 impl AgentObject {
@@ -47,11 +51,28 @@ impl AgentObject {
     }
 }
 
-/// The objects that say what agents may apply, and of which files.
+/// The objects on which the meaning of others depends.
 #[derive(Default)]
-pub(crate) struct Conditions {
-    pub(crate) projects: Vec<(Origin, AppProject)>,
-    pub(crate) sources: Vec<(Origin, GitRepository)>,
+pub(super) struct Context {
+    pub(super) projects: Vec<(Origin, AppProject)>,
+    pub(super) sources: Vec<(Origin, FluxSource)>,
+    pub(super) clusters: Vec<Cluster>,
+}
+
+impl Context {
+    /// Takes those among objects that are no patches.
+    pub(super) fn of(objects: &[AgentObject], builds: &Builds) -> Self {
+        let mut context = Self::default();
+        for AgentObject { origin, content } in objects.iter().filter(|object| !builds.is_patch(&object.origin.file)) {
+            match content {
+                Content::Project(project) => context.projects.push((origin.clone(), (**project).clone())),
+                Content::Source(source) => context.sources.push((origin.clone(), (**source).clone())),
+                Content::Cluster(cluster) => context.clusters.push((**cluster).clone()),
+                Content::Flux(_) | Content::Application(_) | Content::ApplicationSet(_) => {}
+            }
+        }
+        context
+    }
 }
 
 /// A directory that an agent applies.
@@ -103,19 +124,26 @@ impl AgentObject {
                 Content::ApplicationSet(Box::new(document.parse().ok()?))
             }
             APP_PROJECT if document.mentions(&[ARGOCD_GROUP]) => Content::Project(Box::new(document.parse().ok()?)),
-            GIT_REPOSITORY if document.mentions(&[FLUX_SOURCE_GROUP]) => {
+            GIT_REPOSITORY | OCI_REPOSITORY | BUCKET if document.mentions(&[FLUX_SOURCE_GROUP]) => {
                 Content::Source(Box::new(document.parse().ok()?))
+            }
+            "Secret" if document.mentions(&[SECRET_TYPE]) => {
+                Content::Cluster(Box::new(Cluster::of(document.parse().ok()?)?))
             }
             _ => return None,
         };
         Some(Self { origin: document.origin.clone(), content })
     }
+
+    /// Returns whether it applies nothing, and decides what others apply.
+    pub(crate) fn is_context(&self) -> bool {
+        matches!(self.content, Content::Source(_) | Content::Cluster(_))
+    }
 }
 
-/// The directories that the objects tell agents to apply, and what they may.
-pub(crate) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> (Vec<Applied>, Conditions) {
+/// The directories that the objects tell agents to apply.
+pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<Applied> {
     let mut applied = Vec::new();
-    let mut conditions = Conditions::default();
     for AgentObject { origin, content } in
         objects.into_iter().filter(|object| !repo.builds.is_patch(&object.origin.file))
     {
@@ -141,11 +169,10 @@ pub(crate) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> (Vec<Ap
                 made.dedup_by(|later, kept| later.directory == kept.directory && later.place == kept.place);
                 applied.extend(made);
             }
-            Content::Project(project) => conditions.projects.push((origin, *project)),
-            Content::Source(source) => conditions.sources.push((origin, *source)),
+            Content::Project(_) | Content::Source(_) | Content::Cluster(_) => {}
         }
     }
-    (applied, conditions)
+    applied
 }
 
 /// The directories of components, which are relative to the directory of the kustomization.
@@ -168,14 +195,23 @@ fn named(kind: &str, metadata: &Named) -> String {
 fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Option<Applied> {
     let flux = &repo.settings.flux;
     let FluxKustomization { metadata, spec } = object;
-    let (directory, above) = in_repo(&spec.path.unwrap_or_default(), &flux.path)?;
-    let is_ours = flux.is_source(&spec.source_ref, metadata.namespace.as_deref());
+    let path = spec.path.unwrap_or_default();
+    let target = includes::target(repo, &spec.source_ref, metadata.namespace.as_deref(), &path);
+    let (path, is_ours) = match &target {
+        Target::Here(path) => (path.as_str(), true),
+        Target::Elsewhere | Target::Itself => {
+            (path.as_str(), flux.is_source(&spec.source_ref, metadata.namespace.as_deref()))
+        }
+    };
+    let (directory, above) = in_repo(path, &flux.path)?;
     // Nobody has to name the source before sipgen writes Kustomizations. Every repo has a root, though.
     let is_unsaid = repo.settings.gitops != Some(Agent::Flux) && flux.source_ref == SourceRef::default();
     let aside = if is_root(&directory) && !is_ours {
         return None;
     } else if !is_ours && !is_unsaid {
         Some(Aside::OtherSource("flux.sourceRef"))
+    } else if matches!(target, Target::Elsewhere) {
+        Some(Aside::Included)
     } else if spec.kube_config.is_some() {
         Some(Aside::OtherCluster("its `kubeConfig`"))
     } else {
@@ -230,7 +266,7 @@ fn by_argocd(repo: &Repo<'_>, origin: &Origin, route: &[&str], by: &str, spec: &
         let aside = if is_url == Some(false) {
             Some(Aside::OtherSource("argocd.repoURL"))
         } else {
-            (!argocd.destination.is(&spec.destination)).then_some(Aside::OtherCluster("`argocd.destination`"))
+            (!is_base_cluster(repo, &spec.destination)).then_some(Aside::OtherCluster("`argocd.destination`"))
         };
         let is_undecided = source.path.as_ref().is_some_and(|path| path.contains("{{"));
         let aside = aside.or(is_undecided.then_some(Aside::Undecided));
@@ -274,6 +310,13 @@ fn by_argocd(repo: &Repo<'_>, origin: &Origin, route: &[&str], by: &str, spec: &
     applied
 }
 
+/// Returns whether a destination is the base cluster, by either of the names that Secrets of the repo say it has.
+fn is_base_cluster(repo: &Repo<'_>, destination: &ApplicationDestination) -> bool {
+    let own = &repo.settings.argocd.destination;
+    let renamed = |cluster: &Cluster| cluster.renamed(destination).is_some_and(|other| own.is(&other));
+    own.is(destination) || repo.clusters.iter().any(renamed)
+}
+
 /// The paths of a source: its own, or for one with an unknown parameter in it, all directories that it may be.
 fn paths(repo: &Repo<'_>, source: &ApplicationSource) -> Vec<String> {
     let Some(path) = &source.path else { return Vec::new() };
@@ -298,7 +341,7 @@ pub(crate) fn matching_directories(repo: &Repo<'_>, globs: &[GitDirectory]) -> V
     let overlays: Vec<Utf8PathBuf> =
         repo.inventory.roots.values().map(|root| repo.patches_of(&root.directory).join("-")).collect();
     let roots: Vec<Utf8PathBuf> = repo.builds.directories().map(|directory| directory.join("-")).collect();
-    let all = files.chain(overlays.iter().chain(&roots).map(Utf8PathBuf::as_path));
+    let all = files.chain(overlays.iter().chain(&roots).chain(repo.paths).map(Utf8PathBuf::as_path));
     let directories: BTreeSet<&Utf8Path> = all.flat_map(|file| file.ancestors().skip(1)).collect();
     let prefix = &repo.settings.argocd.path;
     let in_source = directories.into_iter().map(|directory| prefix.join(directory));
@@ -345,7 +388,7 @@ pub(crate) fn in_repo(path: &str, prefix: &Utf8Path) -> Option<(Utf8PathBuf, Utf
     }
 }
 
-fn plain_path(path: &str) -> String {
+pub(super) fn plain_path(path: &str) -> String {
     path.trim_start_matches("./").trim_end_matches('/').to_owned()
 }
 

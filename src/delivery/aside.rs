@@ -11,6 +11,8 @@ pub(super) enum Aside {
     OtherSource(&'static str),
     /// It applies to another cluster than the field or setting says ours is.
     OtherCluster(&'static str),
+    /// Its path is in the copy of another repo.
+    Included,
     /// Its path has a parameter that no file of the repo decides.
     Undecided,
     /// It is suspended: it may apply them again, but does not now.
@@ -33,6 +35,12 @@ pub(super) fn somebody_elses(applied: &Applied) -> Option<Finding> {
             format!("applies {here} to another cluster, by {cluster}"),
             "sipgen's own objects apply the output to the base cluster; if that is the one which this object means, say \
              the same in both"
+                .to_owned(),
+        ),
+        Aside::Included => (
+            format!("applies {here} of the repo that its source includes there"),
+            "to apply this repo's own directory, set the `toPath` of the include to a directory that this repo does not \
+             have"
                 .to_owned(),
         ),
         Aside::Undecided => (

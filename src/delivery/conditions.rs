@@ -1,142 +1,57 @@
-//! Objects that keep an agent from applying what sipgen writes: projects, missing decryption, sources without it.
+//! Objects that keep Flux from applying what sipgen writes: missing decryption, sources without it.
 //!
-//! The rules are those of Argo CD's `AppProject` and of Flux's source-controller and kustomize-controller.
+//! The rules are those of Flux's source-controller and kustomize-controller.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use globset::GlobBuilder;
 use ignore::gitignore::GitignoreBuilder;
 
-use super::applied::{Applied, Conditions};
-use super::{Repo, Wiring, shown};
-use crate::api::gitops::{Agent, AppProject, AppProjectSpec, GitRepository, GroupKind, ProjectDestination};
-use crate::api::host;
-use crate::api::names::Namespace;
+use super::applied::Applied;
+use super::{Repo, Wiring, includes, shown};
+use crate::api::gitops::{Agent, FluxSource, FluxSourceRef};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
 use crate::load::sops;
 use crate::settings;
-use crate::settings::gitops::{Destination, Form, SourceKind};
+use crate::settings::gitops::Form;
 
 /// The file by which a repo tells Flux's sources what to leave out.
 const IGNORE_FILE: &str = ".sourceignore";
 
 /// Reports what keeps the agent of the settings from applying the output.
-pub(super) fn check(
-    repo: &Repo<'_>,
-    wiring: &Wiring,
-    applied: &[Applied],
-    conditions: &Conditions,
-    requested: &BTreeSet<&Namespace>,
-) -> Vec<Finding> {
-    match repo.settings.gitops {
-        Some(Agent::Flux) => {
-            left_out(repo, &conditions.sources).into_iter().chain(not_decrypted(repo, wiring, applied)).collect()
-        }
-        Some(Agent::Argocd) => {
-            let project = &repo.settings.argocd.project;
-            let own = conditions.projects.iter().filter(|(_, object)| object.metadata.name == project.as_str());
-            own.filter_map(|(origin, project)| not_allowed(repo, origin, project, requested)).collect()
-        }
-        None => Vec::new(),
+pub(super) fn check(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<Finding> {
+    if repo.settings.gitops != Some(Agent::Flux) {
+        return Vec::new();
     }
+    let source = repo.sources.iter().find(|(_, source)| is_own(repo, source));
+    let over_output = source.and_then(|(origin, source)| includes::over_output(repo, origin, source));
+    let found = over_output.or_else(|| left_out(repo, source));
+    found.into_iter().chain(not_decrypted(repo, wiring, applied)).collect()
 }
 
-/// Reports a project that does not allow hosts or their namespaces.
-fn not_allowed(
-    repo: &Repo<'_>,
-    origin: &Origin,
-    AppProject { metadata, spec }: &AppProject,
-    requested: &BTreeSet<&Namespace>,
-) -> Option<Finding> {
-    let of_hosts = repo.inventory.hosts.iter().map(|host| &host.key.namespace);
-    let namespaces: BTreeSet<&Namespace> = of_hosts.chain(requested.iter().copied()).collect();
-    let destination = &repo.settings.argocd.destination;
-    let closed: Vec<&&Namespace> =
-        namespaces.iter().filter(|namespace| allows(spec, destination, namespace.as_str()) == Some(false)).collect();
-    let has_hosts = !repo.inventory.hosts.is_empty();
-    let refuses_hosts = has_hosts && !allows_kind(spec, host::GROUP, host::KIND);
-    let (mut what, mut lines) = (Vec::new(), Vec::new());
-    if refuses_hosts {
-        let is_listed =
-            |list: &Option<Vec<GroupKind>>| list.iter().flatten().any(|entry| is_kind(entry, host::GROUP, host::KIND));
-        what.push("the kind BareMetalHost".to_owned());
-        lines.push(if is_listed(&spec.namespace_resource_blacklist) {
-            "# take BareMetalHost out of namespaceResourceBlacklist".to_owned()
-        } else {
-            format!("namespaceResourceWhitelist:\n- {{group: {}, kind: {}}}", host::GROUP, host::KIND)
-        });
-    }
-    if !closed.is_empty() {
-        let names: Vec<String> = closed.iter().map(|namespace| format!("`{namespace}`")).collect();
-        what.push(format!("the namespace{} {}", if names.len() == 1 { "" } else { "s" }, names.join(", ")));
-        let cluster = serde_json::to_value(destination).unwrap_or_default();
-        let cluster = cluster.as_object().and_then(|fields| fields.iter().next());
-        let (key, value) = cluster.map_or(("server", String::new()), |(key, value)| (key.as_str(), value.to_string()));
-        let entries = closed.iter().map(|namespace| format!("\n- {{{key}: {value}, namespace: {namespace}}}"));
-        lines.push(format!("destinations:{}", entries.collect::<String>()));
-    }
-    if what.is_empty() {
-        return None;
-    }
-    let message = format!(
-        "the AppProject `{}` does not allow {}: Argo CD refuses to sync what sipgen writes",
-        metadata.name,
-        what.join(" and ")
-    );
+/// Reports an object that applies a directory which cannot be read, or which is not checked out.
+pub(super) fn unread(applied: &Applied, closed: &[(Utf8PathBuf, String)]) -> Option<Finding> {
+    let directory = &applied.directory;
+    let is_in = |(closed, _): &&(Utf8PathBuf, String)| directory.starts_with(closed);
+    let (_, reason) = closed.iter().find(is_in).filter(|_| applied.aside.is_none())?;
+    let message =
+        format!("{} applies {directory}, and sipgen does not know which hosts are there: {reason}", applied.by);
     Some(
-        Finding::new(Code::AgentCannotApply, message)
-            .at(origin.at(["spec"]))
-            .help(format!("add to its `spec`, or name another project by `argocd.project`:\n{}", lines.join("\n"))),
+        Finding::new(Code::AppliedUnread, message)
+            .at(applied.place.clone())
+            .help("make it readable; if there is no host in it, mute this warning"),
     )
 }
 
-/// Returns whether a project allows a kind that has namespaces.
-fn allows_kind(spec: &AppProjectSpec, group: &str, kind: &str) -> bool {
-    let has = |list: &Vec<GroupKind>| list.iter().any(|entry| is_kind(entry, group, kind));
-    spec.namespace_resource_whitelist.as_ref().is_none_or(has)
-        && !spec.namespace_resource_blacklist.as_ref().is_some_and(has)
-}
-
-fn is_kind(entry: &GroupKind, group: &str, kind: &str) -> bool {
-    matches(&entry.group, group) && matches(&entry.kind, kind)
-}
-
-/// Returns whether a project allows a namespace of a cluster; nothing where that is not known here: a cluster has a
-/// name and an address, and the settings have one of them.
-fn allows(spec: &AppProjectSpec, destination: &Destination, namespace: &str) -> Option<bool> {
-    let (server, name) = destination.server_and_name();
-    let is_matched =
-        |ProjectDestination { server: servers, name: names, namespace: namespaces }: &ProjectDestination| {
-            if [servers, names, namespaces].iter().any(|glob| glob.starts_with('!')) {
-                return None;
-            }
-            if !matches(namespaces, namespace) {
-                return Some(false);
-            }
-            let by = |glob: &String, value: Option<&str>| match value {
-                _ if glob.is_empty() => Some(false),
-                Some(value) => Some(matches(glob, value)),
-                None => (glob == "*").then_some(true),
-            };
-            match (by(servers, server), by(names, name)) {
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                (Some(false), Some(false)) => Some(false),
-                _ => None,
-            }
-        };
-    let answers: Vec<Option<bool>> = spec.destinations.iter().map(is_matched).collect();
-    if answers.contains(&Some(true)) {
-        return Some(true);
-    }
-    if answers.contains(&None) { None } else { Some(false) }
-}
-
-/// Returns whether a glob of Argo CD matches: `*` takes slashes, too.
-fn matches(glob: &str, value: &str) -> bool {
-    glob == value || GlobBuilder::new(glob).build().is_ok_and(|glob| glob.compile_matcher().is_match(value))
+/// Returns whether a source is the one that the settings name.
+fn is_own(repo: &Repo<'_>, source: &FluxSource) -> bool {
+    let reference = FluxSourceRef {
+        kind: Some(source.kind.clone()),
+        name: source.metadata.name.clone(),
+        namespace: source.metadata.namespace.clone(),
+    };
+    repo.settings.flux.is_source(&reference, None)
 }
 
 /// Reports builds of hosts with Secrets that Flux would have to decrypt for the Kustomization that sipgen writes.
@@ -173,15 +88,8 @@ fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<F
 }
 
 /// Reports a source of Flux that leaves out directories of the output.
-fn left_out(repo: &Repo<'_>, sources: &[(Origin, GitRepository)]) -> Option<Finding> {
+fn left_out(repo: &Repo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Finding> {
     let flux = &repo.settings.flux;
-    let is_own = |(_, source): &&(Origin, GitRepository)| {
-        let namespace = flux.source_ref.namespace.as_ref().unwrap_or(&flux.namespace).as_str();
-        flux.source_ref.kind == SourceKind::GitRepository
-            && source.metadata.name == flux.source_ref.name.as_str()
-            && source.metadata.namespace.as_deref().is_none_or(|own| own == namespace)
-    };
-    let source = sources.iter().find(is_own);
     let output = flux.path.join(&repo.settings.output);
     let file = output.join(layout::agent_directory(Agent::Flux)).join(layout::KUSTOMIZATION);
     let sparse = source.and_then(|(origin, source)| {
@@ -194,6 +102,17 @@ fn left_out(repo: &Repo<'_>, sources: &[(Origin, GitRepository)]) -> Option<Find
             not_in_source(&output)
                 .at(place)
                 .help(format!("add `{output}` to `sparseCheckout`, or name another source in `flux.sourceRef`")),
+        );
+    }
+    let prefix = source.and_then(|(origin, source)| {
+        let prefix = source.spec.prefix.as_ref()?;
+        (!file.as_str().starts_with(prefix.as_str())).then(|| origin.at(["spec", "prefix"]))
+    });
+    if let Some(place) = prefix {
+        return Some(
+            not_in_source(&output)
+                .at(place)
+                .help("remove `prefix`, or name another source in `flux.sourceRef`: a Bucket has one prefix only"),
         );
     }
     // The last pattern that matches decides: those of the object come last, and those of inner directories later.
@@ -269,33 +188,5 @@ mod tests {
         }
         let lines = format!("/*\n{}", kept("site/generated".into()));
         assert_eq!(verdict(&lines, "".into(), "site/other/a.yaml".into()), Some(true));
-    }
-
-    #[test]
-    fn a_project_allows_as_argo_cd_does() {
-        let spec = |text: &str| yaml_serde::from_str::<AppProjectSpec>(text).unwrap();
-        let here = || yaml_serde::from_str::<Destination>("server: https://kubernetes.default.svc").unwrap();
-        let there = || yaml_serde::from_str::<Destination>("server: https://base.example.com").unwrap();
-        for (text, destination, allowed) in [
-            ("destinations: [{server: '*', namespace: '*'}]", here(), Some(true)),
-            ("destinations: [{server: https://kubernetes.default.svc, namespace: metal}]", here(), Some(true)),
-            ("destinations: [{name: in-cluster, namespace: 'me*'}]", here(), Some(true)),
-            ("destinations: [{name: other, namespace: '*'}]", here(), Some(false)),
-            ("destinations: [{name: other, namespace: '*'}]", there(), None),
-            ("destinations: [{server: '*', namespace: apps}]", here(), Some(false)),
-            ("destinations: [{server: '*', namespace: '!apps'}]", here(), None),
-            ("{}", here(), Some(false)),
-        ] {
-            assert_eq!(allows(&spec(text), &destination, "metal"), allowed, "{text}");
-        }
-        for (text, allowed) in [
-            ("{}", true),
-            ("namespaceResourceWhitelist: []", false),
-            ("namespaceResourceWhitelist: [{group: '*', kind: '*'}]", true),
-            ("namespaceResourceWhitelist: [{group: apps, kind: Deployment}]", false),
-            ("namespaceResourceBlacklist: [{group: metal3.io, kind: '*'}]", false),
-        ] {
-            assert_eq!(allows_kind(&spec(text), host::GROUP, host::KIND), allowed, "{text}");
-        }
     }
 }

@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Repo;
-use super::applied::{self, AgentObject, Plain};
+use super::applied::{self, AgentObject, Context, Plain};
 use super::aside::Aside;
 use crate::inventory::Inventory;
 use crate::kustomize::Builds;
@@ -30,11 +30,20 @@ impl Followed {
     }
 }
 
-/// The directories that objects tell agents to apply, as the settings of a site judge them.
-pub(crate) fn followed(files: &Files, settings: &Settings, objects: Vec<AgentObject>) -> Vec<Followed> {
+/// The directories that objects tell agents to apply, as the settings of a site judge them. `paths` are the files whose
+/// directories generators may name.
+pub(crate) fn followed(
+    files: &Files,
+    settings: &Settings,
+    objects: Vec<AgentObject>,
+    paths: &[Utf8PathBuf],
+) -> Vec<Followed> {
     let (inventory, builds) = (Inventory::default(), Builds::default());
-    let repo = Repo { files, settings, inventory: &inventory, builds: &builds, documents: &[], added: Vec::new() };
-    let applied = applied::directories(&repo, objects).0.into_iter();
+    let Context { sources, clusters, .. } = Context::of(&objects, &builds);
+    let (inventory, builds) = (&inventory, &builds);
+    let added = Vec::new();
+    let repo = Repo { files, settings, inventory, builds, documents: &[], paths, sources, clusters, added };
+    let applied = applied::directories(&repo, objects).into_iter();
     let followed = applied.map(|applied| Followed {
         directory: applied.directory,
         is_of_site: matches!(applied.aside, None | Some(Aside::Suspended)),

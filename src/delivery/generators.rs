@@ -10,7 +10,8 @@ use yaml_serde::Value;
 
 use super::Repo;
 use super::applied::matching_directories;
-use crate::api::gitops::{ApplicationSpec, Generator, GitGenerator};
+use super::clusters::Cluster;
+use crate::api::gitops::{ApplicationSpec, ClusterGenerator, Generator, GitGenerator};
 use crate::settings::gitops::IN_CLUSTER;
 
 /// The values of one Application.
@@ -38,14 +39,7 @@ fn of_one(repo: &Repo<'_>, generator: &Generator, depth: usize) -> Vec<Parameter
         return elements.map(|element| flat(element, "")).collect();
     }
     if let Some(clusters) = &generator.clusters {
-        // Without a selector, Argo CD's own cluster is always there. Others are not the base cluster.
-        let mut found = clusters.values.as_ref().map(|values| flat(values, "values")).unwrap_or_default();
-        if clusters.selector.is_none() {
-            found.insert("server".to_owned(), IN_CLUSTER.0.to_owned());
-            found.insert("name".to_owned(), IN_CLUSTER.1.to_owned());
-            found.insert("nameNormalized".to_owned(), IN_CLUSTER.1.to_owned());
-        }
-        return vec![found];
+        return of_clusters(repo, clusters);
     }
     if let Some(matrix) = &generator.matrix {
         let each = matrix.generators.iter().map(|inner| parameters(repo, std::slice::from_ref(inner), depth + 1));
@@ -73,6 +67,32 @@ fn of_one(repo: &Repo<'_>, generator: &Generator, depth: usize) -> Vec<Parameter
         return found;
     }
     vec![Parameters::new()]
+}
+
+/// Returns the parameters of a generator of clusters. Secrets of the repo decide; where none is selected, those of the
+/// base cluster may lie elsewhere, and nothing is known of it but the values.
+fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> Vec<Parameters> {
+    let has = |selector: &&Value, key: &str| selector.get(key).is_some_and(|value| *value != Value::Null);
+    let is_selector = |selector: &&Value| has(selector, "matchLabels") || has(selector, "matchExpressions");
+    let selector = generator.selector.as_ref().filter(is_selector);
+    let selected = repo.clusters.iter().filter(|cluster| selector.is_none_or(|by| cluster.is_selected(by)));
+    let mut clusters: Vec<Cluster> = selected.cloned().collect();
+    // Argo CD's own cluster has no labels, and is always there unless a Secret describes it.
+    let is_own =
+        |cluster: &Cluster| cluster.server.as_deref().map(|url| url.trim_end_matches('/')) == Some(IN_CLUSTER.0);
+    if selector.is_none() && !clusters.iter().any(is_own) {
+        clusters.push(Cluster::own());
+    }
+    if clusters.is_empty() || generator.flat_list {
+        clusters = vec![Cluster::default()];
+    }
+    let values = generator.values.as_ref().map(|values| flat(values, "values")).unwrap_or_default();
+    let of_cluster = |cluster: Cluster| {
+        let known = cluster.parameters();
+        let values: Parameters = values.iter().map(|(key, value)| (key.clone(), fill(value, &known))).collect();
+        known.into_iter().chain(values).collect()
+    };
+    clusters.into_iter().map(of_cluster).collect()
 }
 
 fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {

@@ -6,7 +6,9 @@
 //! * `generators`: what ApplicationSets make of parameters.
 //! * `followed`: the same, before it is known what a site reads.
 //! * `aside`: objects that only seem to do so.
-//! * `conditions`: whether the agent is let apply what sipgen writes.
+//! * `clusters`: the clusters that Argo CD knows by Secrets of the repo.
+//! * `includes`: sources of Flux whose files are copied into others.
+//! * `conditions`: whether the agent can apply what sipgen writes; what a project allows, rendering knows.
 //! * `delivered`: those of them that have what sipgen writes, declared hosts aside.
 //! * `rendered_twice`: what is wrong when those reach hosts that sipgen's own output reaches too.
 //!
@@ -14,11 +16,13 @@
 
 mod applied;
 mod aside;
+mod clusters;
 mod components;
 mod conditions;
 mod delivered;
 mod followed;
 mod generators;
+mod includes;
 mod listings;
 mod rendered_twice;
 
@@ -27,8 +31,8 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::api::gitops::Agent;
-use crate::api::names::{HostKey, Namespace};
+use crate::api::gitops::{Agent, AppProject, FluxSource};
+use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Inventory;
 use crate::kustomize::{Among, Builds, Listing};
@@ -43,6 +47,9 @@ pub use components::Component;
 pub use delivered::Delivered;
 pub(crate) use followed::{Followed, followed};
 
+use applied::Context;
+use clusters::Cluster;
+
 /// How the output is wired into the repo.
 #[derive(Debug, Default)]
 pub struct Wiring {
@@ -53,6 +60,8 @@ pub struct Wiring {
     pub delivered: Delivered,
     /// Where each root's hosts are patched, when that is done by components.
     pub components: BTreeMap<usize, Component>,
+    /// The projects of Argo CD that decide what our Applications may apply.
+    pub(crate) projects: Vec<(Origin, AppProject)>,
 }
 
 /// What the wiring is worked out from.
@@ -63,11 +72,18 @@ struct Repo<'a> {
     builds: &'a Builds,
     /// Every document that describes a host.
     documents: &'a [(HostKey, Origin)],
+    /// Further files whose directories generators may name.
+    paths: &'a [Utf8PathBuf],
+    /// The sources of Flux.
+    sources: Vec<(Origin, FluxSource)>,
+    /// The clusters that Argo CD knows by Secrets of the repo.
+    clusters: Vec<Cluster>,
     /// The components that agents add to kustomizations: what is listed, where, and the kustomization's directory.
     added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
 }
 
-/// Works out how the output is wired into the repo, and what is wrong with that.
+/// Works out how the output is wired into the repo, and what is wrong with that. `closed` are the directories that
+/// cannot be read.
 pub(crate) fn wire(
     files: &Files,
     settings: &Settings,
@@ -75,10 +91,12 @@ pub(crate) fn wire(
     builds: &Builds,
     documents: &[(HostKey, Origin)],
     objects: Vec<AgentObject>,
-    requested: &BTreeSet<&Namespace>,
+    closed: &[(Utf8PathBuf, String)],
 ) -> (Wiring, Vec<Finding>) {
-    let mut repo = Repo { files, settings, inventory, builds, documents, added: Vec::new() };
-    let (applied, conditions) = applied::directories(&repo, objects);
+    let Context { projects, sources, clusters } = Context::of(&objects, builds);
+    let added = Vec::new();
+    let mut repo = Repo { files, settings, inventory, builds, documents, paths: &[], sources, clusters, added };
+    let applied = applied::directories(&repo, objects);
     let is_here = |applied: &&applied::Applied| applied.aside.is_none() && applied.is_build(&repo);
     let added = applied.iter().filter(is_here).flat_map(|applied| {
         let added = applied.components.iter();
@@ -86,7 +104,9 @@ pub(crate) fn wire(
     });
     let added: Vec<_> = added.collect();
     repo.added = added;
-    let mut wiring = Wiring::default();
+    let own_project = settings.argocd.project.as_str();
+    let projects = projects.into_iter().filter(|(_, project)| project.metadata.name == own_project).collect();
+    let mut wiring = Wiring { projects, ..Wiring::default() };
     let mut findings = Vec::new();
     match settings.hosts.form {
         Form::Overlay => findings.extend(listings::of_overlays(&repo)),
@@ -98,7 +118,8 @@ pub(crate) fn wire(
     }
     findings.extend(changed_agent(&repo));
     findings.extend(rendered_twice::check(&repo, &mut wiring, &applied));
-    findings.extend(conditions::check(&repo, &wiring, &applied, &conditions, requested));
+    findings.extend(conditions::check(&repo, &wiring, &applied));
+    findings.extend(applied.iter().filter_map(|applied| conditions::unread(applied, closed)));
     (wiring, findings)
 }
 

@@ -42,7 +42,7 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
         let reached = Reached::new(repo, &overlays, applied);
         let of_root = reached.declared(repo);
         let delivered = delivered::of(repo, applied, |directory| reached.kustomizations.contains(directory));
-        if let Some(Aside::OtherSource(_) | Aside::OtherCluster(_) | Aside::Undecided) = applied.aside {
+        if applied.aside.is_some_and(|aside| aside != Aside::Suspended) {
             let reaches_any = !(of_root.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty());
             findings.extend((reaches_any || !delivered.is_empty()).then(|| aside::somebody_elses(applied)).flatten());
             continue;

@@ -105,6 +105,7 @@ codes! {
     "0140" NoSuchSite Error "an entry of `sites` names no directory"
     "0141" OutsideOfSites Warning "a request lies outside of every site"
     "0142" SameApplications Error "the Applications of two sites have the same names"
+    "0143" SharedMachine Warning "one machine is a host of two sites"
 
     "0201" DuplicateCluster Error "two requests are of one cluster"
     "0202" ClusterNameTooLong Error "a cluster's name is too long for a label"
@@ -186,7 +187,7 @@ codes! {
     "0340" UnnamedNetworkData Warning "no host names a Secret with network data"
     "0341" MissingNetworkData Warning "hosts name network data that is not in the repo"
     "0342" PlaintextSecret Error "a Secret in the inputs has values in plain text"
-    "0343" PlaintextSecretAllowed Warning "a Secret in the inputs has values in plain text, which the settings allow"
+    "0343" PlaintextSecretAllowed Warning "a Secret has values in plain text, which the settings allow or no build uses"
     "0344" ShellHost Warning "a host has no spec"
     "0345" WrongCase Error "a field of a request is written in the wrong case"
     "0348" UnusedDuplicate Warning "a host or request is there several times, and no build reaches this one"
@@ -243,6 +244,8 @@ codes! {
     "0620" ReadAsFiles Error "a generated kustomization is read as plain files"
     "0621" OutputNotInSource Warning "the source of the agent leaves out what sipgen writes"
     "0622" AgentCannotApply Warning "the agent is not let apply what sipgen writes"
+    "0623" IncludeOverOutput Warning "a source of Flux copies another repo to where sipgen writes"
+    "0624" AppliedUnread Warning "an agent applies a directory that sipgen cannot read"
 
     "0701" TemplateUnused Warning "a template replaces none of sipgen's"
     "0702" TemplateFails Error "a template cannot be rendered"

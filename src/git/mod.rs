@@ -8,7 +8,7 @@ pub(crate) mod index;
 pub(crate) mod open;
 pub(crate) mod program;
 
-pub use open::{Around, around};
+pub use open::{Around, Branches, around};
 
 /// Why git's files cannot be had, or why it takes no commit.
 #[derive(Debug, thiserror::Error)]

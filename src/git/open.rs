@@ -1,10 +1,11 @@
 //! Opens repos and their index as git itself does: hooks are run with variables that say which they are.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use git2::{ErrorCode, Index, Repository};
+use git2::{BranchType, ErrorCode, Index, Repository};
 
 use super::GitError;
 use crate::text::in_shell;
@@ -50,6 +51,19 @@ pub struct Around {
     pub place: Utf8PathBuf,
     /// The URL that it is fetched from.
     pub remote: Option<String>,
+    /// Its branches.
+    pub branches: Branches,
+}
+
+/// The branches of a repo, as far as a clone knows them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Branches {
+    /// The default one of the remote `origin`, as the last clone or `git remote set-head` found it.
+    pub default: Option<String>,
+    /// The one that is checked out.
+    pub current: Option<String>,
+    /// All, those of remotes included.
+    pub all: BTreeSet<String>,
 }
 
 /// The git repo around a directory, if there is one.
@@ -64,7 +78,32 @@ pub fn around(directory: &Utf8Path) -> Result<Option<Around>, GitError> {
         path.ok_or_else(|| GitError::new("the repo's path is not UTF-8"))
     };
     let top = repo.workdir().map(in_utf8).transpose()?;
-    Ok(Some(Around { top, directory: in_utf8(repo.path())?, place: prefix, remote: remote(&repo) }))
+    Ok(Some(Around {
+        top,
+        directory: in_utf8(repo.path())?,
+        place: prefix,
+        remote: remote(&repo),
+        branches: branches(&repo),
+    }))
+}
+
+fn branches(repo: &Repository) -> Branches {
+    let named = |reference: git2::Reference<'_>, prefix: &str| {
+        let target = reference.symbolic_target().ok().flatten()?;
+        Some(target.strip_prefix(prefix)?.to_owned())
+    };
+    let default = repo.find_reference("refs/remotes/origin/HEAD").ok();
+    let current = repo.find_reference("HEAD").ok();
+    let all = repo.branches(None).into_iter().flatten().flatten().filter_map(|(branch, kind)| {
+        let name = branch.name().ok()??.to_owned();
+        // That of a remote stands before the name.
+        if kind == BranchType::Remote { Some(name.split_once('/')?.1.to_owned()) } else { Some(name) }
+    });
+    Branches {
+        default: default.and_then(|head| named(head, "refs/remotes/origin/")),
+        current: current.and_then(|head| named(head, "refs/heads/")),
+        all: all.collect(),
+    }
 }
 
 fn remote(repo: &Repository) -> Option<String> {

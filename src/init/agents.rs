@@ -40,6 +40,8 @@ pub(super) struct Flux {
     pub(super) seen_in: Utf8PathBuf,
     /// The source that has this repo, if one is known to.
     pub(super) source: Option<SourceRef>,
+    /// The branch that the source fetches.
+    pub(super) branch: Option<String>,
     /// How Secrets are decrypted, where all Kustomizations that do it do it alike.
     pub(super) decryption: Option<Value>,
     /// What the repo does not decide.
@@ -77,8 +79,8 @@ pub(super) struct ApplicationSource {
 enum Sign {
     /// There is Flux.
     Flux,
-    /// Flux has a source with this URL.
-    Source(SourceRef, String),
+    /// Flux has a source with this URL, and fetches this branch of it.
+    Source(SourceRef, String, Option<String>),
     /// Flux applies something from this source, and decrypts Secrets so.
     Used(SourceRef, Option<Value>),
     /// Argo CD applies something from these.
@@ -111,6 +113,17 @@ impl Agents {
             _ => None,
         }
     }
+
+    /// The branch of this repo that they apply, if they agree on one. A revision of Argo CD may be a tag, too.
+    pub(super) fn branch(&self, branches: &BTreeSet<String>) -> Option<String> {
+        let of_flux = self.flux.iter().filter_map(|flux| flux.branch.clone());
+        let sources = self.argocd.iter().filter_map(|argocd| argocd.source.as_ref());
+        let revisions = sources.filter_map(|source| source.target_revision.as_deref());
+        let revisions = revisions.map(|revision| revision.strip_prefix("refs/heads/").unwrap_or(revision));
+        let of_argocd = revisions.filter(|revision| branches.contains(*revision)).map(str::to_owned);
+        let all: BTreeSet<String> = of_flux.chain(of_argocd).collect();
+        all.first().filter(|_| all.len() == 1).cloned()
+    }
 }
 
 /// Finds the agents of a repo that is fetched from `remote`.
@@ -133,15 +146,19 @@ pub(super) fn find(repo: &Files, output: &Utf8Path, remote: Option<&str>) -> Res
     let mut agents = Agents::default();
     let (mut sources, mut used, mut applied) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     let mut decryptions: Vec<Value> = Vec::new();
+    let mut branches: Vec<(SourceRef, String)> = Vec::new();
     for (seen_in, sign) in signs {
         if let Sign::Argocd(from) = sign {
             applied.extend(from);
             agents.argocd.get_or_insert(Argocd { seen_in, source: None, open: Vec::new() });
             continue;
         }
-        agents.flux.get_or_insert(Flux { seen_in, source: None, decryption: None, open: Vec::new() });
+        agents.flux.get_or_insert(Flux { seen_in, source: None, branch: None, decryption: None, open: Vec::new() });
         match sign {
-            Sign::Source(source, url) => sources.push((source, url)),
+            Sign::Source(source, url, branch) => {
+                branches.extend(branch.map(|branch| (source.clone(), branch)));
+                sources.push((source, url));
+            }
             Sign::Used(source, decryption) => {
                 used.insert(source);
                 decryptions.extend(decryption.filter(|decryption| !decryptions.contains(decryption)));
@@ -155,6 +172,8 @@ pub(super) fn find(repo: &Files, output: &Utf8Path, remote: Option<&str>) -> Res
             flux.open.push(format!("sourceRef: the source that has this repo, of {}", one_of(names)));
         }
         flux.source = own_repository(&sources, used, remote);
+        let own = branches.iter().find(|(source, _)| flux.source.as_ref() == Some(source));
+        flux.branch = own.map(|(_, branch)| branch.clone());
         if flux.source.as_ref().is_some_and(|source| source.kind != GIT_REPOSITORY) {
             flux.open.push("path: where the artifact has this repo's root, if not at its own".to_owned());
         }
@@ -180,11 +199,10 @@ fn sign(object: &Object) -> Option<Sign> {
     if group.strip_suffix(FLUX_DOMAIN).is_some_and(|rest| rest.ends_with('.')) {
         let namespace = metadata.namespace.clone();
         let sign = match kind.as_str() {
-            GIT_REPOSITORY => metadata
-                .name
-                .clone()
-                .zip(text(spec, "url"))
-                .map(|(name, url)| Sign::Source(SourceRef { kind: kind.clone(), name, namespace }, url)),
+            GIT_REPOSITORY => metadata.name.clone().zip(text(spec, "url")).map(|(name, url)| {
+                let branch = spec.get("ref").and_then(|reference| text(reference, "branch"));
+                Sign::Source(SourceRef { kind: kind.clone(), name, namespace }, url, branch)
+            }),
             "Kustomization" => spec.get("sourceRef").and_then(|source| {
                 let namespace = text(source, "namespace").or(namespace);
                 let source = SourceRef { kind: text(source, "kind")?, name: text(source, "name")?, namespace };

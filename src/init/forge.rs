@@ -3,7 +3,8 @@
 use camino::Utf8Path;
 
 use super::{Action, Proposal, entry_of_list, urls};
-use crate::load::{Files, Kind};
+use crate::load::{Files, Kind, read_by_others};
+use crate::text::visible::yaml_text;
 
 /// A host of git repos whose CI sipgen knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,12 +22,15 @@ const PIPELINE: &str = ".gitlab-ci.yml";
 const INCLUDED: &str = "  - local: .gitlab/sipgen.yml\n";
 
 impl Forge {
-    /// The files of its CI.
-    pub(super) fn propose(self, repo: &Files) -> Vec<Proposal> {
+    /// The files of its CI, for a repo with this default branch; `None` where nothing decides which one that is.
+    pub(super) fn propose(self, repo: &Files, branch: Option<&str>) -> Vec<Proposal> {
         let whole =
             |(path, text): (&str, &str), note| Proposal::new(repo, path, note, || text.to_owned(), |_| Action::Keep);
         match self {
-            Forge::Github => vec![whole(WORKFLOW, "checks every pull request, and comments with its plan")],
+            Forge::Github => {
+                let text = on_branch(WORKFLOW.1, branch);
+                vec![whole((WORKFLOW.0, &text), "checks every pull request, and comments with its plan")]
+            }
             Forge::Gitlab => vec![
                 whole(JOBS, "checks every merge request, and comments with its plan"),
                 Proposal::new(
@@ -43,6 +47,25 @@ impl Forge {
     }
 }
 
+/// The line of the workflow with its branch.
+const ON_BRANCH: &str = "    branches: [main]\n";
+
+/// Returns the workflow for another default branch than `main`.
+fn on_branch(text: &str, branch: Option<&str>) -> String {
+    let line = match branch {
+        Some(branch) => format!("    branches: [{}]\n", plain_or_quoted(branch)),
+        None => format!("    # The repo does not decide its default branch; write it here.\n{ON_BRANCH}"),
+    };
+    text.replacen(ON_BRANCH, &line, 1)
+}
+
+fn plain_or_quoted(branch: &str) -> String {
+    let is_plain = branch.starts_with(|c: char| c.is_ascii_alphabetic())
+        && branch.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.'))
+        && read_by_others(branch).is_none();
+    if is_plain { branch.to_owned() } else { yaml_text(branch) }
+}
+
 /// The forges that a repo is made for: the one that it is fetched from by `remote`; else those that it has files for.
 pub fn forges(repo: &Files, remote: Option<&str>) -> Vec<Forge> {
     let host = remote.and_then(urls::host_of).unwrap_or_default();
@@ -55,6 +78,25 @@ pub fn forges(repo: &Files, remote: Option<&str>) -> Vec<Forge> {
             let github = has(".github", Kind::Directory).then_some(Forge::Github);
             let gitlab = has(PIPELINE, Kind::File) || has(".gitlab", Kind::Directory);
             github.into_iter().chain(gitlab.then_some(Forge::Gitlab)).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_workflow_is_for_the_default_branch() {
+        assert_eq!(on_branch(WORKFLOW.1, Some("main")), WORKFLOW.1);
+        for (branch, line) in [
+            (Some("master"), "    branches: [master]\n"),
+            (Some("release/1.x"), "    branches: [release/1.x]\n"),
+            (Some("on"), "    branches: [\"on\"]\n"),
+            (Some("a,b"), "    branches: [\"a,b\"]\n"),
+            (None, "    # The repo does not decide its default branch; write it here.\n    branches: [main]\n"),
+        ] {
+            assert!(on_branch(WORKFLOW.1, branch).contains(line), "{branch:?}");
         }
     }
 }

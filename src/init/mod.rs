@@ -19,6 +19,7 @@ mod urls;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::git::Branches;
 use crate::layout;
 use crate::load::{Files, Kind, ReadError};
 use crate::output::compare::{Change, Changes};
@@ -55,7 +56,7 @@ pub enum Action {
     Blocked(Utf8PathBuf),
 }
 
-/// Proposes the files of a repo, which is fetched from `remote` and has the CI of `forges`, file by file.
+/// Proposes the files of a repo, which is fetched from `remote`, has these branches and the CI of `forges`, file by file.
 ///
 /// # Errors
 ///
@@ -64,6 +65,7 @@ pub fn propose(
     repo: &Files,
     settings: &Settings,
     remote: Option<&str>,
+    branches: &Branches,
     forges: &[Forge],
 ) -> Result<Vec<Proposal>, ReadError> {
     let output = output(repo, settings)?;
@@ -77,7 +79,8 @@ pub fn propose(
         proposals.push(settings_file::propose(repo, &output, &agents, &clusters));
     }
     proposals.extend([hooks::propose(repo), attributes::propose(repo, &clusters.outputs(&output))]);
-    proposals.extend(forges.iter().flat_map(|forge| forge.propose(repo)));
+    let branch = branches.default.clone().or_else(|| agents.branch(&branches.all)).or_else(|| branches.current.clone());
+    proposals.extend(forges.iter().flat_map(|forge| forge.propose(repo, branch.as_deref())));
     proposals.push(page::propose(repo, &shown, agent));
     Ok(proposals)
 }

@@ -14,6 +14,7 @@ use super::usage::Usage;
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::gitops::Agent;
 use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, Spec, UNHEALTHY};
+use crate::api::mac::MacAddress;
 use crate::api::names::{HostKey, ObjectName};
 use crate::api::network_data::NoAddress;
 use crate::finding::{Code, Finding, Origin, Place, Step};
@@ -64,6 +65,8 @@ pub struct Host {
     pub given_back: Option<GivenBack>,
     /// How its BMC is reached.
     pub bmc: Option<Bmc>,
+    /// The MAC address from which it boots, where its manifest or snapshot has one.
+    pub boot_mac: Option<MacAddress>,
     /// The Secrets of its namespace that it names: with the credentials of its BMC and with network data.
     pub secrets: BTreeSet<ObjectName>,
     /// Its addresses.
@@ -360,6 +363,7 @@ impl Descriptions {
             uid,
             live: live.as_ref().map(|document| document.origin.clone()),
             undecided: Undecided::of(primary),
+            boot_mac: spec.and_then(|spec| spec.boot_mac_address.as_deref()?.parse().ok()),
             labels: primary.host.metadata.labels.clone().unwrap_or_default(),
             claims,
             manifest_labels,

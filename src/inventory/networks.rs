@@ -335,8 +335,8 @@ impl Referring<'_> {
 }
 
 impl Networks {
-    /// Indexes what holds network data. A manifest wins over a snapshot of it; two that differ are a finding. What is
-    /// encrypted and one of the hosts needs, is decrypted if the settings allow it.
+    /// Indexes what holds network data. A manifest wins over a snapshot of it; two that differ are a finding where a host
+    /// names them. What is encrypted and one of the hosts needs, is decrypted if the settings allow it.
     pub(crate) fn new(
         repo: &Files,
         files: &[Utf8PathBuf],
@@ -346,6 +346,7 @@ impl Networks {
         findings: &mut Vec<Finding>,
     ) -> Self {
         let mut held: BTreeMap<SecretKey, Vec<Held>> = BTreeMap::new();
+        let mut duplicates: Vec<(SecretKey, Finding)> = Vec::new();
         for one in all {
             let Some(key) = one.holder.key() else { continue };
             let alike = held.entry(key.clone()).or_default();
@@ -357,12 +358,11 @@ impl Networks {
                     let same = matches!((&other.data, &one.data), (Ok(a), Ok(b)) if a == b);
                     if !same {
                         let message = format!("{} is there twice, with different network data", one.holder);
-                        findings.push(
-                            Finding::new(Code::DuplicateNetworkData, message)
-                                .at(one.place.clone())
-                                .see(other.place.clone(), "the other one")
-                                .help("sipgen cannot tell which of them the host has: remove the other one"),
-                        );
+                        let finding = Finding::new(Code::DuplicateNetworkData, message)
+                            .at(one.place.clone())
+                            .see(other.place.clone(), "the other one")
+                            .help("sipgen cannot tell which of them the host has: remove the other one");
+                        duplicates.push((key.clone(), finding));
                     }
                 }
             }
@@ -378,6 +378,12 @@ impl Networks {
             }
         }
         let mut networks = Self { held, beside, unnamed: Vec::new(), keyless: BTreeMap::new() };
+        if !duplicates.is_empty() {
+            let names = hosts.iter().flat_map(|host| host.names().into_iter().chain(host.for_inspection()));
+            let named: HashSet<SecretKey> = names.filter_map(|name| networks.key_of(&name)).collect();
+            duplicates.retain(|(key, _)| named.contains(key));
+            findings.extend(duplicates.into_iter().map(|(_, finding)| finding));
+        }
         let is_there = |name: &SecretKey| networks.key_of(name).is_some();
         let lacking = hosts.iter().map(Referring::names).filter(|names| !names.iter().any(is_there));
         let lacking: BTreeSet<SecretKey> = lacking.flatten().collect();

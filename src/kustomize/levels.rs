@@ -32,6 +32,11 @@ pub enum Among {
 }
 
 impl Builds {
+    /// The outermost kustomizations.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = &Root> {
+        self.roots.iter()
+    }
+
     /// The directories of all kustomizations.
     pub fn directories(&self) -> impl Iterator<Item = &Utf8Path> {
         self.nodes.keys().map(Utf8PathBuf::as_path)

@@ -2,11 +2,13 @@
 //!
 //! kustomize itself is not called: it takes minutes on an inventory of thousands of hosts. What decides
 //! reach and namespace is little, and is modelled here; a fixture's build by the real kustomize is the test. `levels`
-//! looks at builds from a kustomization within, `generators` at what they generate.
+//! looks at builds from a kustomization within, `generators` at what they generate, and `strict` tells which
+//! kustomizations kustomize refuses to read.
 
 mod evaluate;
 mod generators;
 mod levels;
+mod strict;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -21,6 +23,7 @@ pub use evaluate::NotBuilt;
 pub(crate) use evaluate::{AsDelivered, Renaming, Variables, Wanted};
 pub use generators::Generated;
 pub use levels::{Among, Listing};
+pub(crate) use strict::{Refusal, refusal};
 
 /// All builds of a repo: its outermost kustomizations and what they reach.
 #[derive(Debug, Default)]

@@ -110,7 +110,12 @@ impl<'d> Plain<'d> {
     /// Returns whether the scalar at the end of a route of keys is this text without quotes.
     pub(crate) fn has(&self, route: &[&str], text: &str) -> bool {
         let steps: Vec<Step> = route.iter().map(|key| Step::from(*key)).collect();
-        let value = self.find(&steps).and_then(|found| self.document.text().get(found.value?));
+        self.has_at(&steps, text)
+    }
+
+    /// Returns whether the scalar at the end of a route is this text without quotes.
+    pub(crate) fn has_at(&self, route: &[Step], text: &str) -> bool {
+        let value = self.find(route).and_then(|found| self.document.text().get(found.value?));
         value.is_some_and(|value| value.trim_end() == text)
     }
 

@@ -9,6 +9,7 @@
 //! * `bounds`: what templates may take.
 //! * `values`: what templates are given, for those who write their own.
 //! * `listed`: kustomizations list what is there.
+//! * `project`: what a project of Argo CD does not allow of all that.
 //! * `verify`: what was rendered is read back before anybody writes it.
 //!
 //! The disk is not known here.
@@ -19,6 +20,7 @@ mod bounds;
 mod hosts;
 pub mod installation;
 mod listed;
+mod project;
 mod services;
 pub mod templates;
 pub mod values;
@@ -84,6 +86,7 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
     if !is_refused && !findings.iter().any(Finding::is_error) {
         findings.extend(listed::check(site, &tree, templates));
     }
+    findings.extend(project::check(site, &tree));
     (tree, findings)
 }
 

@@ -15,6 +15,10 @@ pub struct SnapshotSettings {
     #[serde(default = "default_directory")]
     #[schemars(with = "String", extend("x-editor" = directory()))]
     pub directory: Utf8PathBuf,
+    /// The context of the kubeconfig that has the base cluster; without it, the current one. With one in each site,
+    /// `sipgen snapshot` takes them all.
+    #[serde(default)]
+    pub context: Option<String>,
     /// The namespaces whose hosts are taken; all where none is named.
     #[serde(default)]
     pub namespaces: Vec<Namespace>,
@@ -33,7 +37,7 @@ fn default_directory() -> Utf8PathBuf {
 
 impl Default for SnapshotSettings {
     fn default() -> Self {
-        Self { directory: default_directory(), namespaces: Vec::new(), selector: None, split_by: None }
+        Self { directory: default_directory(), context: None, namespaces: Vec::new(), selector: None, split_by: None }
     }
 }
 

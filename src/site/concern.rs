@@ -11,11 +11,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::inputs::Inputs;
 use crate::api::host::{BareMetalHost, Metadata};
-use crate::api::names::HostKey;
-use crate::delivery::{AgentObject, Followed, followed};
+use crate::api::names::{HostKey, ObjectName};
+use crate::delivery::Followed;
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::host::{HostDocument, live_field};
-use crate::kustomize::{Builds, join};
+use crate::kustomize::{Builds, Refusal, join};
 use crate::load::Files;
 use crate::output::state::State;
 use crate::request::ClusterDocument;
@@ -52,28 +52,43 @@ pub(super) struct Concern<'a> {
     has_inventory: bool,
     /// The files with hosts or requests that are inputs.
     files: BTreeSet<Arc<Utf8Path>>,
+    /// The directories of those that are no examples.
+    directories: BTreeSet<Utf8PathBuf>,
+    /// The Secrets that hosts name.
+    secrets: BTreeSet<String>,
 }
 
 impl<'a> Concern<'a> {
-    /// Returns the judge of a repo with these hosts and requests.
+    /// Returns the judge of a repo with these hosts and requests, of which agents apply some directories.
     pub(super) fn new<'b>(
         repo: &'a Files,
         settings: &'a Settings,
         builds: &'a Builds,
         inputs: &Inputs<'_>,
-        agent_objects: &[AgentObject],
+        mut applied: Vec<Followed>,
         hosts: impl Iterator<Item = (&'b Origin, &'b BareMetalHost)>,
         requests: impl Iterator<Item = &'b Origin>,
     ) -> Self {
         let globs = globs_of(settings);
-        let mut applied = followed(repo, settings, agent_objects.to_vec());
         applied.retain(|followed| followed.is_of_site && !builds.has_kustomization(&followed.directory));
-        let mut concern = Self { repo, settings, builds, globs, applied, has_inventory: false, files: BTreeSet::new() };
+        let (files, directories, secrets) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut concern =
+            Self { repo, settings, builds, globs, applied, has_inventory: false, files, directories, secrets };
         for (origin, host) in hosts.filter(|(origin, _)| inputs.takes(origin)) {
-            concern.has_inventory |= is_live(host) || concern.is_meant(origin);
             concern.files.insert(origin.file.clone());
+            if is_live(host) || concern.is_meant(origin) {
+                concern.has_inventory = true;
+                concern.directories.extend(origin.file.parent().map(Utf8Path::to_owned));
+                let names = host.spec.iter().flat_map(|spec| spec.references()).map(|(_, name)| name.to_owned());
+                concern.secrets.extend(names);
+            }
         }
-        concern.files.extend(requests.filter(|origin| inputs.takes(origin)).map(|origin| origin.file.clone()));
+        for origin in requests.filter(|origin| inputs.takes(origin)) {
+            concern.files.insert(origin.file.clone());
+            if concern.is_meant(origin) || !is_example(&origin.file) {
+                concern.directories.extend(origin.file.parent().map(Utf8Path::to_owned));
+            }
+        }
         concern
     }
 
@@ -100,6 +115,16 @@ impl<'a> Concern<'a> {
             || !self.has_inventory && !is_example(&origin.file) && !is_placeholder()
     }
 
+    /// Returns whether a build, an agent, the settings or a host has a use for a Secret, as one beside hosts or requests
+    /// seems to have. In a repo without an inventory, any may be one of it.
+    pub(super) fn has_secret(&self, origin: &Origin, name: Option<&ObjectName>) -> bool {
+        let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
+        self.is_meant(origin)
+            || name.is_some_and(|name| self.secrets.contains(name.as_str()))
+            || self.directories.contains(directory)
+            || !self.has_inventory && !is_example(&origin.file)
+    }
+
     /// Returns whether a request is another tool's template, as its name or namespace shows.
     pub(super) fn is_template(&self, origin: &Origin, metadata: &Metadata) -> bool {
         let is_applied = || !self.builds.reach(&origin.file).is_empty() || self.is_applied(&origin.file);
@@ -123,6 +148,32 @@ impl<'a> Concern<'a> {
         let message = format!("{message}; no build reaches the file, so the object is ignored");
         let unused = Finding::new(Code::UnusedObject, message).help(leave_out(self.settings, &[&origin.file]));
         Finding { places, clusters, ..unused }
+    }
+
+    /// Reports the kustomizations that kustomize refuses to read, by directory, where a build of hosts or requests has
+    /// them.
+    pub(super) fn refused(&self, mut refused: BTreeMap<Utf8PathBuf, Refusal>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for root in self.builds.roots() {
+            if refused.is_empty() {
+                break;
+            }
+            let made_of = self.builds.made_of(&root.directory);
+            let of_root: Vec<Utf8PathBuf> =
+                refused.keys().filter(|directory| made_of.contains(directory.as_path())).cloned().collect();
+            let has_any = || self.builds.below(&root.directory).keys().any(|file| self.files.contains(file.as_path()));
+            if of_root.is_empty() || !has_any() {
+                continue;
+            }
+            let directory = if root.directory.as_str().is_empty() { "." } else { root.directory.as_str() };
+            for Refusal { why, place } in of_root.iter().filter_map(|directory| refused.remove(directory)) {
+                let message = format!("`kustomize build {directory}` fails: {why}");
+                let help =
+                    format!("fix it until `kustomize build {directory}` succeeds; nothing of it is applied before");
+                findings.push(Finding::new(Code::BuildRefused, message).at(place).help(help));
+            }
+        }
+        findings
     }
 
     /// Makes a warning of an error in a kustomization that has no host and no request.

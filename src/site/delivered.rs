@@ -110,7 +110,11 @@ impl Object {
             | Object::UnreadableHost(origin, _) => Some(origin),
             Object::PlainSecret(plain, _) => Some(plain.origin()),
             Object::Template(template) => Some(&template.origin),
-            Object::Kustomization(..) | Object::Agent(_) | Object::Definition(_) | Object::GeneratedHosts(_) => None,
+            Object::Kustomization(..)
+            | Object::Agent(_)
+            | Object::ClusterSecret(..)
+            | Object::Definition(_)
+            | Object::GeneratedHosts(_) => None,
         }
     }
 
@@ -157,12 +161,13 @@ impl Object {
         }
     }
 
-    /// What is left of a Secret beside its plain text, which was found in its file.
+    /// What is left of a Secret beside its plain text, which was found in its file, as agents' objects were.
     fn without_plain_text(self) -> Option<Self> {
         match self {
             Object::PlainSecret(_, network_data) => {
                 network_data.map(|(origin, secret)| Object::Secret(origin, networks::Kind::Secret, secret))
             }
+            Object::Agent(_) | Object::ClusterSecret(..) => None,
             other => Some(other),
         }
     }

@@ -4,6 +4,7 @@
 //!   what inputs leave out that the repo still has.
 //! * `objects`: from documents to typed objects with the names that their builds give them.
 //! * `delivered`: those objects as builds deliver them, where builds change them.
+//! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `substitution`: values of Flux's variables that the repo has.
 //! * `concern`: whether a mistake can reach a base cluster, or is one of an example.
 //! * `hardware`: what inspection found in the hosts, read on demand.
@@ -20,6 +21,7 @@ pub(crate) mod inputs;
 mod left_out;
 mod lost;
 pub(crate) mod objects;
+mod plaintext_secrets;
 mod substitution;
 
 use std::cell::LazyCell;
@@ -101,10 +103,9 @@ impl Site {
             inventory.roots.entry(host.root_index).or_insert_with(|| objects.builds.root(host.root_index).clone());
         }
         left_out.retain(|host, _| state.held.contains_key(host));
-        let requested = objects.clusters.iter().map(|document| &document.key.namespace).collect();
         let (builds, documents) = (&objects.builds, &objects.documents);
-        let (wiring, found) =
-            delivery::wire(repo, &settings, &inventory, builds, documents, objects.agent_objects, &requested);
+        let (agent_objects, closed) = (objects.agent_objects, &objects.closed);
+        let (wiring, found) = delivery::wire(repo, &settings, &inventory, builds, documents, agent_objects, closed);
         findings.extend(found);
 
         // Few sites have older SIPClusters, and many have thousands of hosts.

@@ -13,7 +13,8 @@ use super::left_out::HostLeftOut;
 use super::substitution::{self, Naming};
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{
-    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, GIT_REPOSITORY,
+    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, BUCKET, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP,
+    GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
 };
 use crate::api::group;
 use crate::api::host::{self, BareMetalHost, Metadata};
@@ -25,17 +26,17 @@ use crate::api::provisioning::{self, SoftwareSpec};
 use crate::api::service::{self, Service};
 use crate::api::sipcluster;
 use crate::decode::misspelled_kinds::{self, near_miss};
-use crate::decode::plaintext_secrets::{self, PlainSecret};
+use super::plaintext_secrets::{self, PlainSecret};
 use crate::decode::suspected_templates::Template;
 use crate::decode::yaml_ambiguity::{self, Doubt};
 use crate::decode::{unreadable, unreadable_annotation};
-use crate::delivery::AgentObject;
+use crate::delivery::{AgentObject, followed};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::host::HostDocument;
 use crate::inventory::host_origin::{self, Renamed};
 use crate::inventory::network_files;
 use crate::inventory::networks::{self, Held, Networks, Referring};
-use crate::kustomize::Builds;
+use crate::kustomize::{self, Builds, Refusal};
 use crate::layout;
 use crate::load::{Document, Files, FirstLook, Kind, ParseError, ReadError, may_hold_resources, mentions};
 use crate::request::decode_spec::{self, Spec};
@@ -67,6 +68,8 @@ pub(super) struct Objects {
     pub(super) definitions: BTreeSet<&'static str>,
     /// The files that were read, sorted.
     pub(super) files: Vec<Utf8PathBuf>,
+    /// The directories that cannot be read, with the reason.
+    pub(super) closed: Vec<(Utf8PathBuf, String)>,
 }
 
 /// A Service of the repo that asks for NodePorts.
@@ -91,9 +94,12 @@ pub(super) enum Object {
     Secret(Origin, networks::Kind, NetworkDataSecret),
     /// A Secret with values in plain text, and its network data.
     PlainSecret(PlainSecret, Option<(Origin, NetworkDataSecret)>),
-    Kustomization(Origin, Box<Kustomization>),
+    /// A kustomization, and why kustomize refuses to read it, if it does.
+    Kustomization(Origin, Box<Kustomization>, Option<Refusal>),
     Template(Template),
     Agent(AgentObject),
+    /// A Secret by which Argo CD knows a cluster, and its values in plain text.
+    ClusterSecret(AgentObject, Option<Box<PlainSecret>>),
     Service(Origin, Box<Service>),
     /// The definition of a kind of request, by its name.
     Definition(&'static str),
@@ -154,21 +160,27 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     };
     let interpret_file = |document: Document<'_>| {
         let is_for_agents = repo.is_for_agents(&document.origin.file);
-        interpret(document).filter(|object| !is_for_agents || matches!(object, Object::Agent(_)))
+        interpret(document)
+            .filter(|object| !is_for_agents || matches!(object, Object::Agent(_) | Object::ClusterSecret(..)))
     };
     let mut read = repo.scan(&files, look, interpret_file)?;
     // kustomize reads the first document of its file alone.
     let mut known = BTreeSet::new();
     read.retain(|object| match object {
-        Object::Kustomization(origin, _) | Object::Unreadable(origin, _) if is_kustomization(&origin.file) => {
+        Object::Kustomization(origin, ..) | Object::Unreadable(origin, _) if is_kustomization(&origin.file) => {
             known.insert(origin.file.clone())
         }
         _ => true,
     });
     let (kustomizations, mut read): (Vec<_>, Vec<_>) =
         read.into_iter().partition(|object| matches!(object, Object::Kustomization(..)));
+    let mut refused: BTreeMap<Utf8PathBuf, Refusal> = BTreeMap::new();
     let kustomizations = kustomizations.into_iter().filter_map(|object| match object {
-        Object::Kustomization(origin, kustomization) => Some((origin, *kustomization)),
+        Object::Kustomization(origin, kustomization, refusal) => {
+            let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
+            refused.extend(refusal.map(|refusal| (directory.to_owned(), refusal)));
+            Some((origin, *kustomization))
+        }
         _ => None,
     });
     let (builds, of_builds) = Builds::new(kustomizations.collect());
@@ -219,6 +231,10 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             Object::Kustomization(..) => {}
             Object::Template(template) => templates.push(template),
             Object::Agent(object) => agent_objects.push(object),
+            Object::ClusterSecret(object, plain) => {
+                agent_objects.push(object);
+                plain_secrets.extend(plain.map(|plain| *plain));
+            }
             Object::Service(origin, service) => services.push((origin, service)),
             Object::Definition(name) => {
                 definitions.insert(name);
@@ -233,8 +249,10 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     findings.extend(of_inputs);
     let of_hosts = hosts.iter().map(|(origin, host, ..)| (origin, &**host));
     let of_requests = clusters.iter().map(|(origin, ..)| origin).chain(software.iter().map(|(origin, ..)| origin));
-    let concern = Concern::new(repo, settings, &builds, &inputs, &agent_objects, of_hosts, of_requests);
+    let applied = followed(repo, settings, agent_objects.clone(), &files);
+    let concern = Concern::new(repo, settings, &builds, &inputs, applied, of_hosts, of_requests);
     findings.extend(of_builds.into_iter().map(|finding| concern.of_kustomization(finding)));
+    findings.extend(concern.refused(refused));
     // A patch may leave out its apiVersion, and is no object.
     let is_patch = |origin: &Origin, finding: &Finding| finding.code == Code::NearMiss && builds.is_patch(&origin.file);
     for (origin, finding) in unreadable_documents {
@@ -250,7 +268,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         }
     }
     templates.retain(|template: &Template| inputs.takes(&template.origin));
-    findings.extend(plaintext_secrets::findings(plain_secrets, settings, |origin| inputs.takes(origin)));
+    findings.extend(plaintext_secrets::findings(plain_secrets, settings, &concern, |origin| inputs.takes(origin)));
 
     let mut names = Names { builds: &builds, inputs: &inputs, findings, renamed: BTreeSet::new() };
     // Of what is no input, mistakes are nobody's business here.
@@ -360,6 +378,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             services,
             definitions,
             files,
+            closed,
         },
         findings,
     ))
@@ -497,7 +516,10 @@ fn interpret(document: Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
         return match document.parse_leniently::<Decoded>() {
-            Ok(Decoded(kustomization)) => Some(Object::Kustomization(origin, Box::new(kustomization))),
+            Ok(Decoded(kustomization, written)) => {
+                let refusal = kustomize::refusal(&document, &written).filter(|_| !document.looks_like_template());
+                Some(Object::Kustomization(origin, Box::new(kustomization), refusal))
+            }
             Err(_) if document.looks_like_template() => None,
             Err(error) => {
                 // Fields have positions only where they are decoded one by one.
@@ -512,7 +534,8 @@ fn interpret(document: Document<'_>) -> Option<Object> {
 
 /// Reads a rendered document if it concerns us. What agents are told is read where they are told it, in the repo.
 fn interpret_rendered(document: &Document<'_>) -> Option<Object> {
-    let object = interpret_resource(document).filter(|object| !matches!(object, Object::Agent(_)));
+    let object =
+        interpret_resource(document).filter(|object| !matches!(object, Object::Agent(_) | Object::ClusterSecret(..)));
     object.or_else(|| not_rendered(document))
 }
 
@@ -562,8 +585,15 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             let defined = [sipcluster::DEFINITION, provisioning::DEFINITION];
             defined.into_iter().find(|name| document.mentions(&[name])).map(Object::Definition)
         }
-        FLUX_KIND | APPLICATION | APPLICATION_SET | APP_PROJECT | GIT_REPOSITORY => {
+        FLUX_KIND | APPLICATION | APPLICATION_SET | APP_PROJECT | GIT_REPOSITORY | OCI_REPOSITORY | BUCKET => {
             AgentObject::read(document).map(Object::Agent)
+        }
+        "Secret" if document.mentions(&[SECRET_TYPE]) => {
+            let plain = plaintext_secrets::of_document(document);
+            match AgentObject::read(document) {
+                Some(object) => Some(Object::ClusterSecret(object, plain.map(Box::new))),
+                None => plain.map(|plain| Object::PlainSecret(plain, None)),
+            }
         }
         "Secret" => {
             let network_data = network_data(document);

@@ -1,11 +1,13 @@
 //! The sites of a repo: one for each base cluster, each with a directory of its own.
 //!
 //! * `reach`: which files a site reads: those in its directory, and what its builds and its agents reach elsewhere.
+//! * `shared_machines`: machines that are hosts of two sites.
 //!
 //! A site is no more than a part of the repo's files, with paths from the repo's root. Whatever reads and writes a repo
 //! that is one site, reads and writes a site of many.
 
 mod reach;
+mod shared_machines;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +22,7 @@ use crate::output::compare::is_leftover;
 use crate::settings::gitops::Destination;
 use crate::settings::{self, Settings, inside};
 use reach::Repo;
+pub(crate) use shared_machines::shared as shared_machines;
 
 /// A site of a repo.
 #[derive(Debug, Clone)]
@@ -42,6 +45,8 @@ pub struct Sites {
     pub all: Vec<Location>,
     /// The findings about them as a whole.
     pub findings: Vec<Finding>,
+    /// The sites that were not chosen.
+    pub others: Vec<Location>,
     /// Set where the repo has sites in directories, be it only one.
     pub are_listed: bool,
     /// Set where one of them was chosen.
@@ -66,7 +71,14 @@ impl Sites {
         };
         if directories.is_empty() && findings.is_empty() {
             let only = Location { name: String::new(), directory: Utf8PathBuf::new(), files: repo.clone() };
-            return Ok(Self { repo, all: vec![only], findings, are_listed: false, is_chosen: false });
+            return Ok(Self {
+                repo,
+                all: vec![only],
+                findings,
+                others: Vec::new(),
+                are_listed: false,
+                is_chosen: false,
+            });
         }
         let read = Repo::read(&repo)?;
         let mut parts = Vec::new();
@@ -99,19 +111,19 @@ impl Sites {
         let shared = Settings::load(&repo).unwrap_or_default();
         findings.retain(|finding| !shared.ignores(finding));
         let all = all.into_iter().map(|(site, _)| site).collect();
-        Ok(Self { repo, all, findings, are_listed: true, is_chosen: false })
+        Ok(Self { repo, all, findings, others: Vec::new(), are_listed: true, is_chosen: false })
     }
 
     /// The site with a name or a directory, alone.
     pub fn only(self, site: &str) -> Result<Self, NoSuchSite> {
         let directory = Utf8Path::new(site.trim_start_matches("./").trim_end_matches('/'));
         let known = self.all.iter().map(|site| site.name.clone()).collect::<Vec<_>>();
-        let all: Vec<Location> =
-            self.all.into_iter().filter(|of| of.name == site || of.directory == directory).collect();
+        let (all, others): (Vec<Location>, Vec<Location>) =
+            self.all.into_iter().partition(|of| of.name == site || of.directory == directory);
         if all.is_empty() || !self.are_listed {
             return Err(NoSuchSite(site.to_owned(), if self.are_listed { known } else { Vec::new() }));
         }
-        Ok(Self { all, is_chosen: true, ..self })
+        Ok(Self { all, others, is_chosen: true, ..self })
     }
 
     /// The only site, if the repo is one or one was chosen: it is shown as a repo is that has no other.

@@ -1,15 +1,16 @@
 //! Which files a site reads: those in its directory, and what its builds and its agents reach elsewhere.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use yaml_serde::Value;
 
 use super::Location;
-use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP};
+use crate::api::gitops::{ARGOCD_GROUP, FLUX_GROUP, FLUX_SOURCE_GROUP};
+use crate::api::host;
 use crate::api::kustomization::FILE_NAMES;
-use crate::api::{host, provisioning, sipcluster};
+use crate::api::{provisioning, sipcluster};
 use crate::delivery::{AgentObject, Followed, followed};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
@@ -20,14 +21,16 @@ use crate::text::counted;
 /// References among a repo's files.
 pub(super) struct Repo<'a> {
     files: &'a Files,
-    /// All files that can hold resources.
-    all: BTreeSet<Utf8PathBuf>,
+    /// All files that can hold resources, in their order.
+    all: Vec<Utf8PathBuf>,
     /// The directories whose files are not known, with the reason.
     closed: Vec<(Utf8PathBuf, String)>,
     /// The paths that each kustomization names.
     named: HashMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
     /// The agents' objects by file.
     agents: BTreeMap<Utf8PathBuf, Vec<AgentObject>>,
+    /// Those that decide what others mean.
+    context: Vec<AgentObject>,
     /// The requests of the repo.
     requests: Vec<(&'static str, Origin)>,
     /// The generated files with hosts.
@@ -64,7 +67,7 @@ impl<'a> Repo<'a> {
     pub(super) fn read(files: &'a Files) -> Result<Self, ReadError> {
         let (all, closed) = files.files_and_closed(Utf8Path::new(".git"))?;
         let hosts = mentions(&[host::KIND]);
-        let matters = mentions(&[FLUX_GROUP, ARGOCD_GROUP, sipcluster::KIND, provisioning::GROUP]);
+        let matters = mentions(&[FLUX_GROUP, FLUX_SOURCE_GROUP, ARGOCD_GROUP, sipcluster::KIND, provisioning::GROUP]);
         let look = |file: &Utf8Path, content: &[u8]| {
             if layout::is_ours(content) {
                 let says = hosts(content).then(|| Said::Generated(file.to_owned()));
@@ -76,9 +79,10 @@ impl<'a> Repo<'a> {
             files,
             named: HashMap::new(),
             agents: BTreeMap::new(),
+            context: Vec::new(),
             requests: Vec::new(),
             generated: Vec::new(),
-            all: BTreeSet::new(),
+            all: Vec::new(),
             closed: Vec::new(),
         };
         for said in files.scan(&all, look, |document| interpret(&document))? {
@@ -89,13 +93,15 @@ impl<'a> Repo<'a> {
                     repo.named.entry(origin.file.to_path_buf()).or_default().extend(named);
                 }
                 Said::Agent(origin, object) => {
+                    repo.context.extend(object.is_context().then(|| (*object).clone()));
                     repo.agents.entry(origin.file.to_path_buf()).or_default().push(*object);
                 }
                 Said::Request(kind, origin) => repo.requests.push((kind, origin)),
                 Said::Generated(file) => repo.generated.push(file),
             }
         }
-        repo.all = all.into_iter().collect();
+        repo.all = all;
+        repo.all.sort();
         repo.closed = closed;
         Ok(repo)
     }
@@ -109,8 +115,8 @@ impl<'a> Repo<'a> {
                 continue;
             }
             pending.extend(self.named.get(file).into_iter().flatten().flat_map(|path| self.at(path)));
-            let objects = self.agents.get(file).into_iter().flatten().cloned().collect::<Vec<_>>();
-            for followed in followed(self.files, settings, objects).iter().filter(|followed| followed.is_of_site) {
+            let Some(objects) = self.agents.get(file) else { continue };
+            for followed in self.followed(settings, objects).iter().filter(|followed| followed.is_of_site) {
                 pending.extend(self.applied(followed, others));
             }
         }
@@ -120,7 +126,7 @@ impl<'a> Repo<'a> {
             }
             let is_of_other = others.iter().any(|other| file.starts_with(other));
             let leads_here = |followed: &Followed| part.owns(&followed.directory);
-            if !is_of_other || followed(self.files, settings, objects.clone()).iter().any(leads_here) {
+            if !is_of_other || self.followed(settings, objects).iter().any(leads_here) {
                 part.files.insert(file.clone());
                 part.for_agents.insert(file.clone());
             }
@@ -133,17 +139,29 @@ impl<'a> Repo<'a> {
         part
     }
 
+    /// The directories that objects of a file tell agents to apply.
+    fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<Followed> {
+        let own = objects.iter().filter(|object| !object.is_context());
+        followed(self.files, settings, own.chain(&self.context).cloned().collect(), &self.all)
+    }
+
+    /// Returns a file that can hold resources, by its path.
+    fn known(&self, path: &Utf8Path) -> Option<&Utf8PathBuf> {
+        let at = self.all.binary_search_by(|file| file.as_path().cmp(path)).ok()?;
+        self.all.get(at)
+    }
+
     /// The file at a path, or the kustomization of the directory there.
     fn at(&self, path: &Utf8Path) -> Vec<&Utf8PathBuf> {
         let own = std::iter::once(path.to_owned()).chain(kustomizations(path));
-        own.filter_map(|path| self.all.get(&path)).collect()
+        own.filter_map(|path| self.known(&path)).collect()
     }
 
     /// The files that an agent applies from a directory: its kustomization, or all that the agent takes of what lies
     /// there. Unless the directory is another site's, nothing of other sites is among them.
     fn applied(&self, followed: &Followed, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
         let directory = &followed.directory;
-        let own: Vec<_> = kustomizations(directory).filter_map(|path| self.all.get(&path)).collect();
+        let own: Vec<_> = kustomizations(directory).filter_map(|path| self.known(&path)).collect();
         if !own.is_empty() {
             return own;
         }

@@ -1,36 +1,15 @@
 //! Flux and Argo CD as repos configure them: what keeps them from applying the output, and what they read otherwise than
 //! it seems.
 
+use crate::support::in_memory::{REQUEST, generated_with, host_for_edge};
+use sipgen::Generated;
 use sipgen::finding::{Code, Finding};
-use sipgen::load::Files;
-use sipgen::{Generated, Options, generate};
 
-const REQUEST: &str = "\
-apiVersion: airship.airshipit.org/v1
-kind: SIPCluster
-metadata: {name: edge, namespace: tenant-a}
-spec:
-  nodes:
-    Worker: {labelSelector: {matchLabels: {for: edge}}, count: {active: 1, standby: 0}}
-";
-const HOST: &str = "\
-apiVersion: metal3.io/v1alpha1
-kind: BareMetalHost
-metadata: {name: r1, namespace: metal, labels: {for: edge}}
-spec: {online: true}
-";
 const URL: &str = "https://git.example.com/platform/fleet.git";
 
 /// A site with one declared host, its settings, and further files.
 fn site(settings: &str, more: &[(&str, &str)]) -> Generated {
-    let own = [
-        ("clusters/edge.yaml", REQUEST),
-        ("inventory/kustomization.yaml", "resources: [hosts.yaml]\n"),
-        ("inventory/hosts.yaml", HOST),
-        ("sipgen.yaml", settings),
-    ];
-    let files = own.iter().chain(more).map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));
-    generate(&Files::in_memory(files), &Options::default(), &|_| {}).unwrap()
+    generated_with(&[&[("sipgen.yaml", settings)], more].concat())
 }
 
 fn argocd(more: &str) -> String {
@@ -189,13 +168,18 @@ fn a_project_must_allow_hosts_and_their_namespaces() {
         )
     };
     let run = |spec: &str| site(&argocd("  project: fleet\n"), &[("argocd/project.yaml", &project(spec))]);
-    let all = "  destinations: [{server: '*', namespace: '*'}]\n";
-    let closed = "  destinations:\n  - {server: https://kubernetes.default.svc, namespace: tenant-a}\n";
+    // Argo CD allows no source without a list of them.
+    let all = "  sourceRepos: ['*']\n  destinations: [{server: '*', namespace: '*'}]\n";
+    let closed =
+        "  sourceRepos: ['*']\n  destinations:\n  - {server: https://kubernetes.default.svc, namespace: tenant-a}\n";
     for (spec, word) in [
         (format!("{all}  namespaceResourceWhitelist: [{{group: apps, kind: Deployment}}]\n"), "the kind BareMetalHost"),
         (format!("{all}  namespaceResourceBlacklist: [{{group: metal3.io, kind: '*'}}]\n"), "the kind BareMetalHost"),
         (closed.to_owned(), "the namespace `metal`"),
-        ("  destinations: [{name: staging, namespace: '*'}]\n".to_owned(), "the namespaces `metal`, `tenant-a`"),
+        (
+            "  sourceRepos: ['*']\n  destinations: [{name: staging, namespace: '*'}]\n".to_owned(),
+            "the namespaces `metal`, `tenant-a`",
+        ),
     ] {
         let generated = run(&spec);
         let finding = only(&generated, Code::AgentCannotApply);
@@ -255,4 +239,216 @@ fn application_sets_apply_what_their_generators_say() {
         let generated = site(&argocd(""), &[("argocd/sites.yaml", &text), config]);
         assert_eq!(codes(&generated), expected, "{text}: {:?}", generated.findings);
     }
+}
+
+/// A GitRepository of Flux in `flux-system`.
+fn git_repository(name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\n\
+         metadata: {{name: {name}, namespace: flux-system}}\nspec: {{url: \"{URL}\", {spec}}}\n"
+    )
+}
+
+// `reconcileInclude` and `Storage.CopyToPath` of source-controller 1.7, and `GetToPath` of its API.
+#[test]
+fn an_include_decides_which_repo_a_path_is_of() {
+    let of = |source: &str, path: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n\
+             metadata: {{name: hosts, namespace: flux-system}}\n\
+             spec: {{sourceRef: {{kind: GitRepository, name: {source}}}, path: {path}}}\n"
+        )
+    };
+    // Another source that has a copy of this repo applies this repo's hosts.
+    for (include, path, found) in [
+        ("{repository: {name: flux-system}, toPath: vendor/fleet}", "./vendor/fleet/inventory", true),
+        ("{repository: {name: flux-system}, fromPath: ./inventory, toPath: hosts/}", "./hosts", true),
+        ("{repository: {name: flux-system}}", "flux-system/inventory", true),
+        ("{repository: {name: flux-system}, toPath: vendor}", "./vendor/other", false),
+        ("{repository: {name: other}, toPath: vendor}", "./vendor/inventory", false),
+    ] {
+        let source = git_repository("platform", &format!("include: [{include}]"));
+        let object = of("platform", path);
+        let generated = site("gitops: flux\n", &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)]);
+        assert_eq!(codes(&generated).contains(&Code::RenderedUnlabelled), found, "{include}: {:?}", generated.findings);
+    }
+    // What is copied into this repo is another repo's, whatever lies here under that name.
+    let source = git_repository("flux-system", "include: [{repository: {name: shared}, toPath: inventory}]");
+    let object = of("flux-system", "./inventory");
+    let generated = site("gitops: flux\n", &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)]);
+    let finding = only(&generated, Code::SetAside);
+    assert!(finding.message.contains("of the repo that its source includes there"), "{}", finding.message);
+    // The settings may name the source that includes this repo.
+    let source = git_repository("platform", "include: [{repository: {name: fleet}, toPath: fleet}]");
+    let object = of("platform", "./fleet/inventory");
+    let settings = "gitops: flux\nflux: {sourceRef: {name: platform}, path: fleet}\n";
+    let generated = site(settings, &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)]);
+    only(&generated, Code::RenderedUnlabelled);
+}
+
+#[test]
+fn an_include_must_not_go_where_the_output_is() {
+    for (include, is_over) in [
+        ("{repository: {name: shared}, toPath: overlays}", true),
+        ("{repository: {name: shared}, toPath: ./overlays/agents/}", true),
+        ("{repository: {name: overlays}}", true),
+        ("{repository: {name: overlays}, toPath: vendor}", false),
+        ("{repository: {name: shared}}", false),
+    ] {
+        let source = git_repository("flux-system", &format!("include: [{include}]"));
+        let generated = site("gitops: flux\n", &[("flux/source.yaml", &source)]);
+        let expected = if is_over { vec![Code::IncludeOverOutput] } else { vec![] };
+        assert_eq!(codes(&generated), expected, "{include}: {:?}", generated.findings);
+    }
+    let source = git_repository("other", "include: [{repository: {name: shared}, toPath: overlays}]");
+    assert_eq!(codes(&site("gitops: flux\n", &[("flux/source.yaml", &source)])), []);
+}
+
+// `SourceIgnoreFilter` in the reconcilers of OCIRepository and Bucket of source-controller 1.7.
+#[test]
+fn other_kinds_of_sources_leave_out_files_too() {
+    let source = |kind: &str, name: &str, spec: &str| {
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: {kind}\n\
+             metadata: {{name: {name}, namespace: flux-system}}\nspec:\n  interval: 1m\n{spec}"
+        )
+    };
+    let left_out = "  ignore: |\n    /*\n    !/flux\n";
+    for (kind, spec, is_left_out) in [
+        ("OCIRepository", left_out, true),
+        ("OCIRepository", "  url: oci://registry.example.com/fleet\n", false),
+        ("Bucket", left_out, true),
+        ("Bucket", "  prefix: flux/\n", true),
+        ("Bucket", "  prefix: over\n", false),
+    ] {
+        let settings = format!("gitops: flux\nflux: {{sourceRef: {{kind: {kind}, name: fleet}}}}\n");
+        let generated = site(&settings, &[("flux/source.yaml", &source(kind, "fleet", spec))]);
+        let expected = if is_left_out { vec![Code::OutputNotInSource] } else { vec![] };
+        assert_eq!(codes(&generated), expected, "{kind} {spec}: {:?}", generated.findings);
+        // Another object of the same name is another source.
+        let other = source(if kind == "Bucket" { "OCIRepository" } else { "Bucket" }, "fleet", spec);
+        assert_eq!(codes(&site(&settings, &[("flux/source.yaml", &other)])), []);
+    }
+}
+
+#[test]
+fn a_kustomization_from_an_artifact_of_this_repo_applies_its_hosts() {
+    for kind in ["OCIRepository", "Bucket", "ExternalArtifact"] {
+        let object = flux_kustomization("flux-system", "path: ./inventory")
+            .replace("kind: GitRepository, name: flux-system", &format!("kind: {kind}, name: fleet"));
+        let files = [("flux/hosts.yaml", object.as_str())];
+        // Only the settings can tell what is in an artifact.
+        let generated = site("gitops: flux\n", &files);
+        let finding = only(&generated, Code::SetAside);
+        assert!(help(finding).contains("name its source in `flux.sourceRef`"), "{}", help(finding));
+        let settings = format!("gitops: flux\nflux: {{sourceRef: {{kind: {kind}, name: fleet}}}}\n");
+        let generated = site(&settings, &files);
+        only(&generated, Code::RenderedUnlabelled);
+        let (_, written) =
+            generated.tree.iter().find(|(path, _)| path.as_str() == "agents/flux/services.yaml").unwrap();
+        assert!(written.contains(&format!("kind: \"{kind}\"")) && written.contains("name: \"fleet\""), "{written}");
+    }
+}
+
+/// A Secret by which Argo CD knows a cluster.
+fn cluster_secret(name: &str, server: &str, labels: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: {name}\n  namespace: argocd\n  \
+         labels: {{argocd.argoproj.io/secret-type: cluster, {labels}}}\nstringData:\n  name: {name}\n  \
+         server: {server}\n  config: '${{ARGOCD_CONFIG}}'\n"
+    )
+}
+
+// `applicationset/generators/cluster.go` of Argo CD 3.1.
+#[test]
+fn cluster_generators_are_decided_by_secrets_of_the_repo() {
+    let base = cluster_secret("base", "https://base.example.com", "env: prod, dir: inventory");
+    let other = cluster_secret("other", "https://other.example.com", "env: test, dir: elsewhere");
+    let encoded = "apiVersion: v1\nkind: Secret\nmetadata: {name: b, labels: {argocd.argoproj.io/secret-type: cluster, \
+                   env: prod, dir: inventory}}\ndata: {name: YmFzZQ==, server: aHR0cHM6Ly9iYXNlLmV4YW1wbGUuY29t}\n";
+    let run = |selector: &str, path: &str, destination: &str, secret: &str, settings: &str| {
+        let set = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: sites, namespace: argocd}}\n\
+             spec:\n  generators: [{{clusters: {{{selector}}}}}]\n  template:\n    spec:\n      \
+             destination: {{{destination}}}\n      source: {{repoURL: {URL}, path: '{path}'}}\n"
+        );
+        let files =
+            [("argocd/sites.yaml", set.as_str()), ("argocd/clusters.yaml", secret), ("argocd/other.yaml", &other)];
+        codes(&site(&argocd(settings), &files))
+    };
+    let by_server = "  destination: {server: https://base.example.com}\n";
+    let by_name = "  destination: {name: base}\n";
+    let label = "{{metadata.labels.dir}}";
+    let unlabelled = vec![Code::RenderedUnlabelled];
+    for secret in [base.as_str(), encoded] {
+        for selector in [
+            "selector: {matchLabels: {env: prod}}",
+            "selector: {matchExpressions: [{key: env, operator: In, values: [prod, stage]}]}",
+            "selector: {matchExpressions: [{key: env, operator: NotIn, values: [test]}]}",
+            "selector: {matchExpressions: [{key: dir, operator: Exists}]}",
+            "",
+        ] {
+            for (destination, settings) in [
+                ("server: '{{server}}'", by_server),
+                ("name: '{{name}}'", by_name),
+                // Either names the same cluster.
+                ("server: '{{server}}'", by_name),
+                ("name: '{{ .name }}'", by_server),
+            ] {
+                let found = run(selector, label, destination, secret, settings);
+                assert_eq!(found, unlabelled, "{selector} {destination} {settings}");
+            }
+        }
+        // The base cluster is not selected.
+        let selector = "selector: {matchLabels: {env: test}}";
+        assert_eq!(run(selector, label, "server: '{{server}}'", secret, by_server), []);
+    }
+    let selector = "selector: {matchLabels: {env: prod}}, values: {path: '{{metadata.labels.dir}}'}";
+    assert_eq!(run(selector, "{{values.path}}", "server: '{{server}}'", &base, by_server), unlabelled);
+    // What no Secret here decides stays a question.
+    let selector = "selector: {matchLabels: {env: stage}}";
+    assert_eq!(run(selector, label, "server: '{{server}}'", &base, by_server), [Code::SetAside]);
+}
+
+#[test]
+fn a_project_must_allow_every_kind_that_is_rendered_and_this_repo() {
+    let request = REQUEST.to_owned()
+        + "  services:\n    loadBalancerControlPlane:\n    - {image: registry.example.com/haproxy:2.4, clusterIP: \
+           192.0.2.9, nodePort: 30001, nodeInterfaceId: oam-ipv4}\n";
+    let host = host_for_edge("r1").replace("online: true", "online: true, networkData: {name: r1}");
+    let network = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: r1, namespace: metal}\nstringData:\n  \
+                   networkData: |\n    networks: [{id: oam-ipv4, type: ipv4, ip_address: 192.0.2.1, netmask: 255.255.255.0}]\n";
+    let hosts = host + network;
+    let run = |spec: &str| {
+        let project = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {{name: fleet, namespace: argocd}}\n\
+             spec:\n  destinations: [{{server: '*', namespace: '*'}}]\n{spec}"
+        );
+        let files = [
+            ("clusters/edge.yaml", request.as_str()),
+            ("inventory/hosts.yaml", &hosts),
+            ("argocd/project.yaml", &project),
+        ];
+        site(&argocd("  project: fleet\n"), &files)
+    };
+    let all = "  sourceRepos: ['*']\n";
+    assert_eq!(codes(&run(all)), []);
+    let hosts_only = "  namespaceResourceWhitelist:\n  - {group: metal3.io, kind: BareMetalHost}\n";
+    let generated = run(&format!("{all}{hosts_only}"));
+    let finding = only(&generated, Code::AgentCannotApply);
+    assert!(finding.message.contains("Deployment") && finding.message.contains("Service"), "{}", finding.message);
+    assert!(!finding.message.contains("BareMetalHost"), "{}", finding.message);
+    // What the help says to add makes it right.
+    let lines = help(finding).split_once("namespaceResourceWhitelist:\n").unwrap().1.to_owned();
+    let lines: String = lines.lines().map(|line| format!("  {line}\n")).collect();
+    assert_eq!(codes(&run(&format!("{all}{hosts_only}{lines}"))), []);
+    let generated = run(&format!("{all}  namespaceResourceBlacklist: [{{group: apps, kind: '*'}}]\n"));
+    let finding = only(&generated, Code::AgentCannotApply);
+    assert!(help(finding).contains("take Deployment out of namespaceResourceBlacklist"), "{}", help(finding));
+
+    let generated = run("  sourceRepos: [https://git.example.com/platform/other.git]\n");
+    let finding = only(&generated, Code::AgentCannotApply);
+    assert!(finding.message.contains("does not allow this repo"), "{}", finding.message);
+    assert!(help(finding).contains(&format!("sourceRepos:\n- \"{URL}\"")), "{}", help(finding));
+    assert_eq!(codes(&run("  sourceRepos: ['https://git.example.com/platform/*']\n")), []);
 }

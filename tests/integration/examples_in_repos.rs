@@ -1,40 +1,8 @@
 //! Mistakes in what no build reaches: examples, templates and test data, as public repos have them beside their sites.
 
+use crate::support::in_memory::{REQUEST, generated_of as run, generated_with as site, host_for_edge as host};
+use sipgen::Generated;
 use sipgen::finding::{Code, Finding, Severity};
-use sipgen::load::Files;
-use sipgen::{Generated, Options, generate};
-
-const REQUEST: &str = "\
-apiVersion: airship.airshipit.org/v1
-kind: SIPCluster
-metadata: {name: edge, namespace: tenant-a}
-spec:
-  nodes:
-    Worker: {labelSelector: {matchLabels: {for: edge}}, count: {active: 1, standby: 0}}
-";
-
-fn host(name: &str) -> String {
-    format!(
-        "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n\
-         metadata:\n  name: {name}\n  namespace: metal\n  labels: {{for: edge}}\nspec: {{online: true}}\n"
-    )
-}
-
-/// A site with one host in a build, and further files.
-fn site(more: &[(&str, &str)]) -> Generated {
-    let real = host("real");
-    let own = [
-        ("clusters/edge.yaml", REQUEST),
-        ("inventory/kustomization.yaml", "resources: [hosts.yaml]\n"),
-        ("inventory/hosts.yaml", &real),
-    ];
-    run(&[&own[..], more].concat())
-}
-
-fn run(files: &[(&str, &str)]) -> Generated {
-    let files = files.iter().map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));
-    generate(&Files::in_memory(files), &Options::default(), &|_| {}).unwrap()
-}
 
 fn errors(generated: &Generated) -> Vec<(Code, &str)> {
     let errors = generated.findings.iter().filter(|finding| finding.is_error());
@@ -199,4 +167,56 @@ fn kustomize_reads_the_first_document_of_a_kustomization() {
     let generated = site(&[("inventory/kustomization.yaml", "resources: [hosts.yaml]\n---\nresources: [x\n")]);
     assert_eq!(generated.findings, []);
     assert!(generated.site.inventory.hosts[0].is_declared());
+}
+
+const SECRET: &str =
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: bmc, namespace: metal}\nstringData: {password: x}\n";
+
+#[test]
+fn a_secret_that_nothing_uses_is_a_warning_and_the_remedy_works() {
+    for path in ["examples/secret.yaml", "apps/grafana/secret.yaml", "templates/a b.yaml"] {
+        let generated = site(&[(path, SECRET)]);
+        assert_eq!(errors(&generated), [], "{path}");
+        let finding = only(&generated, Code::PlaintextSecretAllowed);
+        assert!(finding.message.contains("no build and no host has a use for it"), "{}", finding.message);
+        let settings = pasted(finding);
+        assert_eq!(site(&[(path, SECRET), ("sipgen.yaml", &settings)]).findings, [], "{settings}");
+        let muted = "findings: {ignore: [{code: SIP0343, reason: samples}]}\n";
+        let generated = site(&[(path, SECRET), ("sipgen.yaml", muted)]);
+        assert_eq!((generated.findings.len(), generated.muted), (0, 1), "{path}");
+    }
+}
+
+#[test]
+fn a_secret_that_a_build_a_host_or_the_settings_use_is_an_error() {
+    let kustomization = ("apps/kustomization.yaml", "resources: [secret.yaml]\n");
+    let named = host("real").replace("{online: true}", "{online: true, bmc: {address: x, credentialsName: bmc}}");
+    let sources = "sources: [{paths: [inventory, clusters, more]}]\n";
+    for files in [
+        vec![("apps/secret.yaml", SECRET), kustomization],
+        vec![("examples/secret.yaml", SECRET), ("inventory/hosts.yaml", named.as_str())],
+        vec![("more/secret.yaml", SECRET), ("sipgen.yaml", sources)],
+        vec![("clusters/secret.yaml", SECRET)],
+        vec![("snapshot/secret.yaml", SECRET)],
+    ] {
+        let generated = site(&files);
+        let codes: Vec<Code> = errors(&generated).into_iter().map(|(code, _)| code).collect();
+        assert_eq!(codes, [Code::PlaintextSecret], "{files:?}");
+    }
+}
+
+#[test]
+fn network_data_that_no_host_names_may_be_there_twice() {
+    let secret = |id: &str| {
+        format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: net, namespace: metal}}\nstringData:\n  networkData: |\n    \
+             networks: [{{id: {id}, type: ipv4, ip_address: 192.0.2.1}}]\n"
+        )
+    };
+    let (one, other) = (secret("a"), secret("b"));
+    let files = [("examples/a.yaml", one.as_str()), ("examples/b.yaml", &other)];
+    assert_eq!(errors(&site(&files)), []);
+    let named = host("real").replace("{online: true}", "{online: true, networkData: {name: net}}");
+    let generated = site(&[&files[..], &[("inventory/hosts.yaml", named.as_str())]].concat());
+    assert_eq!(errors(&generated)[0].0, Code::DuplicateNetworkData);
 }

@@ -33,6 +33,10 @@ fn complete(code: Code, repo: &Repo) {
     if code == Code::ListedUnread {
         std::os::unix::fs::symlink("rack-a.txt", repo.path().join("hosts/rack-a.yaml")).unwrap();
     }
+    if code == Code::AppliedUnread {
+        // A submodule that is not checked out.
+        repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{},private", "1".repeat(40))]);
+    }
 }
 
 fn fixture(code: Code) -> String {

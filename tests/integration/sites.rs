@@ -412,3 +412,136 @@ fn a_link_is_no_site_and_a_cycle_ends() {
     repo.write("sipgen.yaml", "sites: [clusters/linked]\n");
     assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0140"]);
 }
+
+/// Hosts with their own machines.
+fn machines(count: usize, first: usize) -> String {
+    let machine = |number: usize| {
+        format!(
+            "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: m{number}, namespace: metal}}\n\
+             spec:\n  online: true\n  bootMACAddress: \"02:00:5E:10:00:0{number}\"\n  \
+             bmc: {{address: \"redfish://192.0.2.{number}/redfish/v1/Systems/1\", credentialsName: m-bmc}}\n"
+        )
+    };
+    (first..first + count).map(machine).collect()
+}
+
+/// A repo of two sites, each with these hosts.
+fn with_machines(production: &str, staging: &str) -> Repo {
+    let repo = Repo::empty();
+    repo.write("sipgen.yaml", "sites: [\"clusters/*\"]\n");
+    for (site, hosts) in [("production", production), ("staging", staging)] {
+        repo.write(&format!("clusters/{site}/hosts/kustomization.yaml"), "resources: [hosts.yaml]\n");
+        repo.write(&format!("clusters/{site}/hosts/hosts.yaml"), hosts);
+        let edge = edge(1).replace("name: edge", "name: edge, namespace: tenant-a");
+        repo.write(&format!("clusters/{site}/edge.yaml"), &edge);
+    }
+    repo.commit();
+    repo
+}
+
+#[test]
+fn one_machine_in_two_sites_is_a_warning_of_the_whole_run() {
+    let repo = with_machines(&machines(2, 1), &machines(2, 3));
+    assert!(!repo.generate(&[]).expect(0).stderr.contains("SIP0143"));
+
+    // By the address of its BMC, by its MAC address, and by both: one machine.
+    let (other_mac, other_bmc) =
+        (machines(1, 1).replace("10:00:01", "10:00:09"), machines(1, 1).replace("192.0.2.1/", "192.0.2.9/"));
+    for (staging, by) in [
+        (other_mac, "the BMC address `redfish://192.0.2.1/redfish/v1/Systems/1`"),
+        // Addresses are the same in any case.
+        (
+            other_bmc
+                .to_lowercase()
+                .replace("credentialsname", "credentialsName")
+                .replace("bootmacaddress", "bootMACAddress")
+                .replace("baremetalhost", "BareMetalHost")
+                .replace("apiversion", "apiVersion"),
+            "the boot MAC address `02:00:5e:10:00:01`",
+        ),
+        (machines(1, 1), "two base clusters control one machine"),
+    ] {
+        repo.write("clusters/staging/hosts/hosts.yaml", &staging);
+        let said = repo.generate(&[]).expect(0).stderr;
+        assert_says(
+            &said,
+            &["warning[SIP0143]", "`metal/m1` of the site `production`", "clusters/staging/hosts/hosts.yaml", by],
+        );
+        assert_eq!(said.matches("SIP0143").count(), 1, "{said}");
+        assert_says(&sipgen(&repo, &["validate"]).expect(0).stdout, &["SIP0143"]);
+        // One site alone has nothing to be compared with.
+        assert!(!repo.generate(&["--site", "staging"]).expect(0).stderr.contains("SIP0143"));
+    }
+    repo.write("clusters/staging/hosts/hosts.yaml", &machines(2, 1));
+    assert_says(&repo.generate(&[]).expect(0).stderr, &["2 machines are hosts of both the site `production`"]);
+    for site in SITES {
+        let settings = "findings: {ignore: [{code: SIP0143, reason: simulated}]}\n";
+        repo.write(&format!("clusters/{site}/sipgen.yaml"), settings);
+        assert!(!repo.generate(&[]).expect(0).stderr.contains("SIP0143"), "muted by {site}");
+        repo.remove(&format!("clusters/{site}/sipgen.yaml"));
+    }
+}
+
+#[test]
+fn a_killed_run_of_one_site_is_undone_when_another_is_written() {
+    let repo = monorepo(SETTINGS);
+    repo.generate(&[]).expect(0);
+    let whole = repo.files("overlays");
+    let output = "overlays/clusters/production";
+    let hosts = repo.files(&format!("{output}/hosts"));
+    let (file, before) = hosts.iter().find(|(file, _)| file.ends_with("tenant-a.edge.yaml")).unwrap();
+    let entry = serde_json::json!({format!("hosts/{file}"): {"before": before, "after": null}});
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    let journal = serde_json::json!({"head": head.trim(), "hosts": entry, "directories": []}).to_string();
+    repo.remove(&format!("{output}/hosts/{file}"));
+    repo.write(&format!("{output}/.sipgen-journal.tmp"), &journal);
+
+    // Who reads the other site alone is not concerned; who reads both is.
+    sipgen(&repo, &["status", "--site", "staging"]).expect(0);
+    assert_says(&sipgen(&repo, &["status"]).expect(2).stderr, &[output, "half written"]);
+    repo.generate(&["--site", "staging"]).expect(0);
+
+    assert!(repo.files("overlays") == whole);
+}
+
+#[test]
+fn what_generated_applications_apply_is_of_the_site() {
+    let settings =
+        "sites: [\"clusters/*\"]\ngitops: argocd\nargocd: {repoURL: \"https://git.example.com/fleet.git\"}\n";
+    for (generators, path) in [
+        (
+            "[{git: {directories: [{path: 'infrastructure/*'}, {path: infrastructure/base, exclude: true}]}}]",
+            "{{path}}",
+        ),
+        ("[{git: {files: [{path: 'config/*.json'}]}}]", "infrastructure/{{site}}"),
+        ("[{list: {elements: [{site: production}]}}]", "infrastructure/{{site}}"),
+        ("[{clusters: {selector: {matchLabels: {kind: base}}}}]", "infrastructure/{{metadata.labels.site}}"),
+    ] {
+        let repo = Repo::empty();
+        repo.write("sipgen.yaml", settings);
+        repo.write("infrastructure/base/hosts.yaml", &host("node-1", ""));
+        repo.write("infrastructure/base/kustomization.yaml", "resources: [hosts.yaml]\n");
+        repo.write("infrastructure/production/kustomization.yaml", "resources: [../base]\n");
+        repo.write("config/production.json", "{\"site\": \"production\"}");
+        let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: base, namespace: argocd, labels: \
+                      {argocd.argoproj.io/secret-type: cluster, kind: base, site: production}}\n\
+                      stringData: {name: in-cluster, server: \"https://kubernetes.default.svc\"}\n";
+        repo.write("argocd/clusters.yaml", secret);
+        let edge = edge(1).replace("name: edge", "name: edge, namespace: tenant-a");
+        repo.write("clusters/production/edge.yaml", &edge);
+        repo.write(
+            "clusters/production/sites.yaml",
+            &format!(
+                "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: sites, namespace: argocd}}\n\
+                 spec:\n  generators: {generators}\n  template:\n    spec:\n      \
+                 destination: {{server: \"https://kubernetes.default.svc\"}}\n      \
+                 source: {{repoURL: \"https://git.example.com/fleet.git\", path: \"{path}\"}}\n"
+            ),
+        );
+        repo.commit();
+
+        let said = repo.generate(&[]).expect(0).stderr;
+
+        assert_says(&said, &["1 host assigned"]);
+    }
+}

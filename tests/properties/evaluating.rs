@@ -63,6 +63,145 @@ fn builds_in_memory_are_those_of_kustomize() {
     assert!(built > TREES / 2 && refused > TREES / 20 && left < TREES / 50, "{built} {refused} {left}");
 }
 
+/// Kustomizations that `Unmarshal`, `EnforceFields` and `CheckEmpty` of kustomize judge, each behind `resources` that has
+/// hosts.
+const SPELLINGS: [&str; 63] = [
+    "",
+    "foo: 1",
+    "x-foo: 1",
+    "n: x",
+    "\"n\": x",
+    "namespace: n",
+    "namespace: \"n\"",
+    "namespace: 'on'",
+    "namespace: on",
+    "namespace: Yes",
+    "namespace: !!str n",
+    "namespace: ! off",
+    "namespace: true",
+    "namespace: True",
+    "namespace: 012",
+    "namespace: 0o14",
+    "namespace: 1_0",
+    "namespace: 1e3",
+    "namespace: .5",
+    "namespace: 2020-01-01",
+    "namespace: ~",
+    "namespace: Null",
+    "namespace: |-\n  n",
+    "NameSpace: metal",
+    "namePrefix: 0x1f",
+    "nameSuffix: -1",
+    "commonAnnotations: {a: \"-1\"}",
+    "kind: Foo",
+    "kind: kustomization",
+    "Kind: Kustomization",
+    "apiVersion: kustomize.config.k8s.io/v1",
+    "apiVersion: kustomize.config.k8s.io/v1alpha1",
+    "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization",
+    "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization",
+    "metadata: {name: x}",
+    "metadata: {name: x, foo: y}",
+    "metadata: x",
+    "labels: [{pairs: {a: b}, includeSelectors: yes}]",
+    "labels: [{pairs: {a: b}, includeSelectors: \"true\"}]",
+    "labels: [{pairs: {a: n}}]",
+    "labels: [{pairs: {a: 1}}]",
+    "labels: [{pairs: {y: b}}]",
+    "labels: [{pairs: {\"y\": b}}]",
+    "labels: [{pairs: {\"true\": b}}]",
+    "labels: [{Pairs: {a: b}, foo: c}]",
+    "labels: {a: b}",
+    "commonAnnotations: {a: 2020-01-01}",
+    "commonAnnotations: {off: x}",
+    "commonAnnotations: {<<: {a: b}, c: d}",
+    "components: [n]",
+    "patches: [p.yaml]",
+    "patches: [{path: p.yaml, foo: 1}]",
+    "patches: [{Target: {Kind: BareMetalHost}, Patch: '[{\"op\": \"add\", \"path\": \"/spec/x\", \"value\": 1}]'}]",
+    "patches: [{target: {kind: BareMetalHost, fieldSpec: x}, patch: '[]'}]",
+    "replicas: [{name: x, count: \"1\"}]",
+    "images: [{name: x, newTag: 1.0}]",
+    "images: [{name: x, newTag: \"1.0\"}]",
+    "configMapGenerator: [{name: x, literals: [a=b], needsHash: false}]",
+    "configMapGenerator: [{name: x, literals: [a=b], options: {disableNameSuffixHash: y}}]",
+    "generatorOptions: {labels: {a: 1}}",
+    "sortOptions: {order: legacy, legacySortOptions: {orderFirst: [a]}}",
+    "buildMetadata: [originAnnotations]",
+    "secretGenerator: []\nvars: []\ncrds: []\nopenapi: {}",
+];
+
+#[test]
+fn what_kustomize_refuses_to_read_is_refused() {
+    let host = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: a, namespace: metal}\n\
+                spec: {online: true}\n";
+    let request = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: metal}\n\
+                   spec:\n  nodes: {Worker: {labelSelector: {}, count: {active: 0}}}\n";
+    let of_top = |resources: &str, more: &str| -> Tree {
+        let file = |path: &str, text: String| (path.to_owned(), text);
+        BTreeMap::from([
+            file("top/kustomization.yaml", format!("{resources}\n{more}\n")),
+            file("top/hosts.yaml", host.to_owned()),
+        ])
+    };
+    let mut trees: Vec<Tree> = SPELLINGS.iter().map(|more| of_top("resources: [hosts.yaml]", more)).collect();
+    trees.push(of_top("Resources: [hosts.yaml]", ""));
+    trees.push(of_top("resources: hosts.yaml", ""));
+    trees.push(of_top("resources: [hosts.yaml, 1]", ""));
+    for inner in ["kind: Kustomization\n", "namespace: ''\nresources:\n", "resources: []\n", "foo: x\n"] {
+        let mut tree = of_top("resources: [hosts.yaml, inner]", "");
+        tree.insert("top/inner/kustomization.yaml".to_owned(), inner.to_owned());
+        trees.push(tree);
+    }
+    let real = real_builds(&trees);
+    assert!(real.iter().filter(|build| build.is_err()).count() > 30);
+    let mut different = Vec::new();
+    for (tree, real) in trees.iter().zip(real) {
+        let file = |path: &str, text: &str| (Utf8PathBuf::from(path), text.as_bytes().to_vec());
+        let files = tree.iter().map(|(path, text)| file(path, text)).chain([file("clusters/edge.yaml", request)]);
+        let generated = sipgen::generate(&Files::in_memory(files), &sipgen::Options::default(), &|_| {}).unwrap();
+        let errors: Vec<_> = generated.findings.iter().filter(|finding| finding.is_error()).collect();
+        if errors.is_empty() == real.is_err() {
+            different.push(format!("{tree:#?}\nsipgen: {errors:#?}\nkustomize: {real:?}"));
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn a_kustomization_that_reaches_no_host_may_be_refused() {
+    let files = [
+        (
+            "clusters/edge.yaml",
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: \
+          metal}\nspec:\n  nodes: {Worker: {labelSelector: {}, count: {active: 0}}}\n",
+        ),
+        ("apps/kustomization.yaml", "resources: [app.yaml]\nfoo: bar\n"),
+        ("apps/app.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"),
+        ("hosts/kustomization.yaml", "resources: [h.yaml]\ncomponents: [../fix]\n"),
+        (
+            "hosts/h.yaml",
+            "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: a, namespace: metal}\n\
+          spec: {online: true}\n",
+        ),
+        ("fix/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamespace: metal\n"),
+    ];
+    let run = |changed: Option<(&str, &str)>| {
+        let files = files.iter().map(|(path, text)| match changed {
+            Some((other, text)) if other == *path => (Utf8PathBuf::from(*path), text.as_bytes().to_vec()),
+            _ => (Utf8PathBuf::from(*path), text.as_bytes().to_vec()),
+        });
+        sipgen::generate(&Files::in_memory(files), &sipgen::Options::default(), &|_| {}).unwrap().findings
+    };
+    assert_eq!(run(None), []);
+    // A component is of the build that lists it.
+    let component = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Component\nnamespace: metal\n";
+    let findings = run(Some(("fix/kustomization.yaml", component)));
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!(finding.code, sipgen::finding::Code::BuildRefused);
+    assert!(finding.message.contains("`kustomize build hosts` fails: `apiVersion` must be"), "{}", finding.message);
+}
+
 /// The builds of trees by kustomize, or why it fails.
 fn real_builds(trees: &[Tree]) -> Vec<Result<Vec<Value>, String>> {
     let mut command = tool("kustomize-builds");

@@ -7,6 +7,7 @@ pub mod api_server;
 pub mod argocd;
 pub mod daemon;
 pub mod flux;
+pub mod in_memory;
 pub mod jump_host;
 pub mod network;
 pub mod pod;

@@ -113,6 +113,11 @@ impl TryFrom<String> for Word {
 }
 
 impl RepoUrl {
+    /// The URL.
+    pub fn as_str(&self) -> &str {
+        self.0.0.as_str()
+    }
+
     /// Whether a URL is one of the same repo: with or without `.git`.
     pub fn is(&self, url: &str) -> bool {
         let plain = |url: &str| url.trim_end_matches('/').trim_end_matches(".git").to_owned();

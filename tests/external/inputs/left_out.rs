@@ -1,7 +1,11 @@
 //! The tests of `integration::inputs::left_out` that need another program.
 
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
 use crate::support::scenes::inputs::{built, piped, sipgen};
-use crate::support::{Repo, assert_says, documents};
+use crate::support::{self, Repo, Run, assert_says, documents, host};
 
 const WEST: &str = "sites/west/cluster.yaml";
 
@@ -75,4 +79,54 @@ fn a_partial_inventory_replaces_no_host_that_the_repo_still_declares() {
     repo.remove(rack);
     repo.replace("sites/lab/hosts/kustomization.yaml", "  - rack-a.yaml\n", "");
     assert_says(&sipgen(&repo, &["generate", "--check"]).stderr, &["SIP0506"]);
+}
+
+/// Runs sipgen as a user for whom permissions count: for root, they do not.
+fn as_somebody(repo: &Repo, arguments: &[&str]) -> Run {
+    const NOBODY: u32 = 65534;
+    let mut command = repo.sipgen(arguments);
+    if std::fs::metadata(repo.path()).unwrap().uid() == 0 {
+        let root = repo.path().to_str().unwrap();
+        let owned = Command::new("chown").args(["-R", &format!("{NOBODY}:{NOBODY}"), root]).status().unwrap();
+        assert!(owned.success(), "chown {root}");
+        command.uid(NOBODY).gid(NOBODY).env("HOME", root);
+    }
+    support::run(&mut command)
+}
+
+/// A repo with a directory that nobody may read, and what an agent is told of it.
+fn with_private(object: &str, settings: &str) -> Repo {
+    let repo = Repo::of_hosts(2);
+    repo.want("tenant-a/edge", 1);
+    repo.write("private/hosts.yaml", &host("secret-1", ""));
+    repo.write("agents.yaml", object);
+    repo.write("sipgen.yaml", settings);
+    std::fs::set_permissions(repo.path().join("private"), std::fs::Permissions::from_mode(0o000)).unwrap();
+    repo
+}
+
+#[test]
+fn a_directory_that_nobody_may_read_is_reported_and_what_agents_apply_there() {
+    let flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n\
+                metadata: {name: private, namespace: flux-system}\n\
+                spec: {path: ./private, sourceRef: {kind: GitRepository, name: flux-system}}\n";
+    let argocd = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: private, namespace: argocd}\n\
+                  spec:\n  destination: {server: \"https://kubernetes.default.svc\"}\n  \
+                  source: {repoURL: \"https://git.example.com/fleet.git\", path: private, directory: {recurse: true}}\n";
+    let of_argocd = "gitops: argocd\nargocd: {repoURL: \"https://git.example.com/fleet.git\"}\n";
+    for (object, settings) in [(flux, "gitops: flux\n"), (argocd, of_argocd)] {
+        // It could have inputs.
+        let repo = with_private(object, settings);
+        let said = as_somebody(&repo, &["generate"]).expect(2).stderr;
+        assert_says(&said, &["private", "Permission denied", "sources: [{paths: [\"!private\"]}]"]);
+
+        // Left out, it may still have hosts that the agent applies.
+        let excluded = format!("{settings}sources: [{{paths: [\"!private\"]}}]\n");
+        let repo = with_private(object, &excluded);
+        let said = as_somebody(&repo, &["generate"]).expect(0).stderr;
+        assert_says(&said, &["warning[SIP0624]", "applies private", "Permission denied", "agents.yaml:"]);
+        let muted = format!("{excluded}findings: {{ignore: [{{code: SIP0624, reason: no hosts}}]}}\n");
+        let repo = with_private(object, &muted);
+        assert!(!as_somebody(&repo, &["generate"]).expect(0).stderr.contains("SIP0624"));
+    }
 }

@@ -4,4 +4,5 @@ mod access;
 mod examples;
 mod failing;
 mod live;
+mod sites;
 mod stub;

@@ -108,14 +108,20 @@ fn a_submodule_that_is_not_checked_out_is_an_error_and_not_an_empty_inventory() 
     run(&["--from-index"]).expect(0);
 }
 
-#[test]
-fn a_submodule_that_nobody_needs_may_be_missing() {
+/// A generated repo with a submodule `theme` that is not checked out.
+fn with_missing_submodule() -> Repo {
     let (repo, theme) = (Repo::generated("quickstart"), Repo::of_hosts(1));
     theme.commit();
     add(&repo, &theme, "theme", "theme");
     repo.commit();
     repo.git(&["submodule", "--quiet", "deinit", "theme"]);
     std::fs::remove_dir_all(repo.path().join(".git/modules")).unwrap();
+    repo
+}
+
+#[test]
+fn a_submodule_that_nobody_needs_may_be_missing() {
+    let repo = with_missing_submodule();
     repo.generate(&["--check"]).expect(2);
 
     repo.git(&["config", "--file", ".gitmodules", "submodule.theme.update", "none"]);
@@ -166,12 +172,7 @@ fn a_submodule_is_subject_to_its_own_gitignore_only() {
 
 #[test]
 fn a_missing_submodule_matters_only_where_an_input_or_a_build_could_be_in_it() {
-    let (repo, theme) = (Repo::generated("quickstart"), Repo::of_hosts(1));
-    theme.commit();
-    add(&repo, &theme, "theme", "theme");
-    repo.commit();
-    repo.git(&["submodule", "--quiet", "deinit", "theme"]);
-    std::fs::remove_dir_all(repo.path().join(".git/modules")).unwrap();
+    let repo = with_missing_submodule();
     let with_settings = |settings: &str, code: i32| {
         repo.write("sipgen.yaml", settings);
         repo.git(&["add", "sipgen.yaml"]);

@@ -10,6 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use yaml_serde::Value;
 
+use crate::api::gitops::SECRET_TYPE;
 use crate::api::names::ObjectName;
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
 use crate::finding::{Code, Finding, Origin, Place};
@@ -17,11 +18,13 @@ use crate::kustomize::Builds;
 use crate::load::{Document, sops};
 use crate::settings::snapshot::Plaintext;
 use crate::settings::{self, Settings};
-use crate::site::concern;
+use super::concern::{self, Concern};
 use crate::text::counted;
 
 /// The key of network data in the form of nmstate, which some image builders of Metal3 take.
 const NMSTATE: &str = "nmstate";
+/// The keys of Secrets of Argo CD that are no secrets: the names and addresses of clusters and repos.
+const OF_ARGOCD: [&str; 7] = ["clusterResources", "name", "namespaces", "project", "server", "type", "url"];
 /// How many places a finding names.
 const SHOWN: usize = 5;
 
@@ -57,6 +60,8 @@ struct Object {
 struct Metadata {
     #[serde(default)]
     name: Option<String>,
+    #[serde(default)]
+    labels: Option<BTreeMap<String, Value>>,
 }
 
 /// Finds the values of a Secret that stand in plain text in a file of the repo.
@@ -66,13 +71,16 @@ pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
         return None;
     }
     let Object { metadata, data, string_data } = document.parse().ok()?;
+    let is_of_argocd = metadata.labels.iter().flatten().any(|(label, _)| label == SECRET_TYPE);
     if metadata.name.as_deref().is_some_and(concern::is_placeholder) {
         return None;
     }
     let fields = [(data, true), (string_data, false)];
-    let has_plain = fields
-        .into_iter()
-        .any(|(values, is_encoded)| values.iter().flatten().any(|(key, value)| is_plain(key, value, is_encoded)));
+    let has_plain = fields.into_iter().any(|(values, is_encoded)| {
+        let mut values =
+            values.iter().flatten().filter(|(key, _)| !(is_of_argocd && OF_ARGOCD.contains(&key.as_str())));
+        values.any(|(key, value)| is_plain(key, value, is_encoded))
+    });
     let name = metadata.name.and_then(|name| name.parse().ok());
     has_plain.then(|| PlainSecret { origin: origin.clone(), place: origin.name(), name })
 }
@@ -123,29 +131,46 @@ fn is_placeholder(text: &str) -> bool {
         || text.eq_ignore_ascii_case("redacted")
 }
 
-/// Reports those in files that are inputs, one finding for each file.
-pub(crate) fn findings(all: Vec<PlainSecret>, settings: &Settings, is_input: impl Fn(&Origin) -> bool) -> Vec<Finding> {
+/// Reports those in files that are inputs, one finding for each file. It is an error where a Secret of the file is in
+/// use: a build, the settings or a host reach it.
+pub(crate) fn findings(
+    all: Vec<PlainSecret>,
+    settings: &Settings,
+    concern: &Concern<'_>,
+    is_input: impl Fn(&Origin) -> bool,
+) -> Vec<Finding> {
     // A source builds from files of the repo, so their Secrets count.
     let is_source = |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
     let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
     for secret in all.into_iter().filter(|secret| is_input(&secret.origin) || is_source(&secret.origin)) {
         by_file.entry(secret.origin.file.clone()).or_default().push(secret);
     }
-    by_file.into_values().map(|secrets| finding(&secrets, settings.secrets.plaintext)).collect()
+    let report = |secrets: Vec<PlainSecret>| {
+        let is_used = |secret: &PlainSecret| concern.has_secret(&secret.origin, secret.name.as_ref());
+        finding(&secrets, settings, secrets.iter().any(is_used))
+    };
+    by_file.into_values().map(report).collect()
 }
 
-fn finding(secrets: &[PlainSecret], plaintext: Plaintext) -> Finding {
+fn finding(secrets: &[PlainSecret], settings: &Settings, is_used: bool) -> Finding {
     let message = match secrets {
         [PlainSecret { name: Some(name), .. }] => format!("the Secret `{name}` has values in plain text"),
         [_] => "a Secret has values in plain text".to_owned(),
         several => format!("{} of one file have values in plain text", counted(several.len(), "Secret")),
     };
-    let (code, help) = match plaintext {
-        Plaintext::Error => (
+    let file = secrets.first().map(|secret| &*secret.origin.file);
+    let (code, message, help) = match settings.secrets.plaintext {
+        Plaintext::Error if is_used => (
             Code::PlaintextSecret,
+            message,
             format!("{HELP}. To go on without: `secrets: {{plaintext: warning}}` in {}", settings::FILE),
         ),
-        Plaintext::Warning => (Code::PlaintextSecretAllowed, HELP.to_owned()),
+        Plaintext::Warning if is_used => (Code::PlaintextSecretAllowed, message, HELP.to_owned()),
+        _ => (
+            Code::PlaintextSecretAllowed,
+            format!("{message}; no build and no host has a use for it, but everybody who can read the repo sees them"),
+            format!("{HELP}; {}", concern::leave_out(settings, &file.into_iter().collect::<Vec<_>>())),
+        ),
     };
     let shown = secrets.iter().take(SHOWN);
     shown.fold(Finding::new(code, message).help(help), |finding, secret| finding.at(secret.place.clone()))
@@ -160,7 +185,7 @@ mod tests {
     use crate::{Options, generate};
 
     fn is_plain(key: &str, value: &str, is_encoded: bool) -> bool {
-        crate::decode::plaintext_secrets::is_plain(key, &Value::from(value), is_encoded)
+        crate::site::plaintext_secrets::is_plain(key, &Value::from(value), is_encoded)
     }
 
     #[test]
@@ -187,8 +212,8 @@ mod tests {
             assert!(is_plain(key, value, false), "{key}: {value}");
             assert!(is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
         }
-        assert!(crate::decode::plaintext_secrets::is_plain("pin", &Value::from(1234), false));
-        assert!(!crate::decode::plaintext_secrets::is_plain("pin", &Value::Null, false));
+        assert!(crate::site::plaintext_secrets::is_plain("pin", &Value::from(1234), false));
+        assert!(!crate::site::plaintext_secrets::is_plain("pin", &Value::Null, false));
         assert!(is_plain("password", "no base64", true));
     }
 
@@ -227,6 +252,10 @@ mod tests {
         for other in ["SealedSecret", "ExternalSecret", "ConfigMap"] {
             assert_eq!(found(&[("a.yaml", &SECRET.replace("kind: Secret", &format!("kind: {other}")))], None), []);
         }
+        let of_argocd = "{apiVersion: v1, kind: Secret, metadata: {name: a, labels: {argocd.argoproj.io/secret-type: \
+                         cluster}}, stringData: {name: a, server: x, config: '${CONFIG}'}}";
+        assert_eq!(found(&[("a.yaml", of_argocd)], None), []);
+        assert_eq!(found(&[("a.yaml", &of_argocd.replace("'${CONFIG}'", "token"))], None).len(), 1);
         let template = SECRET.replace("password: x", "password: '{{ .Values.password }}'");
         assert_eq!(found(&[("a.yaml", &template)], None), []);
     }

@@ -1,0 +1,201 @@
+//! Every field of a kustomization with its type, as `api/types` of kustomize 5.8 declares them.
+//!
+//! kustomize finds fields in any case and refuses unknown ones.
+
+/// The type of a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Type {
+    Text,
+    Bool,
+    Number,
+    /// A mapping of texts.
+    Texts,
+    /// A mapping whose keys become those of labels or annotations.
+    Labels,
+    /// A mapping of anything.
+    Mapping,
+    List(&'static Type),
+    Object(&'static [(&'static str, Type)]),
+}
+
+use Type::{Bool, Labels, List, Mapping, Number, Object, Text, Texts};
+
+impl Type {
+    /// Returns the field that a key means, in the case in which kustomize writes it.
+    pub(crate) fn field(self, key: &str) -> Option<&'static (&'static str, Self)> {
+        let Object(fields) = self else { return None };
+        let exact = fields.iter().find(|(name, _)| *name == key);
+        exact.or_else(|| fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)))
+    }
+}
+
+/// A whole kustomization.
+pub(crate) const KUSTOMIZATION: Type = Object(&[
+    ("kind", Text),
+    ("apiVersion", Text),
+    ("metadata", METADATA),
+    ("openapi", Texts),
+    ("namePrefix", Text),
+    ("nameSuffix", Text),
+    ("namespace", Text),
+    ("commonLabels", Labels),
+    ("labels", List(&LABELS)),
+    ("commonAnnotations", Labels),
+    ("patchesStrategicMerge", LIST),
+    ("patchesJson6902", List(&PATCH)),
+    ("patches", List(&PATCH)),
+    ("images", List(&IMAGE)),
+    ("imageTags", List(&IMAGE)),
+    ("replacements", List(&REPLACEMENT)),
+    ("replicas", List(&Object(&[("name", Text), ("count", Number)]))),
+    ("vars", List(&VARIABLE)),
+    ("sortOptions", SORT_OPTIONS),
+    ("resources", LIST),
+    ("components", LIST),
+    ("crds", LIST),
+    ("bases", LIST),
+    ("configMapGenerator", List(&CONFIG_MAP)),
+    ("secretGenerator", List(&SECRET)),
+    ("helmGlobals", Object(&[("chartHome", Text), ("configHome", Text)])),
+    ("helmCharts", List(&HELM_CHART)),
+    ("helmChartInflationGenerator", List(&OLD_HELM_CHART)),
+    ("generatorOptions", GENERATOR_OPTIONS),
+    ("configurations", LIST),
+    ("generators", LIST),
+    ("transformers", LIST),
+    ("validators", LIST),
+    ("buildMetadata", LIST),
+]);
+
+const LIST: Type = List(&Text);
+
+const METADATA: Type = Object(&[("name", Text), ("namespace", Text), ("labels", Texts), ("annotations", Texts)]);
+
+const LABELS: Type = Object(&[
+    ("pairs", Labels),
+    ("includeSelectors", Bool),
+    ("includeTemplates", Bool),
+    ("includeVolumeClaimTemplates", Bool),
+    ("fields", List(&FIELD)),
+]);
+
+const FIELD: Type = Object(&[("group", Text), ("version", Text), ("kind", Text), ("path", Text), ("create", Bool)]);
+
+const PATCH: Type = Object(&[
+    ("path", Text),
+    ("patch", Text),
+    ("target", SELECTOR),
+    ("options", Object(&[("allowNameChange", Bool), ("allowKindChange", Bool)])),
+]);
+
+const SELECTOR: Type = Object(&[
+    ("group", Text),
+    ("version", Text),
+    ("kind", Text),
+    ("name", Text),
+    ("namespace", Text),
+    ("annotationSelector", Text),
+    ("labelSelector", Text),
+]);
+
+const IMAGE: Type =
+    Object(&[("name", Text), ("newName", Text), ("tagSuffix", Text), ("newTag", Text), ("digest", Text)]);
+
+const REPLACEMENT: Type =
+    Object(&[("path", Text), ("source", SOURCE), ("targets", List(&TARGET)), ("sourceValue", Text)]);
+
+const SOURCE: Type = Object(&[
+    ("group", Text),
+    ("version", Text),
+    ("kind", Text),
+    ("name", Text),
+    ("namespace", Text),
+    ("fieldPath", Text),
+    ("options", FIELD_OPTIONS),
+]);
+
+const TARGET: Type =
+    Object(&[("select", SELECTOR), ("reject", List(&SELECTOR)), ("fieldPaths", LIST), ("options", FIELD_OPTIONS)]);
+
+const FIELD_OPTIONS: Type = Object(&[("delimiter", Text), ("index", Number), ("encoding", Text), ("create", Bool)]);
+
+const VARIABLE: Type = Object(&[
+    ("name", Text),
+    (
+        "objref",
+        Object(&[
+            ("apiVersion", Text),
+            ("group", Text),
+            ("version", Text),
+            ("kind", Text),
+            ("name", Text),
+            ("namespace", Text),
+        ]),
+    ),
+    ("fieldref", Object(&[("fieldPath", Text)])),
+]);
+
+const SORT_OPTIONS: Type =
+    Object(&[("order", Text), ("legacySortOptions", Object(&[("orderFirst", LIST), ("orderLast", LIST)]))]);
+
+const GENERATOR_OPTIONS: Type =
+    Object(&[("labels", Texts), ("annotations", Texts), ("disableNameSuffixHash", Bool), ("immutable", Bool)]);
+
+const CONFIG_MAP: Type = Object(&[
+    ("namespace", Text),
+    ("name", Text),
+    ("behavior", Text),
+    ("literals", LIST),
+    ("files", LIST),
+    ("envs", LIST),
+    ("env", Text),
+    ("options", GENERATOR_OPTIONS),
+]);
+
+const SECRET: Type = Object(&[
+    ("namespace", Text),
+    ("name", Text),
+    ("behavior", Text),
+    ("literals", LIST),
+    ("files", LIST),
+    ("envs", LIST),
+    ("env", Text),
+    ("options", GENERATOR_OPTIONS),
+    ("type", Text),
+]);
+
+const HELM_CHART: Type = Object(&[
+    ("name", Text),
+    ("version", Text),
+    ("repo", Text),
+    ("releaseName", Text),
+    ("namespace", Text),
+    ("additionalValuesFiles", LIST),
+    ("valuesFile", Text),
+    ("valuesInline", Mapping),
+    ("valuesMerge", Text),
+    ("includeCRDs", Bool),
+    ("skipHooks", Bool),
+    ("apiVersions", LIST),
+    ("kubeVersion", Text),
+    ("nameTemplate", Text),
+    ("skipTests", Bool),
+    ("debug", Bool),
+    ("devel", Bool),
+]);
+
+const OLD_HELM_CHART: Type = Object(&[
+    ("chartName", Text),
+    ("chartVersion", Text),
+    ("chartRepoUrl", Text),
+    ("chartHome", Text),
+    ("chartRepoName", Text),
+    ("helmBin", Text),
+    ("helmHome", Text),
+    ("values", Text),
+    ("valuesLocal", Mapping),
+    ("valuesMerge", Text),
+    ("releaseName", Text),
+    ("releaseNamespace", Text),
+    ("extraArgs", LIST),
+]);

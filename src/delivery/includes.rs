@@ -1,0 +1,95 @@
+//! GitRepositories of Flux whose files are copied into others.
+//!
+//! The rules are those of source-controller 1.7: `reconcileInclude` copies the included artifacts into the checkout, and
+//! only then are `.sourceignore` and `spec.ignore` heeded. `Storage.CopyToPath` renames the copy to its target, which
+//! fails where that is a directory with files.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::Repo;
+use super::applied::plain_path;
+use crate::api::gitops::{FluxSource, FluxSourceRef, GIT_REPOSITORY, Include};
+use crate::finding::{Code, Finding, Origin, Step};
+
+/// The file that a path of a source leads to.
+pub(super) enum Target {
+    /// A file of this repo, by its path in the source that the settings name.
+    Here(Utf8PathBuf),
+    /// A file of another repo, which is copied into this one.
+    Elsewhere,
+    /// Whatever the source has at the path.
+    Itself,
+}
+
+/// Returns where a path of a source leads to, as far as includes decide that.
+pub(super) fn target(repo: &Repo<'_>, source: &FluxSourceRef, namespace: Option<&str>, path: &str) -> Target {
+    let flux = &repo.settings.flux;
+    let path = in_source(path);
+    let is_ours = flux.is_source(source, namespace);
+    let Some((_, object)) = repo.sources.iter().find(|(_, object)| is_named(object, source, namespace)) else {
+        return Target::Itself;
+    };
+    let below = |include: &'_ Include| {
+        Utf8Path::new(&path).strip_prefix(in_source(include.target())).ok().map(Utf8Path::to_owned)
+    };
+    for include in object.spec.include.iter().flatten() {
+        let Some(rest) = below(include) else { continue };
+        if is_ours {
+            // The settings may name a source that has this repo by an include.
+            let is_this_repo = flux.path.starts_with(in_source(include.target()));
+            return if is_this_repo { Target::Itself } else { Target::Elsewhere };
+        }
+        let included = FluxSourceRef {
+            kind: Some(GIT_REPOSITORY.to_owned()),
+            name: include.repository.name.clone(),
+            namespace: object.metadata.namespace.clone(),
+        };
+        if flux.is_source(&included, namespace) {
+            return Target::Here(Utf8PathBuf::from(in_source(&include.from_path)).join(rest));
+        }
+    }
+    Target::Itself
+}
+
+/// Returns a path as one from the root of a source.
+fn in_source(path: &str) -> String {
+    plain_path(path.trim_start_matches('/'))
+}
+
+/// Returns whether a reference of a Kustomization is to an object.
+fn is_named(object: &FluxSource, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
+    let namespace = source.namespace.as_deref().or(namespace);
+    let is_there = match (&object.metadata.namespace, namespace) {
+        (Some(own), Some(named)) => own == named,
+        _ => true,
+    };
+    object.kind == GIT_REPOSITORY
+        && source.kind.as_ref().is_none_or(|kind| kind == GIT_REPOSITORY)
+        && object.metadata.name == source.name
+        && is_there
+}
+
+/// Reports an include of the repo's own source whose copy goes where sipgen writes.
+pub(super) fn over_output(repo: &Repo<'_>, origin: &Origin, source: &FluxSource) -> Option<Finding> {
+    let flux = &repo.settings.flux;
+    let output = flux.path.join(&repo.settings.output);
+    let includes = source.spec.include.iter().flatten().enumerate();
+    let (index, include, target) = includes
+        .map(|(index, include)| (index, include, Utf8PathBuf::from(in_source(include.target()))))
+        .find(|(_, _, target)| {
+            let overlaps = output.starts_with(target) || target.starts_with(&output);
+            overlaps && !flux.path.starts_with(target)
+        })?;
+    let message = format!(
+        "the GitRepository `{}` copies `{}` to `{target}`, where sipgen writes: source-controller cannot put the copy in \
+         the place of a directory, and fetches nothing",
+        source.metadata.name, include.repository.name
+    );
+    let field = if include.to_path.is_empty() { "repository" } else { "toPath" };
+    let route: [Step; 4] = ["spec".into(), "include".into(), index.into(), field.into()];
+    Some(
+        Finding::new(Code::IncludeOverOutput, message)
+            .at(origin.at(route))
+            .help("set `toPath` to a directory that this repo does not have, or another `output` in sipgen.yaml"),
+    )
+}

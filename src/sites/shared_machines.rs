@@ -1,0 +1,106 @@
+//! Machines that are hosts of two sites: two base clusters would power them on and off.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Location;
+use crate::api::host as api;
+use crate::finding::{Code, Finding, Place};
+use crate::inventory::Host;
+use crate::layout::VARIABLE;
+use crate::site::Site;
+use crate::text::counted;
+use crate::text::credentials::masked_value;
+
+/// How many places a finding shows.
+const SHOWN: usize = 5;
+
+/// A value by which machines are told apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Identity {
+    Bmc(String),
+    BootMac(String),
+}
+
+impl Identity {
+    /// Returns what identifies a host's machine, each with its place.
+    fn of(host: &Host) -> impl Iterator<Item = (Self, Place)> {
+        let address = host.bmc.as_ref().map(|bmc| api::without_user(&bmc.address));
+        let address = address.filter(|address| !address.is_empty() && !address.contains(VARIABLE));
+        let bmc = address.map(|address| (Self::Bmc(address), host.origin.at(["spec", "bmc", "address"])));
+        let mac = host.boot_mac.map(|mac| (Self::BootMac(mac.to_string()), host.origin.at(["spec", "bootMACAddress"])));
+        bmc.into_iter().chain(mac)
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Bmc(address) => format!("the BMC address `{}`", masked_value(address)),
+            Self::BootMac(mac) => format!("the boot MAC address `{mac}`"),
+        }
+    }
+}
+
+/// Returns the warnings about such machines, one for each pair of sites, with the indices of the two.
+pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)> {
+    let mut known: BTreeMap<Identity, BTreeMap<usize, (&Host, Place)>> = BTreeMap::new();
+    for (index, (_, site)) in sites.iter().enumerate() {
+        for host in &site.inventory.hosts {
+            for (identity, place) in Identity::of(host) {
+                known.entry(identity).or_default().entry(index).or_insert((host, place));
+            }
+        }
+    }
+    let mut pairs: BTreeMap<[usize; 2], Vec<[Shared<'_>; 2]>> = BTreeMap::new();
+    for (identity, of_sites) in &known {
+        let of_sites: Vec<(usize, Shared<'_>)> =
+            of_sites.iter().map(|(site, (host, place))| (*site, Shared { host, place, identity })).collect();
+        for (at, (one, first)) in of_sites.iter().enumerate() {
+            for (other, second) in &of_sites[at + 1..] {
+                let pair = pairs.entry([*one, *other]).or_default();
+                // A machine with both the address and the MAC of another is one machine.
+                if !pair.iter().any(|[a, b]| a.host.key == first.host.key && b.host.key == second.host.key) {
+                    pair.push([*first, *second]);
+                }
+            }
+        }
+    }
+    let report = |(pair, machines): ([usize; 2], Vec<[Shared<'_>; 2]>)| {
+        let names = pair.map(|index| sites[index].0.name.as_str());
+        (pair, finding(names, &machines))
+    };
+    pairs.into_iter().map(report).collect()
+}
+
+/// A host of one of two sites, with the value that both have.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    host: &'a Host,
+    place: &'a Place,
+    identity: &'a Identity,
+}
+
+fn finding([one, other]: [&str; 2], machines: &[[Shared<'_>; 2]]) -> Finding {
+    let message = match machines {
+        [[first, second]] => format!(
+            "host `{}` of the site `{one}` and host `{}` of the site `{other}` have {}: two base clusters control one \
+             machine",
+            first.host.key,
+            second.host.key,
+            first.identity.words()
+        ),
+        _ => format!(
+            "{} are hosts of both the site `{one}` and the site `{other}`: two base clusters control them",
+            counted(machines.len(), "machine")
+        ),
+    };
+    let finding = Finding::new(Code::SharedMachine, message).help(format!(
+        "take the hosts out of what `{one}` or `{other}` builds, or correct the addresses; Metal3 of either base cluster \
+         powers the machines off"
+    ));
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let places = machines.iter().take(SHOWN).flatten();
+    // A base that both sites build has one place.
+    let places = places.filter(|shared| seen.insert(format!("{:?}", shared.place)));
+    places.fold(finding, |finding, shared| {
+        finding.see(shared.place.clone(), format!("{}, by {}", shared.host.key, shared.identity.words()))
+    })
+}
