@@ -15,8 +15,8 @@ use crate::api::gitops::{Agent, AppProject, AppProjectSpec, GroupKind, ProjectDe
 use crate::api::host;
 use crate::finding::{Code, Finding, Origin};
 use crate::layout;
-use crate::site::Site;
 use crate::settings::gitops::Destination;
+use crate::site::Site;
 
 /// The kinds without a namespace that templates may render.
 const OF_CLUSTER: [&str; 7] = [

@@ -10,6 +10,7 @@ use super::concern::{self, Concern};
 use super::delivered;
 use super::inputs::{self, Inputs};
 use super::left_out::HostLeftOut;
+use super::plaintext_secrets::{self, PlainSecret};
 use super::substitution::{self, Naming};
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{
@@ -26,7 +27,6 @@ use crate::api::provisioning::{self, SoftwareSpec};
 use crate::api::service::{self, Service};
 use crate::api::sipcluster;
 use crate::decode::misspelled_kinds::{self, near_miss};
-use super::plaintext_secrets::{self, PlainSecret};
 use crate::decode::suspected_templates::Template;
 use crate::decode::yaml_ambiguity::{self, Doubt};
 use crate::decode::{unreadable, unreadable_annotation};

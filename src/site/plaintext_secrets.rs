@@ -10,6 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use yaml_serde::Value;
 
+use super::concern::{self, Concern};
 use crate::api::gitops::SECRET_TYPE;
 use crate::api::names::ObjectName;
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
@@ -18,7 +19,6 @@ use crate::kustomize::Builds;
 use crate::load::{Document, sops};
 use crate::settings::snapshot::Plaintext;
 use crate::settings::{self, Settings};
-use super::concern::{self, Concern};
 use crate::text::counted;
 
 /// The key of network data in the form of nmstate, which some image builders of Metal3 take.
