@@ -43,6 +43,21 @@ pub const PLUGINS: [&str; 13] = [
     "cmk", "emco", "istio", "kata", "multus", "nfd", "onap4k8s", "optane", "ovn", "ovn4nfv", "qat", "sriov", "virtlet",
 ];
 
+/// Label of a host: whether its network cards have SR-IOV, `true` or `false`, whatever inspection found.
+pub const SRIOV: &str = "bpa.akraino.org/sriov";
+/// Label of a host: whether it has QuickAssist, `true` or `false`, whatever inspection found.
+pub const QAT: &str = "bpa.akraino.org/qat";
+
+/// Returns whether a label of a host is about a device.
+pub(crate) fn is_for_device(label: &str) -> bool {
+    [SRIOV, QAT].contains(&label)
+}
+
+/// Returns the meaning of a device label's value that is neither `true` nor `false`.
+pub(crate) fn meant(value: &str) -> bool {
+    !["no", "n", "off", "false", "0", "none", ""].contains(&value.to_ascii_lowercase().as_str())
+}
+
 /// What a cluster is made of: its machines, and what is installed on them.
 #[derive(CustomResource, Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[kube(

@@ -5,9 +5,10 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use sipgen::api::names::{ClusterKey, HostKey};
 use sipgen::finding::{Code, Finding};
+use sipgen::inventory::hardware::HostHardware;
 use sipgen::plan::explain::{self, ClusterExplanation, HostExplanation};
 use sipgen::report::{self, Document, ExplainedCode};
-use sipgen::site::hardware::{self, HostHardware};
+use sipgen::site::hardware::{self};
 
 use super::{Failure, Outcome, print, print_document, repo, say};
 

@@ -3,19 +3,12 @@
 //! Most of them are what they seem, such as Helm charts. But a request with a slip in it would vanish with its cluster,
 //! and a Software with the packages of one.
 
-use std::collections::BTreeMap;
-
 use serde::de::IgnoredAny;
 
-use crate::api::names::{ClusterKey, ObjectName};
+use crate::api::names::ObjectName;
 use crate::api::provisioning::{self as api, CLUSTER, SOFTWARE_KIND};
-use crate::finding::{Code, Finding, Origin, Place};
-use crate::load::{Document, Files, Kind, ParseError};
-use crate::output::state::State;
-use crate::request::Request;
-
-/// The file by which Helm knows a chart.
-const CHART: &str = "Chart.yaml";
+use crate::finding::Origin;
+use crate::load::{Document, ParseError};
 
 /// A document that passes for a template.
 pub(crate) struct Template {
@@ -26,11 +19,11 @@ pub(crate) struct Template {
 
 /// What a template would be.
 pub(crate) struct Asked {
-    kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The cluster, where no template has to be rendered to know it.
-    cluster: Option<ObjectName>,
+    pub(crate) cluster: Option<ObjectName>,
     /// Why no parser gets through it, where that is so: its braces may be innocent.
-    broken: Option<ParseError>,
+    pub(crate) broken: Option<ParseError>,
 }
 
 impl Template {
@@ -43,80 +36,24 @@ impl Template {
         Self { origin: document.origin.clone(), asked }
     }
 
-    fn is_software(&self) -> bool {
+    /// Returns whether it would be a Software.
+    pub(crate) fn is_software(&self) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked.kind == SOFTWARE_KIND)
     }
 }
 
-/// What is surely, or maybe, no template. A cluster that is gone gives its hosts back: it is not gone when its request
-/// has merely become unreadable. And who writes a template of a Provisioning leaves the cluster's name open; so one that
-/// names it is a request with a slip, unless it lies in a chart.
-pub(crate) fn mistaken(
-    repo: &Files,
-    state: &State,
-    clusters: &BTreeMap<ClusterKey, Request>,
-    templates: &[Template],
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut told: Vec<&Origin> = Vec::new();
-    for cluster in state.clusters().into_iter().filter(|cluster| !clusters.contains_key(cluster)) {
-        let may_be = |template: &&Template| {
-            !template.is_software()
-                && repo.text(&template.origin.file).is_some_and(|text| names(&text, cluster.name.as_str()))
-        };
-        let Some(Template { origin, .. }) = templates.iter().find(may_be) else { continue };
-        told.push(origin);
-        findings.push(
-            Finding::new(
-                Code::TakenForTemplate,
-                format!("{cluster} seems to be gone, but a request that cannot be read may be it"),
-            )
-            .at(braces(repo, origin))
-            .help("it has `{{` in it, so it passes for a template: correct it, or remove it if the cluster is to go"),
-        );
-    }
-    for Template { origin, asked } in templates.iter().filter(|template| !told.contains(&&template.origin)) {
-        let Some(Asked { kind, cluster: Some(cluster), broken }) = asked else { continue };
-        if is_in_chart(repo, origin) {
-            continue;
-        }
-        let message = format!("the {kind} of the cluster {cluster} cannot be read, and has `{{{{` in it");
-        let finding = match broken {
-            Some(ParseError { message: reason, line: Some(line), column }) => {
-                Finding::new(Code::BracesInRequest, format!("{message}: {reason}")).at(origin.spot(*line, *column))
-            }
-            _ => Finding::new(Code::BracesInRequest, message).at(braces(repo, origin)),
-        };
-        findings.push(finding.help(
-            "correct it, or write the value; if another program is to put it there, commit what that renders, and leave the template \
-             out by `sources`, or keep it in its Helm chart",
-        ));
-    }
-    findings
-}
-
-/// Whether a document lies below the directory of a Helm chart.
-fn is_in_chart(repo: &Files, origin: &Origin) -> bool {
-    !origin.is_rendered()
-        && origin.file.ancestors().skip(1).any(|above| repo.kind(&above.join(CHART)) == Some(Kind::File))
-}
-
-/// Where the double braces of a text stand that cannot be parsed.
-fn braces(repo: &Files, origin: &Origin) -> Place {
-    let text = repo.text(&origin.file).unwrap_or_default();
-    let mut lines = text.lines().enumerate().skip(origin.first_line - 1);
-    let found = lines.find_map(|(index, line)| Some((index, line[..line.find("{{")?].chars().count())));
-    found
-        .map_or_else(|| origin.start(), |(index, before)| Place::Spot(origin.file.clone(), index + 1, Some(before + 1)))
-}
-
-/// Whether a text that cannot be parsed has something of this name.
-pub(crate) fn names(text: &str, name: &str) -> bool {
-    let is_name = |(at, name): (usize, &str)| {
-        let key = text[..at].trim_end_matches([' ', '"', '\'', ':']);
-        let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
-        // A Provisioning has its cluster's name in a label.
-        ["name", api::CLUSTER].iter().any(|field| key.ends_with(field)) && !text[at + name.len()..].starts_with(longer)
+/// Returns whether a text stands for a name that another program fills in, by shell, sed, Jinja or a person.
+pub(crate) fn is_placeholder(text: &str) -> bool {
+    let between = |start: &str, end: &str| {
+        let (_, rest) = text.split_once(start)?;
+        rest.split_once(end).map(|(between, _)| between).filter(|between| !between.is_empty())
     };
-    text.match_indices(name).any(is_name)
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
+    let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
+    let braces = [("${", "}"), ("$(", ")"), ("{{", "}}"), ("{%", "%}")];
+    let marks = [("<", ">"), ("@", "@"), ("%", "%"), ("__", "__")];
+    braces.into_iter().any(|(start, end)| between(start, end).is_some())
+        || marks.into_iter().any(|(start, end)| between(start, end).is_some_and(|word| word.chars().all(is_word)))
+        || text.strip_prefix('$').is_some_and(|name| !name.is_empty() && name.chars().all(is_capital))
+        || text.chars().all(is_capital) && (text.contains("NAME") || text.contains('_'))
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use crate::api::host::BareMetalHost;
 use crate::api::names::HostKey;
+use crate::api::provisioning;
 use crate::finding::{Code, Finding, Origin, Place};
-use crate::inventory::machine;
 use crate::load::{Document, Plain, Reading, is_of_base_60, read_by_others};
 use crate::text::counted;
 
@@ -109,7 +109,7 @@ fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> F
     };
     let help = match value {
         // What others make of `yes` is what such a label has to say.
-        Some(value) if machine::is_for_device(key) => format!("write {key}: \"{}\"", machine::meant(value)),
+        Some(value) if provisioning::is_for_device(key) => format!("write {key}: \"{}\"", provisioning::meant(value)),
         Some(value) => format!("write it in quotes: {key}: \"{value}\""),
         None => "write the value in quotes".to_owned(),
     };

@@ -19,8 +19,7 @@ use crate::api::names::{HostKey, ObjectName};
 use crate::api::network_data::NoAddress;
 use crate::finding::{Code, Finding, Origin, Place, Step};
 use crate::kustomize::Builds;
-use crate::settings::{self, Mode, Settings};
-use crate::site::concern;
+use crate::settings::{self, Mode, Settings, sources};
 use crate::text::credentials::masked_value;
 
 /// One host of the site.
@@ -405,7 +404,7 @@ fn twice(document: &HostDocument, other: &Origin, message: &str, settings: &Sett
     } else if document.origin.file == other.file {
         "keep one of the two documents; a manifest and one snapshot of the same host are fine".to_owned()
     } else if document.roots.is_empty() {
-        concern::leave_out(settings, &[&document.origin.file])
+        sources::leave_out(settings, &[&document.origin.file])
     } else {
         "take one of them out of the kustomization; a manifest and one snapshot of the same host are fine".to_owned()
     };

@@ -9,20 +9,15 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::Inventory;
+use super::hardware::HostHardware;
 use super::host::Host;
 use super::networks::Network;
 use crate::api::mac::MacAddress;
 use crate::api::names::HostKey;
 use crate::api::network_data::is_reachable;
+use crate::api::provisioning::{QAT, SRIOV, meant};
 use crate::finding::{Code, Finding};
-use crate::request::cluster::AskedMachine;
 use crate::settings::provisioning::{Devices, Model};
-use crate::site::hardware::HostHardware;
-
-/// Label of a host: whether its network cards have SR-IOV, `true` or `false`, whatever inspection found.
-pub const SRIOV: &str = "bpa.akraino.org/sriov";
-/// Label of a host: whether it has QuickAssist, `true` or `false`, whatever inspection found.
-pub const QAT: &str = "bpa.akraino.org/qat";
 
 /// Tells the hosts of an inventory what their machines are. Labels that say neither yes nor no are findings.
 pub(crate) fn tell(
@@ -63,14 +58,19 @@ fn truth(value: &str) -> Option<bool> {
     }
 }
 
-/// Whether a label is one for a device.
-pub(crate) fn is_for_device(label: &str) -> bool {
-    [SRIOV, QAT].contains(&label)
-}
-
-/// What somebody means who writes something else than `true` or `false`.
-pub(crate) fn meant(value: &str) -> bool {
-    !["no", "n", "off", "false", "0", "none", ""].contains(&value.to_ascii_lowercase().as_str())
+/// What a Provisioning asks of one machine, beside labels.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AskedMachine {
+    /// The MAC address that the machine has, and the host that has it: an index into the inventory's hosts.
+    pub named: Option<(MacAddress, usize)>,
+    /// How many CPUs it has at least.
+    pub cpu: u64,
+    /// How much memory it has at least, in MiB.
+    pub memory_mib: u64,
+    /// Whether its network cards have SR-IOV.
+    pub sriov: bool,
+    /// Whether it has QuickAssist.
+    pub qat: bool,
 }
 
 /// A host as a Provisioning sees it. Nothing is known of any host where the repo has no Provisioning.
@@ -222,7 +222,7 @@ mod tests {
     use crate::api::hardware::Hardware;
     use crate::api::network_data::NetworkData;
     use crate::finding::Origin;
-    use crate::site::hardware::{Found, Source};
+    use crate::inventory::hardware::{Found, Source};
 
     /// A machine of which inspection found this hardware, with network data and labels.
     fn machine(hardware: &str, network_data: &str, labels: &[(&str, &str)]) -> Machine {

@@ -5,12 +5,13 @@
 //! * `networks`: its addresses. `network_files` reads those in files that are no manifests, `decryption` what is
 //!   encrypted, `keyless` finds Secrets without network data, and `network_remedy` says how a host gets some.
 //! * `usage`: what says that a host is in use; `undecided` are values that only Flux knows.
-//! * `machine`: what of a host's hardware decides whether it can be a node.
+//! * `hardware`: what inspection found; `machine`: what of it decides whether a host can be a node.
 //! * `mismatch`: the requirement of a label selector that no host meets.
 
 pub(crate) mod appliers;
 mod assemble;
 pub(crate) mod decryption;
+pub mod hardware;
 pub mod host;
 pub(crate) mod host_origin;
 pub mod keyless;

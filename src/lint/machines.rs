@@ -10,8 +10,9 @@ use super::Except;
 use crate::api::names::Part;
 use crate::finding::{Code, Finding};
 use crate::inventory::Host;
+use crate::inventory::machine::AskedMachine;
 use crate::plan::machines::{Asked, by_role_and_name};
-use crate::request::{AskedMachine, Cluster, NodeSet};
+use crate::request::{Cluster, NodeSet};
 use crate::site::Site;
 use crate::text::counted;
 

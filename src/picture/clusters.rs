@@ -139,7 +139,7 @@ pub(super) fn pictures(site: &Site, plan: &Plan, hosts: &[HostPicture], findings
         };
         ClusterPicture {
             key: key.clone(),
-            kind: ClusterKind::of(site, key),
+            kind: site.kind_of(key),
             provisioning: cluster.and_then(|cluster| Some(cluster.installation.as_ref()?.provisioning.clone())),
             gone: request.is_none(),
             left_as_it_is: request.is_some() && (plan.frozen.contains(key) || errors.contains_key(key)),

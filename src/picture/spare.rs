@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::HostPicture;
 use crate::api::names::{ClusterKey, NodeName, Role};
 use crate::inventory::Host;
+use crate::inventory::machine::AskedMachine;
 use crate::plan::eligibility;
 use crate::plan::machines::Asked;
 use crate::plan::states::HostState;
-use crate::request::AskedMachine;
 use crate::site::Site;
 
 /// The hosts that one labelSelector matches, or that have what is asked of some machines. A host may be counted for

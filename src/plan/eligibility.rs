@@ -11,12 +11,13 @@ use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, HostKey, Part};
 use crate::finding::Origin;
 use crate::inventory::Host;
+use crate::inventory::machine::AskedMachine;
 use crate::inventory::machine::{Insufficient, Machine};
 use crate::inventory::networks::Unaddressed;
 use crate::inventory::undecided::Undecided;
 use crate::inventory::usage::Usage;
 use crate::output::state::Release;
-use crate::request::{AskedMachine, Request};
+use crate::request::Request;
 use crate::site::Site;
 
 /// The provisioning states in which a host can be taken; `ready` is the old name of `available`.

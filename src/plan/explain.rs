@@ -166,7 +166,7 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
     }
     Some(ClusterExplanation {
         cluster: key.clone(),
-        kind: ClusterKind::of(site, key),
+        kind: site.kind_of(key),
         provisioning: request
             .cluster
             .as_ref()

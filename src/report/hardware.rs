@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{STRONG, Text, one_line, styled};
 use crate::api::hardware::{Hardware, Nic, Storage, memory};
-use crate::site::hardware::{Found, HostHardware};
+use crate::inventory::hardware::{Found, HostHardware};
 
 /// What is known of a host's hardware, to stand below what else is said of the host; nothing where nothing is known.
 pub fn explain_hardware(known: &HostHardware) -> Text {

@@ -10,12 +10,11 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::auth::Auth;
-use crate::api::mac::MacAddress;
 use crate::api::names::{ClusterKey, NodeName, NodePort, ObjectName, Part, Role, SecretKey, StorageSize};
 use crate::api::{provisioning, sipcluster};
 use crate::finding::{Origin, Step};
+use crate::inventory::machine::AskedMachine;
 use crate::layout;
-use crate::site::Site;
 
 /// The kinds of objects that ask for clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -28,17 +27,6 @@ pub enum ClusterKind {
 }
 
 impl ClusterKind {
-    /// What asks for a cluster of a site, or did: of one that is gone, what the last run wrote tells.
-    pub(crate) fn of(site: &Site, cluster: &ClusterKey) -> Self {
-        let installer = layout::installer_directory(cluster);
-        let installed = || site.state.files.get(cluster)?.iter().find(|file| file.starts_with(&installer));
-        let is_provisioning = match site.clusters.get(cluster) {
-            Some(request) => request.kind == provisioning::KIND,
-            None => installed().is_some(),
-        };
-        if is_provisioning { ClusterKind::Provisioning } else { ClusterKind::SipCluster }
-    }
-
     /// The kind as it stands in objects.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -93,21 +81,6 @@ pub struct InstalledPackage {
     pub name: String,
     /// Its version; any where absent.
     pub version: Option<String>,
-}
-
-/// What a Provisioning asks of one machine, beside labels.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AskedMachine {
-    /// The MAC address that the machine has, and the host that has it: an index into the inventory's hosts.
-    pub named: Option<(MacAddress, usize)>,
-    /// How many CPUs it has at least.
-    pub cpu: u64,
-    /// How much memory it has at least, in MiB.
-    pub memory_mib: u64,
-    /// Whether its network cards have SR-IOV.
-    pub sriov: bool,
-    /// Whether it has QuickAssist.
-    pub qat: bool,
 }
 
 /// The hosts wanted for one part.

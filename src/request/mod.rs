@@ -15,7 +15,7 @@ pub(crate) mod selector;
 pub mod sipcluster;
 
 pub use auth::Auth;
-pub use cluster::{AskedMachine, Cluster, ClusterKind, Detail, Installation, NodeSet, Service, ServiceKind};
+pub use cluster::{Cluster, ClusterKind, Detail, Installation, NodeSet, Service, ServiceKind};
 pub(crate) use documents::{ClusterDocument, SoftwareDocument};
 pub use sipcluster::legacy::Conversion;
 

@@ -223,11 +223,11 @@ impl Facts<'_> {
     pub(super) fn kind(&self, cluster: &ClusterKey, files: &ChangedFiles<'_>) -> ClusterKind {
         if files.keys().any(|file| file.starts_with(layout::installer_directory(cluster))) {
             return match self.site.clusters.get(cluster) {
-                Some(_) => ClusterKind::of(self.site, cluster),
+                Some(_) => self.site.kind_of(cluster),
                 None => ClusterKind::Provisioning,
             };
         }
-        ClusterKind::of(self.site, cluster)
+        self.site.kind_of(cluster)
     }
 
     fn host(&self, key: &HostKey) -> Option<&Host> {

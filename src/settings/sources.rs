@@ -156,6 +156,25 @@ impl Globs {
     }
 }
 
+/// Returns the change to `sources` that leaves files out, to be pasted into `sipgen.yaml`.
+pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let globs: Vec<String> = files.iter().map(|file| quoted(&format!("!{}", globset::escape(file.as_str())))).collect();
+    let to_add = |source: &Source| {
+        let paths = source.paths.iter().flatten().map(|path| quoted(path));
+        let paths: Vec<String> = paths.chain(globs.iter().cloned()).collect();
+        format!("paths: [{}]", paths.join(", "))
+    };
+    let them = if files.len() == 1 { "it" } else { "them" };
+    if settings.sources.is_empty() {
+        return format!("to leave {them} out, write in {}:\nsources: [{{paths: [{}]}}]", super::FILE, globs.join(", "));
+    }
+    let taking = settings.sources.iter().enumerate().filter(|(_, source)| source.paths.is_some());
+    let taking = taking.filter(|(_, source)| files.iter().any(|file| source.takes(file)));
+    let lines = taking.map(|(index, source)| format!("\n{} # of source {}", to_add(source), index + 1));
+    format!("to leave {them} out, write in `sources` of {}:{}", super::FILE, lines.collect::<String>())
+}
+
 /// A directory of the repo in its plainest form; empty for the root.
 fn below_root(directory: &Utf8Path) -> Option<Utf8PathBuf> {
     let is_root = directory.components().all(|component| component == Utf8Component::CurDir);

@@ -12,6 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::inputs::Inputs;
 use crate::api::host::{BareMetalHost, Metadata};
 use crate::api::names::{HostKey, ObjectName};
+use crate::decode::suspected_templates::is_placeholder;
 use crate::delivery::Followed;
 use crate::finding::{Code, Finding, Origin};
 use crate::inventory::host::{HostDocument, live_field};
@@ -19,8 +20,8 @@ use crate::kustomize::{Builds, Refusal, join};
 use crate::load::Files;
 use crate::output::state::State;
 use crate::request::ClusterDocument;
-use crate::settings::sources::{Globs, Source};
-use crate::settings::{self, Settings};
+use crate::settings::sources::{self, Globs, Source};
+use crate::settings::Settings;
 use crate::text::counted;
 
 /// Words in the names of files and directories that nobody applies. `test` is none: it is an environment, too.
@@ -134,7 +135,9 @@ impl<'a> Concern<'a> {
     /// Reports that a template of a request is left out.
     pub(super) fn template(&self, origin: &Origin, kind: &str) -> Finding {
         let message = format!("a {kind} is not read: its name is a placeholder, so it is a template");
-        Finding::new(Code::UnusedObject, message).at(origin.name()).help(leave_out(self.settings, &[&origin.file]))
+        Finding::new(Code::UnusedObject, message)
+            .at(origin.name())
+            .help(sources::leave_out(self.settings, &[&origin.file]))
     }
 
     /// Makes a warning of an error in a host that concerns no base cluster.
@@ -146,7 +149,7 @@ impl<'a> Concern<'a> {
     pub(super) fn unused(&self, finding: Finding, origin: &Origin) -> Finding {
         let Finding { message, places, clusters, .. } = finding;
         let message = format!("{message}; no build reaches the file, so the object is ignored");
-        let unused = Finding::new(Code::UnusedObject, message).help(leave_out(self.settings, &[&origin.file]));
+        let unused = Finding::new(Code::UnusedObject, message).help(sources::leave_out(self.settings, &[&origin.file]));
         Finding { places, clusters, ..unused }
     }
 
@@ -227,45 +230,6 @@ fn is_template(metadata: &Metadata) -> bool {
     [&metadata.name, &metadata.namespace].into_iter().flatten().any(|text| is_placeholder(text))
 }
 
-/// Returns whether a text stands for a name that another program fills in, by shell, sed, Jinja or a person.
-pub(crate) fn is_placeholder(text: &str) -> bool {
-    let between = |start: &str, end: &str| {
-        let (_, rest) = text.split_once(start)?;
-        rest.split_once(end).map(|(between, _)| between).filter(|between| !between.is_empty())
-    };
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
-    let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
-    let braces = [("${", "}"), ("$(", ")"), ("{{", "}}"), ("{%", "%}")];
-    let marks = [("<", ">"), ("@", "@"), ("%", "%"), ("__", "__")];
-    braces.into_iter().any(|(start, end)| between(start, end).is_some())
-        || marks.into_iter().any(|(start, end)| between(start, end).is_some_and(|word| word.chars().all(is_word)))
-        || text.strip_prefix('$').is_some_and(|name| !name.is_empty() && name.chars().all(is_capital))
-        || text.chars().all(is_capital) && (text.contains("NAME") || text.contains('_'))
-}
-
-/// Returns the change to `sources` that leaves files out, to be pasted into `sipgen.yaml`.
-pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let globs: Vec<String> = files.iter().map(|file| quoted(&format!("!{}", globset::escape(file.as_str())))).collect();
-    let to_add = |source: &Source| {
-        let paths = source.paths.iter().flatten().map(|path| quoted(path));
-        let paths: Vec<String> = paths.chain(globs.iter().cloned()).collect();
-        format!("paths: [{}]", paths.join(", "))
-    };
-    let them = if files.len() == 1 { "it" } else { "them" };
-    if settings.sources.is_empty() {
-        return format!(
-            "to leave {them} out, write in {}:\nsources: [{{paths: [{}]}}]",
-            settings::FILE,
-            globs.join(", ")
-        );
-    }
-    let taking = settings.sources.iter().enumerate().filter(|(_, source)| source.paths.is_some());
-    let taking = taking.filter(|(_, source)| files.iter().any(|file| source.takes(file)));
-    let lines = taking.map(|(index, source)| format!("\n{} # of source {}", to_add(source), index + 1));
-    format!("to leave {them} out, write in `sources` of {}:{}", settings::FILE, lines.collect::<String>())
-}
-
 /// Takes out hosts of which no build reaches any of several documents, and documents beside those that are meant. A
 /// host that a cluster has stays, and is refused: nothing says which document is true.
 pub(super) fn without_duplicates(
@@ -321,7 +285,7 @@ pub(super) fn without_duplicates(
         let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
         // Where none is meant, one of the files may be.
         let others = files.split_first().map(|(_, others)| others).filter(|others| are_all && !others.is_empty());
-        finding.help(leave_out(settings, others.unwrap_or(&files)))
+        finding.help(sources::leave_out(settings, others.unwrap_or(&files)))
     };
     let findings = alike.into_iter().map(report).collect();
     let mut index = 0;
@@ -375,7 +339,7 @@ pub(super) fn without_duplicate_requests(
             )
             .at(document.origin.name())
             .see(other.name(), "the one that counts")
-            .help(leave_out(settings, &[&document.origin.file])),
+            .help(sources::leave_out(settings, &[&document.origin.file])),
         );
         false
     });

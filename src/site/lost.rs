@@ -10,10 +10,10 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::IgnoredAny;
 
+use super::mistaken_templates::names;
 use super::{Inventory, Request};
 use crate::api::host::{self, BareMetalHost};
 use crate::api::names::ClusterKey;
-use crate::decode::suspected_templates::names;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::load::{Document, Files, Kind, ReadError, mentions};
 use crate::output::state::State;

@@ -9,6 +9,7 @@
 //! * `concern`: whether a mistake can reach a base cluster, or is one of an example.
 //! * `hardware`: what inspection found in the hosts, read on demand.
 //! * `lost`: what the previous run knew and something unread may hold.
+//! * `mistaken_templates`: requests that pass for templates of other tools, and are none.
 //! * `clashes`: what two services cannot both have.
 //!
 //! How hosts are chosen is not known here.
@@ -20,6 +21,7 @@ pub mod hardware;
 pub(crate) mod inputs;
 mod left_out;
 mod lost;
+mod mistaken_templates;
 pub(crate) mod objects;
 mod plaintext_secrets;
 mod substitution;
@@ -36,15 +38,16 @@ use crate::kustomize::{Builds, Root};
 use crate::output::state::State;
 use lost::Known;
 
-use crate::decode::suspected_templates::{self, Template};
+use crate::decode::suspected_templates::Template;
 use crate::delivery::{self, Wiring};
 use crate::inventory::{self, Inventory, machine};
+use crate::layout;
 use crate::request::decode_spec::{self, Spec};
 use crate::request::provisioning::{Asked, Macs};
 use crate::request::sipcluster::legacy::{self, TopologyLabels};
 use crate::request::sipcluster::legacy_labels;
-use crate::request::{ClusterDocument, Conversion, Request, place_of_name, provisioning, sipcluster};
-use crate::settings::{Mode, Settings};
+use crate::request::{ClusterDocument, ClusterKind, Conversion, Request, place_of_name, provisioning, sipcluster};
+use crate::settings::{Mode, Settings, sources};
 pub use left_out::HostLeftOut;
 pub use objects::ServiceWithPorts;
 
@@ -163,7 +166,7 @@ impl Site {
 
         // One that two ask for moves in any case.
         findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
-        findings.extend(suspected_templates::mistaken(repo, &state, &clusters, &templates));
+        findings.extend(mistaken_templates::mistaken(repo, &state, &clusters, &templates));
         let left_out_clusters = left_out::clusters(&state, &clusters, &objects.in_repo);
         // The inputs are not what they should be, which says it all.
         if left_out_clusters.is_none() {
@@ -190,6 +193,20 @@ impl Site {
         Ok((site, findings))
     }
 
+    /// Returns the kind of request of a cluster; of one that is gone, by what the previous run wrote.
+    pub(crate) fn kind_of(&self, cluster: &ClusterKey) -> ClusterKind {
+        let installer = layout::installer_directory(cluster);
+        let is_installed = || {
+            let files = self.state.files.get(cluster);
+            files.is_some_and(|files| files.iter().any(|file| file.starts_with(&installer)))
+        };
+        let is_provisioning = match self.clusters.get(cluster) {
+            Some(request) => request.kind == api::KIND,
+            None => is_installed(),
+        };
+        if is_provisioning { ClusterKind::Provisioning } else { ClusterKind::SipCluster }
+    }
+
     /// Returns the roots of declared hosts whose builds have a document, too.
     pub(crate) fn roots_with(&self, origin: &Origin) -> Vec<&Root> {
         let indices: BTreeSet<usize> = self.builds.reach_of(origin).iter().map(|reach| reach.root).collect();
@@ -211,7 +228,7 @@ fn duplicate(key: &ClusterKey, kind: &str, origin: &Origin, other: &Request, set
         .help(if origin.is_rendered() {
             format!("render one of them, or give it another {name} or namespace")
         } else {
-            let out = concern::leave_out(settings, &[&origin.file]);
+            let out = sources::leave_out(settings, &[&origin.file]);
             format!("if this one is an example, keep it; {out}\notherwise give it another {name} or namespace")
         })
         .of(key)

@@ -42,7 +42,7 @@ use crate::load::{Document, Files, FirstLook, Kind, ParseError, ReadError, may_h
 use crate::request::decode_spec::{self, Spec};
 use crate::request::provisioning::{cluster_of, of_label};
 use crate::request::{ClusterDocument, SoftwareDocument};
-use crate::settings::{self, Settings};
+use crate::settings::{self, Settings, sources};
 use crate::text::in_shell;
 
 /// What concerns us in a repo.
@@ -132,7 +132,7 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     let (mut files, too_large) = not_too_large(repo, files);
     for (directory, reason) in &closed {
         if settings.may_have_inputs_in(directory) {
-            let out = concern::leave_out(settings, &[directory]);
+            let out = sources::leave_out(settings, &[directory]);
             return Err(repo.closed(directory, format!("{reason}; {out}")));
         }
     }
@@ -481,7 +481,7 @@ fn misplaced(repo: &Files, settings: &Settings, generated_hosts: &[Utf8PathBuf])
                 format!(
                     "they say who has which host: if the output directory has got another name, move it with `git mv`; \
                      if they are copies, leave them alone: {}",
-                    concern::leave_out(settings, &files)
+                    sources::leave_out(settings, &files)
                 )
             }
         });

@@ -10,15 +10,16 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use yaml_serde::Value;
 
-use super::concern::{self, Concern};
+use super::concern::Concern;
 use crate::api::gitops::SECRET_TYPE;
 use crate::api::names::ObjectName;
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
+use crate::decode::suspected_templates;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::kustomize::Builds;
 use crate::load::{Document, sops};
 use crate::settings::snapshot::Plaintext;
-use crate::settings::{self, Settings};
+use crate::settings::{self, Settings, sources};
 use crate::text::counted;
 
 /// The key of network data in the form of nmstate, which some image builders of Metal3 take.
@@ -72,7 +73,7 @@ pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
     }
     let Object { metadata, data, string_data } = document.parse().ok()?;
     let is_of_argocd = metadata.labels.iter().flatten().any(|(label, _)| label == SECRET_TYPE);
-    if metadata.name.as_deref().is_some_and(concern::is_placeholder) {
+    if metadata.name.as_deref().is_some_and(suspected_templates::is_placeholder) {
         return None;
     }
     let fields = [(data, true), (string_data, false)];
@@ -169,7 +170,7 @@ fn finding(secrets: &[PlainSecret], settings: &Settings, is_used: bool) -> Findi
         _ => (
             Code::PlaintextSecretAllowed,
             format!("{message}; no build and no host has a use for it, but everybody who can read the repo sees them"),
-            format!("{HELP}; {}", concern::leave_out(settings, &file.into_iter().collect::<Vec<_>>())),
+            format!("{HELP}; {}", sources::leave_out(settings, &file.into_iter().collect::<Vec<_>>())),
         ),
     };
     let shown = secrets.iter().take(SHOWN);

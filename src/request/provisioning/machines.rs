@@ -10,8 +10,9 @@ use crate::api::names::{NodeName, Role};
 use crate::api::provisioning::{self, ProvisioningSpec};
 use crate::finding::{Code, Finding, Place, Step};
 use crate::inventory::host::Host;
+use crate::inventory::machine::AskedMachine;
 use crate::inventory::networks::Network;
-use crate::request::cluster::{AskedMachine, NodeSet};
+use crate::request::cluster::NodeSet;
 use crate::request::selector;
 use crate::text::counted;
 
