@@ -20,8 +20,8 @@ use crate::kustomize::{Builds, Refusal, join};
 use crate::load::Files;
 use crate::output::state::State;
 use crate::request::ClusterDocument;
-use crate::settings::sources::{self, Globs, Source};
 use crate::settings::Settings;
+use crate::settings::sources::{self, Globs, Source};
 use crate::text::counted;
 
 /// Words in the names of files and directories that nobody applies. `test` is none: it is an environment, too.

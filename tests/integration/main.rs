@@ -41,6 +41,7 @@ mod refusing_services;
 mod refusing_settings;
 mod rendering;
 mod report_page;
+mod rooms;
 mod schemas;
 mod showing_machines;
 mod sites;
