@@ -1,9 +1,9 @@
 //! Rewrites SIPClusters of older generations in today's form, in the files that they stand in.
 //!
-//! `site::older` says which [`Edit`]s make today's form of a document. Here they are carried out on its text, so that
-//! comments, order, quotes and indentation stay where they can. Then the new text is read again: every document of the
-//! file must be what it was, and those that were rewritten must be what they were read as. A file for which that does
-//! not hold is left alone, with a finding.
+//! `request::sipcluster::legacy` lists the [`Edit`]s that make today's form of a document. They are applied to its text,
+//! so that comments, order, quotes and indentation stay where they can. Then the new text is read again: every document
+//! of the file must be what it was, and those that were rewritten must be what they were read as. A file for which that
+//! does not hold is left alone, with a finding.
 //!
 //! * `text`: a document's text, and how it is changed.
 //! * `emit`: values as text.

@@ -149,7 +149,7 @@ fn variables_of_a_config_map_in_the_repo_are_known() {
 
     // The last one counts, what a kustomization patches counts, and what stands in the object itself before all.
     let undecided = ["SIP0501", "1 that the variable `RACK` decides about"];
-    repo.write("agents/kustomization.yaml", "resources: [racks.yaml, site.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: '[{op: replace, path: /data/RACK, value: r1}]'\n");
+    repo.write("agents/kustomization.yaml", "resources: [racks.yaml, site.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: '- {op: replace, path: /data/RACK, value: r1}'\n");
     assert_says(&repo.generate(&[]).expect(1).stderr, &one_rack);
     repo.write("agents/site.yaml", &from(", {kind: ConfigMap, name: elsewhere}"));
     assert_says(&repo.generate(&[]).expect(1).stderr, &undecided);

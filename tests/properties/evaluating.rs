@@ -120,6 +120,8 @@ const SPELLINGS: [&str; 63] = [
     "patches: [{path: p.yaml, foo: 1}]",
     "patches: [{Target: {Kind: BareMetalHost}, Patch: '[{\"op\": \"add\", \"path\": \"/spec/x\", \"value\": 1}]'}]",
     "patches: [{target: {kind: BareMetalHost, fieldSpec: x}, patch: '[]'}]",
+    "patches: [{target: {kind: BareMetalHost}, patch: '[{op: add, path: /spec/x, value: 1}]'}]",
+    "patches: [{target: {kind: BareMetalHost}, patch: '- {op: add, path: /spec/x, value: 1}'}]",
     "replicas: [{name: x, count: \"1\"}]",
     "images: [{name: x, newTag: 1.0}]",
     "images: [{name: x, newTag: \"1.0\"}]",

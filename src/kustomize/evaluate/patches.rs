@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use yaml_serde::{Mapping, Value};
 
 use super::json_patch::{self, Operation};
@@ -219,6 +220,10 @@ impl Written<'_> {
         let values: Option<Vec<Value>> = values.map(|document| Value::deserialize(document).ok()).collect();
         let values = values.ok_or_else(no_patch)?;
         if let Some(operations) = values.first().and_then(json_patch::operations) {
+            // kustomize reads what begins like this as JSON, and anything else as YAML.
+            if self.text.trim().starts_with('[') && serde_json::from_str::<IgnoredAny>(self.text.trim()).is_err() {
+                return Err(NotBuilt::Refused("a JSON patch that begins with `[` must be JSON".to_owned()));
+            }
             let in_file = |file: &Arc<Utf8Path>| Origin::of_file(file.clone(), &self.text).start();
             let place = self.file.as_ref().map_or_else(|| self.place.clone(), in_file);
             return operations.map(|operations| Text::Json(operations, place)).map_err(NotBuilt::Refused);
