@@ -36,7 +36,7 @@ fn a_label_that_a_kustomization_changes_counts_however_it_does() {
     }
     for harmless in [
         "labels: [{pairs: {cluster: depot, site: lab}}]",
-        "patches: [{target: {kind: BareMetalHost}, patch: '[{op: add, path: /metadata/labels/cluster, value: x}]'}]",
+        "patches: [{target: {kind: BareMetalHost}, patch: '- {op: add, path: /metadata/labels/cluster, value: x}'}]",
     ] {
         let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
         repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{harmless}\n"));
