@@ -40,11 +40,17 @@ pub(crate) fn documents(data: &[u8]) {
         let value = document.parse::<yaml_serde::Value>();
         assert!(document.broken().is_none() || value.is_err());
         let _ = document.parse_without::<sipgen::api::host::BareMetalHost>("status", "hardware");
-        let _ = (document.kind().map(str::len), document.looks_like_template(), document.comments().count());
+        let _ = (
+            document.kind().map(str::len),
+            document.looks_like_template(),
+            document.comments().count(),
+        );
         let _ = document.mentions_kind(&["BareMetalHost"]);
         Some(document.origin.at(["metadata", "labels", "a"]))
     };
-    let places: Vec<Place> = repo.scan(&["file.yaml".into()], |_, _| true, read).unwrap_or_default();
+    let places: Vec<Place> = repo
+        .scan(&["file.yaml".into()], |_, _| true, read)
+        .unwrap_or_default();
     let mut texts = Texts::new(&repo);
     for place in places.iter().take(20) {
         let Position { line, .. } = texts.position(place);
@@ -54,7 +60,9 @@ pub(crate) fn documents(data: &[u8]) {
 
 /// Compares the fast look at a text with the parser: at its kind, and at whether it is worth reading at all.
 fn one_object(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
     // Deeper ones are refused before they are parsed.
     if text.contains('\0')
         || text.starts_with('\u{feff}')
@@ -62,13 +70,19 @@ fn one_object(data: &[u8]) {
     {
         return;
     }
-    let Ok(object) = yaml_serde::from_str::<yaml_serde::Value>(text) else { return };
-    let Some(kind) = object.get("kind").and_then(yaml_serde::Value::as_str) else { return };
+    let Ok(object) = yaml_serde::from_str::<yaml_serde::Value>(text) else {
+        return;
+    };
+    let Some(kind) = object.get("kind").and_then(yaml_serde::Value::as_str) else {
+        return;
+    };
     if kind.ends_with("List") || text.contains("binary") {
         return;
     }
     let read = |document: sipgen::load::Document<'_>| Some(document.kind().map(str::to_owned));
-    let kinds = repo([("file.yaml", data.to_vec())]).scan(&["file.yaml".into()], |_, _| true, read).unwrap_or_default();
+    let kinds = repo([("file.yaml", data.to_vec())])
+        .scan(&["file.yaml".into()], |_, _| true, read)
+        .unwrap_or_default();
     assert_eq!(kinds, [Some(kind.to_owned())], "{text:?}");
     // Of the words for which files are searched.
     if kind.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -78,17 +92,26 @@ fn one_object(data: &[u8]) {
 
 /// A file with SIPClusters.
 pub(crate) fn sip_cluster(data: &[u8]) {
-    run(repo([("cluster.yaml", data.to_vec()), ("hosts.yaml", HOSTS.into())]));
+    run(repo([
+        ("cluster.yaml", data.to_vec()),
+        ("hosts.yaml", HOSTS.into()),
+    ]));
 }
 
 /// A file with Provisionings and Softwares, beside hosts that may be their machines.
 pub(crate) fn provisioning(data: &[u8]) {
-    run(repo([("cluster.yaml", data.to_vec()), ("hosts.yaml", MACHINES.into())]));
+    run(repo([
+        ("cluster.yaml", data.to_vec()),
+        ("hosts.yaml", MACHINES.into()),
+    ]));
 }
 
 /// A file with hosts, their network data and their hardware.
 pub(crate) fn bare_metal_host(data: &[u8]) {
-    run(repo([("cluster.yaml", cluster(SELECTOR).into()), ("hosts.yaml", data.to_vec())]));
+    run(repo([
+        ("cluster.yaml", cluster(SELECTOR).into()),
+        ("hosts.yaml", data.to_vec()),
+    ]));
 }
 
 /// The network data in a Secret.
@@ -104,19 +127,27 @@ pub(crate) fn network_data(data: &[u8]) {
 pub(crate) fn settings(data: &[u8]) {
     let repo = repo([("sipgen.yaml", data.to_vec())]);
     match Settings::load(&repo) {
-        Ok(settings) => assert!(!settings.output.as_str().is_empty() && !settings.output.is_absolute()),
+        Ok(settings) => {
+            assert!(!settings.output.as_str().is_empty() && !settings.output.is_absolute())
+        }
         Err(finding) => drop(report::findings(&[finding], &repo)),
     }
 }
 
 /// Two kustomizations, of which the second one stands behind the first NUL byte.
 pub(crate) fn kustomization(data: &[u8]) {
-    let middle = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
+    let middle = data
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(data.len());
     let (above, below) = data.split_at(middle);
     run(repo([
         ("cluster.yaml", cluster(SELECTOR).into()),
         ("kustomization.yaml", above.to_vec()),
-        ("hosts/kustomization.yaml", below.strip_prefix(b"\0").unwrap_or(below).to_vec()),
+        (
+            "hosts/kustomization.yaml",
+            below.strip_prefix(b"\0").unwrap_or(below).to_vec(),
+        ),
         ("hosts/hosts.yaml", HOSTS.into()),
     ]));
 }
@@ -128,7 +159,10 @@ pub(crate) fn ssh_key(data: &[u8]) {
         "{{jumpHost: [{{image: a, nodeInterfaceId: oam-ipv4, clusterIP: 192.0.2.1, nodePort: 30022, \
          sshAuthorizedKeys: [{key}]}}]}}"
     );
-    run(repo([("cluster.yaml", format!("{}  services: {services}\n", cluster(SELECTOR)).into())]));
+    run(repo([(
+        "cluster.yaml",
+        format!("{}  services: {services}\n", cluster(SELECTOR)).into(),
+    )]));
 }
 
 /// The address of a host's BMC, which a jump host has to reach.
@@ -137,7 +171,10 @@ pub(crate) fn bmc_address(data: &[u8]) {
                     hostKeys: {ephemeral: true}}]}";
     let hosts = HOSTS.replace("redfish://192.0.2.9/redfish/v1/Systems/1", &quoted(data));
     run(repo([
-        ("cluster.yaml", format!("{}  services: {services}\n", cluster(SELECTOR)).into()),
+        (
+            "cluster.yaml",
+            format!("{}  services: {services}\n", cluster(SELECTOR)).into(),
+        ),
         ("hosts.yaml", hosts.into()),
     ]));
 }
@@ -145,8 +182,14 @@ pub(crate) fn bmc_address(data: &[u8]) {
 /// The labelSelector of a node set.
 pub(crate) fn label_selector(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let lines: String = text.lines().map(|line| format!("        {line}\n")).collect();
-    run(repo([("cluster.yaml", cluster(&format!("\n{lines}")).into()), ("hosts.yaml", HOSTS.into())]));
+    let lines: String = text
+        .lines()
+        .map(|line| format!("        {line}\n"))
+        .collect();
+    run(repo([
+        ("cluster.yaml", cluster(&format!("\n{lines}")).into()),
+        ("hosts.yaml", HOSTS.into()),
+    ]));
 }
 
 /// What an earlier run wrote of hosts.
@@ -154,18 +197,27 @@ pub(crate) fn generated_hosts(data: &[u8]) {
     run(repo([
         ("cluster.yaml", cluster(SELECTOR).into()),
         ("hosts.yaml", HOSTS.into()),
-        ("overlays/hosts/observed/metal.lab/hosts.yaml", data.to_vec()),
+        (
+            "overlays/hosts/observed/metal.lab/hosts.yaml",
+            data.to_vec(),
+        ),
     ]));
 }
 
 /// What tells agents which directories they apply.
 pub(crate) fn agent_objects(data: &[u8]) {
-    for gitops in ["gitops: flux\n", "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/a.git'}\n"] {
+    for gitops in [
+        "gitops: flux\n",
+        "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/a.git'}\n",
+    ] {
         run(repo([
             ("sipgen.yaml", gitops.into()),
             ("cluster.yaml", cluster(SELECTOR).into()),
             ("hosts/hosts.yaml", HOSTS.into()),
-            ("hosts/kustomization.yaml", b"resources: [hosts.yaml]\n".to_vec()),
+            (
+                "hosts/kustomization.yaml",
+                b"resources: [hosts.yaml]\n".to_vec(),
+            ),
             ("agents.yaml", data.to_vec()),
         ]));
     }
@@ -230,6 +282,9 @@ fn repo<const N: usize>(files: [(&str, Vec<u8>); N]) -> Files {
 /// Goes the whole way, from the bytes to what people read.
 fn run(repo: Files) {
     if let Ok(generated) = generate(&repo, &Options::default(), &|_| {}) {
-        let _ = (report::findings(&generated.findings, &repo), report::summary(&generated, false));
+        let _ = (
+            report::findings(&generated.findings, &repo),
+            report::summary(&generated, false),
+        );
     }
 }

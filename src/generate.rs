@@ -73,11 +73,21 @@ impl Generated {
     /// When a file cannot be read.
     pub fn output(&self, repo: &Files) -> Result<Tree, ReadError> {
         let output = &self.site.settings.output;
-        let mut tree = if self.changes.is_some() { self.tree.clone() } else { Tree::new() };
-        let is_stale = |path: &Utf8PathBuf| {
-            self.changes.as_ref().is_some_and(|changes| matches!(changes.files.get(path), Some(Change::Delete { .. })))
+        let mut tree = if self.changes.is_some() {
+            self.tree.clone()
+        } else {
+            Tree::new()
         };
-        for path in repo.files_below(output)?.iter().filter(|path| !is_stale(path)) {
+        let is_stale = |path: &Utf8PathBuf| {
+            self.changes.as_ref().is_some_and(|changes| {
+                matches!(changes.files.get(path), Some(Change::Delete { .. }))
+            })
+        };
+        for path in repo
+            .files_below(output)?
+            .iter()
+            .filter(|path| !is_stale(path))
+        {
             if let Ok(file) = path.strip_prefix(output)
                 && !tree.contains_key(file)
                 && !is_leftover(file)
@@ -112,7 +122,11 @@ pub enum Error {
 /// # Errors
 ///
 /// When the repo cannot be read, or has no cluster that the options name.
-pub fn generate(repo: &Files, options: &Options, progress: &dyn Fn(Stage)) -> Result<Generated, Error> {
+pub fn generate(
+    repo: &Files,
+    options: &Options,
+    progress: &dyn Fn(Stage),
+) -> Result<Generated, Error> {
     let settings = Settings::load(repo).map_err(|unreadable| (Settings::default(), unreadable));
     generate_by(settings, repo, options, progress)
 }
@@ -139,19 +153,34 @@ pub fn generate_sites<'a>(
     };
     let mut unknown = options.only.clone();
     let mut generated = Vec::new();
-    for (site, (run, of_site)) in runs.into_iter().filter_map(|(site, run)| Some((site, run?))) {
+    for (site, (run, of_site)) in runs
+        .into_iter()
+        .filter_map(|(site, run)| Some((site, run?)))
+    {
         unknown.retain(|cluster| !of_site.contains(cluster));
         generated.push((site, run));
     }
     if let Some(unknown) = unknown.pop_first() {
-        return Err(Error::NoSuchCluster(unknown, format!("{} without it", counted(sites.all.len(), "site"))));
+        return Err(Error::NoSuchCluster(
+            unknown,
+            format!("{} without it", counted(sites.all.len(), "site")),
+        ));
     }
-    let read: Vec<(&Location, &Site)> = generated.iter().map(|(site, run)| (*site, &run.site)).collect();
+    let read: Vec<(&Location, &Site)> = generated
+        .iter()
+        .map(|(site, run)| (*site, &run.site))
+        .collect();
     for ([one, other], finding) in sites::shared_machines(&read) {
         // Settings of either site mute it.
-        let is_muted = [one, other].iter().any(|index| generated[*index].1.site.settings.ignores(&finding));
+        let is_muted = [one, other]
+            .iter()
+            .any(|index| generated[*index].1.site.settings.ignores(&finding));
         let (_, run) = &mut generated[one];
-        if is_muted { run.muted += 1 } else { run.findings.push(finding) }
+        if is_muted {
+            run.muted += 1
+        } else {
+            run.findings.push(finding)
+        }
     }
     let fails = |run: &Generated| run.changes.is_none();
     let forbidden = sites.findings.iter().any(Finding::is_error)
@@ -190,14 +219,17 @@ pub(crate) fn generate_by(
     progress: &dyn Fn(Stage),
 ) -> Result<Generated, Error> {
     progress(Stage::Reading);
-    let (settings, invalid) = settings.map_or_else(|(stand_in, found)| (stand_in, Some(found)), |s| (s, None));
+    let (settings, invalid) =
+        settings.map_or_else(|(stand_in, found)| (stand_in, Some(found)), |s| (s, None));
     let (templates, found) = load_templates(repo, &settings)?;
     let (site, read) = Site::read(repo, settings)?;
     let mut findings: Vec<Finding> = invalid.into_iter().chain(found).chain(read).collect();
     findings.retain(|finding| match finding.code {
         Code::EmptyInput => !options.allow_empty,
         // What is left out by name is not touched; and without any cluster, that says it all.
-        Code::ClusterLeftOut => options.only.is_empty() && (options.allow_empty || !site.clusters.is_empty()),
+        Code::ClusterLeftOut => {
+            options.only.is_empty() && (options.allow_empty || !site.clusters.is_empty())
+        }
         _ => true,
     });
     // With an error, the cluster that is missing may be what could not be read.
@@ -206,26 +238,41 @@ pub(crate) fn generate_by(
     }
 
     let mut frozen = left_out(&site, options)?;
-    let mut except = Except { clusters: frozen.clone(), short: BTreeSet::new() };
+    let mut except = Except {
+        clusters: frozen.clone(),
+        short: BTreeSet::new(),
+    };
     findings.retain(|finding| concerns(finding, &frozen));
     frozen.extend(failing(&findings));
-    frozen.extend(site.clusters.iter().filter(|(_, request)| request.cluster.is_none()).map(|(key, _)| key.clone()));
+    frozen.extend(
+        site.clusters
+            .iter()
+            .filter(|(_, request)| request.cluster.is_none())
+            .map(|(key, _)| key.clone()),
+    );
     let (plan, tree) = loop {
         progress(Stage::Planning);
         let (mut plan, planned) = plan(&site, &frozen, &except.clusters, options.rebalance);
         let never_committed = uncommitted::never_committed(repo, &site, &plan);
-        plan.released.retain(|host, _| !never_committed.contains(host));
+        plan.released
+            .retain(|host, _| !never_committed.contains(host));
         except.short.extend(plan.shortages.keys().cloned());
         progress(Stage::Rendering);
         let (tree, rendered) = render(&site, &plan, &templates);
-        let (errors, warnings): (Vec<_>, Vec<_>) = planned.into_iter().chain(rendered).partition(Finding::is_error);
+        let (errors, warnings): (Vec<_>, Vec<_>) = planned
+            .into_iter()
+            .chain(rendered)
+            .partition(Finding::is_error);
         let more = failing(&errors).any(|cluster| !frozen.contains(&cluster));
         frozen.extend(failing(&errors));
         findings.extend(errors);
         // A plan with a failing cluster is not what is written: what that cluster would give back, it keeps.
         if !(more && options.keep_going && may_write(&findings, options)) {
             // Of an inventory with errors, a plan's warnings say little: a host that seems gone may be unreadable.
-            if findings.iter().all(|finding| !finding.is_error() || !finding.clusters.is_empty()) {
+            if findings
+                .iter()
+                .all(|finding| !finding.is_error() || !finding.clusters.is_empty())
+            {
                 findings.extend(warnings);
                 findings.extend(lint(&site, &except));
             }
@@ -241,9 +288,17 @@ pub(crate) fn generate_by(
         findings.extend(found);
         changes = may_write(&findings, options).then_some(compared);
     }
-    let (muted, findings): (Vec<Finding>, _) =
-        finding::merge(findings).into_iter().partition(|finding| site.settings.ignores(finding));
-    Ok(Generated { site, plan, tree, changes, findings, muted: muted.len() })
+    let (muted, findings): (Vec<Finding>, _) = finding::merge(findings)
+        .into_iter()
+        .partition(|finding| site.settings.ignores(finding));
+    Ok(Generated {
+        site,
+        plan,
+        tree,
+        changes,
+        findings,
+        muted: muted.len(),
+    })
 }
 
 /// The clusters that the options leave out, those included that only the output directory still has.
@@ -251,35 +306,65 @@ fn left_out(site: &Site, options: &Options) -> Result<BTreeSet<ClusterKey>, Erro
     if options.only.is_empty() {
         return Ok(BTreeSet::new());
     }
-    if let Some(unknown) = options.only.iter().find(|cluster| !site.clusters.contains_key(cluster)) {
+    if let Some(unknown) = options
+        .only
+        .iter()
+        .find(|cluster| !site.clusters.contains_key(cluster))
+    {
         let known: Vec<String> = site.clusters.keys().map(ToString::to_string).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let known = if known.is_empty() {
+            "none".to_owned()
+        } else {
+            known.join(", ")
+        };
         return Err(Error::NoSuchCluster(unknown.clone(), known));
     }
     let all = site.clusters.keys().chain(site.state.clusters());
-    Ok(all.filter(|cluster| !options.only.contains(cluster)).cloned().collect())
+    Ok(all
+        .filter(|cluster| !options.only.contains(cluster))
+        .cloned()
+        .collect())
 }
 
 /// Whether a finding is about more than clusters that are left out.
 fn concerns(finding: &Finding, left_out: &BTreeSet<ClusterKey>) -> bool {
-    finding.clusters.is_empty() || finding.clusters.iter().any(|cluster| !left_out.contains(cluster))
+    finding.clusters.is_empty()
+        || finding
+            .clusters
+            .iter()
+            .any(|cluster| !left_out.contains(cluster))
 }
 
 fn failing(findings: &[Finding]) -> impl Iterator<Item = ClusterKey> {
-    findings.iter().filter(|finding| finding.is_error()).flat_map(|finding| finding.clusters.iter().cloned())
+    findings
+        .iter()
+        .filter(|finding| finding.is_error())
+        .flat_map(|finding| finding.clusters.iter().cloned())
 }
 
 fn may_write(findings: &[Finding], options: &Options) -> bool {
-    findings.iter().filter(|finding| finding.is_error()).all(|error| options.keep_going && !error.clusters.is_empty())
+    findings
+        .iter()
+        .filter(|finding| finding.is_error())
+        .all(|error| options.keep_going && !error.clusters.is_empty())
 }
 
 /// The files of some clusters, relative to the output directory.
 fn files_of<'a>(site: &'a Site, clusters: &BTreeSet<ClusterKey>) -> BTreeSet<&'a Utf8PathBuf> {
-    clusters.iter().filter_map(|cluster| site.state.files.get(cluster)).flatten().collect()
+    clusters
+        .iter()
+        .filter_map(|cluster| site.state.files.get(cluster))
+        .flatten()
+        .collect()
 }
 
-fn load_templates(repo: &Files, settings: &Settings) -> Result<(Templates, Vec<Finding>), ReadError> {
-    let Some(directory) = &settings.templates else { return Ok(Templates::new("".into(), Vec::new())) };
+fn load_templates(
+    repo: &Files,
+    settings: &Settings,
+) -> Result<(Templates, Vec<Finding>), ReadError> {
+    let Some(directory) = &settings.templates else {
+        return Ok(Templates::new("".into(), Vec::new()));
+    };
     repo.stay_inside(directory)?;
     let mut own = Vec::new();
     for file in repo.files_below(directory)? {
@@ -298,14 +383,23 @@ fn no_cluster(repo: &Files, site: &Site) -> Finding {
     let read = match repo.streams() {
         [] if repo.site_directory().as_str().is_empty() => repo.root().to_string(),
         [] => format!("{} and what its builds reach", repo.site_directory()),
-        streams => streams.iter().map(|stream| stream.name.as_str()).collect::<Vec<_>>().join(" and "),
+        streams => streams
+            .iter()
+            .map(|stream| stream.name.as_str())
+            .collect::<Vec<_>>()
+            .join(" and "),
     };
     let message = format!(
         "there is no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) in {read}"
     );
-    let check = if repo.streams().is_empty() { "the directory and .gitignore" } else { "what renders it" };
+    let check = if repo.streams().is_empty() {
+        "the directory and .gitignore"
+    } else {
+        "what renders it"
+    };
     if site.state.clusters().is_empty() {
-        return Finding::new(Code::NoCluster, message).help(format!("if there should be one, check {check}"));
+        return Finding::new(Code::NoCluster, message)
+            .help(format!("if there should be one, check {check}"));
     }
     Finding::new(Code::NoClusterLeft, message).help(format!(
         "check {check}; if no cluster is wanted any more, say so with --allow-empty, and all hosts are given back"

@@ -45,7 +45,10 @@ pub const SNAPSHOT_MARK: &str = "# Snapshot of live hosts by `sipgen snapshot`. 
 
 /// Returns whether a file's content is that of a snapshot.
 pub fn is_snapshot(content: &[u8]) -> bool {
-    content.split(|byte| *byte == b'\n').next().is_some_and(|line| line.trim_ascii_end() == SNAPSHOT_MARK.as_bytes())
+    content
+        .split(|byte| *byte == b'\n')
+        .next()
+        .is_some_and(|line| line.trim_ascii_end() == SNAPSHOT_MARK.as_bytes())
 }
 
 /// How a variable begins that Flux replaces in all that it applies, comments in ConfigMaps included. No generated file
@@ -73,7 +76,9 @@ const END_OF_MARK: &str = ". Do not edit.";
 pub fn made_from(content: &[u8]) -> Option<Utf8PathBuf> {
     let mark = |line: &[u8]| {
         let line = std::str::from_utf8(line).ok()?.trim_end();
-        line.strip_prefix(MARK)?.strip_suffix(END_OF_MARK).map(Utf8PathBuf::from)
+        line.strip_prefix(MARK)?
+            .strip_suffix(END_OF_MARK)
+            .map(Utf8PathBuf::from)
     };
     content.split(|byte| *byte == b'\n').take(2).find_map(mark)
 }
@@ -94,7 +99,10 @@ pub fn host_of_comment(line: &str) -> Option<HostKey> {
 
 /// Whether a file's content bears the mark of ownership, in its first line or below a script's `#!`.
 pub fn is_ours(content: &[u8]) -> bool {
-    content.split(|byte| *byte == b'\n').take(2).any(|line| line.starts_with(MARK.as_bytes()))
+    content
+        .split(|byte| *byte == b'\n')
+        .take(2)
+        .any(|line| line.starts_with(MARK.as_bytes()))
 }
 
 /// What a generated file says below the mark of ownership.
@@ -153,7 +161,9 @@ fn without_mark(text: &str) -> impl Iterator<Item = &str> {
 
 /// The directory of a cluster's services.
 pub fn cluster_directory(cluster: &ClusterKey) -> Utf8PathBuf {
-    Utf8Path::new(CLUSTERS).join(cluster.namespace.as_str()).join(cluster.name.as_str())
+    Utf8Path::new(CLUSTERS)
+        .join(cluster.namespace.as_str())
+        .join(cluster.name.as_str())
 }
 
 /// The directory of what installs Kubernetes on the machines of a Provisioning.
@@ -164,19 +174,28 @@ pub fn installer_directory(cluster: &ClusterKey) -> Utf8PathBuf {
 /// The directory of a cluster's services at the end of a path to it, relative to the output directory.
 pub fn services_at_end(path: &Utf8Path) -> Option<Utf8PathBuf> {
     let above = path.ancestors().nth(3)?;
-    path.strip_prefix(above).ok().filter(|directory| directory.starts_with(CLUSTERS)).map(Utf8Path::to_owned)
+    path.strip_prefix(above)
+        .ok()
+        .filter(|directory| directory.starts_with(CLUSTERS))
+        .map(Utf8Path::to_owned)
 }
 
 /// The directory of what a tenant's own manifests may include.
 pub fn tenant_directory(cluster: &ClusterKey) -> Utf8PathBuf {
-    Utf8Path::new(TENANTS).join(cluster.namespace.as_str()).join(cluster.name.as_str())
+    Utf8Path::new(TENANTS)
+        .join(cluster.namespace.as_str())
+        .join(cluster.name.as_str())
 }
 
 /// The directory of the labels of declared hosts, whose manifests the kustomization in `root` renders.
 pub fn declared_directory(root: &Utf8Path) -> Utf8PathBuf {
     let declared = Utf8Path::new(HOSTS).join(DECLARED);
     // Of the repo's root, without a slash at the end.
-    if root.as_str().is_empty() { declared } else { declared.join(root) }
+    if root.as_str().is_empty() {
+        declared
+    } else {
+        declared.join(root)
+    }
 }
 
 /// The directory of an agent's objects.
@@ -200,7 +219,9 @@ pub fn observed_directory(cluster: &ClusterKey) -> Utf8PathBuf {
 /// Whether an agent's object, by its name, applies nothing but our objects with labels alone. `site` is how the names of
 /// this site's objects begin.
 pub fn is_agents_object_of_labels(name: &str, site: &str) -> bool {
-    let kind = name.strip_prefix(site).and_then(|rest| rest.strip_prefix('.'));
+    let kind = name
+        .strip_prefix(site)
+        .and_then(|rest| rest.strip_prefix('.'));
     kind.is_some_and(|kind| kind == "released" || kind.starts_with("observed."))
 }
 
@@ -216,7 +237,8 @@ pub fn released_directory() -> Utf8PathBuf {
 
 /// Returns whether a file has the observed hosts that are being given back.
 pub fn is_released(file: &Utf8Path) -> bool {
-    file.parent().is_some_and(|directory| directory.ends_with(released_directory()))
+    file.parent()
+        .is_some_and(|directory| directory.ends_with(released_directory()))
 }
 
 /// Whether a file is the kustomization of declared hosts.
@@ -228,9 +250,10 @@ pub fn is_root(file: &Utf8Path) -> bool {
 pub fn cluster_of(file: &Utf8Path) -> Option<ClusterKey> {
     let parts: Vec<&str> = file.iter().collect();
     match parts.as_slice() {
-        [CLUSTERS | TENANTS, namespace, name, _, ..] => {
-            Some(ClusterKey { namespace: namespace.parse().ok()?, name: name.parse().ok()? })
-        }
+        [CLUSTERS | TENANTS, namespace, name, _, ..] => Some(ClusterKey {
+            namespace: namespace.parse().ok()?,
+            name: name.parse().ok()?,
+        }),
         [HOSTS, DECLARED, .., patches] => cluster_of_dotted(patches.strip_suffix(".yaml")?),
         [HOSTS, OBSERVED, cluster, _] => cluster_of_dotted(cluster),
         _ => None,
@@ -243,7 +266,10 @@ fn dotted(cluster: &ClusterKey) -> String {
 
 fn cluster_of_dotted(text: &str) -> Option<ClusterKey> {
     let (namespace, name) = text.split_once('.')?;
-    Some(ClusterKey { namespace: namespace.parse().ok()?, name: name.parse().ok()? })
+    Some(ClusterKey {
+        namespace: namespace.parse().ok()?,
+        name: name.parse().ok()?,
+    })
 }
 
 #[cfg(test)]
@@ -261,7 +287,10 @@ mod tests {
         ] {
             assert_eq!(cluster_of(&file).as_ref(), Some(&cluster), "{file}");
         }
-        for shared in ["hosts/declared/a/kustomization.yaml", "hosts/declared/a/released.yaml"] {
+        for shared in [
+            "hosts/declared/a/kustomization.yaml",
+            "hosts/declared/a/released.yaml",
+        ] {
             assert_eq!(cluster_of(Utf8Path::new(shared)), None, "{shared}");
         }
         assert_eq!(cluster_of(&released_directory().join(OBSERVED_HOSTS)), None);

@@ -55,5 +55,6 @@ mod uncommitted;
 pub use generate::{Error, Generated, Options, Stage, generate, generate_sites};
 pub use migrate::{Migration, migrate, migrate_sites};
 pub use output::write::{
-    WriteError, is_interrupted, undo_interrupted, undo_interrupted_snapshot, write, write_output, write_snapshot,
+    WriteError, is_interrupted, undo_interrupted, undo_interrupted_snapshot, write, write_output,
+    write_snapshot,
 };

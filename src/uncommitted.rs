@@ -16,13 +16,36 @@ use crate::site::Site;
 pub(crate) fn never_committed(repo: &Files, site: &Site, plan: &Plan) -> BTreeSet<HostKey> {
     let output = &site.settings.output;
     let is_new = |host: &&HostKey| !site.state.released.contains_key(*host);
-    let bears_none = |host: &&HostKey| site.inventory.host(host).is_some_and(|host| host.claims.is_empty());
-    let hosts: Vec<&HostKey> = plan.released.keys().filter(is_new).filter(bears_none).collect();
-    let history = if hosts.is_empty() || !repo.are_on_disk() { None } else { History::around(repo.root()) };
-    let Some(history) = history else { return BTreeSet::new() };
-    let released = output.join(layout::released_directory()).join(layout::OBSERVED_HOSTS);
+    let bears_none = |host: &&HostKey| {
+        site.inventory
+            .host(host)
+            .is_some_and(|host| host.claims.is_empty())
+    };
+    let hosts: Vec<&HostKey> = plan
+        .released
+        .keys()
+        .filter(is_new)
+        .filter(bears_none)
+        .collect();
+    let history = if hosts.is_empty() || !repo.are_on_disk() {
+        None
+    } else {
+        History::around(repo.root())
+    };
+    let Some(history) = history else {
+        return BTreeSet::new();
+    };
+    let released = output
+        .join(layout::released_directory())
+        .join(layout::OBSERVED_HOSTS);
     let is_uncommitted = |host: &&HostKey| {
-        let files = site.state.held.get(*host).into_iter().flatten().map(|held| &*held.origin.file);
+        let files = site
+            .state
+            .held
+            .get(*host)
+            .into_iter()
+            .flatten()
+            .map(|held| &*held.origin.file);
         let mut files = files.chain([released.as_path()]);
         !files.any(|file| history.has(file, host.name.as_str()))
     };

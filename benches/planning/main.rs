@@ -6,7 +6,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "../site/objects.rs"]
-#[allow(dead_code, reason = "shared with the benchmark of whole sites, which uses more of it")]
+#[allow(
+    dead_code,
+    reason = "shared with the benchmark of whole sites, which uses more of it"
+)]
 mod objects;
 
 use std::collections::BTreeSet;
@@ -43,14 +46,22 @@ fn main() -> ExitCode {
 }
 
 fn measure() -> io::Result<()> {
-    println!("{:<34} {:>10} {:>18} {:>10}", "site", "parsing", "planning", "10 x size");
+    println!(
+        "{:<34} {:>10} {:>18} {:>10}",
+        "site", "parsing", "planning", "10 x size"
+    );
     let mut smaller: Option<Duration> = None;
     for (hosts, clusters) in [(10_000, 200), (100_000, 2_000)] {
         let parsing = parsing(hosts)?;
-        let planning = planning(&competing_hosts(hosts), &competing_clusters(clusters, hosts), 0)?;
+        let planning = planning(
+            &competing_hosts(hosts),
+            &competing_clusters(clusters, hosts),
+            0,
+        )?;
         let ratio = planning.as_secs_f64() / parsing.as_secs_f64();
-        let growth =
-            smaller.map_or("-".to_owned(), |smaller| format!("{:.1}x", planning.as_secs_f64() / smaller.as_secs_f64()));
+        let growth = smaller.map_or("-".to_owned(), |smaller| {
+            format!("{:.1}x", planning.as_secs_f64() / smaller.as_secs_f64())
+        });
         let name = format!("{hosts} hosts, {clusters} clusters");
         println!(
             "{name:<34} {:>8.2} s {:>8.3} s ({ratio:.2}x) {growth:>9}",
@@ -59,25 +70,49 @@ fn measure() -> io::Result<()> {
         );
         smaller = Some(planning);
     }
-    println!("{:<34} {:>10} {:>18} {:>10}", "target", "", "<= 0.25x", "<= 15x");
+    println!(
+        "{:<34} {:>10} {:>18} {:>10}",
+        "target", "", "<= 0.25x", "<= 15x"
+    );
     let mut smaller: Option<Duration> = None;
     for hosts in [10_000, 100_000] {
         let planning = planning(&machines(hosts), &provisionings(hosts / 50), 0)?;
-        let growth =
-            smaller.map_or("-".to_owned(), |smaller| format!("{:.1}x", planning.as_secs_f64() / smaller.as_secs_f64()));
+        let growth = smaller.map_or("-".to_owned(), |smaller| {
+            format!("{:.1}x", planning.as_secs_f64() / smaller.as_secs_f64())
+        });
         let name = format!("{hosts} hosts, {} machines", hosts / 50 * MACHINES);
-        println!("{name:<34} {:>10} {:>8.3} s {growth:>17}", "", planning.as_secs_f64());
+        println!(
+            "{name:<34} {:>10} {:>8.3} s {growth:>17}",
+            "",
+            planning.as_secs_f64()
+        );
         smaller = Some(planning);
     }
     let length = 2_000;
     let planning_of_chain = planning(&chain_hosts(length), &chain_clusters(length), 0)?;
-    println!("{:<34} {:>10} {:>8.3} s", format!("a chain of {length} clusters"), "", planning_of_chain.as_secs_f64());
+    println!(
+        "{:<34} {:>10} {:>8.3} s",
+        format!("a chain of {length} clusters"),
+        "",
+        planning_of_chain.as_secs_f64()
+    );
     let starved = planning(&competing_hosts(10_000), &starved_clusters(500), 1_000)?;
-    println!("{:<34} {:>10} {:>8.3} s", "10000 hosts, 500 starved clusters", "", starved.as_secs_f64());
-    for (hosts, clusters, wanted, keys) in
-        [(5_000, 200, 24, "rack, feed"), (30_000, 10_000, 3, "rack, feed"), (500, 20, 20, "rack, feed, switch")]
-    {
-        let crossing = planning(&crossing_hosts(hosts), &crossing_clusters(clusters, wanted, keys), 0)?;
+    println!(
+        "{:<34} {:>10} {:>8.3} s",
+        "10000 hosts, 500 starved clusters",
+        "",
+        starved.as_secs_f64()
+    );
+    for (hosts, clusters, wanted, keys) in [
+        (5_000, 200, 24, "rack, feed"),
+        (30_000, 10_000, 3, "rack, feed"),
+        (500, 20, 20, "rack, feed, switch"),
+    ] {
+        let crossing = planning(
+            &crossing_hosts(hosts),
+            &crossing_clusters(clusters, wanted, keys),
+            0,
+        )?;
         let name = format!("{hosts} hosts, {clusters} by {keys}");
         println!("{name:<34} {:>10} {:>8.3} s", "", crossing.as_secs_f64());
     }
@@ -108,10 +143,12 @@ fn parsing(hosts: usize) -> io::Result<Duration> {
 /// Plans a site of these documents; the median of several rounds.
 fn planning(hosts: &str, clusters: &str, errors: usize) -> io::Result<Duration> {
     let directory = tempfile::tempdir()?;
-    let root = Utf8Path::from_path(directory.path()).ok_or_else(|| io::Error::other("not UTF-8"))?;
+    let root =
+        Utf8Path::from_path(directory.path()).ok_or_else(|| io::Error::other("not UTF-8"))?;
     fs::write(root.join("hosts.yaml"), hosts)?;
     fs::write(root.join("clusters.yaml"), clusters)?;
-    let (site, found) = Site::read(&Files::on_disk(root), Settings::default()).map_err(io::Error::other)?;
+    let (site, found) =
+        Site::read(&Files::on_disk(root), Settings::default()).map_err(io::Error::other)?;
     if let Some(finding) = found.iter().find(|finding| finding.is_error()) {
         return Err(io::Error::other(finding.message.clone()));
     }
@@ -136,8 +173,18 @@ const MACHINES: usize = 40;
 fn machines(hosts: usize) -> String {
     let mut text = String::new();
     for host in 0..hosts {
-        let (cpu, memory) = [(16, 65_536), (32, 131_072), (48, 131_072), (64, 262_144), (96, 524_288)][host % 5];
-        push_host(&mut text, &format!("h{host}"), &format!("bpa.akraino.org/sriov: \"{}\"", host % 3 == 0));
+        let (cpu, memory) = [
+            (16, 65_536),
+            (32, 131_072),
+            (48, 131_072),
+            (64, 262_144),
+            (96, 524_288),
+        ][host % 5];
+        push_host(
+            &mut text,
+            &format!("h{host}"),
+            &format!("bpa.akraino.org/sriov: \"{}\"", host % 3 == 0),
+        );
         let _ = write!(
             text,
             "status:\n  provisioning: {{state: available}}\n  hardware:\n    cpu: {{count: {cpu}}}\n    ramMebibytes: \
@@ -150,7 +197,12 @@ fn machines(hosts: usize) -> String {
 }
 
 fn mac(host: usize) -> String {
-    format!("52:54:00:{:02x}:{:02x}:{:02x}", host >> 16 & 0xff, host >> 8 & 0xff, host & 0xff)
+    format!(
+        "52:54:00:{:02x}:{:02x}:{:02x}",
+        host >> 16 & 0xff,
+        host >> 8 & 0xff,
+        host & 0xff
+    )
 }
 
 /// Provisionings of ten named machines and thirty of several sizes.
@@ -169,7 +221,11 @@ fn provisionings(count: usize) -> String {
             let asked = match machine {
                 0..10 => format!("mac-address: \"{}\"", mac(number * 50 + machine)),
                 10..20 => format!("cpu: {}, sriov: true", [8, 32][machine % 2]),
-                _ => format!("cpu: {}, memory: {}Gi", [1, 16, 40][machine % 3], [8, 64][machine % 2]),
+                _ => format!(
+                    "cpu: {}, memory: {}Gi",
+                    [1, 16, 40][machine % 3],
+                    [8, 64][machine % 2]
+                ),
             };
             let _ = writeln!(text, "  - m{machine}: {{{asked}}}");
         }
@@ -194,7 +250,9 @@ fn push_cluster(text: &mut String, name: &str, nodes: &str) {
 }
 
 fn node_set(role: &str, selector: &str, topology: &str, count: usize) -> String {
-    format!("    {role}: {{labelSelector: {selector}{topology}, count: {{active: {count}, standby: 1}}}}\n")
+    format!(
+        "    {role}: {{labelSelector: {selector}{topology}, count: {{active: {count}, standby: 1}}}}\n"
+    )
 }
 
 /// Hosts of two flavors, half of them with fast disks, every tenth with a GPU, fifty racks a zone.
@@ -205,7 +263,10 @@ fn competing_hosts(hosts: usize) -> String {
         let flavor = if slot < 4 { "control-plane" } else { "worker" };
         let disk = if slot.is_multiple_of(2) { "ssd" } else { "hdd" };
         let gpu = if slot % 10 == 7 { ", gpu: a" } else { "" };
-        let labels = format!("flavor: {flavor}, disk: {disk}, rack: r{rack}, zone: z{}{gpu}", rack / 50);
+        let labels = format!(
+            "flavor: {flavor}, disk: {disk}, rack: r{rack}, zone: z{}{gpu}",
+            rack / 50
+        );
         push_host(&mut text, &format!("r{rack}s{slot}"), &labels);
     }
     text
@@ -225,8 +286,12 @@ fn competing_clusters(clusters: usize, hosts: usize) -> String {
             _ => format!("{{matchLabels: {{zone: z{zone}}}, matchExpressions: [{{key: gpu, operator: Exists}}]}}"),
         };
         let count = if cluster % 5 == 4 { 3 } else { 16 };
-        let nodes = node_set("ControlPlane", "{matchLabels: {flavor: control-plane}}", ", topologyKey: rack", 2)
-            + &node_set("Worker", &workers, "", count);
+        let nodes = node_set(
+            "ControlPlane",
+            "{matchLabels: {flavor: control-plane}}",
+            ", topologyKey: rack",
+            2,
+        ) + &node_set("Worker", &workers, "", count);
         push_cluster(&mut text, &format!("c{cluster:05}"), &nodes);
     }
     text
@@ -236,8 +301,12 @@ fn competing_clusters(clusters: usize, hosts: usize) -> String {
 fn starved_clusters(clusters: usize) -> String {
     let mut text = String::new();
     for cluster in 0..clusters {
-        let nodes = node_set("ControlPlane", "{matchLabels: {flavor: control-plane}}", ", topologyKey: rack", 5_000)
-            + &node_set("Worker", "{matchLabels: {flavor: worker}}", "", 20_000);
+        let nodes = node_set(
+            "ControlPlane",
+            "{matchLabels: {flavor: control-plane}}",
+            ", topologyKey: rack",
+            5_000,
+        ) + &node_set("Worker", "{matchLabels: {flavor: worker}}", "", 20_000);
         push_cluster(&mut text, &format!("c{cluster:05}"), &nodes);
     }
     text
@@ -249,7 +318,11 @@ fn crossing_hosts(hosts: usize) -> String {
     for host in 0..hosts {
         let rack = host / HOSTS_PER_RACK;
         let (feed, switch) = ((host * 7 + rack * 3) % 60, (host * 11 + rack * 5) % 40);
-        push_host(&mut text, &format!("h{host}"), &format!("rack: r{rack}, feed: f{feed}, switch: s{switch}"));
+        push_host(
+            &mut text,
+            &format!("h{host}"),
+            &format!("rack: r{rack}, feed: f{feed}, switch: s{switch}"),
+        );
     }
     text
 }
@@ -258,7 +331,12 @@ fn crossing_hosts(hosts: usize) -> String {
 fn crossing_clusters(clusters: usize, wanted: usize, keys: &str) -> String {
     let mut text = String::new();
     for cluster in 0..clusters {
-        let nodes = node_set("Worker", "{}", &format!(", topologyKeys: [{keys}]"), wanted - 1);
+        let nodes = node_set(
+            "Worker",
+            "{}",
+            &format!(", topologyKeys: [{keys}]"),
+            wanted - 1,
+        );
         push_cluster(&mut text, &format!("c{cluster:05}"), &nodes);
     }
     text
@@ -267,7 +345,8 @@ fn crossing_clusters(clusters: usize, wanted: usize, keys: &str) -> String {
 /// One host for each link of a chain.
 fn chain_hosts(length: usize) -> String {
     let mut text = String::new();
-    (0..length).for_each(|link| push_host(&mut text, &format!("h{link}"), &format!("link: l{link}")));
+    (0..length)
+        .for_each(|link| push_host(&mut text, &format!("h{link}"), &format!("link: l{link}")));
     text
 }
 
@@ -276,9 +355,16 @@ fn chain_hosts(length: usize) -> String {
 fn chain_clusters(length: usize) -> String {
     let mut text = String::new();
     for link in 0..length {
-        let links = if link + 1 == length { "l0".to_owned() } else { format!("l{link}, l{}", link + 1) };
-        let selector = format!("{{matchExpressions: [{{key: link, operator: In, values: [{links}]}}]}}");
-        let nodes = format!("    Worker: {{labelSelector: {selector}, count: {{active: 1, standby: 0}}}}\n");
+        let links = if link + 1 == length {
+            "l0".to_owned()
+        } else {
+            format!("l{link}, l{}", link + 1)
+        };
+        let selector =
+            format!("{{matchExpressions: [{{key: link, operator: In, values: [{links}]}}]}}");
+        let nodes = format!(
+            "    Worker: {{labelSelector: {selector}, count: {{active: 1, standby: 0}}}}\n"
+        );
         push_cluster(&mut text, &format!("c{link:05}"), &nodes);
     }
     text

@@ -21,11 +21,31 @@ use report::Measured;
 use synthetic::{Layout, Scale, SiteSize, write_site};
 
 /// The sizes that are always measured, each ten times the one before, with their number of rounds.
-const SCALES: [(Scale, usize); 2] =
-    [(Scale { hosts: 1_000, clusters: 50 }, 7), (Scale { hosts: 10_000, clusters: 500 }, 5)];
+const SCALES: [(Scale, usize); 2] = [
+    (
+        Scale {
+            hosts: 1_000,
+            clusters: 50,
+        },
+        7,
+    ),
+    (
+        Scale {
+            hosts: 10_000,
+            clusters: 500,
+        },
+        5,
+    ),
+];
 
 /// The size that is measured on request: it needs a gigabyte of disk and minutes of time.
-const LARGE: (Scale, usize) = (Scale { hosts: 100_000, clusters: 5_000 }, 3);
+const LARGE: (Scale, usize) = (
+    Scale {
+        hosts: 100_000,
+        clusters: 5_000,
+    },
+    3,
+);
 
 /// Set to `1`, it asks for the large size too, for CI jobs that cannot pass arguments.
 const LARGE_VARIABLE: &str = "SIPGEN_BENCH_LARGE";
@@ -50,7 +70,10 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let done = match request(&arguments) {
         Ok(request) => serve(request),
-        Err(why) => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{why}\n{USAGE}"))),
+        Err(why) => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{why}\n{USAGE}"),
+        )),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -90,11 +113,25 @@ fn request(arguments: &[OsString]) -> Result<Request, String> {
             _ => return Err(format!("unknown argument {}", argument.display())),
         }
     }
-    let layout = if single_file { Layout::SingleFile } else { Layout::FilePerRack };
+    let layout = if single_file {
+        Layout::SingleFile
+    } else {
+        Layout::FilePerRack
+    };
     Ok(match written {
         Some((dir, scale)) => Request::Write(dir, scale, layout),
-        None if quick => Request::Measure(SCALES.into_iter().take(1).map(|(scale, _)| (scale, 1)).collect(), layout),
-        None => Request::Measure(SCALES.into_iter().chain(large.then_some(LARGE)).collect(), layout),
+        None if quick => Request::Measure(
+            SCALES
+                .into_iter()
+                .take(1)
+                .map(|(scale, _)| (scale, 1))
+                .collect(),
+            layout,
+        ),
+        None => Request::Measure(
+            SCALES.into_iter().chain(large.then_some(LARGE)).collect(),
+            layout,
+        ),
     })
 }
 
@@ -115,7 +152,12 @@ fn serve(request: Request) -> io::Result<()> {
         }
         Request::Write(dir, scale, layout) => {
             let size = write_repo(&dir, scale, layout)?;
-            println!("{} files, {} bytes of inventory in {}", size.files, size.inventory_bytes, dir.display());
+            println!(
+                "{} files, {} bytes of inventory in {}",
+                size.files,
+                size.inventory_bytes,
+                dir.display()
+            );
             Ok(())
         }
         Request::Measure(scales, layout) => measure_all(&scales, layout),
@@ -128,7 +170,12 @@ fn measure_all(scales: &[(Scale, usize)], layout: Layout) -> io::Result<()> {
     report::print_head();
     let mut smaller: Option<Measured> = None;
     for (scale, rounds) in scales {
-        let measured = measure_scale(&dir.path().join(scale.hosts.to_string()), *scale, *rounds, layout)?;
+        let measured = measure_scale(
+            &dir.path().join(scale.hosts.to_string()),
+            *scale,
+            *rounds,
+            layout,
+        )?;
         report::print_row(&measured, smaller.as_ref());
         smaller = Some(measured);
     }
@@ -151,7 +198,11 @@ fn measure_scale(dir: &Path, scale: Scale, rounds: usize, layout: Layout) -> io:
         measure::baseline(repo)?;
         baselines.push(measure::baseline(repo)?);
         generate_anew(repo, &overlays, &dir.join(format!("unmeasured-{round}")))?;
-        generates.push(generate_anew(repo, &overlays, &dir.join(format!("measured-{round}")))?);
+        generates.push(generate_anew(
+            repo,
+            &overlays,
+            &dir.join(format!("measured-{round}")),
+        )?);
         checks.push(measure::sipgen(repo, &["generate", "--check"])?);
     }
     Ok(Measured {

@@ -29,7 +29,10 @@ pub(crate) fn sipgen(repo: &Path, arguments: &[&str]) -> io::Result<Run> {
     command.args(arguments).arg("--repo").arg(repo);
     // To a file: nobody reads a pipe while wait4 waits, and a full pipe would stop sipgen for ever.
     let mut stderr = tempfile::tempfile()?;
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr.try_clone()?);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(stderr.try_clone()?);
     let start = Instant::now();
     let used = command.spawn()?.wait4()?;
     let wall = start.elapsed();
@@ -37,9 +40,15 @@ pub(crate) fn sipgen(repo: &Path, arguments: &[&str]) -> io::Result<Run> {
         let mut said = String::new();
         stderr.rewind()?;
         stderr.read_to_string(&mut said)?;
-        return Err(io::Error::other(format!("{command:?} failed ({}):\n{said}", used.status)));
+        return Err(io::Error::other(format!(
+            "{command:?} failed ({}):\n{said}",
+            used.status
+        )));
     }
-    Ok(Run { wall, peak_bytes: used.rusage.maxrss })
+    Ok(Run {
+        wall,
+        peak_bytes: used.rusage.maxrss,
+    })
 }
 
 /// How long it takes to merely deserialise the repo's inventory, measured by [`deserialise_inventory`] in a
@@ -47,12 +56,18 @@ pub(crate) fn sipgen(repo: &Path, arguments: &[&str]) -> io::Result<Run> {
 ///
 /// The process that starts sipgen must stay small: Linux counts what it has resident into the child's peak.
 pub(crate) fn baseline(repo: &Path) -> io::Result<Duration> {
-    let output =
-        Command::new(std::env::current_exe()?).arg(BASELINE_FLAG).arg(repo).stderr(Stdio::inherit()).output()?;
+    let output = Command::new(std::env::current_exe()?)
+        .arg(BASELINE_FLAG)
+        .arg(repo)
+        .stderr(Stdio::inherit())
+        .output()?;
     let printed = String::from_utf8_lossy(&output.stdout);
     match printed.trim().parse() {
         Ok(nanoseconds) if output.status.success() => Ok(Duration::from_nanos(nanoseconds)),
-        _ => Err(io::Error::other(format!("the baseline failed ({})", output.status))),
+        _ => Err(io::Error::other(format!(
+            "the baseline failed ({})",
+            output.status
+        ))),
     }
 }
 
@@ -63,7 +78,8 @@ pub(crate) fn deserialise_inventory(repo: &Path) -> io::Result<Duration> {
     for file in files_below(&repo.join("inventory"))? {
         let text = fs::read_to_string(&file)?;
         let start = Instant::now();
-        let list = deserialise(&text).map_err(|error| io::Error::other(format!("{}: {error}", file.display())))?;
+        let list = deserialise(&text)
+            .map_err(|error| io::Error::other(format!("{}: {error}", file.display())))?;
         total += start.elapsed();
         black_box(list);
     }

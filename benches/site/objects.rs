@@ -35,8 +35,7 @@ const FIRST_NODE_PORT: usize = 30_000;
 pub(crate) const NODE_PORTS: usize = 2_768;
 
 /// A key that nobody has the private half of.
-const SSH_KEY: &str =
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGTBkPrS46NiIvJeScGNJj1qvNc+c3jBPuhPnxD3tmE+ bench@example.com";
+const SSH_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGTBkPrS46NiIvJeScGNJj1qvNc+c3jBPuhPnxD3tmE+ bench@example.com";
 
 /// Addresses are dealt out in blocks of this size, one a rack and network: twenty hosts and a gateway.
 const ADDRESSES_PER_RACK: usize = 32;
@@ -78,7 +77,11 @@ impl Host {
     }
 
     fn flavor(self) -> &'static str {
-        if self.slot() < CONTROL_PLANES_PER_RACK { "control-plane" } else { "worker" }
+        if self.slot() < CONTROL_PLANES_PER_RACK {
+            "control-plane"
+        } else {
+            "worker"
+        }
     }
 
     fn name(self) -> String {
@@ -271,12 +274,22 @@ impl Host {
         let password = STANDARD.encode(format!("not-a-password-{}", self.number));
         let credentials = format!("    password: ENC[{password}]\n    username: ENC[cm9vdA==]\n");
         self.write_secret(out, "bmc-credentials", &credentials, 3)?;
-        let network_data = format!("    networkData: {}\n", STANDARD.encode(self.network_data()));
+        let network_data = format!(
+            "    networkData: {}\n",
+            STANDARD.encode(self.network_data())
+        );
         self.write_secret(out, "network-data", &network_data, 4)
     }
 
-    fn write_secret(self, out: &mut impl Write, suffix: &str, data: &str, purpose: usize) -> io::Result<()> {
-        let (name, uid, resource_version) = (self.name(), self.uid(purpose), 2_000_000 + self.number);
+    fn write_secret(
+        self,
+        out: &mut impl Write,
+        suffix: &str,
+        data: &str,
+        purpose: usize,
+    ) -> io::Result<()> {
+        let (name, uid, resource_version) =
+            (self.name(), self.uid(purpose), 2_000_000 + self.number);
         write!(
             out,
             r#"- apiVersion: v1
@@ -344,7 +357,11 @@ pub(crate) fn cluster_name(cluster: usize) -> String {
 }
 
 /// Writes a SIPCluster, with services on the given block of NodePorts if there is one.
-pub(crate) fn write_cluster(out: &mut impl Write, cluster: usize, port_block: Option<usize>) -> io::Result<()> {
+pub(crate) fn write_cluster(
+    out: &mut impl Write,
+    cluster: usize,
+    port_block: Option<usize>,
+) -> io::Result<()> {
     let name = cluster_name(cluster);
     write!(
         out,

@@ -24,14 +24,30 @@ pub(crate) struct Measured {
 
 /// Prints the column heads.
 pub(crate) fn print_head() {
-    print_line(["hosts/clusters", "inventory", "baseline", "generate", "--check", "10 x size", "peak memory", "files"]);
+    print_line([
+        "hosts/clusters",
+        "inventory",
+        "baseline",
+        "generate",
+        "--check",
+        "10 x size",
+        "peak memory",
+        "files",
+    ]);
 }
 
 /// Prints what was measured at one size. Growth is told against the next smaller size, which is a tenth.
 pub(crate) fn print_row(measured: &Measured, smaller: Option<&Measured>) {
-    let Measured { scale, baseline, generate, check, .. } = measured;
+    let Measured {
+        scale,
+        baseline,
+        generate,
+        check,
+        ..
+    } = measured;
     let inventory = measured.inventory_bytes;
-    let against_baseline = |run: &Run| format!("{} ({:.2}x)", seconds(run.wall), ratio(run.wall, *baseline));
+    let against_baseline =
+        |run: &Run| format!("{} ({:.2}x)", seconds(run.wall), ratio(run.wall, *baseline));
     // The check parses the same inventory, and may be the hungrier of the two: it reads the output too.
     let peak = generate.peak_bytes.max(check.peak_bytes);
     print_line([
@@ -40,21 +56,40 @@ pub(crate) fn print_row(measured: &Measured, smaller: Option<&Measured>) {
         &seconds(*baseline),
         &against_baseline(generate),
         &against_baseline(check),
-        &smaller
-            .map_or_else(|| "-".to_owned(), |smaller| format!("{:.1}x", ratio(generate.wall, smaller.generate.wall))),
-        &format!("{} ({:.2}x)", megabytes(peak), peak as f64 / inventory as f64),
+        &smaller.map_or_else(
+            || "-".to_owned(),
+            |smaller| format!("{:.1}x", ratio(generate.wall, smaller.generate.wall)),
+        ),
+        &format!(
+            "{} ({:.2}x)",
+            megabytes(peak),
+            peak as f64 / inventory as f64
+        ),
         &measured.files_written.to_string(),
     ]);
 }
 
 /// Prints what is aimed at.
 pub(crate) fn print_targets() {
-    print_line(["target", "", "", "<= 1.5x", "<= 1.0x", "<= 12x", "<= 3x", ""]);
+    print_line([
+        "target", "", "", "<= 1.5x", "<= 1.0x", "<= 12x", "<= 3x", "",
+    ]);
 }
 
 fn print_line(cells: [&str; 8]) {
-    let [scale, inventory, baseline, generate, check, growth, peak, files] = cells;
-    println!("{scale:<15}{inventory:>10}{baseline:>11}{generate:>18}{check:>18}{growth:>11}{peak:>19}{files:>8}");
+    let [
+        scale,
+        inventory,
+        baseline,
+        generate,
+        check,
+        growth,
+        peak,
+        files,
+    ] = cells;
+    println!(
+        "{scale:<15}{inventory:>10}{baseline:>11}{generate:>18}{check:>18}{growth:>11}{peak:>19}{files:>8}"
+    );
 }
 
 fn seconds(duration: Duration) -> String {

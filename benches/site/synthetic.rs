@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::objects::{
-    self, CONTROL_PLANES_PER_CLUSTER, CONTROL_PLANES_PER_RACK, HOSTS_PER_RACK, Host, MOST_HOSTS, NODE_PORTS,
-    PORTS_PER_CLUSTER, cluster_name, rack_name,
+    self, CONTROL_PLANES_PER_CLUSTER, CONTROL_PLANES_PER_RACK, HOSTS_PER_RACK, Host, MOST_HOSTS,
+    NODE_PORTS, PORTS_PER_CLUSTER, cluster_name, rack_name,
 };
 
 /// How large a site is.
@@ -50,19 +50,29 @@ pub(crate) fn write_site(dir: &Path, scale: Scale, layout: Layout) -> io::Result
     // Not `create_dir_all`: what an earlier, larger site left would be part of this one.
     fs::create_dir(&inventory)?;
     fs::create_dir(&clusters)?;
-    let mut size = SiteSize { inventory_bytes: 0, files: 0 };
+    let mut size = SiteSize {
+        inventory_bytes: 0,
+        files: 0,
+    };
     match layout {
-        Layout::SingleFile => size.add_inventory_file(&inventory.join("dump.yaml"), 0..scale.hosts)?,
+        Layout::SingleFile => {
+            size.add_inventory_file(&inventory.join("dump.yaml"), 0..scale.hosts)?
+        }
         Layout::FilePerRack => {
             for rack in 0..scale.hosts.div_ceil(HOSTS_PER_RACK) {
                 let first = rack * HOSTS_PER_RACK;
                 let hosts = first..scale.hosts.min(first + HOSTS_PER_RACK);
-                size.add_inventory_file(&inventory.join(format!("{}.yaml", rack_name(rack))), hosts)?;
+                size.add_inventory_file(
+                    &inventory.join(format!("{}.yaml", rack_name(rack))),
+                    hosts,
+                )?;
             }
         }
     }
     for cluster in 0..scale.clusters {
-        let mut file = BufWriter::new(File::create(clusters.join(format!("{}.yaml", cluster_name(cluster))))?);
+        let mut file = BufWriter::new(File::create(
+            clusters.join(format!("{}.yaml", cluster_name(cluster))),
+        )?);
         objects::write_cluster(&mut file, cluster, port_block(cluster, scale.clusters))?;
         file.flush()?;
         size.files += 1;
@@ -101,7 +111,10 @@ fn check(scale: Scale) -> io::Result<()> {
     let enough_for = racks.min(by_control_planes);
     let refused = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     if scale.clusters > enough_for {
-        return refused(format!("{} hosts are enough for {enough_for} clusters only", scale.hosts));
+        return refused(format!(
+            "{} hosts are enough for {enough_for} clusters only",
+            scale.hosts
+        ));
     }
     if scale.hosts > MOST_HOSTS {
         return refused(format!("there are addresses for {MOST_HOSTS} hosts only"));

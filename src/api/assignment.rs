@@ -24,7 +24,13 @@ pub const LABELS: [&str; 4] = [CLUSTER_NAMESPACE, CLUSTER_NAME, NODE_TYPE, NODE]
 
 /// Labels by which the SIP operator's releases of 2020 and early 2021 said whose a host is, [`NODE_TYPE`] aside. One of
 /// them was misspelt for a while.
-pub const OLDER_LABELS: [&str; 5] = [SIP_SCHEDULED, SCHEDULED, WORKLOAD_CLUSTER, CLUSTER, NOTE_TYPE];
+pub const OLDER_LABELS: [&str; 5] = [
+    SIP_SCHEDULED,
+    SCHEDULED,
+    WORKLOAD_CLUSTER,
+    CLUSTER,
+    NOTE_TYPE,
+];
 const SIP_SCHEDULED: &str = "sip.airshipit.org/sip-scheduled";
 const SCHEDULED: &str = "sip.airshipit.org/scheduled";
 const WORKLOAD_CLUSTER: &str = "sip.airshipit.org/workload-cluster";
@@ -56,7 +62,16 @@ const PENDING: &str = "pending";
 
 impl fmt::Display for GivenBack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", if self.labels_seen { LABELS_SEEN } else { PENDING }, self.round)
+        write!(
+            f,
+            "{}-{}",
+            if self.labels_seen {
+                LABELS_SEEN
+            } else {
+                PENDING
+            },
+            self.round
+        )
     }
 }
 
@@ -64,7 +79,10 @@ impl GivenBack {
     /// Reads the annotation's value; an unknown one counts as pending, the careful side.
     pub fn from_value(text: &str) -> Self {
         let (progress, round) = text.split_once('-').unwrap_or((text, ""));
-        Self { labels_seen: progress == LABELS_SEEN, round: round.parse().unwrap_or_default() }
+        Self {
+            labels_seen: progress == LABELS_SEEN,
+            round: round.parse().unwrap_or_default(),
+        }
     }
 }
 
@@ -103,40 +121,64 @@ pub struct OlderClaim {
 ///
 /// An empty value is no claim: ViNO copies a label that its node lacks as `""`.
 pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
-    let value = |key: &str| labels.get(key).map(String::as_str).filter(|v| !v.is_empty());
+    let value = |key: &str| {
+        labels
+            .get(key)
+            .map(String::as_str)
+            .filter(|v| !v.is_empty())
+    };
     // The operator of 2020 left `sip-scheduled: "false"` on the hosts that nobody has.
-    let is_claim = |key: &str, value: &str| !(matches!(key, SIP_SCHEDULED | SCHEDULED) && value == "false");
+    let is_claim =
+        |key: &str, value: &str| !(matches!(key, SIP_SCHEDULED | SCHEDULED) && value == "false");
     let claimed: Vec<String> = LABELS
         .iter()
         .chain(&OLDER_LABELS)
-        .filter_map(|key| value(key).filter(|value| is_claim(key, value)).map(|value| format!("{key}={value}")))
+        .filter_map(|key| {
+            value(key)
+                .filter(|value| is_claim(key, value))
+                .map(|value| format!("{key}={value}"))
+        })
         .collect();
     if claimed.is_empty() {
         return None;
     }
     let claims = |key: &str| value(key).is_some_and(|value| is_claim(key, value));
     let of_today = [CLUSTER_NAMESPACE, CLUSTER_NAME].into_iter().any(claims);
-    let free = [SIP_SCHEDULED, SCHEDULED].into_iter().find(|key| value(key).is_some() && !claims(key));
+    let free = [SIP_SCHEDULED, SCHEDULED]
+        .into_iter()
+        .find(|key| value(key).is_some() && !claims(key));
     // That operator knew hosts by `workload-cluster`, and said by this label whether it still holds.
-    let taken = [CLUSTER, SIP_SCHEDULED, SCHEDULED].into_iter().find(|key| claims(key));
+    let taken = [CLUSTER, SIP_SCHEDULED, SCHEDULED]
+        .into_iter()
+        .find(|key| claims(key));
     if free.is_some() && taken.is_none() && !of_today {
         return None;
     }
     let assignment = (|| {
-        let cluster =
-            ClusterKey { namespace: value(CLUSTER_NAMESPACE)?.parse().ok()?, name: value(CLUSTER_NAME)?.parse().ok()? };
+        let cluster = ClusterKey {
+            namespace: value(CLUSTER_NAMESPACE)?.parse().ok()?,
+            name: value(CLUSTER_NAME)?.parse().ok()?,
+        };
         let node = match value(NODE) {
             Some(node) => Some(node.parse().ok()?),
             None => None,
         };
-        Some(Claim::Cluster(cluster, Part { role: value(NODE_TYPE)?.parse().ok()?, node }))
+        Some(Claim::Cluster(
+            cluster,
+            Part {
+                role: value(NODE_TYPE)?.parse().ok()?,
+                node,
+            },
+        ))
     })();
     let older = || {
         if of_today {
             return None;
         }
         // The younger label first: it may say the namespace, too.
-        let label = [CLUSTER, WORKLOAD_CLUSTER].into_iter().find(|label| value(label).is_some())?;
+        let label = [CLUSTER, WORKLOAD_CLUSTER]
+            .into_iter()
+            .find(|label| value(label).is_some())?;
         let text = value(label)?;
         let (namespace, name) = match text.split_once('_') {
             Some((namespace, name)) if label == CLUSTER => (Some(namespace.to_owned()), name),
@@ -144,17 +186,31 @@ pub fn claim(labels: &BTreeMap<String, String>) -> Option<Claim> {
         };
         let role = value(NODE_TYPE).or(value(NOTE_TYPE)).and_then(older_role);
         let two_clusters = value(WORKLOAD_CLUSTER).is_some_and(|other| other != name);
-        let two_roles = value(NODE_TYPE).zip(value(NOTE_TYPE)).is_some_and(|(a, b)| older_role(a) != older_role(b));
+        let two_roles = value(NODE_TYPE)
+            .zip(value(NOTE_TYPE))
+            .is_some_and(|(a, b)| older_role(a) != older_role(b));
         let contradicting = two_clusters
             .then_some((label, WORKLOAD_CLUSTER))
             .or(two_roles.then_some((NODE_TYPE, NOTE_TYPE)))
             .or(taken.zip(free));
         let in_words = |key: &str| format!("{key}={}", value(key).unwrap_or_default());
-        let contradiction = contradicting.map(|(one, other)| format!("{} and {}", in_words(one), in_words(other)));
+        let contradiction =
+            contradicting.map(|(one, other)| format!("{} and {}", in_words(one), in_words(other)));
         let (name, labels) = (name.to_owned(), claimed.join(", "));
-        Some(Claim::Older(OlderClaim { label, namespace, name, role, contradiction, labels }))
+        Some(Claim::Older(OlderClaim {
+            label,
+            namespace,
+            name,
+            role,
+            contradiction,
+            labels,
+        }))
     };
-    Some(assignment.or_else(older).unwrap_or_else(|| Claim::Unclear(claimed.join(", "))))
+    Some(
+        assignment
+            .or_else(older)
+            .unwrap_or_else(|| Claim::Unclear(claimed.join(", "))),
+    )
 }
 
 /// The role that a node type of any generation means.
@@ -171,7 +227,8 @@ mod tests {
     use super::*;
 
     fn claimed(labels: &[(&str, &str)]) -> Option<Claim> {
-        let label = |(key, value): &(&str, &str)| (format!("sip.airshipit.org/{key}"), (*value).to_owned());
+        let label =
+            |(key, value): &(&str, &str)| (format!("sip.airshipit.org/{key}"), (*value).to_owned());
         claim(&labels.iter().map(label).collect())
     }
 
@@ -179,21 +236,50 @@ mod tests {
     fn labels_of_every_generation_say_whose_a_host_is() {
         for (labels, namespace, role) in [
             (
-                &[("sip-scheduled", "true"), ("workload-cluster", "edge"), ("node-type", "master")][..],
+                &[
+                    ("sip-scheduled", "true"),
+                    ("workload-cluster", "edge"),
+                    ("node-type", "master"),
+                ][..],
                 None,
                 Role::ControlPlane,
             ),
-            (&[("sip-scheduled", "true"), ("workload-cluster", "edge"), ("note-type", "worker")], None, Role::Worker),
             (
-                &[("scheduled", "true"), ("workload-cluster", "edge"), ("node-type", "ControlPlane")],
+                &[
+                    ("sip-scheduled", "true"),
+                    ("workload-cluster", "edge"),
+                    ("note-type", "worker"),
+                ],
+                None,
+                Role::Worker,
+            ),
+            (
+                &[
+                    ("scheduled", "true"),
+                    ("workload-cluster", "edge"),
+                    ("node-type", "ControlPlane"),
+                ],
                 None,
                 Role::ControlPlane,
             ),
-            (&[("cluster", "edge"), ("node-type", "Worker")], None, Role::Worker),
-            (&[("cluster", "tenant-a_edge"), ("node-type", "Worker")], Some("tenant-a"), Role::Worker),
+            (
+                &[("cluster", "edge"), ("node-type", "Worker")],
+                None,
+                Role::Worker,
+            ),
+            (
+                &[("cluster", "tenant-a_edge"), ("node-type", "Worker")],
+                Some("tenant-a"),
+                Role::Worker,
+            ),
         ] {
-            let Some(Claim::Older(claim)) = claimed(labels) else { panic!("{labels:?}: {:?}", claimed(labels)) };
-            assert_eq!((claim.name.as_str(), claim.namespace.as_deref(), claim.role), ("edge", namespace, Some(role)));
+            let Some(Claim::Older(claim)) = claimed(labels) else {
+                panic!("{labels:?}: {:?}", claimed(labels))
+            };
+            assert_eq!(
+                (claim.name.as_str(), claim.namespace.as_deref(), claim.role),
+                ("edge", namespace, Some(role))
+            );
         }
     }
 
@@ -203,7 +289,11 @@ mod tests {
         assert!(claimed(&[("sip-scheduled", "true"), ("node-type", "")]).is_some());
         for free in ["sip-scheduled", "scheduled"] {
             assert_eq!(
-                claimed(&[(free, "false"), ("workload-cluster", "c1"), ("node-type", "worker")]),
+                claimed(&[
+                    (free, "false"),
+                    ("workload-cluster", "c1"),
+                    ("node-type", "worker")
+                ]),
                 None,
                 "{free}"
             );
@@ -213,25 +303,88 @@ mod tests {
     #[test]
     fn labels_that_contradict_each_other_are_told() {
         for (labels, contradict) in [
-            (&[("cluster", "c2"), ("workload-cluster", "c1"), ("node-type", "Worker")][..], true),
-            (&[("cluster", "a_c1"), ("workload-cluster", "c1"), ("node-type", "Worker")], false),
-            (&[("workload-cluster", "c1"), ("node-type", "worker"), ("note-type", "master")], true),
-            (&[("workload-cluster", "c1"), ("node-type", "worker"), ("note-type", "worker")], false),
-            (&[("cluster", "c1"), ("sip-scheduled", "false"), ("node-type", "Worker")], true),
-            (&[("workload-cluster", "c1"), ("sip-scheduled", "false"), ("scheduled", "true")], true),
+            (
+                &[
+                    ("cluster", "c2"),
+                    ("workload-cluster", "c1"),
+                    ("node-type", "Worker"),
+                ][..],
+                true,
+            ),
+            (
+                &[
+                    ("cluster", "a_c1"),
+                    ("workload-cluster", "c1"),
+                    ("node-type", "Worker"),
+                ],
+                false,
+            ),
+            (
+                &[
+                    ("workload-cluster", "c1"),
+                    ("node-type", "worker"),
+                    ("note-type", "master"),
+                ],
+                true,
+            ),
+            (
+                &[
+                    ("workload-cluster", "c1"),
+                    ("node-type", "worker"),
+                    ("note-type", "worker"),
+                ],
+                false,
+            ),
+            (
+                &[
+                    ("cluster", "c1"),
+                    ("sip-scheduled", "false"),
+                    ("node-type", "Worker"),
+                ],
+                true,
+            ),
+            (
+                &[
+                    ("workload-cluster", "c1"),
+                    ("sip-scheduled", "false"),
+                    ("scheduled", "true"),
+                ],
+                true,
+            ),
         ] {
-            let Some(Claim::Older(claim)) = claimed(labels) else { panic!("{labels:?}: {:?}", claimed(labels)) };
-            assert_eq!(claim.contradiction.is_some(), contradict, "{labels:?}: {claim:?}");
+            let Some(Claim::Older(claim)) = claimed(labels) else {
+                panic!("{labels:?}: {:?}", claimed(labels))
+            };
+            assert_eq!(
+                claim.contradiction.is_some(),
+                contradict,
+                "{labels:?}: {claim:?}"
+            );
         }
         let half = [("cluster-name", "b"), ("sip-scheduled", "false")];
-        assert!(matches!(claimed(&half), Some(Claim::Unclear(_))), "half of today's labels");
+        assert!(
+            matches!(claimed(&half), Some(Claim::Unclear(_))),
+            "half of today's labels"
+        );
     }
 
     #[test]
     fn todays_labels_count_before_older_ones() {
-        let today = [("cluster-namespace", "a"), ("cluster-name", "b"), ("node-type", "Worker")];
-        let both: Vec<_> = today.into_iter().chain([("cluster", "c"), ("sip-scheduled", "true")]).collect();
-        assert!(matches!(claimed(&both), Some(Claim::Cluster(cluster, _)) if cluster.to_string() == "a/b"));
-        assert!(matches!(claimed(&both[1..]), Some(Claim::Unclear(_))), "half of today's labels");
+        let today = [
+            ("cluster-namespace", "a"),
+            ("cluster-name", "b"),
+            ("node-type", "Worker"),
+        ];
+        let both: Vec<_> = today
+            .into_iter()
+            .chain([("cluster", "c"), ("sip-scheduled", "true")])
+            .collect();
+        assert!(
+            matches!(claimed(&both), Some(Claim::Cluster(cluster, _)) if cluster.to_string() == "a/b")
+        );
+        assert!(
+            matches!(claimed(&both[1..]), Some(Claim::Unclear(_))),
+            "half of today's labels"
+        );
     }
 }

@@ -33,8 +33,7 @@ pub const CONNECTOR_TYPES: [&str; 18] = [
 /// Go's durations. That they are more than nothing is a rule of its own.
 const DURATION_PATTERN: &str = r"^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$";
 /// `https://HOST[:PORT][/PATH]`, without what [`super::issuer::IssuerUrl`] says beyond that.
-const ISSUER_PATTERN: &str =
-    r"^https://([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?(/[-._~A-Za-z0-9]+)*$";
+const ISSUER_PATTERN: &str = r"^https://([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?(/[-._~A-Za-z0-9]+)*$";
 
 /// OpenID Connect login by Dex.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -240,7 +239,11 @@ pub struct StaticClient {
     #[schemars(regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"), example = &"DASHBOARD_SECRET")]
     pub secret_env: Option<String>,
     /// Where Dex may send users back to. A public client without any is sent back to localhost.
-    #[serde(rename = "redirectURIs", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "redirectURIs",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(inner(regex(pattern = r"^[A-Za-z][^:\s{}*]*:[^\s{}*]+$")))]
     pub redirect_uris: Option<Vec<String>>,
     /// The ids of clients that may ask for tokens for this one.

@@ -7,7 +7,9 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 /// The agent that applies what is in git.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Agent {
     /// Flux, by its Kustomizations.
@@ -364,7 +366,11 @@ pub struct Include {
 impl Include {
     /// The directory that the copy becomes.
     pub fn target(&self) -> &str {
-        if self.to_path.is_empty() { &self.repository.name } else { &self.to_path }
+        if self.to_path.is_empty() {
+            &self.repository.name
+        } else {
+            &self.to_path
+        }
     }
 }
 

@@ -112,7 +112,9 @@ pub struct SystemVendor {
 }
 
 /// Programs in Go write `null` for a list or a mapping that they have not filled.
-fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
@@ -132,7 +134,10 @@ mod tests {
     #[test]
     fn what_was_not_found_is_absent() {
         let text = r#"{"cpu": null, "nics": null, "ramMebibytes": 1024, "firmware": {"bios": {}}}"#;
-        let expected = Hardware { ram_mebibytes: Some(1024), ..Hardware::default() };
+        let expected = Hardware {
+            ram_mebibytes: Some(1024),
+            ..Hardware::default()
+        };
         assert_eq!(serde_json::from_str::<Hardware>(text).unwrap(), expected);
     }
 

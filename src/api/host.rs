@@ -123,7 +123,10 @@ pub struct MetadataFields {
 impl ManagedFields {
     /// Returns whether the manager has set a label.
     pub fn has_label(&self, label: &str) -> bool {
-        let metadata = self.fields.as_ref().and_then(|fields| fields.metadata.as_ref());
+        let metadata = self
+            .fields
+            .as_ref()
+            .and_then(|fields| fields.metadata.as_ref());
         let labels = metadata.and_then(|metadata| metadata.labels.as_ref());
         labels.is_some_and(|labels| labels.contains_key(&format!("f:{label}")))
     }
@@ -187,7 +190,10 @@ impl Spec {
 
     /// Returns whether Metal3 installs the host by a custom deploy, or has done so.
     pub fn has_custom_deploy(&self) -> bool {
-        let method = self.custom_deploy.as_ref().and_then(|deploy| deploy.method.as_deref());
+        let method = self
+            .custom_deploy
+            .as_ref()
+            .and_then(|deploy| deploy.method.as_deref());
         method.is_some_and(|method| !method.is_empty())
     }
 }
@@ -195,12 +201,25 @@ impl Spec {
 impl Spec {
     /// The Secrets that it names, each with the field that does.
     pub fn references(&self) -> Vec<(&'static [&'static str], &str)> {
-        let bmc = self.bmc.as_ref().map(|bmc| (&["bmc", "credentialsName"][..], bmc.credentials_name.as_str()));
-        let network = self.network_data.as_ref().and_then(|network| network.name.as_deref());
+        let bmc = self.bmc.as_ref().map(|bmc| {
+            (
+                &["bmc", "credentialsName"][..],
+                bmc.credentials_name.as_str(),
+            )
+        });
+        let network = self
+            .network_data
+            .as_ref()
+            .and_then(|network| network.name.as_deref());
         let network = network.map(|name| (&["networkData", "name"][..], name));
         let preprovisioning = self.preprovisioning_network_data_name.as_deref();
-        let preprovisioning = preprovisioning.map(|name| (&["preprovisioningNetworkDataName"][..], name));
-        [bmc, network, preprovisioning].into_iter().flatten().filter(|(_, name)| !name.is_empty()).collect()
+        let preprovisioning =
+            preprovisioning.map(|name| (&["preprovisioningNetworkDataName"][..], name));
+        [bmc, network, preprovisioning]
+            .into_iter()
+            .flatten()
+            .filter(|(_, name)| !name.is_empty())
+            .collect()
     }
 }
 
@@ -223,7 +242,9 @@ pub struct Bmc {
 pub fn without_user(address: &str) -> String {
     let start = address.find("://").map_or(0, |at| at + "://".len());
     let (scheme, rest) = address.split_at(start);
-    let (authority, path) = rest.find(['/', '?', '#']).map_or((rest, ""), |at| rest.split_at(at));
+    let (authority, path) = rest
+        .find(['/', '?', '#'])
+        .map_or((rest, ""), |at| rest.split_at(at));
     let host = authority.rsplit('@').next().unwrap_or_default();
     format!("{scheme}{host}{path}")
 }

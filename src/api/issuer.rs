@@ -37,7 +37,11 @@ pub struct InvalidIssuer(&'static str);
 impl IssuerUrl {
     /// The issuer that is reached at a NodePort of the base cluster's address.
     pub fn at_node_port(address: IpAddr, port: NodePort) -> Self {
-        Self { host: IssuerHost::Address(address), port: Some(port.number()), path: "/dex".to_owned() }
+        Self {
+            host: IssuerHost::Address(address),
+            port: Some(port.number()),
+            path: "/dex".to_owned(),
+        }
     }
 
     /// The host.
@@ -50,30 +54,48 @@ impl FromStr for IssuerUrl {
     type Err = InvalidIssuer;
 
     fn from_str(text: &str) -> Result<Self, InvalidIssuer> {
-        let rest = text.strip_prefix("https://").ok_or(InvalidIssuer("does not begin with https://"))?;
+        let rest = text
+            .strip_prefix("https://")
+            .ok_or(InvalidIssuer("does not begin with https://"))?;
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         if authority.contains('@') {
             return Err(InvalidIssuer("names a user"));
         }
-        let (host, port) = match authority.rsplit_once(':').filter(|(_, port)| !port.contains(']')) {
+        let (host, port) = match authority
+            .rsplit_once(':')
+            .filter(|(_, port)| !port.contains(']'))
+        {
             Some((host, port)) => (host, Some(port)),
             None => (authority, None),
         };
         let port = match port {
             None => None,
             Some("443") => return Err(InvalidIssuer("names port 443, which https has anyway")),
-            Some(port) if port.starts_with(['0', '+']) => return Err(InvalidIssuer("has no valid port")),
-            Some(port) => Some(port.parse::<u16>().map_err(|_| InvalidIssuer("has no valid port"))?),
+            Some(port) if port.starts_with(['0', '+']) => {
+                return Err(InvalidIssuer("has no valid port"));
+            }
+            Some(port) => Some(
+                port.parse::<u16>()
+                    .map_err(|_| InvalidIssuer("has no valid port"))?,
+            ),
         };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
-        let is_segment = |part: &str| !part.is_empty() && part.chars().all(is_plain) && !matches!(part, "." | "..");
+        let is_segment = |part: &str| {
+            !part.is_empty() && part.chars().all(is_plain) && !matches!(part, "." | "..")
+        };
         if path.ends_with('/') {
             return Err(InvalidIssuer("ends with a slash"));
         }
         if !path.is_empty() && !path.split('/').skip(1).all(is_segment) {
-            return Err(InvalidIssuer("has a path with more than letters, digits, `-`, `.`, `_`, `~` between slashes"));
+            return Err(InvalidIssuer(
+                "has a path with more than letters, digits, `-`, `.`, `_`, `~` between slashes",
+            ));
         }
-        Ok(Self { host: host.parse()?, port, path: path.to_owned() })
+        Ok(Self {
+            host: host.parse()?,
+            port,
+            path: path.to_owned(),
+        })
     }
 }
 
@@ -81,20 +103,29 @@ impl FromStr for IssuerHost {
     type Err = InvalidIssuer;
 
     fn from_str(text: &str) -> Result<Self, InvalidIssuer> {
-        const INVALID: InvalidIssuer = InvalidIssuer("has no valid host: a DNS name in lower case, or an IP address");
-        if let Some(address) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+        const INVALID: InvalidIssuer =
+            InvalidIssuer("has no valid host: a DNS name in lower case, or an IP address");
+        if let Some(address) = text
+            .strip_prefix('[')
+            .and_then(|text| text.strip_suffix(']'))
+        {
             let parsed: Ipv6Addr = address.parse().map_err(|_| INVALID)?;
             return if parsed.to_string() == address {
                 Ok(Self::Address(parsed.into()))
             } else {
-                Err(InvalidIssuer("has an IPv6 address that is not in its shortest form"))
+                Err(InvalidIssuer(
+                    "has an IPv6 address that is not in its shortest form",
+                ))
             };
         }
         if let Ok(address) = text.parse() {
             return Ok(Self::Address(IpAddr::V4(address)));
         }
         // What ends with a number is an address to browsers, and this is none.
-        let ends_with_number = text.rsplit('.').next().is_some_and(|part| part.chars().all(|c| c.is_ascii_digit()));
+        let ends_with_number = text
+            .rsplit('.')
+            .next()
+            .is_some_and(|part| part.chars().all(|c| c.is_ascii_digit()));
         if ends_with_number {
             return Err(INVALID);
         }
@@ -137,7 +168,10 @@ mod tests {
             "https://[2001:db8::10]:30556/dex",
             "https://[2001:db8::10]",
         ] {
-            assert_eq!(text.parse::<IssuerUrl>().map(|url| url.to_string()), Ok(text.to_owned()));
+            assert_eq!(
+                text.parse::<IssuerUrl>().map(|url| url.to_string()),
+                Ok(text.to_owned())
+            );
         }
     }
 
@@ -169,8 +203,14 @@ mod tests {
             ("https://dex.example.com/${PATH}", "path"),
             ("https://dex.example.com/dex\n", "path"),
         ] {
-            let error = text.parse::<IssuerUrl>().map(|url| url.to_string()).map_err(|error| error.to_string());
-            assert!(error.as_ref().is_err_and(|error| error.contains(reason)), "{text}: {error:?}");
+            let error = text
+                .parse::<IssuerUrl>()
+                .map(|url| url.to_string())
+                .map_err(|error| error.to_string());
+            assert!(
+                error.as_ref().is_err_and(|error| error.contains(reason)),
+                "{text}: {error:?}"
+            );
         }
     }
 }

@@ -15,8 +15,14 @@ pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 
 /// A path as an item of a list. One of plain characters needs no quotes: its slash or ending makes it a text.
 pub fn listed(path: &str) -> String {
-    let is_plain = path.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
-    if is_plain { path.to_owned() } else { yaml_text(path) }
+    let is_plain = path
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/'));
+    if is_plain {
+        path.to_owned()
+    } else {
+        yaml_text(path)
+    }
 }
 
 /// A Kustomization or Component.
@@ -102,18 +108,31 @@ pub(crate) fn has<T>(list: &Option<Vec<T>>) -> bool {
 impl Kustomization {
     /// A field by which objects of its build may have other names and namespaces than the other fields here give them.
     /// The text of a patch's file, by its path, may be asked for.
-    pub fn field_that_may_rename(&self, text: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
-        let may_rename = |patches: &Option<Vec<Patch>>| patches.iter().flatten().any(|patch| patch.may_rename(&text));
+    pub fn field_that_may_rename(
+        &self,
+        text: impl Fn(&str) -> Option<String>,
+    ) -> Option<&'static str> {
+        let may_rename = |patches: &Option<Vec<Patch>>| {
+            patches
+                .iter()
+                .flatten()
+                .any(|patch| patch.may_rename(&text))
+        };
         let fields = [
             ("transformers", has(&self.transformers)),
             ("replacements", has(&self.replacements)),
             ("generators", has(&self.generators)),
             ("helmCharts", has(&self.helm_charts)),
-            ("helmChartInflationGenerator", has(&self.helm_chart_inflation_generator)),
+            (
+                "helmChartInflationGenerator",
+                has(&self.helm_chart_inflation_generator),
+            ),
             ("patches", may_rename(&self.patches)),
             ("patchesJson6902", may_rename(&self.patches_json6902)),
         ];
-        fields.into_iter().find_map(|(name, may_rename)| may_rename.then_some(name))
+        fields
+            .into_iter()
+            .find_map(|(name, may_rename)| may_rename.then_some(name))
     }
 }
 
@@ -197,17 +216,33 @@ impl Generator {
 
     /// The value of the first of some keys that it has, with the list that it stands in and its index there.
     pub fn value(&self, keys: &[&str]) -> Option<(&'static str, usize, GeneratorValue<'_>)> {
-        let files = self.files.iter().flatten().enumerate().filter_map(|(index, file)| {
-            let (key, path) =
-                file.split_once('=').or_else(|| Some((Utf8Path::new(file).file_name()?, file.as_str())))?;
-            Some((key, ("files", index, GeneratorValue::File(path))))
-        });
-        let literals = self.literals.iter().flatten().enumerate().filter_map(|(index, literal)| {
-            let (key, text) = literal.split_once('=')?;
-            Some((key, ("literals", index, GeneratorValue::Literal(unquoted(text)))))
-        });
+        let files = self
+            .files
+            .iter()
+            .flatten()
+            .enumerate()
+            .filter_map(|(index, file)| {
+                let (key, path) = file
+                    .split_once('=')
+                    .or_else(|| Some((Utf8Path::new(file).file_name()?, file.as_str())))?;
+                Some((key, ("files", index, GeneratorValue::File(path))))
+            });
+        let literals = self
+            .literals
+            .iter()
+            .flatten()
+            .enumerate()
+            .filter_map(|(index, literal)| {
+                let (key, text) = literal.split_once('=')?;
+                Some((
+                    key,
+                    ("literals", index, GeneratorValue::Literal(unquoted(text))),
+                ))
+            });
         let all: Vec<_> = files.chain(literals).collect();
-        keys.iter().find_map(|key| all.iter().find(|(name, _)| name == key)).map(|(_, value)| *value)
+        keys.iter()
+            .find_map(|key| all.iter().find(|(name, _)| name == key))
+            .map(|(_, value)| *value)
     }
 }
 
@@ -296,13 +331,19 @@ impl Patch {
         let inline = match self {
             Patch::Old(inline) => Some(inline),
             Patch::Entry { patch, options, .. } => {
-                if options.as_ref().is_some_and(|options| options.allow_name_change == Some(true)) {
+                if options
+                    .as_ref()
+                    .is_some_and(|options| options.allow_name_change == Some(true))
+                {
                     return true;
                 }
                 patch.as_ref()
             }
         };
         let file = self.path().and_then(|path| text(path));
-        inline.into_iter().chain(&file).any(|text| text.contains(ROUTE_OF_NAMES))
+        inline
+            .into_iter()
+            .chain(&file)
+            .any(|text| text.contains(ROUTE_OF_NAMES))
     }
 }

@@ -25,7 +25,11 @@ impl Type {
     pub(crate) fn field(self, key: &str) -> Option<&'static (&'static str, Self)> {
         let Object(fields) = self else { return None };
         let exact = fields.iter().find(|(name, _)| *name == key);
-        exact.or_else(|| fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)))
+        exact.or_else(|| {
+            fields
+                .iter()
+                .find(|(name, _)| name.eq_ignore_ascii_case(key))
+        })
     }
 }
 
@@ -47,7 +51,10 @@ pub(crate) const KUSTOMIZATION: Type = Object(&[
     ("images", List(&IMAGE)),
     ("imageTags", List(&IMAGE)),
     ("replacements", List(&REPLACEMENT)),
-    ("replicas", List(&Object(&[("name", Text), ("count", Number)]))),
+    (
+        "replicas",
+        List(&Object(&[("name", Text), ("count", Number)])),
+    ),
     ("vars", List(&VARIABLE)),
     ("sortOptions", SORT_OPTIONS),
     ("resources", LIST),
@@ -56,7 +63,10 @@ pub(crate) const KUSTOMIZATION: Type = Object(&[
     ("bases", LIST),
     ("configMapGenerator", List(&CONFIG_MAP)),
     ("secretGenerator", List(&SECRET)),
-    ("helmGlobals", Object(&[("chartHome", Text), ("configHome", Text)])),
+    (
+        "helmGlobals",
+        Object(&[("chartHome", Text), ("configHome", Text)]),
+    ),
     ("helmCharts", List(&HELM_CHART)),
     ("helmChartInflationGenerator", List(&OLD_HELM_CHART)),
     ("generatorOptions", GENERATOR_OPTIONS),
@@ -69,7 +79,12 @@ pub(crate) const KUSTOMIZATION: Type = Object(&[
 
 const LIST: Type = List(&Text);
 
-const METADATA: Type = Object(&[("name", Text), ("namespace", Text), ("labels", Texts), ("annotations", Texts)]);
+const METADATA: Type = Object(&[
+    ("name", Text),
+    ("namespace", Text),
+    ("labels", Texts),
+    ("annotations", Texts),
+]);
 
 const LABELS: Type = Object(&[
     ("pairs", Labels),
@@ -79,13 +94,22 @@ const LABELS: Type = Object(&[
     ("fields", List(&FIELD)),
 ]);
 
-const FIELD: Type = Object(&[("group", Text), ("version", Text), ("kind", Text), ("path", Text), ("create", Bool)]);
+const FIELD: Type = Object(&[
+    ("group", Text),
+    ("version", Text),
+    ("kind", Text),
+    ("path", Text),
+    ("create", Bool),
+]);
 
 const PATCH: Type = Object(&[
     ("path", Text),
     ("patch", Text),
     ("target", SELECTOR),
-    ("options", Object(&[("allowNameChange", Bool), ("allowKindChange", Bool)])),
+    (
+        "options",
+        Object(&[("allowNameChange", Bool), ("allowKindChange", Bool)]),
+    ),
 ]);
 
 const SELECTOR: Type = Object(&[
@@ -98,11 +122,20 @@ const SELECTOR: Type = Object(&[
     ("labelSelector", Text),
 ]);
 
-const IMAGE: Type =
-    Object(&[("name", Text), ("newName", Text), ("tagSuffix", Text), ("newTag", Text), ("digest", Text)]);
+const IMAGE: Type = Object(&[
+    ("name", Text),
+    ("newName", Text),
+    ("tagSuffix", Text),
+    ("newTag", Text),
+    ("digest", Text),
+]);
 
-const REPLACEMENT: Type =
-    Object(&[("path", Text), ("source", SOURCE), ("targets", List(&TARGET)), ("sourceValue", Text)]);
+const REPLACEMENT: Type = Object(&[
+    ("path", Text),
+    ("source", SOURCE),
+    ("targets", List(&TARGET)),
+    ("sourceValue", Text),
+]);
 
 const SOURCE: Type = Object(&[
     ("group", Text),
@@ -114,10 +147,19 @@ const SOURCE: Type = Object(&[
     ("options", FIELD_OPTIONS),
 ]);
 
-const TARGET: Type =
-    Object(&[("select", SELECTOR), ("reject", List(&SELECTOR)), ("fieldPaths", LIST), ("options", FIELD_OPTIONS)]);
+const TARGET: Type = Object(&[
+    ("select", SELECTOR),
+    ("reject", List(&SELECTOR)),
+    ("fieldPaths", LIST),
+    ("options", FIELD_OPTIONS),
+]);
 
-const FIELD_OPTIONS: Type = Object(&[("delimiter", Text), ("index", Number), ("encoding", Text), ("create", Bool)]);
+const FIELD_OPTIONS: Type = Object(&[
+    ("delimiter", Text),
+    ("index", Number),
+    ("encoding", Text),
+    ("create", Bool),
+]);
 
 const VARIABLE: Type = Object(&[
     ("name", Text),
@@ -135,11 +177,20 @@ const VARIABLE: Type = Object(&[
     ("fieldref", Object(&[("fieldPath", Text)])),
 ]);
 
-const SORT_OPTIONS: Type =
-    Object(&[("order", Text), ("legacySortOptions", Object(&[("orderFirst", LIST), ("orderLast", LIST)]))]);
+const SORT_OPTIONS: Type = Object(&[
+    ("order", Text),
+    (
+        "legacySortOptions",
+        Object(&[("orderFirst", LIST), ("orderLast", LIST)]),
+    ),
+]);
 
-const GENERATOR_OPTIONS: Type =
-    Object(&[("labels", Texts), ("annotations", Texts), ("disableNameSuffixHash", Bool), ("immutable", Bool)]);
+const GENERATOR_OPTIONS: Type = Object(&[
+    ("labels", Texts),
+    ("annotations", Texts),
+    ("disableNameSuffixHash", Bool),
+    ("immutable", Bool),
+]);
 
 const CONFIG_MAP: Type = Object(&[
     ("namespace", Text),

@@ -17,7 +17,10 @@ impl FromStr for MacAddress {
     /// Reads twelve hexadecimal digits of any case: in pairs between `:` or `-`, in fours between `.`, or all in a row.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let parts: Vec<&str> = text.split([':', '-', '.']).collect();
-        let separators: Vec<char> = text.chars().filter(|c| matches!(c, ':' | '-' | '.')).collect();
+        let separators: Vec<char> = text
+            .chars()
+            .filter(|c| matches!(c, ':' | '-' | '.'))
+            .collect();
         let is_uniform = separators.windows(2).all(|pair| pair[0] == pair[1]);
         let length = match (parts.len(), separators.first()) {
             (6, Some(':' | '-')) => 2,
@@ -25,14 +28,19 @@ impl FromStr for MacAddress {
             (1, None) => 12,
             _ => 0,
         };
-        let is_part = |part: &&str| part.len() == length && part.chars().all(|c| c.is_ascii_hexdigit());
+        let is_part =
+            |part: &&str| part.len() == length && part.chars().all(|c| c.is_ascii_hexdigit());
         if length == 0 || !is_uniform || !parts.iter().all(is_part) {
             return Err(Invalid::because(
                 "is no MAC address: six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef",
             ));
         }
-        let number = u64::from_str_radix(&parts.concat(), 16).unwrap_or_default().to_be_bytes();
-        Ok(Self([number[2], number[3], number[4], number[5], number[6], number[7]]))
+        let number = u64::from_str_radix(&parts.concat(), 16)
+            .unwrap_or_default()
+            .to_be_bytes();
+        Ok(Self([
+            number[2], number[3], number[4], number[5], number[6], number[7],
+        ]))
     }
 }
 
@@ -42,7 +50,11 @@ impl MacAddress {
         (0..12).flat_map(move |digit: usize| {
             (1..16_u8).map(move |change| {
                 let mut near = self;
-                near.0[digit / 2] ^= if digit.is_multiple_of(2) { change << 4 } else { change };
+                near.0[digit / 2] ^= if digit.is_multiple_of(2) {
+                    change << 4
+                } else {
+                    change
+                };
                 near
             })
         })
@@ -76,7 +88,12 @@ mod tests {
     #[test]
     fn an_address_is_the_same_however_it_is_written() {
         let address: MacAddress = "00:c6:14:04:61:b2".parse().unwrap();
-        for text in ["00:C6:14:04:61:B2", "00-c6-14-04-61-b2", "00c6.1404.61b2", "00C6140461B2"] {
+        for text in [
+            "00:C6:14:04:61:B2",
+            "00-c6-14-04-61-b2",
+            "00c6.1404.61b2",
+            "00C6140461B2",
+        ] {
             assert_eq!(text.parse::<MacAddress>().unwrap(), address, "{text}");
         }
         assert_eq!(address.to_string(), "00:c6:14:04:61:b2");

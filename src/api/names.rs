@@ -10,7 +10,8 @@ use serde_json::json;
 /// What [`Namespace`] takes, for schemas. It says nothing of the length, which is a keyword of its own there.
 pub const NAMESPACE_PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 /// What [`ObjectName`] takes, for schemas, but for the length of the whole.
-pub const OBJECT_NAME_PATTERN: &str = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$";
+pub const OBJECT_NAME_PATTERN: &str =
+    r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$";
 /// What [`is_label_value`] takes, for schemas, but for the length of the whole.
 pub const LABEL_VALUE_PATTERN: &str = "^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$";
 /// What [`is_label_key`] takes, for schemas, but for the length of what stands before the slash.
@@ -34,7 +35,9 @@ impl Invalid {
 }
 
 /// A namespace: a DNS label (RFC 1123) of at most 63 characters, so without dots and fit for a path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String")]
 #[schemars(extend("maxLength" = 63, "pattern" = NAMESPACE_PATTERN))]
 pub struct Namespace(String);
@@ -59,7 +62,9 @@ impl FromStr for Namespace {
             return Err(Invalid("has more than 63 characters".to_owned()));
         }
         if text.contains('.') {
-            return Err(Invalid("has a dot, which a namespace must not have".to_owned()));
+            return Err(Invalid(
+                "has a dot, which a namespace must not have".to_owned(),
+            ));
         }
         check_dns(text)?;
         Ok(Self(text.to_owned()))
@@ -67,7 +72,9 @@ impl FromStr for Namespace {
 }
 
 /// An object's name: a DNS subdomain (RFC 1123) of at most 253 characters; it may have dots.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String")]
 #[schemars(extend("maxLength" = 253, "pattern" = OBJECT_NAME_PATTERN))]
 pub struct ObjectName(String);
@@ -101,21 +108,28 @@ impl FromStr for StorageSize {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let number = ["Mi", "Gi", "Ti"].iter().find_map(|unit| text.strip_suffix(unit)).unwrap_or_default();
-        let is_size =
-            matches!(number.len(), 1..=6) && number.bytes().all(|c| c.is_ascii_digit()) && !number.starts_with('0');
-        is_size
-            .then(|| Self(text.to_owned()))
-            .ok_or_else(|| Invalid("is not the size of a volume, such as `500Mi` or `10Gi`".to_owned()))
+        let number = ["Mi", "Gi", "Ti"]
+            .iter()
+            .find_map(|unit| text.strip_suffix(unit))
+            .unwrap_or_default();
+        let is_size = matches!(number.len(), 1..=6)
+            && number.bytes().all(|c| c.is_ascii_digit())
+            && !number.starts_with('0');
+        is_size.then(|| Self(text.to_owned())).ok_or_else(|| {
+            Invalid("is not the size of a volume, such as `500Mi` or `10Gi`".to_owned())
+        })
     }
 }
 
 /// RFC 1123: parts of `a-z`, `0-9` and `-` between dots, each beginning and ending with a letter or digit.
 fn check_dns(text: &str) -> Result<(), Invalid> {
     let part_ok = |part: &str| {
-        let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+        let edge =
+            |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
         part.len() <= 63
-            && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            && part
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
             && edge(part.chars().next())
             && edge(part.chars().last())
     };
@@ -204,7 +218,9 @@ impl FromStr for Role {
         Role::ALL
             .into_iter()
             .find(|role| role.as_str() == text)
-            .ok_or_else(|| Invalid("is not a role: the roles are ControlPlane and Worker".to_owned()))
+            .ok_or_else(|| {
+                Invalid("is not a role: the roles are ControlPlane and Worker".to_owned())
+            })
     }
 }
 
@@ -310,7 +326,13 @@ impl TryFrom<i64> for NodePort {
             .ok()
             .filter(|port| (Self::FIRST..=Self::LAST).contains(port))
             .map(Self)
-            .ok_or_else(|| Invalid(format!("is outside the NodePorts {}-{}", Self::FIRST, Self::LAST)))
+            .ok_or_else(|| {
+                Invalid(format!(
+                    "is outside the NodePorts {}-{}",
+                    Self::FIRST,
+                    Self::LAST
+                ))
+            })
     }
 }
 
@@ -319,7 +341,9 @@ impl TryFrom<i64> for NodePort {
 pub fn is_label_value(text: &str) -> bool {
     let edge = |c: Option<char>| c.is_none_or(|c| c.is_ascii_alphanumeric());
     text.len() <= 63
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
         && edge(text.chars().next())
         && edge(text.chars().last())
 }
@@ -373,7 +397,18 @@ mod tests {
 
     #[test]
     fn a_namespace_is_a_dns_label_so_it_can_never_leave_its_directory() {
-        for bad in ["", ".", "..", "a/b", "A", "a.b", "-a", "a-", "a b", &"a".repeat(64)] {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "A",
+            "a.b",
+            "-a",
+            "a-",
+            "a b",
+            &"a".repeat(64),
+        ] {
             assert!(bad.parse::<Namespace>().is_err(), "{bad:?} must be refused");
         }
         assert!("tenant-a".parse::<Namespace>().is_ok());
@@ -383,7 +418,10 @@ mod tests {
     fn an_object_name_may_have_dots_but_no_empty_part() {
         assert!("edge.lab-1".parse::<ObjectName>().is_ok());
         for bad in ["..", "a..b", ".a", "a.", "a_b", &"a".repeat(254)] {
-            assert!(bad.parse::<ObjectName>().is_err(), "{bad:?} must be refused");
+            assert!(
+                bad.parse::<ObjectName>().is_err(),
+                "{bad:?} must be refused"
+            );
         }
     }
 

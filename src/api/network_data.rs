@@ -100,7 +100,9 @@ pub enum Malformed {
         address: String,
     },
     /// An `ip_address` by which no other machine reaches this one.
-    #[error("has the ip_address `{address}` in network `{network}`, by which no other machine reaches it")]
+    #[error(
+        "has the ip_address `{address}` in network `{network}`, by which no other machine reaches it"
+    )]
     Unreachable {
         /// The network's id.
         network: String,
@@ -169,11 +171,23 @@ const DEEPEST_LINK: usize = 4;
 
 /// The MAC addresses of the cards of a link, its own first. That of a VLAN is its card's.
 fn cards(link: &str, links: &[&RawLink], depth: usize) -> Vec<MacAddress> {
-    let Some(link) = links.iter().find(|known| known.id == link).filter(|_| depth < DEEPEST_LINK) else {
+    let Some(link) = links
+        .iter()
+        .find(|known| known.id == link)
+        .filter(|_| depth < DEEPEST_LINK)
+    else {
         return Vec::new();
     };
-    let own = link.ethernet_mac_address.get().and_then(|mac| mac.parse().ok());
-    let below = link.bond_links.get().into_iter().flatten().chain(link.vlan_link.get());
+    let own = link
+        .ethernet_mac_address
+        .get()
+        .and_then(|mac| mac.parse().ok());
+    let below = link
+        .bond_links
+        .get()
+        .into_iter()
+        .flatten()
+        .chain(link.vlan_link.get());
     let mut found: Vec<MacAddress> = own.into_iter().collect();
     for card in below.flat_map(|below| cards(below, links, depth + 1)) {
         if !found.contains(&card) {
@@ -196,9 +210,14 @@ impl Look {
     fn at(text: &str) -> Option<Self> {
         // Most files of such names are Secrets, which need no parsing to be told.
         if text.lines().any(|line| line.starts_with("kind:")) {
-            return Some(Self { kind: Some(IgnoredAny), networks: None });
+            return Some(Self {
+                kind: Some(IgnoredAny),
+                networks: None,
+            });
         }
-        serde_json::from_str(text).ok().or_else(|| yaml_serde::from_str(text).ok())
+        serde_json::from_str(text)
+            .ok()
+            .or_else(|| yaml_serde::from_str(text).ok())
     }
 }
 
@@ -223,29 +242,57 @@ impl NetworkData {
             Ok(raw) => raw,
             Err(_) => bounded::parse(text).ok_or(Malformed::Shape)?,
         };
-        let links: Vec<&RawLink> = raw.links.get().into_iter().flatten().filter_map(Lenient::get).collect();
+        let links: Vec<&RawLink> = raw
+            .links
+            .get()
+            .into_iter()
+            .flatten()
+            .filter_map(Lenient::get)
+            .collect();
         let networks = raw
             .networks
             .iter()
             .filter_map(|network| Some((network.id.clone()?, network)))
-            .map(|(id, network)| match network.ip_address.as_deref().map(parse_address) {
-                None | Some(Ok(None)) => Ok(Network { id, address: None, cards: Vec::new() }),
-                Some(Ok(Some(address))) if !is_reachable(address) => {
-                    Err(Malformed::Unreachable { network: id, address })
-                }
-                Some(Ok(address)) => {
-                    let cards = network.link.get().map(|link| cards(link, &links, 0)).unwrap_or_default();
-                    Ok(Network { id, address, cards })
-                }
-                Some(Err(address)) => Err(Malformed::Address { network: id, address }),
-            })
+            .map(
+                |(id, network)| match network.ip_address.as_deref().map(parse_address) {
+                    None | Some(Ok(None)) => Ok(Network {
+                        id,
+                        address: None,
+                        cards: Vec::new(),
+                    }),
+                    Some(Ok(Some(address))) if !is_reachable(address) => {
+                        Err(Malformed::Unreachable {
+                            network: id,
+                            address,
+                        })
+                    }
+                    Some(Ok(address)) => {
+                        let cards = network
+                            .link
+                            .get()
+                            .map(|link| cards(link, &links, 0))
+                            .unwrap_or_default();
+                        Ok(Network { id, address, cards })
+                    }
+                    Some(Err(address)) => Err(Malformed::Address {
+                        network: id,
+                        address,
+                    }),
+                },
+            )
             .collect::<Result<_, _>>()?;
-        Ok(Self { networks, is_secret: false })
+        Ok(Self {
+            networks,
+            is_secret: false,
+        })
     }
 
     /// The same data, which was decrypted: nothing of it is ever shown but the addresses that services need.
     pub fn decrypted(self) -> Self {
-        Self { is_secret: true, ..self }
+        Self {
+            is_secret: true,
+            ..self
+        }
     }
 
     /// Writes down what is known of the networks and nothing else: parsing that gives the same data.
@@ -253,7 +300,9 @@ impl NetworkData {
         let mut links: BTreeMap<String, serde_json::Value> = BTreeMap::new();
         let mut link = |cards: &[MacAddress]| -> Option<String> {
             for mac in cards.iter().map(MacAddress::to_string) {
-                links.entry(mac.clone()).or_insert_with(|| json!({"id": mac, "ethernet_mac_address": mac}));
+                links
+                    .entry(mac.clone())
+                    .or_insert_with(|| json!({"id": mac, "ethernet_mac_address": mac}));
             }
             match cards {
                 [] => None,
@@ -284,7 +333,11 @@ impl NetworkData {
             })
             .collect();
         let links: Vec<serde_json::Value> = links.into_values().collect();
-        if links.is_empty() { json!({"networks": networks}) } else { json!({"links": links, "networks": networks}) }
+        if links.is_empty() {
+            json!({"networks": networks})
+        } else {
+            json!({"links": links, "networks": networks})
+        }
     }
 
     /// The ids of the networks, in their order: for matching, and not to be shown.
@@ -294,7 +347,8 @@ impl NetworkData {
 
     /// The ids of the networks that may be shown, in their order: none of what was encrypted.
     pub fn shown_ids(&self) -> impl Iterator<Item = &str> {
-        self.ids().filter(|id| !self.is_secret && is_label_value(id))
+        self.ids()
+            .filter(|id| !self.is_secret && is_label_value(id))
     }
 
     /// All addresses, in the order of the networks.
@@ -304,26 +358,39 @@ impl NetworkData {
 
     /// The static addresses of network cards, in the order of the networks.
     pub fn of_cards(&self) -> impl Iterator<Item = (MacAddress, IpAddr)> {
-        let addressed = self.networks.iter().filter_map(|network| Some((&network.cards, network.address?)));
+        let addressed = self
+            .networks
+            .iter()
+            .filter_map(|network| Some((&network.cards, network.address?)));
         addressed.flat_map(|(cards, address)| cards.iter().map(move |card| (*card, address)))
     }
 
     /// The ids of networks that have a second address of the same family. One of each family is dual-stack.
     pub fn ambiguous(&self) -> BTreeSet<&str> {
         let mut first: BTreeMap<(&str, bool), IpAddr> = BTreeMap::new();
-        let addressed = self.networks.iter().filter_map(|network| Some((network.id.as_str(), network.address?)));
-        let repeated =
-            addressed.filter(|(id, address)| *first.entry((id, address.is_ipv4())).or_insert(*address) != *address);
+        let addressed = self
+            .networks
+            .iter()
+            .filter_map(|network| Some((network.id.as_str(), network.address?)));
+        let repeated = addressed.filter(|(id, address)| {
+            *first.entry((id, address.is_ipv4())).or_insert(*address) != *address
+        });
         repeated.map(|(id, _)| id).collect()
     }
 
     /// The address on the network with this id.
     pub fn address(&self, interface: &str) -> Result<IpAddr, NoAddress> {
-        let mut same_id = self.networks.iter().filter(|network| network.id == interface).peekable();
+        let mut same_id = self
+            .networks
+            .iter()
+            .filter(|network| network.id == interface)
+            .peekable();
         if same_id.peek().is_none() {
             return Err(NoAddress::NoSuchNetwork);
         }
-        same_id.find_map(|network| network.address).ok_or(NoAddress::NoStaticAddress)
+        same_id
+            .find_map(|network| network.address)
+            .ok_or(NoAddress::NoStaticAddress)
     }
 }
 
@@ -361,11 +428,15 @@ fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
 /// address is shown.
 fn in_words(text: &str) -> String {
     let is_of_addresses = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':' | '/');
-    let looks_like_one = text.len() <= LONGEST && text.contains(['.', ':']) && text.chars().all(is_of_addresses);
+    let looks_like_one =
+        text.len() <= LONGEST && text.contains(['.', ':']) && text.chars().all(is_of_addresses);
     if looks_like_one {
         format!("the ip_address `{text}`")
     } else {
-        format!("an ip_address of {}", counted(text.chars().count(), "character"))
+        format!(
+            "an ip_address of {}",
+            counted(text.chars().count(), "character")
+        )
     }
 }
 
@@ -382,15 +453,23 @@ mod tests {
 
     #[test]
     fn json_and_yaml_say_the_same() {
-        let json = NetworkData::parse(r#"{"networks": [{"id": "oam", "type": "ipv4", "ip_address": "192.0.2.7"}]}"#);
+        let json = NetworkData::parse(
+            r#"{"networks": [{"id": "oam", "type": "ipv4", "ip_address": "192.0.2.7"}]}"#,
+        );
         let yaml = networks("- id: oam\n  type: ipv4\n  ip_address: 192.0.2.7\n");
         assert_eq!(json, yaml);
-        assert_eq!(json.unwrap().address("oam"), Ok("192.0.2.7".parse().unwrap()));
+        assert_eq!(
+            json.unwrap().address("oam"),
+            Ok("192.0.2.7".parse().unwrap())
+        );
     }
 
     #[test]
     fn an_address_may_carry_a_prefix_and_may_be_ipv6() {
-        let data = networks("- {id: a, ip_address: 192.0.2.7/24}\n- {id: b, ip_address: '2001:db8::7/64'}\n").unwrap();
+        let data = networks(
+            "- {id: a, ip_address: 192.0.2.7/24}\n- {id: b, ip_address: '2001:db8::7/64'}\n",
+        )
+        .unwrap();
         assert_eq!(data.address("a"), Ok("192.0.2.7".parse().unwrap()));
         assert_eq!(data.address("b"), Ok("2001:db8::7".parse().unwrap()));
     }
@@ -404,23 +483,37 @@ mod tests {
             networks:\n- {id: a, link: e2, ip_address: 192.0.2.2}\n- {id: b, link: vlan, ip_address: 192.0.2.3}\n\
             - {id: c, link: loop, ip_address: 192.0.2.4}\n- {id: d, link: e1, type: ipv4_dhcp}\n";
         let data = NetworkData::parse(text).unwrap();
-        let cards: Vec<String> = data.of_cards().map(|(mac, address)| format!("{mac} {address}")).collect();
-        let expected = ["00:00:5e:00:53:02 192.0.2.2", "00:00:5e:00:53:01 192.0.2.3", "00:00:5e:00:53:02 192.0.2.3"];
+        let cards: Vec<String> = data
+            .of_cards()
+            .map(|(mac, address)| format!("{mac} {address}"))
+            .collect();
+        let expected = [
+            "00:00:5e:00:53:02 192.0.2.2",
+            "00:00:5e:00:53:01 192.0.2.3",
+            "00:00:5e:00:53:02 192.0.2.3",
+        ];
         assert_eq!(cards, expected);
     }
 
     #[test]
     fn links_of_another_shape_are_nobody_elses_business() {
         for links in ["null", "text", "{}", "[null, 1, {id: 1}]"] {
-            let text = format!("links: {links}\nnetworks: [{{id: a, link: 1, ip_address: 192.0.2.2}}]\n");
+            let text =
+                format!("links: {links}\nnetworks: [{{id: a, link: 1, ip_address: 192.0.2.2}}]\n");
             let data = NetworkData::parse(&text).unwrap();
-            assert_eq!((data.of_cards().count(), data.addresses().count()), (0, 1), "{links}");
+            assert_eq!(
+                (data.of_cards().count(), data.addresses().count()),
+                (0, 1),
+                "{links}"
+            );
         }
     }
 
     #[test]
     fn a_network_without_a_static_address_is_told_from_a_missing_one() {
-        let data = networks("- {id: dhcp, type: ipv4_dhcp}\n- {id: none, ip_address: <no value>}\n").unwrap();
+        let data =
+            networks("- {id: dhcp, type: ipv4_dhcp}\n- {id: none, ip_address: <no value>}\n")
+                .unwrap();
         assert_eq!(data.address("dhcp"), Err(NoAddress::NoStaticAddress));
         assert_eq!(data.address("none"), Err(NoAddress::NoStaticAddress));
         assert_eq!(data.address("oam"), Err(NoAddress::NoSuchNetwork));
@@ -429,35 +522,73 @@ mod tests {
     #[test]
     fn an_empty_text_has_no_networks_and_one_of_another_shape_is_malformed() {
         assert_eq!(NetworkData::parse(" \n"), Ok(NetworkData::default()));
-        for bad in ["text", "networks: text", "networks: [", "networks: [{id: [a]}]"] {
+        for bad in [
+            "text",
+            "networks: text",
+            "networks: [",
+            "networks: [{id: [a]}]",
+        ] {
             assert_eq!(NetworkData::parse(bad), Err(Malformed::Shape), "{bad}");
         }
     }
 
     #[test]
     fn a_second_address_of_one_family_makes_an_id_ambiguous() {
-        let ambiguous =
-            |text: &str| networks(text).unwrap().ambiguous().into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let ambiguous = |text: &str| {
+            networks(text)
+                .unwrap()
+                .ambiguous()
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         let first = "- {id: oam, ip_address: 192.0.2.7}\n";
 
-        assert_eq!(ambiguous(&format!("{first}- {{id: oam, ip_address: 192.0.2.8}}\n")), ["oam"]);
-        for other in
-            ["{id: oam, ip_address: '2001:db8::7'}", "{id: oam, ip_address: 192.0.2.7/24}", "{id: oam}", "{id: b}"]
-        {
-            assert!(ambiguous(&format!("{first}- {other}\n")).is_empty(), "{other}");
+        assert_eq!(
+            ambiguous(&format!("{first}- {{id: oam, ip_address: 192.0.2.8}}\n")),
+            ["oam"]
+        );
+        for other in [
+            "{id: oam, ip_address: '2001:db8::7'}",
+            "{id: oam, ip_address: 192.0.2.7/24}",
+            "{id: oam}",
+            "{id: b}",
+        ] {
+            assert!(
+                ambiguous(&format!("{first}- {other}\n")).is_empty(),
+                "{other}"
+            );
         }
     }
 
     #[test]
     fn an_address_that_no_other_machine_reaches_is_none() {
-        for bad in
-            ["0.0.0.0/24", "127.0.0.1", "224.0.0.5", "255.255.255.255", "::", "::1/128", "ff02::1", "::ffff:0.0.0.0"]
-        {
+        for bad in [
+            "0.0.0.0/24",
+            "127.0.0.1",
+            "224.0.0.5",
+            "255.255.255.255",
+            "::",
+            "::1/128",
+            "ff02::1",
+            "::ffff:0.0.0.0",
+        ] {
             let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
-            assert!(matches!(error, Malformed::Unreachable { .. }), "{bad}: {error}");
+            assert!(
+                matches!(error, Malformed::Unreachable { .. }),
+                "{bad}: {error}"
+            );
         }
-        for good in ["169.254.0.7/16", "fe80::7/64", "192.0.2.255/32", "10.0.0.0/31"] {
-            assert!(networks(&format!("- {{id: oam, ip_address: '{good}'}}\n")).is_ok(), "{good}");
+        for good in [
+            "169.254.0.7/16",
+            "fe80::7/64",
+            "192.0.2.255/32",
+            "10.0.0.0/31",
+        ] {
+            assert!(
+                networks(&format!("- {{id: oam, ip_address: '{good}'}}\n")).is_ok(),
+                "{good}"
+            );
         }
     }
 
@@ -473,7 +604,10 @@ mod tests {
     fn what_does_not_look_like_an_address_is_not_shown() {
         for bad in ["2001:db8::g", "192.0.2.7/x", "Hunter2", "deadbeefdeadbeef"] {
             let error = networks(&format!("- {{id: oam, ip_address: '{bad}'}}\n")).unwrap_err();
-            let said = format!("has an ip_address of {} characters in network `oam`, ", bad.len());
+            let said = format!(
+                "has an ip_address of {} characters in network `oam`, ",
+                bad.len()
+            );
             assert!(error.to_string().starts_with(&said), "{error}");
             assert!(!format!("{error:?}").contains(bad), "{error:?}");
         }

@@ -40,7 +40,8 @@ pub const LONGEST_NAME: usize = 48;
 
 /// The plugins of the installer that are known.
 pub const PLUGINS: [&str; 13] = [
-    "cmk", "emco", "istio", "kata", "multus", "nfd", "onap4k8s", "optane", "ovn", "ovn4nfv", "qat", "sriov", "virtlet",
+    "cmk", "emco", "istio", "kata", "multus", "nfd", "onap4k8s", "optane", "ovn", "ovn4nfv", "qat",
+    "sriov", "virtlet",
 ];
 
 /// Label of a host: whether its network cards have SR-IOV, `true` or `false`, whatever inspection found.
@@ -80,7 +81,11 @@ pub(crate) fn meant(value: &str) -> bool {
 pub struct ProvisioningSpec {
     /// The machines of the control plane: each a mapping of one name, which is the node's, to what is asked of it. One
     /// that is in both lists is one machine with both roles, and what it is need be said in one of them.
-    #[serde(default, deserialize_with = "unique::optional_list", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "unique::optional_list",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(extend("x-editor" = {
         "type": "array",
         "minItems": 1,
@@ -88,11 +93,19 @@ pub struct ProvisioningSpec {
     }))]
     pub masters: Option<Vec<BTreeMap<String, Option<Machine>>>>,
     /// The machines that run workloads, in the same form; without any, those of the control plane do.
-    #[serde(default, deserialize_with = "unique::optional_list", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "unique::optional_list",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(extend("x-editor" = {"items": named_machine()}))]
     pub workers: Option<Vec<BTreeMap<String, Option<Machine>>>>,
     /// The plugins that the installer adds to Kubernetes.
-    #[serde(rename = "KUDPlugins", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "KUDPlugins",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(extend("x-editor" = {"items": {"anyOf": [{"enum": PLUGINS}, {"pattern": PLUGIN_PATTERN}]}}))]
     #[schemars(example = ["onap4k8s", "ovn4nfv"])]
     pub kud_plugins: Option<Vec<String>>,
@@ -135,7 +148,8 @@ const MAC_PATTERN: &str = "^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(-
                            |[0-9A-Fa-f]{4}(\\.[0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{12})?$";
 
 /// A quantity of Kubernetes that is not negative, or nothing.
-const QUANTITY_PATTERN: &str = "^([+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?)?$";
+const QUANTITY_PATTERN: &str =
+    "^([+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?)?$";
 
 /// A package that apt takes for one: a dash at the end would remove it.
 const PACKAGE_PATTERN: &str = "^[A-Za-z0-9]([-+.:_A-Za-z0-9]*[+.:_A-Za-z0-9])?$";
@@ -145,7 +159,11 @@ const PACKAGE_PATTERN: &str = "^[A-Za-z0-9]([-+.:_A-Za-z0-9]*[+.:_A-Za-z0-9])?$"
 #[serde(rename_all = "camelCase")]
 pub struct Machine {
     /// The MAC address of one of its network cards.
-    #[serde(rename = "mac-address", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "mac-address",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(example = &"52:54:00:ab:cd:ef", extend("x-editor" = {
         "pattern": MAC_PATTERN,
         "patternErrorMessage": "A MAC address is six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef"
@@ -310,9 +328,22 @@ mod tests {
         let masters = object.spec.masters.unwrap();
         let names: Vec<&String> = masters.iter().flat_map(BTreeMap::keys).collect();
         assert_eq!(names, ["head-1", "head-2"]);
-        assert_eq!(masters[0]["head-1"].as_ref().unwrap().mac_address.as_deref(), Some("52:54:00:00:00:01"));
+        assert_eq!(
+            masters[0]["head-1"]
+                .as_ref()
+                .unwrap()
+                .mac_address
+                .as_deref(),
+            Some("52:54:00:00:00:01")
+        );
         assert_eq!(masters[1]["head-2"].as_ref().unwrap().cpu, Some(8));
-        assert_eq!(object.spec.workers.unwrap()[0]["body-1"].as_ref().unwrap().sriov, Some(true));
+        assert_eq!(
+            object.spec.workers.unwrap()[0]["body-1"]
+                .as_ref()
+                .unwrap()
+                .sriov,
+            Some(true)
+        );
         assert_eq!(object.spec.kud_plugins.unwrap(), ["ovn4nfv"]);
         assert_eq!(object.spec.pod_subnet.as_deref(), Some("10.244.0.0/16"));
         assert_eq!(object.metadata.labels.unwrap()[CLUSTER], "depot");
@@ -320,11 +351,27 @@ mod tests {
 
     #[test]
     fn what_is_written_without_quotes_is_kept_as_it_was_written() {
-        for (text, memory) in [("16Gi", "16Gi"), ("17179869184", "17179869184"), ("1.10", "1.10"), ("1e3", "1e3")] {
-            assert_eq!(machine(&format!("memory: {text}")).memory, Some(Text(memory.to_owned())));
+        for (text, memory) in [
+            ("16Gi", "16Gi"),
+            ("17179869184", "17179869184"),
+            ("1.10", "1.10"),
+            ("1e3", "1e3"),
+        ] {
+            assert_eq!(
+                machine(&format!("memory: {text}")).memory,
+                Some(Text(memory.to_owned()))
+            );
         }
-        assert_eq!(machine("mac-address: 00:11:22:33:44:55").mac_address.as_deref(), Some("00:11:22:33:44:55"));
-        assert_eq!(machine(r#"{"memory": 4096}"#).memory, Some(Text("4096".to_owned())));
+        assert_eq!(
+            machine("mac-address: 00:11:22:33:44:55")
+                .mac_address
+                .as_deref(),
+            Some("00:11:22:33:44:55")
+        );
+        assert_eq!(
+            machine(r#"{"memory": 4096}"#).memory,
+            Some(Text("4096".to_owned()))
+        );
     }
 
     #[test]
@@ -334,14 +381,27 @@ mod tests {
              multiClusterDir: /m\n",
         )
         .unwrap();
-        assert!(spec.masters.unwrap()[0]["head"].as_ref().unwrap().mac_address.is_none());
-        let older = [spec.hostfile, spec.kud_installer_path, spec.dhcp_lease_file, spec.multi_cluster_dir];
+        assert!(
+            spec.masters.unwrap()[0]["head"]
+                .as_ref()
+                .unwrap()
+                .mac_address
+                .is_none()
+        );
+        let older = [
+            spec.hostfile,
+            spec.kud_installer_path,
+            spec.dhcp_lease_file,
+            spec.multi_cluster_dir,
+        ];
         assert_eq!(older.map(Option::unwrap), ["/h", "/k", "/d", "/m"]);
     }
 
     #[test]
     fn a_machine_may_be_chosen_by_labels() {
-        let selector = machine("labelSelector: {matchLabels: {rack: r1}}").label_selector.unwrap();
+        let selector = machine("labelSelector: {matchLabels: {rack: r1}}")
+            .label_selector
+            .unwrap();
         assert_eq!(selector.match_labels.unwrap()["rack"], "r1");
     }
 
@@ -354,18 +414,30 @@ mod tests {
         .unwrap();
 
         let versioned = |name: &str, version: Option<&str>| {
-            let details = PackageDetails { version: version.map(|version| Text(version.to_owned())) };
+            let details = PackageDetails {
+                version: version.map(|version| Text(version.to_owned())),
+            };
             Package::Versioned(BTreeMap::from([(name.to_owned(), details)]))
         };
-        let expected = [Package::Named("htop".to_owned()), versioned("jq", Some("1.10")), versioned("git", None)];
+        let expected = [
+            Package::Named("htop".to_owned()),
+            versioned("jq", Some("1.10")),
+            versioned("git", None),
+        ];
         assert_eq!(object.spec.master_software.unwrap(), expected);
-        assert_eq!(object.spec.worker_software.unwrap(), [Package::Named("curl".to_owned())]);
+        assert_eq!(
+            object.spec.worker_software.unwrap(),
+            [Package::Named("curl".to_owned())]
+        );
     }
 
     #[test]
     fn what_is_no_package_is_refused() {
         for text in ["[[htop]]", "[{jq: 1.5}]", "[{jq: [1.5]}]", "[true]"] {
-            assert!(yaml_serde::from_str::<Vec<Package>>(text).is_err(), "{text}");
+            assert!(
+                yaml_serde::from_str::<Vec<Package>>(text).is_err(),
+                "{text}"
+            );
         }
     }
 }

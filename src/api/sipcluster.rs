@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::auth::Auth;
-use super::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NodePort, OBJECT_NAME_PATTERN, StorageSize};
+use super::names::{
+    LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NodePort, OBJECT_NAME_PATTERN, StorageSize,
+};
 use super::unique;
 
 /// The API group of SIPClusters.
@@ -127,7 +129,11 @@ pub struct NodeSet {
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
     /// Labels that a host must have with exactly these values.
-    #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "unique::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(extend(
         "additionalProperties" = {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN},
         "x-editor" = {"propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN}}
@@ -204,7 +210,9 @@ pub struct Services {
 impl Services {
     /// Whether there is one that needs addresses of hosts.
     pub fn reach_hosts(&self) -> bool {
-        self.load_balancer_control_plane.is_some() || self.load_balancer_worker.is_some() || self.jump_host.is_some()
+        self.load_balancer_control_plane.is_some()
+            || self.load_balancer_worker.is_some()
+            || self.jump_host.is_some()
     }
 }
 
@@ -218,7 +226,11 @@ pub struct Service {
     #[schemars(required, regex(pattern = r"^\S+$"), example = &"registry.example.com/haproxy:3.0")]
     pub image: Option<String>,
     /// Labels of the base cluster's nodes on which the service's pods run.
-    #[serde(default, deserialize_with = "unique::optional", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "unique::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(extend("x-editor" = {
         "propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN},
         "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN}
@@ -321,7 +333,11 @@ pub struct JumpHost {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bmc: Option<BmcAccess>,
     /// OpenSSH public keys of those who may log in.
-    #[serde(rename = "sshAuthorizedKeys", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "sshAuthorizedKeys",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(extend("x-editor" = {
         "items": {
             "pattern": AUTHORIZED_KEY_PATTERN,
@@ -331,7 +347,11 @@ pub struct JumpHost {
     #[schemars(example = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L operator"])]
     pub ssh_authorized_keys: Option<Vec<String>>,
     /// The Secret with the private keys for the cluster's nodes.
-    #[serde(rename = "nodeSSHPrivateKeys", default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "nodeSSHPrivateKeys",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(regex(pattern = format!("^$|{OBJECT_NAME_PATTERN}")), length(max = 253))]
     pub node_ssh_private_keys: Option<String>,
     /// Where its SSH server has its host keys from: one of the ways. Without any they are kept in a volume of the

@@ -13,7 +13,9 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 /// A mapping without duplicate keys.
 struct Unique<K, V>(BTreeMap<K, V>);
 
-impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Deserialize<'de> for Unique<K, V> {
+impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Deserialize<'de>
+    for Unique<K, V>
+{
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Keys<K, V>(PhantomData<(K, V)>);
 
@@ -30,7 +32,10 @@ impl<'de, K: Deserialize<'de> + Ord + fmt::Debug, V: Deserialize<'de>> Deseriali
                     match map.entry(key) {
                         Entry::Vacant(entry) => entry.insert(entries.next_value()?),
                         Entry::Occupied(entry) => {
-                            return Err(M::Error::custom(format_args!("duplicate key {:?}", entry.key())));
+                            return Err(M::Error::custom(format_args!(
+                                "duplicate key {:?}",
+                                entry.key()
+                            )));
                         }
                     };
                 }
@@ -75,7 +80,9 @@ where
 /// # Errors
 ///
 /// As [`map`].
-pub(crate) fn optional_list<'de, K, V, D>(deserializer: D) -> Result<Option<Vec<BTreeMap<K, V>>>, D::Error>
+pub(crate) fn optional_list<'de, K, V, D>(
+    deserializer: D,
+) -> Result<Option<Vec<BTreeMap<K, V>>>, D::Error>
 where
     K: Deserialize<'de> + Ord + fmt::Debug,
     V: Deserialize<'de>,

@@ -21,9 +21,15 @@ impl Commit {
     pub(super) fn new(committer: Committer, runs: &Runs<'_>) -> Result<Self, Failure> {
         let mut outputs = Vec::new();
         for (site, generated) in runs {
-            outputs.push((generated.site.settings.output.as_path(), generated.output(&site.files)?));
+            outputs.push((
+                generated.site.settings.output.as_path(),
+                generated.output(&site.files)?,
+            ));
         }
-        let outputs: Vec<_> = outputs.iter().map(|(output, tree)| (*output, tree)).collect();
+        let outputs: Vec<_> = outputs
+            .iter()
+            .map(|(output, tree)| (*output, tree))
+            .collect();
         let content = committer.content(&outputs)?;
         Ok(Self { committer, content })
     }
@@ -31,8 +37,12 @@ impl Commit {
     /// Whether nothing would change but the comments that say what files were made from: not worth a commit, and not
     /// worth a file that is to be committed some day.
     pub(super) fn is_idle(&self, runs: &Runs<'_>) -> bool {
-        let changes = runs.iter().flat_map(|(_, run)| &run.changes).flat_map(|changes| changes.files.values());
-        self.content.differs() == Differs::InMarksOnly && changes.into_iter().all(Change::is_in_mark_only)
+        let changes = runs
+            .iter()
+            .flat_map(|(_, run)| &run.changes)
+            .flat_map(|changes| changes.files.values());
+        self.content.differs() == Differs::InMarksOnly
+            && changes.into_iter().all(Change::is_in_mark_only)
     }
 
     /// Commits what is worth a commit, and says what came of it.
@@ -54,14 +64,28 @@ impl Commit {
             )),
             Differs::Really => {
                 let settings = || runs.iter().map(|(_, run)| &run.site.settings);
-                let outputs: Vec<&Utf8Path> = settings().map(|settings| settings.output.as_path()).collect();
-                let templates: Vec<&Utf8Path> =
-                    settings().filter_map(|settings| settings.templates.as_deref()).collect();
-                let inputs = Inputs { outputs: &outputs, templates: &templates, staged };
+                let outputs: Vec<&Utf8Path> = settings()
+                    .map(|settings| settings.output.as_path())
+                    .collect();
+                let templates: Vec<&Utf8Path> = settings()
+                    .filter_map(|settings| settings.templates.as_deref())
+                    .collect();
+                let inputs = Inputs {
+                    outputs: &outputs,
+                    templates: &templates,
+                    staged,
+                };
                 let message = message(&self.content, runs);
-                let Committed { id, branch } = self.committer.commit(&self.content, &message, Some(inputs))?;
-                let place = branch.map_or("a detached HEAD".to_owned(), |branch| format!("branch {branch}"));
-                say(format_args!("committed {} as {id} on {place}\n", counted(self.content.paths().len(), "file")));
+                let Committed { id, branch } =
+                    self.committer
+                        .commit(&self.content, &message, Some(inputs))?;
+                let place = branch.map_or("a detached HEAD".to_owned(), |branch| {
+                    format!("branch {branch}")
+                });
+                say(format_args!(
+                    "committed {} as {id} on {place}\n",
+                    counted(self.content.paths().len(), "file")
+                ));
             }
         }
         Ok(())
@@ -80,11 +104,16 @@ impl Commit {
 
     /// What was not done to the branch, as there is no commit for it.
     fn left_alone(&self) -> String {
-        self.committer.branch().map_or_else(String::new, |branch| match branch.standing() {
-            Standing::New => format!("; branch {} was not made", branch.name()),
-            Standing::Behind => format!("; branch {} was not moved, and is behind HEAD", branch.name()),
-            Standing::Ahead => format!("; branch {} is as it was", branch.name()),
-        })
+        self.committer
+            .branch()
+            .map_or_else(String::new, |branch| match branch.standing() {
+                Standing::New => format!("; branch {} was not made", branch.name()),
+                Standing::Behind => format!(
+                    "; branch {} was not moved, and is behind HEAD",
+                    branch.name()
+                ),
+                Standing::Ahead => format!("; branch {} is as it was", branch.name()),
+            })
     }
 }
 
@@ -93,7 +122,11 @@ fn message(content: &Content, runs: &Runs<'_>) -> String {
     let review = |generated: &Generated| {
         let output = &generated.site.settings.output;
         let clusters = content.clusters(output);
-        let before = Before { clusters: &clusters, inventory: None, output: None };
+        let before = Before {
+            clusters: &clusters,
+            inventory: None,
+            output: None,
+        };
         let mut changes = content.changes();
         changes.files.retain(|path, _| path.starts_with(output));
         Review::between(&changes, &before, &generated.tree, &generated.site)
@@ -101,7 +134,10 @@ fn message(content: &Content, runs: &Runs<'_>) -> String {
     match runs.as_slice() {
         [(site, only)] if site.name.is_empty() => report::commit_message(&review(only)),
         runs => {
-            let reviews: Vec<_> = runs.iter().map(|(site, run)| (site.name.as_str(), review(run))).collect();
+            let reviews: Vec<_> = runs
+                .iter()
+                .map(|(site, run)| (site.name.as_str(), review(run)))
+                .collect();
             report::commit_message_of_sites(&reviews)
         }
     }

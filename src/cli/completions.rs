@@ -24,7 +24,12 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut super::Arguments::command(), "sipgen", &mut script);
+    clap_complete::generate(
+        arguments.shell,
+        &mut super::Arguments::command(),
+        "sipgen",
+        &mut script,
+    );
     print_document(&Document::of_sipgen(String::from_utf8(script)?));
     Ok(Outcome::Yes)
 }

@@ -81,19 +81,32 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let Arguments { repo: directory, base, head: revision, .. } = arguments;
+    let Arguments {
+        repo: directory,
+        base,
+        head: revision,
+        ..
+    } = arguments;
     let directory = directory.as_deref();
     let site = arguments.site.as_deref();
     let head = match revision {
         Some(revision) => Chosen::at_revision(directory, revision, site)?,
         None if repo::is_bare(directory)? => {
-            return Err(Failure("a bare repo has no files on the disk: name a revision by --head".to_owned()));
+            return Err(Failure(
+                "a bare repo has no files on the disk: name a revision by --head".to_owned(),
+            ));
         }
         None => Chosen::on_disk(directory, &arguments.input, site)?,
     };
-    let base_files = base.as_ref().map(|base| Chosen::at_revision(Some(head.files.root()), base, None)).transpose()?;
-    let options =
-        Options { keep_going: arguments.keep_going, allow_empty: arguments.allow_empty, ..Options::default() };
+    let base_files = base
+        .as_ref()
+        .map(|base| Chosen::at_revision(Some(head.files.root()), base, None))
+        .transpose()?;
+    let options = Options {
+        keep_going: arguments.keep_going,
+        allow_empty: arguments.allow_empty,
+        ..Options::default()
+    };
     let (lock, sites) = repo::lock_to_read(&head)?;
     let base_sites = base_files.map(|base| Sites::find(base.files)).transpose()?;
     let progress = Progress::start();
@@ -101,7 +114,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut differences = Vec::new();
     for site in &sites.all {
         let difference = match &base_sites {
-            Some(base) => difference::between(&base.counterpart(site)?, &site.files, &options, &shows)?,
+            Some(base) => {
+                difference::between(&base.counterpart(site)?, &site.files, &options, &shows)?
+            }
             None => difference::pending(&site.files, &options, &shows)?,
         };
         differences.push((site, difference));
@@ -109,11 +124,21 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some((_, first)) = differences.first_mut() {
         // They are of the whole run.
         first.findings.splice(0..0, sites.findings.clone());
-        let gone = base_sites.iter().flat_map(|base| &base.all).filter(|_| sites.single().is_none());
-        let gone = gone.filter(|site| !sites.all.iter().any(|other| other.directory == site.directory));
+        let gone = base_sites
+            .iter()
+            .flat_map(|base| &base.all)
+            .filter(|_| sites.single().is_none());
+        let gone = gone.filter(|site| {
+            !sites
+                .all
+                .iter()
+                .any(|other| other.directory == site.directory)
+        });
         let note = |site: &Location| match site.name.as_str() {
             "" => "The base was one site.".to_owned(),
-            name => format!("The site {name} of the base is there no more: nothing is generated for it."),
+            name => format!(
+                "The site {name} of the base is there no more: nothing is generated for it."
+            ),
         };
         first.notes.extend(gone.map(note));
     }
@@ -132,23 +157,44 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             }
             say(report::notes(difference));
         }
-        let found = differences.iter().flat_map(|(_, difference)| difference.findings.clone()).collect();
-        let found = if sites.single().is_some() { found } else { finding::merge(found) };
+        let found = differences
+            .iter()
+            .flat_map(|(_, difference)| difference.findings.clone())
+            .collect();
+        let found = if sites.single().is_some() {
+            found
+        } else {
+            finding::merge(found)
+        };
         say(report::findings(&found, &sites.repo));
     } else {
         let comparison = |difference: &Difference| {
-            Comparison::new(base.as_deref(), revision.as_deref(), difference, &sites.repo, arguments.lines)
+            Comparison::new(
+                base.as_deref(),
+                revision.as_deref(),
+                difference,
+                &sites.repo,
+                arguments.lines,
+            )
         };
-        let comparisons: Vec<_> = differences.iter().map(|(site, of)| (*site, comparison(of))).collect();
+        let comparisons: Vec<_> = differences
+            .iter()
+            .map(|(site, of)| (*site, comparison(of)))
+            .collect();
         match (arguments.format, sites.single(), comparisons.as_slice()) {
             (Format::Json, ..) => repo::print_json(&sites, comparisons)?,
             (_, Some(_), [(_, only)]) => print(report::markdown(only)),
             (_, _, all) => {
-                let all: Vec<_> = all.iter().map(|(site, comparison)| (site.name.as_str(), comparison)).collect();
+                let all: Vec<_> = all
+                    .iter()
+                    .map(|(site, comparison)| (site.name.as_str(), comparison))
+                    .collect();
                 print(report::markdown_of_sites(&all));
             }
         }
     }
-    let failed = differences.iter().any(|(_, of)| of.findings.iter().any(Finding::is_error) || !of.is_none());
+    let failed = differences
+        .iter()
+        .any(|(_, of)| of.findings.iter().any(Finding::is_error) || !of.is_none());
     Ok(if failed { Outcome::No } else { Outcome::Yes })
 }

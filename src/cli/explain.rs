@@ -55,13 +55,19 @@ impl FromStr for Subject {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_code = text.get(..3).is_some_and(|first| first.eq_ignore_ascii_case("SIP"));
+        let is_code = text
+            .get(..3)
+            .is_some_and(|first| first.eq_ignore_ascii_case("SIP"));
         if is_code && !text.contains('/') {
-            text.parse().map(Self::Code).map_err(|error| format!("{error}; `sipgen explain --list` has all of them"))
+            text.parse()
+                .map(Self::Code)
+                .map_err(|error| format!("{error}; `sipgen explain --list` has all of them"))
         } else if let Ok(code) = format!("SIP{text}").parse::<Code>() {
             Err(format!("a code begins with SIP: did you mean `{code}`?"))
         } else {
-            text.parse().map(Self::Name).map_err(|error: <ClusterKey as FromStr>::Err| error.to_string())
+            text.parse()
+                .map(Self::Name)
+                .map_err(|error: <ClusterKey as FromStr>::Err| error.to_string())
         }
     }
 }
@@ -103,7 +109,10 @@ fn explain_codes(format: Format) -> Result<Outcome, Failure> {
     match format {
         Format::Text => print(report::codes()),
         Format::Json => {
-            let codes: Vec<ExplainedCode> = Code::ALL.iter().map(|code| ExplainedCode::from(*code)).collect();
+            let codes: Vec<ExplainedCode> = Code::ALL
+                .iter()
+                .map(|code| ExplainedCode::from(*code))
+                .collect();
             print_document(&Document::json(&codes)?);
         }
     }
@@ -122,7 +131,10 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let runs = repo::generate(&sites)?;
     drop(lock);
-    let key = HostKey { namespace: name.namespace.clone(), name: name.name.clone() };
+    let key = HostKey {
+        namespace: name.namespace.clone(),
+        name: name.name.clone(),
+    };
     let mut explained = Vec::new();
     let mut findings: Vec<Finding> = Vec::new();
     for (location, generated) in &runs {
@@ -131,21 +143,35 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
         if let Some(explanation) = explain::host(site, plan, &key) {
             let (hardware, findings) = hardware::of(&location.files, site, &key)?;
             found = findings;
-            host = Some(ExplainedHost { explanation, hardware });
+            host = Some(ExplainedHost {
+                explanation,
+                hardware,
+            });
         }
-        let explanation = Explanation { cluster: explain::cluster(site, plan, name), host };
+        let explanation = Explanation {
+            cluster: explain::cluster(site, plan, name),
+            host,
+        };
         if explanation.cluster.is_none() && explanation.host.is_none() {
             continue;
         }
         let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(name);
-        let errors = generated.findings.iter().filter(|finding| finding.is_error() && concerns(&finding.clusters));
+        let errors = generated
+            .findings
+            .iter()
+            .filter(|finding| finding.is_error() && concerns(&finding.clusters));
         // What is wrong with the hardware concerns whoever looks at it, warnings too.
         findings.extend(errors.cloned().chain(found));
         explained.push((*location, explanation));
     }
     if explained.is_empty() {
-        say(report::findings(&repo::findings(&sites, &runs).0, &sites.repo));
-        return Err(Failure(format!("the repo has neither a SIPCluster nor a BareMetalHost {name}")));
+        say(report::findings(
+            &repo::findings(&sites, &runs).0,
+            &sites.repo,
+        ));
+        return Err(Failure(format!(
+            "the repo has neither a SIPCluster nor a BareMetalHost {name}"
+        )));
     }
     match arguments.format {
         Format::Json => repo::print_json(&sites, explained)?,
@@ -154,8 +180,15 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
                 if sites.single().is_none() {
                     print(report::site(&location.name));
                 }
-                explanation.cluster.iter().for_each(|cluster| print(report::explain_cluster(cluster)));
-                if let Some(ExplainedHost { explanation, hardware }) = &explanation.host {
+                explanation
+                    .cluster
+                    .iter()
+                    .for_each(|cluster| print(report::explain_cluster(cluster)));
+                if let Some(ExplainedHost {
+                    explanation,
+                    hardware,
+                }) = &explanation.host
+                {
                     print(report::explain_host(explanation));
                     print(report::explain_hardware(hardware));
                 }
@@ -163,5 +196,9 @@ fn explain_name(name: &ClusterKey, arguments: &Arguments) -> Result<Outcome, Fai
         }
     }
     say(report::findings(&findings, &sites.repo));
-    Ok(if !findings.iter().any(Finding::is_error) { Outcome::Yes } else { Outcome::No })
+    Ok(if !findings.iter().any(Finding::is_error) {
+        Outcome::Yes
+    } else {
+        Outcome::No
+    })
 }

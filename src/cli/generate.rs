@@ -122,7 +122,9 @@ enum Format {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.diff && arguments.format != Format::Text {
-        return Err(Failure("--diff and --format both print on stdout: run sipgen once with each".to_owned()));
+        return Err(Failure(
+            "--diff and --format both print on stdout: run sipgen once with each".to_owned(),
+        ));
     }
     if arguments.from.rev.is_some() && !arguments.check {
         let message = "--rev goes with --check: what is made of a revision belongs into a commit on top of it, and not \
@@ -145,8 +147,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let committer = arguments.committer(&chosen.files)?;
     let may_write = !arguments.check && arguments.branch.is_none();
     // Nothing is read before nobody else writes.
-    let lock = may_write.then(|| Lock::exclusive(chosen.files.root())).transpose()?;
-    let chosen = if arguments.from_index { chosen.staged()? } else { chosen };
+    let lock = may_write
+        .then(|| Lock::exclusive(chosen.files.root()))
+        .transpose()?;
+    let chosen = if arguments.from_index {
+        chosen.staged()?
+    } else {
+        chosen
+    };
     let (lock, sites) = match lock {
         Some(lock) => {
             let sites = chosen.sites()?;
@@ -159,7 +167,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut runs = sipgen::generate_sites(&sites, &options, &|stage| progress.show(stage))?;
     let may_commit = runs.iter().any(|(_, run)| run.changes.is_some());
     let commit = committer.filter(|_| may_commit);
-    let commit = commit.map(|committer| Commit::new(committer, &runs)).transpose()?;
+    let commit = commit
+        .map(|committer| Commit::new(committer, &runs))
+        .transpose()?;
     let is_idle = commit.as_ref().is_some_and(|commit| commit.is_idle(&runs));
     let writes = may_write && !is_idle;
     // Findings show the lines that were read: some are of files that are about to be written anew.
@@ -198,15 +208,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         None if may_change && (arguments.check || arguments.from_index) => {
             if arguments.check {
                 say(report::stale_files(&changes));
-                say(report::renamed_inputs(&changes, &arguments.writing_command()));
+                say(report::renamed_inputs(
+                    &changes,
+                    &arguments.writing_command(),
+                ));
             }
             if changed {
-                say(report::how_to_mend(&arguments.remedy(&runs, chosen.files.root())));
+                say(report::how_to_mend(
+                    &arguments.remedy(&runs, chosen.files.root()),
+                ));
             }
         }
         _ => {}
     }
-    let failed = repo::findings(&sites, &runs).0.iter().any(Finding::is_error);
+    let failed = repo::findings(&sites, &runs)
+        .0
+        .iter()
+        .any(Finding::is_error);
     let refused = failed || changed && (arguments.check || arguments.exit_code);
     Ok(if refused { Outcome::No } else { Outcome::Yes })
 }
@@ -230,17 +248,27 @@ impl Arguments {
 
     /// What makes the changes a matter of the past, when they are not, or not yet, in the repo.
     fn remedy(&self, runs: &Runs<'_>, root: &Utf8Path) -> String {
-        let changes = |run: &&Generated| run.changes.as_ref().is_some_and(|changes| !changes.files.is_empty());
+        let changes = |run: &&Generated| {
+            run.changes
+                .as_ref()
+                .is_some_and(|changes| !changes.files.is_empty())
+        };
         let all: Vec<&Generated> = runs.iter().map(|(_, run)| run).collect();
         let changed: Vec<&Generated> = all.iter().copied().filter(changes).collect();
         let shown = if changed.is_empty() { &all } else { &changed };
-        let stage = staging::command(root, shown.iter().map(|run| run.site.settings.output.as_path()));
+        let stage = staging::command(
+            root,
+            shown.iter().map(|run| run.site.settings.output.as_path()),
+        );
         match (self.from_index, self.check) {
             (true, false) => format!("not staged yet: say `{stage}`"),
             (true, true) => format!("run `{}`, then `{stage}`", self.writing_command()),
             (false, _) => match &self.from.rev {
                 Some(revision) => {
-                    format!("check {revision} out, run `{}`, and commit the result", self.writing_command())
+                    format!(
+                        "check {revision} out, run `{}`, and commit the result",
+                        self.writing_command()
+                    )
                 }
                 None => format!("run `{}`, and commit the result", self.writing_command()),
             },
@@ -249,22 +277,41 @@ impl Arguments {
 
     /// The command that writes what this one has checked.
     fn writing_command(&self) -> String {
-        let repo = self.from.repo.as_ref().map(|directory| format!(" --repo {}", in_shell(directory.as_str())));
-        let site = self.from.site.as_ref().map(|site| format!(" --site {}", in_shell(site)));
-        let only: String = self.only.iter().map(|cluster| format!(" --only {cluster}")).collect();
+        let repo = self
+            .from
+            .repo
+            .as_ref()
+            .map(|directory| format!(" --repo {}", in_shell(directory.as_str())));
+        let site = self
+            .from
+            .site
+            .as_ref()
+            .map(|site| format!(" --site {}", in_shell(site)));
+        let only: String = self
+            .only
+            .iter()
+            .map(|cluster| format!(" --only {cluster}"))
+            .collect();
         let flags = [
             (" --from-index", self.from_index),
             (" --keep-going", self.keep_going),
             (" --rebalance", self.rebalance),
             (" --allow-empty", self.allow_empty),
         ];
-        let flags: String = flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect();
+        let flags: String = flags
+            .into_iter()
+            .filter(|(_, is_given)| *is_given)
+            .map(|(flag, _)| flag)
+            .collect();
         let inputs = self.from.input.iter().map(|input| match input.as_str() {
             "-" => " --input -".to_owned(),
             file => format!(" --input {}", in_shell(file)),
         });
         let [repo, site] = [repo, site].map(Option::unwrap_or_default);
-        format!("sipgen generate{repo}{site}{}{only}{flags}", inputs.collect::<String>())
+        format!(
+            "sipgen generate{repo}{site}{}{only}{flags}",
+            inputs.collect::<String>()
+        )
     }
 }
 
@@ -274,10 +321,20 @@ fn write(runs: &mut Runs<'_>, from_index: bool) -> Result<bool, Failure> {
     let mut prepared = Vec::new();
     let mut is_free = true;
     for (site, generated) in runs.iter_mut() {
-        let Some(changes) = &generated.changes else { continue };
+        let Some(changes) = &generated.changes else {
+            continue;
+        };
         let (root, output) = (site.files.root(), &generated.site.settings.output);
-        let staged = if from_index { Some(Files::staged(root)?) } else { None };
-        if let Some(changed) = generated.site.state.changed_since(staged.as_ref().unwrap_or(&site.files), output)? {
+        let staged = if from_index {
+            Some(Files::staged(root)?)
+        } else {
+            None
+        };
+        if let Some(changed) = generated
+            .site
+            .state
+            .changed_since(staged.as_ref().unwrap_or(&site.files), output)?
+        {
             return Err(WriteError::Changed(changed).into());
         }
         if !from_index {
@@ -290,7 +347,8 @@ fn write(runs: &mut Runs<'_>, from_index: bool) -> Result<bool, Failure> {
         prepared.push((root, output.clone(), changes));
     }
     if !is_free {
-        runs.iter_mut().for_each(|(_, generated)| generated.changes = None);
+        runs.iter_mut()
+            .for_each(|(_, generated)| generated.changes = None);
         return Ok(false);
     }
     for (root, output, changes) in &prepared {
@@ -311,12 +369,23 @@ impl Told {
         let (found, _) = repo::findings(sites, runs);
         let findings = report::findings(&found, &sites.repo);
         if arguments.format == Format::Text {
-            return Ok(Self { findings, results: None });
+            return Ok(Self {
+                findings,
+                results: None,
+            });
         }
         let remedy = arguments.remedy(runs, sites.repo.root());
-        let stale = runs.iter().filter(|_| arguments.check).flat_map(|(_, run)| report::stale(run, &remedy));
+        let stale = runs
+            .iter()
+            .filter(|_| arguments.check)
+            .flat_map(|(_, run)| report::stale(run, &remedy));
         let stale: Vec<Finding> = stale.collect();
-        let results = Results::new(&found, &stale, &sites.repo, &repo::place_in_git(sites.repo.root())?);
+        let results = Results::new(
+            &found,
+            &stale,
+            &sites.repo,
+            &repo::place_in_git(sites.repo.root())?,
+        );
         let results = match arguments.format {
             Format::Text => None,
             Format::Github => Some(report::github(&results)),

@@ -61,7 +61,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(Ci::None) => Vec::new(),
         None => init::forges(&files, remote.as_deref()),
     };
-    let proposals = init::propose(&files, &settings, remote.as_deref(), &around.branches, &forges)?;
+    let proposals = init::propose(
+        &files,
+        &settings,
+        remote.as_deref(),
+        &around.branches,
+        &forges,
+    )?;
 
     let changes = init::changes(&proposals);
     if arguments.dry_run {
@@ -71,8 +77,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     say(report::proposals(&proposals, !arguments.dry_run));
     if forges.is_empty() && arguments.ci.is_none() {
-        say("\nThere is no CI job: neither GitHub nor GitLab was recognised. `sipgen init --ci` takes its name.\n");
+        say(
+            "\nThere is no CI job: neither GitHub nor GitLab was recognised. `sipgen init --ci` takes its name.\n",
+        );
     }
-    let is_blocked = proposals.iter().any(|proposal| matches!(proposal.action, Action::Blocked(_)));
-    Ok(if is_blocked { Outcome::No } else { Outcome::Yes })
+    let is_blocked = proposals
+        .iter()
+        .any(|proposal| matches!(proposal.action, Action::Blocked(_)));
+    Ok(if is_blocked {
+        Outcome::No
+    } else {
+        Outcome::Yes
+    })
 }

@@ -56,9 +56,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let runs = repo::generate(&sites)?;
     drop(lock);
-    let with_it: Vec<_> = runs.iter().filter(|(_, run)| run.site.clusters.contains_key(key)).collect();
+    let with_it: Vec<_> = runs
+        .iter()
+        .filter(|(_, run)| run.site.clusters.contains_key(key))
+        .collect();
     if let [(one, _), (two, _), ..] = with_it.as_slice() {
-        let message = format!("the sites {} and {} both have {key}: name one by --site", one.name, two.name);
+        let message = format!(
+            "the sites {} and {} both have {key}: name one by --site",
+            one.name, two.name
+        );
         return Err(Failure(message));
     }
     let concerns = |clusters: &[ClusterKey]| clusters.is_empty() || clusters.contains(key);
@@ -66,26 +72,40 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Some((_, run)) => run.findings.clone(),
         None => repo::findings(&sites, &runs).0,
     };
-    let errors: Vec<Finding> =
-        found.into_iter().filter(|finding| finding.is_error() && concerns(&finding.clusters)).collect();
+    let errors: Vec<Finding> = found
+        .into_iter()
+        .filter(|finding| finding.is_error() && concerns(&finding.clusters))
+        .collect();
     say(report::findings(&errors, &sites.repo));
     let Some((_, Generated { site, plan, .. })) = with_it.first() else {
-        return Err(Failure(format!("the repo has no Provisioning whose cluster is {key}")));
+        return Err(Failure(format!(
+            "the repo has no Provisioning whose cluster is {key}"
+        )));
     };
-    let Some(request) = site.clusters.get(key) else { return Ok(Outcome::No) };
+    let Some(request) = site.clusters.get(key) else {
+        return Ok(Outcome::No);
+    };
     // One that is not valid has an error.
-    let Some(cluster) = &request.cluster else { return Ok(Outcome::No) };
+    let Some(cluster) = &request.cluster else {
+        return Ok(Outcome::No);
+    };
     if cluster.installation.is_none() {
-        return Err(Failure(format!("{key} is a SIPCluster: only a Provisioning has an inventory")));
+        return Err(Failure(format!(
+            "{key} is a SIPCluster: only a Provisioning has an inventory"
+        )));
     }
     let placement = plan.clusters.get(key);
-    let Some(inventory) = placement.and_then(|placement| installation::inventory(cluster, placement, site)) else {
+    let Some(inventory) =
+        placement.and_then(|placement| installation::inventory(cluster, placement, site))
+    else {
         return Ok(Outcome::No);
     };
     if !errors.is_empty() {
         return Ok(Outcome::No);
     }
-    let format = arguments.format.map_or(site.settings.provisioning.inventory, InventoryFormat::from);
+    let format = arguments
+        .format
+        .map_or(site.settings.provisioning.inventory, InventoryFormat::from);
     print(inventory.text(format));
     Ok(Outcome::Yes)
 }

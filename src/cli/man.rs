@@ -30,8 +30,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     command.build();
     match &arguments.dir {
         Some(directory) => {
-            let failed = |error: io::Error| Failure(format!("cannot write the pages into {directory}: {error}"));
-            fs::create_dir_all(directory).and_then(|()| write_pages(&command, directory)).map_err(failed)?;
+            let failed = |error: io::Error| {
+                Failure(format!("cannot write the pages into {directory}: {error}"))
+            };
+            fs::create_dir_all(directory)
+                .and_then(|()| write_pages(&command, directory))
+                .map_err(failed)?;
         }
         None => print_document(&Document::of_sipgen(String::from_utf8(page(&command)?)?)),
     }
@@ -40,17 +44,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// Writes the page of a command, and those of the commands below it.
 fn write_pages(command: &Command, directory: &Utf8Path) -> io::Result<()> {
-    fs::write(directory.join(Man::new(command.clone()).get_filename()), page(command)?)?;
-    command.get_subcommands().try_for_each(|below| write_pages(below, directory))
+    fs::write(
+        directory.join(Man::new(command.clone()).get_filename()),
+        page(command)?,
+    )?;
+    command
+        .get_subcommands()
+        .try_for_each(|below| write_pages(below, directory))
 }
 
 /// The page of a command. What clap makes of it lacks a heading of its own for examples, and has them run together.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
-    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_uppercase();
+    let name = command
+        .get_display_name()
+        .unwrap_or_else(|| command.get_name())
+        .to_uppercase();
     // Without a date: it would be another one in every build.
-    writeln!(page, ".TH \"{name}\" 1 \"\" \"sipgen {}\" \"Manual of sipgen\"", env!("CARGO_PKG_VERSION"))?;
+    writeln!(
+        page,
+        ".TH \"{name}\" 1 \"\" \"sipgen {}\" \"Manual of sipgen\"",
+        env!("CARGO_PKG_VERSION")
+    )?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;

@@ -51,7 +51,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let from = Chosen::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?;
     let files = &from.files;
     let only = chosen(&arguments.files, files)?;
-    let lock = if arguments.check { Lock::shared(files.root())? } else { Lock::exclusive(files.root())? };
+    let lock = if arguments.check {
+        Lock::shared(files.root())?
+    } else {
+        Lock::exclusive(files.root())?
+    };
     let migration = sipgen::migrate_sites(&from.sites()?, only.as_ref())?;
     // Findings show the lines that were read, and not those that are written in their place.
     let findings = report::findings(&migration.findings, files);
@@ -65,15 +69,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     say(findings);
     let (clusters, changed) = (migration.clusters.len(), migration.changes.files.len());
     say(match (clusters, arguments.check) {
-        (0, _) if migration.findings.is_empty() => "no SIPCluster is of an older generation\n".to_owned(),
+        (0, _) if migration.findings.is_empty() => {
+            "no SIPCluster is of an older generation\n".to_owned()
+        }
         (0, _) => "no SIPCluster was rewritten\n".to_owned(),
         (_, true) => {
-            format!("{} would be rewritten in {}\n", counted(clusters, "SIPCluster"), counted(changed, "file"))
+            format!(
+                "{} would be rewritten in {}\n",
+                counted(clusters, "SIPCluster"),
+                counted(changed, "file")
+            )
         }
-        (_, false) => format!("{} rewritten in {}\n", counted(clusters, "SIPCluster"), counted(changed, "file")),
+        (_, false) => format!(
+            "{} rewritten in {}\n",
+            counted(clusters, "SIPCluster"),
+            counted(changed, "file")
+        ),
     });
     let failed = migration.findings.iter().any(Finding::is_error);
-    Ok(if failed || arguments.check && changed > 0 { Outcome::No } else { Outcome::Yes })
+    Ok(if failed || arguments.check && changed > 0 {
+        Outcome::No
+    } else {
+        Outcome::Yes
+    })
 }
 
 /// The files that were named, as the repo names them; none for all.
@@ -88,12 +106,24 @@ fn chosen(named: &[Utf8PathBuf], files: &Files) -> Result<Option<BTreeSet<Utf8Pa
                 "{file} is a symbolic link, which is not read: name the file that it leads to"
             )));
         }
-        let directory = file.parent().filter(|directory| !directory.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
-        let found = file.is_file().then(|| directory.canonicalize_utf8()).and_then(Result::ok);
+        let directory = file
+            .parent()
+            .filter(|directory| !directory.as_str().is_empty())
+            .unwrap_or(Utf8Path::new("."));
+        let found = file
+            .is_file()
+            .then(|| directory.canonicalize_utf8())
+            .and_then(Result::ok);
         let path = found.and_then(|directory| Some(directory.join(file.file_name()?)));
         let path = path.ok_or_else(|| Failure(format!("there is no file {file}")))?;
-        let relative = path.strip_prefix(&root).map_err(|_| Failure(format!("{file} is not in the repo {root}")))?;
+        let relative = path
+            .strip_prefix(&root)
+            .map_err(|_| Failure(format!("{file} is not in the repo {root}")))?;
         Ok(relative.to_owned())
     };
-    named.iter().map(in_repo).collect::<Result<_, Failure>>().map(Some)
+    named
+        .iter()
+        .map(in_repo)
+        .collect::<Result<_, Failure>>()
+        .map(Some)
 }

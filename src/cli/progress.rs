@@ -34,7 +34,11 @@ impl Progress {
                 shown.tick();
             }
         });
-        Self { bar, done, waiter: Some(waiter) }
+        Self {
+            bar,
+            done,
+            waiter: Some(waiter),
+        }
     }
 
     /// Shows what is being done.

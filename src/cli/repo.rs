@@ -72,8 +72,12 @@ impl Chosen {
         site: Option<&str>,
     ) -> Result<Self, Failure> {
         let files = find(directory)?;
-        let Self { files, site } = Self::around(files, directory, site, |top| Ok(Files::on_disk(top)))?;
-        Ok(Self { files: with_inputs(files, inputs)?, site })
+        let Self { files, site } =
+            Self::around(files, directory, site, |top| Ok(Files::on_disk(top)))?;
+        Ok(Self {
+            files: with_inputs(files, inputs)?,
+            site,
+        })
     }
 
     /// The files of a revision.
@@ -82,7 +86,9 @@ impl Chosen {
         revision: &str,
         site: Option<&str>,
     ) -> Result<Self, Failure> {
-        Self::around(at_revision(directory, revision)?, directory, site, |top| Ok(Files::at_revision(top, revision)?))
+        Self::around(at_revision(directory, revision)?, directory, site, |top| {
+            Ok(Files::at_revision(top, revision)?)
+        })
     }
 
     /// A directory that was named may be that of a site: what it reaches outside is of it, too.
@@ -92,22 +98,48 @@ impl Chosen {
         site: Option<&str>,
         open: impl FnOnce(&Utf8Path) -> Result<Files, Failure>,
     ) -> Result<Self, Failure> {
-        let itself = |files| Self { files, site: site.map(str::to_owned) };
-        let Some(directory) = directory else { return Ok(itself(files)) };
-        let Some(Around { top: Some(top), place, .. }) = git::around(directory)? else { return Ok(itself(files)) };
+        let itself = |files| Self {
+            files,
+            site: site.map(str::to_owned),
+        };
+        let Some(directory) = directory else {
+            return Ok(itself(files));
+        };
+        let Some(Around {
+            top: Some(top),
+            place,
+            ..
+        }) = git::around(directory)?
+        else {
+            return Ok(itself(files));
+        };
         if place.as_str().is_empty() {
             return Ok(itself(files));
         }
         let place = place.as_str().trim_end_matches('/').to_owned();
         let whole = open(&top)?;
         let sites = Sites::find(whole.clone())?;
-        let is_site = sites.are_listed && sites.all.iter().any(|site| site.directory == place.as_str());
-        Ok(if is_site && site.is_none() { Self { files: whole, site: Some(place) } } else { itself(files) })
+        let is_site = sites.are_listed
+            && sites
+                .all
+                .iter()
+                .any(|site| site.directory == place.as_str());
+        Ok(if is_site && site.is_none() {
+            Self {
+                files: whole,
+                site: Some(place),
+            }
+        } else {
+            itself(files)
+        })
     }
 
     /// The same sites, as they are staged.
     pub(super) fn staged(self) -> Result<Self, Failure> {
-        Ok(Self { files: Files::staged(self.files.root())?, ..self })
+        Ok(Self {
+            files: Files::staged(self.files.root())?,
+            ..self
+        })
     }
 
     /// The sites.
@@ -119,7 +151,10 @@ impl Chosen {
         };
         if !self.files.streams().is_empty() && sites.all.len() > 1 {
             let names: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
-            let message = format!("--input is of one base cluster: name its site by --site: {}", names.join(", "));
+            let message = format!(
+                "--input is of one base cluster: name its site by --site: {}",
+                names.join(", ")
+            );
             return Err(Failure(message));
         }
         Ok(sites)
@@ -135,7 +170,9 @@ pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files,
         return Ok(files);
     }
     if inputs.iter().filter(|input| *input == "-").count() > 1 {
-        return Err(Failure("--input - is there twice, and stdin can be read only once".to_owned()));
+        return Err(Failure(
+            "--input - is there twice, and stdin can be read only once".to_owned(),
+        ));
     }
     let stream = |input: &Utf8PathBuf| -> Result<Stream, Failure> {
         let mut content = Vec::new();
@@ -147,10 +184,16 @@ pub(super) fn with_inputs(files: Files, inputs: &[Utf8PathBuf]) -> Result<Files,
             }
             "-" => (Utf8Path::new(STDIN), io::stdin().read_to_end(&mut content)),
             // A pipe will do, such as the shell makes of `<(kustomize build …)`.
-            _ => (input.as_path(), File::open(input).and_then(|mut file| file.read_to_end(&mut content))),
+            _ => (
+                input.as_path(),
+                File::open(input).and_then(|mut file| file.read_to_end(&mut content)),
+            ),
         };
         read.map_err(|error| Failure(format!("cannot read --input {input}: {error}")))?;
-        Ok(Stream { name: Arc::from(name), content })
+        Ok(Stream {
+            name: Arc::from(name),
+            content,
+        })
     };
     Ok(files.with_streams(inputs.iter().map(stream).collect::<Result<_, _>>()?))
 }
@@ -161,9 +204,16 @@ pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, Failure> {
     let mut is_undone = false;
     for site in sites.all.iter().chain(&sites.others) {
         // With settings that cannot be read, nothing is written.
-        let Ok(settings) = Settings::load(&site.files) else { continue };
-        let (root, directories) = (site.files.root(), [&settings.output, &settings.snapshot.directory]);
-        is_undone |= directories.into_iter().any(|directory| sipgen::is_interrupted(root, directory));
+        let Ok(settings) = Settings::load(&site.files) else {
+            continue;
+        };
+        let (root, directories) = (
+            site.files.root(),
+            [&settings.output, &settings.snapshot.directory],
+        );
+        is_undone |= directories
+            .into_iter()
+            .any(|directory| sipgen::is_interrupted(root, directory));
         sipgen::undo_interrupted_snapshot(root, &settings.snapshot.directory)?;
         sipgen::undo_interrupted(root, &settings.output)?;
     }
@@ -172,13 +222,20 @@ pub(super) fn undo_interrupted(sites: &Sites) -> Result<bool, Failure> {
 
 /// Keeps writers of the generated files away, if those on the disk are read, and finds the sites.
 pub(super) fn lock_to_read(chosen: &Chosen) -> Result<(Option<Lock>, Sites), Failure> {
-    let lock = chosen.files.are_on_disk().then(|| Lock::shared(chosen.files.root())).transpose()?;
+    let lock = chosen
+        .files
+        .are_on_disk()
+        .then(|| Lock::shared(chosen.files.root()))
+        .transpose()?;
     let sites = chosen.sites()?;
     for site in sites.all.iter().filter(|_| lock.is_some()) {
-        let Ok(settings) = Settings::load(&site.files) else { continue };
+        let Ok(settings) = Settings::load(&site.files) else {
+            continue;
+        };
         let directories = [&settings.output, &settings.snapshot.directory];
-        if let Some(directory) =
-            directories.into_iter().find(|directory| sipgen::is_interrupted(site.files.root(), directory))
+        if let Some(directory) = directories
+            .into_iter()
+            .find(|directory| sipgen::is_interrupted(site.files.root(), directory))
         {
             return Err(Failure(format!(
                 "{directory} is half written: a run was killed in the middle of it; run `sipgen generate`, which undoes that first"
@@ -195,18 +252,32 @@ pub(super) fn generate(sites: &Sites) -> Result<Runs<'_>, Failure> {
 
 /// Collects the findings of all sites and of the sites as a whole, with the number of muted warnings.
 pub(super) fn findings(sites: &Sites, runs: &Runs<'_>) -> (Vec<Finding>, usize) {
-    let all = sites.findings.iter().chain(runs.iter().flat_map(|(_, run)| &run.findings)).cloned();
+    let all = sites
+        .findings
+        .iter()
+        .chain(runs.iter().flat_map(|(_, run)| &run.findings))
+        .cloned();
     // What two sites share is judged for each.
-    let all = if sites.single().is_some() { all.collect() } else { finding::merge(all.collect()) };
+    let all = if sites.single().is_some() {
+        all.collect()
+    } else {
+        finding::merge(all.collect())
+    };
     (all, runs.iter().map(|(_, run)| run.muted).sum())
 }
 
 /// Prints a value for programs: for several sites, each by its name.
-pub(super) fn print_json<T: serde::Serialize>(sites: &Sites, values: Vec<(&Location, T)>) -> Result<(), Failure> {
+pub(super) fn print_json<T: serde::Serialize>(
+    sites: &Sites,
+    values: Vec<(&Location, T)>,
+) -> Result<(), Failure> {
     print_document(&match (sites.single(), values.as_slice()) {
         (Some(_), [(_, value)]) => Document::json(value)?,
         _ => {
-            let by_name: BTreeMap<&str, &T> = values.iter().map(|(site, value)| (site.name.as_str(), value)).collect();
+            let by_name: BTreeMap<&str, &T> = values
+                .iter()
+                .map(|(site, value)| (site.name.as_str(), value))
+                .collect();
             Document::json(&BTreeMap::from([("sites", by_name)]))?
         }
     });
@@ -220,14 +291,17 @@ pub(super) fn find(directory: Option<&Utf8Path>) -> Result<Files, Failure> {
             let around = git::around(existing(directory)?)?;
             // The hooks of a bare repo run with its name in their environment, also for files that lie elsewhere.
             let holds = |around: &&Around| {
-                directory.canonicalize_utf8().is_ok_and(|directory| directory.starts_with(&around.directory))
+                directory
+                    .canonicalize_utf8()
+                    .is_ok_and(|directory| directory.starts_with(&around.directory))
             };
             around.as_ref().filter(holds).map(worktree).transpose()?;
             Ok(Files::on_disk(directory))
         }
         None => {
             let around = git::around(Utf8Path::new("."))?.ok_or_else(|| {
-                let message = "there is no git repo around the working directory; name a directory by --repo";
+                let message =
+                    "there is no git repo around the working directory; name a directory by --repo";
                 Failure(message.to_owned())
             })?;
             Ok(Files::on_disk(worktree(&around)?))
@@ -250,7 +324,11 @@ fn worktree(around: &Around) -> Result<&Utf8Path, Failure> {
 /// the repo may be bare.
 pub(super) fn at_revision(directory: Option<&Utf8Path>, revision: &str) -> Result<Files, Failure> {
     let directory = directory.map(existing).transpose()?;
-    let Around { top, directory: own, .. } = expect(directory.unwrap_or(Utf8Path::new(".")))?;
+    let Around {
+        top,
+        directory: own,
+        ..
+    } = expect(directory.unwrap_or(Utf8Path::new(".")))?;
     let root = directory.map(Utf8Path::to_owned).or(top).unwrap_or(own);
     Ok(Files::at_revision(root, revision)?)
 }
@@ -265,7 +343,10 @@ pub(super) fn is_bare(directory: Option<&Utf8Path>) -> Result<bool, Failure> {
 pub(super) fn git_root(directory: Option<&Utf8Path>) -> Result<(Files, Around), Failure> {
     let files = find(directory)?;
     let around = git::around(files.root())?.ok_or_else(|| {
-        let message = format!("{} is not in a git repo; `git init` makes it one", files.root());
+        let message = format!(
+            "{} is not in a git repo; `git init` makes it one",
+            files.root()
+        );
         Failure(message)
     })?;
     if !around.place.as_str().is_empty() {
@@ -281,15 +362,23 @@ pub(super) fn git_root(directory: Option<&Utf8Path>) -> Result<(Files, Around), 
 /// Where a directory lies in its git repo, which is what forges count paths from; empty at the root and where there is
 /// no git repo.
 pub(super) fn place_in_git(directory: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
-    Ok(git::around(directory)?.map(|around| around.place).unwrap_or_default())
+    Ok(git::around(directory)?
+        .map(|around| around.place)
+        .unwrap_or_default())
 }
 
 fn existing(directory: &Utf8Path) -> Result<&Utf8Path, Failure> {
-    if directory.is_dir() { Ok(directory) } else { Err(Failure(format!("--repo {directory} is no directory"))) }
+    if directory.is_dir() {
+        Ok(directory)
+    } else {
+        Err(Failure(format!("--repo {directory} is no directory")))
+    }
 }
 
 fn expect(directory: &Utf8Path) -> Result<Around, Failure> {
     git::around(directory)?.ok_or_else(|| {
-        Failure(format!("there is no git repo around {directory}, so there are no revisions to compare"))
+        Failure(format!(
+            "there is no git repo around {directory}, so there are no revisions to compare"
+        ))
     })
 }

@@ -43,12 +43,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (lock, sites) = repo::lock_to_read(&chosen)?;
     let to_stdout = arguments.html == "-";
     if to_stdout && sites.single().is_none() {
-        return Err(Failure("a page is of one site: name it by --site, or a file by --html".to_owned()));
+        return Err(Failure(
+            "a page is of one site: name it by --site, or a file by --html".to_owned(),
+        ));
     }
     // Before the work, so that nobody waits for a refusal.
     let mut pages = Vec::new();
     for site in &sites.all {
-        let path = if sites.single().is_some() { arguments.html.clone() } else { of_site(&arguments.html, &site.name) };
+        let path = if sites.single().is_some() {
+            arguments.html.clone()
+        } else {
+            of_site(&arguments.html, &site.name)
+        };
         let before = if to_stdout { None } else { replaceable(&path)? };
         pages.push((path, before));
     }
@@ -57,7 +63,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut made = Vec::new();
     for ((_, generated), (path, before)) in runs.iter().zip(pages) {
         let picture = Picture::new(generated, arguments.rack_by.as_deref())?;
-        made.push((path, before, report::page(&picture, &generated.findings, &sites.repo)?));
+        made.push((
+            path,
+            before,
+            report::page(&picture, &generated.findings, &sites.repo)?,
+        ));
     }
     for (path, before, page) in made {
         if to_stdout {
@@ -84,8 +94,11 @@ fn of_site(path: &Utf8Path, site: &str) -> Utf8PathBuf {
 
 /// The page that is at a path, if one is; anything else there is somebody's, and is refused.
 fn replaceable(path: &Utf8Path) -> Result<Option<String>, Failure> {
-    let refused =
-        |what: &str| Failure(format!("{path} {what}; it stays as it is: name another file, or `-` for stdout"));
+    let refused = |what: &str| {
+        Failure(format!(
+            "{path} {what}; it stays as it is: name another file, or `-` for stdout"
+        ))
+    };
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(refused(&format!("cannot be looked at: {error}"))),
@@ -103,16 +116,26 @@ fn replaceable(path: &Utf8Path) -> Result<Option<String>, Failure> {
 
 /// Writes the page as every file is written: whole, or not at all. One that stays as it is, is not touched.
 fn write(path: &Utf8Path, before: Option<String>, after: String) -> Result<(), Failure> {
-    let directory = path.parent().filter(|directory| !directory.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
-    let Some(name) = path.file_name() else { return Err(Failure(format!("--html {path:?} names no file"))) };
+    let directory = path
+        .parent()
+        .filter(|directory| !directory.as_str().is_empty())
+        .unwrap_or(Utf8Path::new("."));
+    let Some(name) = path.file_name() else {
+        return Err(Failure(format!("--html {path:?} names no file")));
+    };
     if !directory.is_dir() {
-        return Err(Failure(format!("cannot write {path}: there is no directory {directory}")));
+        return Err(Failure(format!(
+            "cannot write {path}: there is no directory {directory}"
+        )));
     }
     let change = match before {
         Some(before) if before == after => return Ok(()),
         Some(before) => Change::Update { before, after },
         None => Change::Create { after },
     };
-    let changes = Changes { files: [(name.into(), change)].into(), leftovers: Vec::new() };
+    let changes = Changes {
+        files: [(name.into(), change)].into(),
+        leftovers: Vec::new(),
+    };
     Ok(sipgen::write(directory, &changes)?)
 }

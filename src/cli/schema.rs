@@ -32,7 +32,9 @@ enum Command {
     #[command(after_long_help = "Example:\n  sipgen schema sipcluster > .schemas/sipcluster.json")]
     Sipcluster,
     /// Print the JSON Schema of Provisioning (bpa.akraino.org)
-    #[command(after_long_help = "Example:\n  sipgen schema provisioning > .schemas/provisioning.json")]
+    #[command(
+        after_long_help = "Example:\n  sipgen schema provisioning > .schemas/provisioning.json"
+    )]
     Provisioning,
     /// Print the JSON Schema of Software (bpa.akraino.org)
     #[command(after_long_help = "Example:\n  sipgen schema software > .schemas/software.json")]
@@ -80,6 +82,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn print_schema(schema: &Value) -> Result<(), Failure> {
-    print_document(&Document::of_sipgen(serde_json::to_string_pretty(schema)? + "\n"));
+    print_document(&Document::of_sipgen(
+        serde_json::to_string_pretty(schema)? + "\n",
+    ));
     Ok(())
 }

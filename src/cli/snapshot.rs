@@ -109,7 +109,12 @@ pub(crate) struct Arguments {
     any_secret: bool,
 
     /// With --rbac: the account
-    #[arg(long, value_name = "NS/NAME", requires = "rbac", default_value = "sipgen/sipgen-snapshot")]
+    #[arg(
+        long,
+        value_name = "NS/NAME",
+        requires = "rbac",
+        default_value = "sipgen/sipgen-snapshot"
+    )]
     service_account: Account,
 }
 
@@ -125,20 +130,30 @@ impl std::str::FromStr for Account {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (namespace, name) = text.split_once('/').ok_or("it is not NAMESPACE/NAME")?;
-        let namespace = namespace.parse().map_err(|error| format!("the namespace {error}"))?;
-        Ok(Self { namespace, name: name.parse().map_err(|error| format!("the name {error}"))? })
+        let namespace = namespace
+            .parse()
+            .map_err(|error| format!("the namespace {error}"))?;
+        Ok(Self {
+            namespace,
+            name: name.parse().map_err(|error| format!("the name {error}"))?,
+        })
     }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let sites = Chosen::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?.sites()?;
+    let sites =
+        Chosen::on_disk(arguments.repo.as_deref(), &[], arguments.site.as_deref())?.sites()?;
     let targets = targets(arguments, &sites)?;
     if let ([target], true) = (targets.as_slice(), arguments.rbac) {
         let known = snapshot::read_back(target.files, &target.directory)?;
         let account = &arguments.service_account;
         let names = known.as_ref().filter(|_| !arguments.any_secret);
         let account = (&account.namespace, &account.name);
-        print_document(&Document::of_rbac(&Access { account, namespaces: &target.scope.namespaces, names }));
+        print_document(&Document::of_rbac(&Access {
+            account,
+            namespaces: &target.scope.namespaces,
+            names,
+        }));
         return Ok(Outcome::Yes);
     }
     // An obstacle to the commit is reported before a cluster is read.
@@ -149,11 +164,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
 
     // Nothing is written before all clusters are read and all losses are judged.
-    let read: Vec<Snapshot> = targets.iter().map(|target| read(arguments, target)).collect::<Result<_, _>>()?;
+    let read: Vec<Snapshot> = targets
+        .iter()
+        .map(|target| read(arguments, target))
+        .collect::<Result<_, _>>()?;
     // The cluster may take its time; the repo is locked for as long as it is compared and written.
     let root = sites.repo.root();
     let writes = !arguments.check && arguments.branch.is_none();
-    let lock = if writes { Lock::exclusive(root)? } else { Lock::shared(root)? };
+    let lock = if writes {
+        Lock::exclusive(root)?
+    } else {
+        Lock::shared(root)?
+    };
     let mut taken = Vec::new();
     for (target, after) in targets.iter().zip(read) {
         if writes {
@@ -164,15 +186,31 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let split_by = target.split_by.as_deref();
         let (changes, tree) = snapshot::changes(target.files, &target.directory, &after, split_by)?;
         let events = snapshot::events(&before, &after);
-        taken.push(Taken { target, after, changes, tree, events });
+        taken.push(Taken {
+            target,
+            after,
+            changes,
+            tree,
+            events,
+        });
     }
-    for Taken { target, changes, .. } in taken.iter().filter(|_| writes) {
+    for Taken {
+        target, changes, ..
+    } in taken.iter().filter(|_| writes)
+    {
         sipgen::write_snapshot(root, &target.directory, changes)?;
     }
     drop(lock);
 
     let mut are_current = true;
-    for Taken { target, after, changes, tree, events } in &taken {
+    for Taken {
+        target,
+        after,
+        changes,
+        tree,
+        events,
+    } in &taken
+    {
         if sites.single().is_none() {
             say(report::site(target.site));
         }
@@ -188,7 +226,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             commit(&committer()?, &target.directory, tree, events)?;
         }
     }
-    Ok(if are_current { Outcome::Yes } else { Outcome::No })
+    Ok(if are_current {
+        Outcome::Yes
+    } else {
+        Outcome::No
+    })
 }
 
 /// A snapshot that was taken, and how it differs from the repo's.
@@ -206,21 +248,37 @@ fn targets<'a>(arguments: &Arguments, sites: &'a Sites) -> Result<Vec<Target<'a>
         return Ok(vec![Target::new(arguments, site)?]);
     }
     let names = |sites: &[&str]| sites.join(", ");
-    let option =
-        [("--context", arguments.context.is_some()), ("--to", arguments.to.is_some()), ("--rbac", arguments.rbac)];
+    let option = [
+        ("--context", arguments.context.is_some()),
+        ("--to", arguments.to.is_some()),
+        ("--rbac", arguments.rbac),
+    ];
     if let Some((option, _)) = option.into_iter().find(|(_, is_given)| *is_given) {
         let all: Vec<&str> = sites.all.iter().map(|site| site.name.as_str()).collect();
-        return Err(Failure(format!("{option} is of one base cluster: name its site by --site: {}", names(&all))));
+        return Err(Failure(format!(
+            "{option} is of one base cluster: name its site by --site: {}",
+            names(&all)
+        )));
     }
-    let targets: Vec<Target<'_>> =
-        sites.all.iter().map(|site| Target::new(arguments, site)).collect::<Result<_, _>>()?;
-    let without: Vec<&str> =
-        targets.iter().filter(|target| target.context.is_none()).map(|target| target.site).collect();
+    let targets: Vec<Target<'_>> = sites
+        .all
+        .iter()
+        .map(|site| Target::new(arguments, site))
+        .collect::<Result<_, _>>()?;
+    let without: Vec<&str> = targets
+        .iter()
+        .filter(|target| target.context.is_none())
+        .map(|target| target.site)
+        .collect();
     if without.is_empty() {
         let mut contexts: BTreeMap<&String, &str> = BTreeMap::new();
         for target in &targets {
             // A context in the settings that all sites share is of no site.
-            if let Some(other) = target.context.as_ref().and_then(|context| contexts.insert(context, target.site)) {
+            if let Some(other) = target
+                .context
+                .as_ref()
+                .and_then(|context| contexts.insert(context, target.site))
+            {
                 let message = format!(
                     "the sites {other} and {} have the same `snapshot.context`, and each is a base cluster of its own: \
                      write it into the sipgen.yaml of each",
@@ -242,9 +300,14 @@ fn targets<'a>(arguments: &Arguments, sites: &'a Sites) -> Result<Vec<Target<'a>
 fn read(arguments: &Arguments, target: &Target<'_>) -> Result<Snapshot, Failure> {
     let progress = Progress::start();
     let timeout = Duration::from_secs(arguments.timeout);
-    let connection = Connection { kubeconfig: arguments.kubeconfig.clone(), context: target.context.clone(), timeout };
-    let client::Read { snapshot, notes } =
-        client::read(&connection, &target.scope, &|step| progress.show_reading(step))?;
+    let connection = Connection {
+        kubeconfig: arguments.kubeconfig.clone(),
+        context: target.context.clone(),
+        timeout,
+    };
+    let client::Read { snapshot, notes } = client::read(&connection, &target.scope, &|step| {
+        progress.show_reading(step)
+    })?;
     progress.finish();
     for note in notes {
         say(format!("note: {note}\n"));
@@ -276,8 +339,13 @@ impl<'a> Target<'a> {
             ));
         }
         let split_by = arguments.split_by.clone().or(settings.snapshot.split_by);
-        if let Some(label) = split_by.as_ref().filter(|label| !sipgen::api::names::is_label_key(label)) {
-            return Err(Failure(format!("--split-by: `{label}` is not the key of a label")));
+        if let Some(label) = split_by
+            .as_ref()
+            .filter(|label| !sipgen::api::names::is_label_key(label))
+        {
+            return Err(Failure(format!(
+                "--split-by: `{label}` is not the key of a label"
+            )));
         }
         let namespaces = match arguments.namespace.as_slice() {
             [] => settings.snapshot.namespaces,
@@ -285,18 +353,36 @@ impl<'a> Target<'a> {
         };
         let selector = arguments.selector.clone().or(settings.snapshot.selector);
         let context = arguments.context.clone().or(settings.snapshot.context);
-        Ok(Self { site: name, files, context, directory, scope: Scope { namespaces, selector }, split_by })
+        Ok(Self {
+            site: name,
+            files,
+            context,
+            directory,
+            scope: Scope {
+                namespaces,
+                selector,
+            },
+            split_by,
+        })
     }
 }
 
 fn inside(to: &Utf8Path, site: &Utf8Path, settings: &Settings) -> Result<Utf8PathBuf, Failure> {
     let directory = sipgen::settings::inside(to).ok_or_else(|| {
-        Failure(format!("--to {to} is not a directory inside the repo: write it relative to the root"))
+        Failure(format!(
+            "--to {to} is not a directory inside the repo: write it relative to the root"
+        ))
     })?;
-    let directory = if site.as_str().is_empty() { directory } else { site.join(directory) };
+    let directory = if site.as_str().is_empty() {
+        directory
+    } else {
+        site.join(directory)
+    };
     if settings.overlaps_output(&directory) {
         let output = &settings.output;
-        let message = format!("--to {to} overlaps the output directory {output}, which is never read as an input");
+        let message = format!(
+            "--to {to} overlaps the output directory {output}, which is never read as an input"
+        );
         return Err(Failure(message));
     }
     Ok(directory)
@@ -313,10 +399,14 @@ fn refuse_losses(
     }
     let why = "wrong context, namespaces or selector? If they are gone, say so by --allow-removal";
     if after.hosts.is_empty() && before.hosts.is_empty() {
-        return Err(Failure(format!("the cluster shows no BareMetalHost, and nothing was written: {why}")));
+        return Err(Failure(format!(
+            "the cluster shows no BareMetalHost, and nothing was written: {why}"
+        )));
     }
     match snapshot::lost(before, after) {
-        Some(lost) => Err(Failure(format!("{directory} would lose {lost}, and nothing was written: {why}"))),
+        Some(lost) => Err(Failure(format!(
+            "{directory} would lose {lost}, and nothing was written: {why}"
+        ))),
         None => Ok(()),
     }
 }
@@ -324,16 +414,31 @@ fn refuse_losses(
 /// Says what a stale snapshot changes for the plan, and returns whether it is current.
 fn is_current(files: &Files, changes: &Changes, taken: &Snapshot) -> Result<bool, Failure> {
     if changes.files.is_empty() {
-        say(format!("the snapshot of {} is current\n", counted(taken.hosts.len(), "host")));
+        say(format!(
+            "the snapshot of {} is current\n",
+            counted(taken.hosts.len(), "host")
+        ));
         return Ok(true);
     }
-    let texts = changes.files.iter().map(|(path, change)| (path, change.texts().1));
+    let texts = changes
+        .files
+        .iter()
+        .map(|(path, change)| (path, change.texts().1));
     let copied = Copied::with(files, texts)?;
-    let chosen = Chosen { files: files.clone(), site: None };
-    let site = Location { name: String::new(), directory: files.site_directory().to_owned(), files: files.clone() };
+    let chosen = Chosen {
+        files: files.clone(),
+        site: None,
+    };
+    let site = Location {
+        name: String::new(),
+        directory: files.site_directory().to_owned(),
+        files: files.clone(),
+    };
     let after = Sites::find(copied.files().clone())?.counterpart(&site)?;
     let (lock, progress) = (repo::lock_to_read(&chosen)?, Progress::start());
-    let difference = difference::between(files, &after, &Options::default(), &|stage| progress.show(stage))?;
+    let difference = difference::between(files, &after, &Options::default(), &|stage| {
+        progress.show(stage)
+    })?;
     progress.finish();
     drop(lock);
     print("\n");
@@ -350,7 +455,10 @@ fn summary(changes: &Changes, after: &Snapshot, directory: &Utf8Path, is_written
     let hosts = counted(after.hosts.len(), "host");
     match (changes.files.len(), is_written) {
         (0, _) => format!("{hosts} read; {directory} is current\n"),
-        (files, true) => format!("{hosts} read; {} changed in {directory}\n", counted(files, "file")),
+        (files, true) => format!(
+            "{hosts} read; {} changed in {directory}\n",
+            counted(files, "file")
+        ),
         (_, false) => format!("{hosts} read\n"),
     }
 }
@@ -367,8 +475,14 @@ fn commit(
         say("no commit: the snapshot is committed already\n".to_owned());
         return Ok(());
     }
-    let Committed { id, branch } = committer.commit(&content, &report::snapshot_message(events), None)?;
-    let place = branch.map_or("a detached HEAD".to_owned(), |branch| format!("branch {branch}"));
-    say(format!("committed {} as {id} on {place}\n", counted(content.paths().len(), "file")));
+    let Committed { id, branch } =
+        committer.commit(&content, &report::snapshot_message(events), None)?;
+    let place = branch.map_or("a detached HEAD".to_owned(), |branch| {
+        format!("branch {branch}")
+    });
+    say(format!(
+        "committed {} as {id} on {place}\n",
+        counted(content.paths().len(), "file")
+    ));
     Ok(())
 }

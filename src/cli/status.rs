@@ -68,11 +68,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     drop(lock);
     let mut pictures = Vec::new();
     for (site, generated) in &runs {
-        pictures.push((*site, Picture::new(generated, arguments.rack_by.as_deref())?));
+        pictures.push((
+            *site,
+            Picture::new(generated, arguments.rack_by.as_deref())?,
+        ));
     }
     match arguments.format {
         Format::Text => {
-            let views: Vec<_> = pictures.iter().map(|(_, picture)| focus(arguments, picture)).collect();
+            let views: Vec<_> = pictures
+                .iter()
+                .map(|(_, picture)| focus(arguments, picture))
+                .collect();
             // A cluster or a rack is shown where it is.
             if views.iter().all(Result::is_err) {
                 views.into_iter().next().transpose()?;
@@ -83,11 +89,22 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 if sites.single().is_none() {
                     print(report::site(&site.name));
                 }
-                print(report::status(picture, &View { focus, all: arguments.all, width: width() }));
+                print(report::status(
+                    picture,
+                    &View {
+                        focus,
+                        all: arguments.all,
+                        width: width(),
+                    },
+                ));
             }
         }
         Format::Json => {
-            pictures.iter().map(|(_, picture)| focus(arguments, picture)).reduce(Result::or).transpose()?;
+            pictures
+                .iter()
+                .map(|(_, picture)| focus(arguments, picture))
+                .reduce(Result::or)
+                .transpose()?;
             repo::print_json(&sites, pictures)?;
         }
     }
@@ -101,14 +118,30 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 fn focus<'a>(arguments: &'a Arguments, picture: &Picture) -> Result<Focus<'a>, Failure> {
     if let Some(key) = &arguments.cluster {
         let known = picture.clusters.iter().any(|cluster| cluster.key == *key);
-        let names = picture.clusters.iter().map(|cluster| cluster.key.to_string());
-        return if known { Ok(Focus::Cluster(key)) } else { Err(unknown("cluster", key.to_string(), names)) };
+        let names = picture
+            .clusters
+            .iter()
+            .map(|cluster| cluster.key.to_string());
+        return if known {
+            Ok(Focus::Cluster(key))
+        } else {
+            Err(unknown("cluster", key.to_string(), names))
+        };
     }
-    let Some(name) = &arguments.rack else { return Ok(Focus::Site) };
+    let Some(name) = &arguments.rack else {
+        return Ok(Focus::Site);
+    };
     let rack = Some(name.as_str()).filter(|name| !name.is_empty());
-    let known = picture.racks.iter().any(|other| other.name.as_deref() == rack);
+    let known = picture
+        .racks
+        .iter()
+        .any(|other| other.name.as_deref() == rack);
     let names = picture.racks.iter().filter_map(|rack| rack.name.clone());
-    if known { Ok(Focus::Rack(rack)) } else { Err(unknown("rack", name.clone(), names)) }
+    if known {
+        Ok(Focus::Rack(rack))
+    } else {
+        Err(unknown("rack", name.clone(), names))
+    }
 }
 
 fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> Failure {
@@ -118,8 +151,14 @@ fn unknown(kind: &str, name: String, known: impl Iterator<Item = String>) -> Fai
         [] => "none".to_owned(),
         names => names[..names.len() - more].join(", "),
     };
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Failure(format!("there is no {kind} {name:?}; the site has {shown}{more}"))
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    Failure(format!(
+        "there is no {kind} {name:?}; the site has {shown}{more}"
+    ))
 }
 
 /// How many characters a line of the terminal has.

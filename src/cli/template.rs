@@ -46,17 +46,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match &arguments.command {
         Command::List => templates::names().for_each(|name| print(format_args!("{name}\n"))),
         Command::Show { name } => {
-            print_document(&Document::of_sipgen(templates::embedded(name).ok_or_else(|| unknown(name))?));
+            print_document(&Document::of_sipgen(
+                templates::embedded(name).ok_or_else(|| unknown(name))?,
+            ));
         }
-        Command::Values { name } => match values::given(name).ok_or_else(|| unknown(name))?.as_slice() {
-            [] => say(format_args!("{name} is given nothing\n")),
-            given => print(report::given(given)),
-        },
+        Command::Values { name } => {
+            match values::given(name).ok_or_else(|| unknown(name))?.as_slice() {
+                [] => say(format_args!("{name} is given nothing\n")),
+                given => print(report::given(given)),
+            }
+        }
     }
     Ok(Outcome::Yes)
 }
 
 fn unknown(name: &str) -> Failure {
     let alike = templates::alike(name);
-    Failure(format!("there is no template {name}; did you mean {alike}? `sipgen template list` shows them all"))
+    Failure(format!(
+        "there is no template {name}; did you mean {alike}? `sipgen template list` shows them all"
+    ))
 }

@@ -57,13 +57,20 @@ enum Format {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let chosen = arguments.from.chosen()?;
-    let chosen = if arguments.from_index { chosen.staged()? } else { chosen };
+    let chosen = if arguments.from_index {
+        chosen.staged()?
+    } else {
+        chosen
+    };
     let (lock, sites) = repo::lock_to_read(&chosen)?;
     let runs = repo::generate(&sites)?;
     drop(lock);
     let (mut findings, mut muted) = repo::findings(&sites, &runs);
     // It decides nothing when hosts are assigned to SIPClusters, so `generate` does not read it for them.
-    for (site, generated) in runs.iter().filter(|(_, generated)| !generated.site.knows_hardware) {
+    for (site, generated) in runs
+        .iter()
+        .filter(|(_, generated)| !generated.site.knows_hardware)
+    {
         let (told, ignored): (Vec<_>, Vec<_>) = hardware::of_all(&site.files, &generated.site)?
             .1
             .into_iter()
@@ -73,11 +80,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let files = &sites.repo;
     if arguments.strict {
-        findings.iter_mut().for_each(|finding| finding.severity = Severity::Error);
+        findings
+            .iter_mut()
+            .for_each(|finding| finding.severity = Severity::Error);
     }
     let text = report::findings(&findings, files);
-    let results =
-        || -> Result<Results, Failure> { Ok(Results::new(&findings, &[], files, &repo::place_in_git(files.root())?)) };
+    let results = || -> Result<Results, Failure> {
+        Ok(Results::new(
+            &findings,
+            &[],
+            files,
+            &repo::place_in_git(files.root())?,
+        ))
+    };
     match arguments.format {
         Format::Text => print(text.clone()),
         Format::Json => {
@@ -92,5 +107,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         say(text);
     }
     say(report::tally(&findings, muted));
-    Ok(if findings.iter().any(Finding::is_error) { Outcome::No } else { Outcome::Yes })
+    Ok(if findings.iter().any(Finding::is_error) {
+        Outcome::No
+    } else {
+        Outcome::Yes
+    })
 }

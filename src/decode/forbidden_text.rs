@@ -21,7 +21,9 @@ pub(crate) fn unwritable(spec: &Value, kind: &str, origin: &Origin) -> Vec<Findi
                 }
                 _ => message.to_owned(),
             };
-            Finding::new(code, message).at(origin.at(route.to_vec())).help(help)
+            Finding::new(code, message)
+                .at(origin.at(route.to_vec()))
+                .help(help)
         };
         found.extend(reason(text, kind, route).map(finding));
     });
@@ -37,7 +39,9 @@ fn is_field(key: &str) -> bool {
 const WITH_QUERY: [&str; 2] = ["redirectURIs", "connectors"];
 
 fn is_below(route: &[Step], keys: &[&str]) -> bool {
-    route.iter().any(|step| matches!(step, Step::Key(key) if keys.contains(&key.as_str())))
+    route
+        .iter()
+        .any(|step| matches!(step, Step::Key(key) if keys.contains(&key.as_str())))
 }
 
 fn reason(text: &str, kind: &str, route: &[Step]) -> Option<(Code, &'static str, &'static str)> {
@@ -57,7 +61,11 @@ fn reason(text: &str, kind: &str, route: &[Step]) -> Option<(Code, &'static str,
             "put the whole URL into a Secret that envFrom names, and write its key as `$NAME`",
         ))
     } else if credential == Some(Credential::User) {
-        Some((Code::CredentialInUrl, "the text has a user or a password in a URL", is_from_environment))
+        Some((
+            Code::CredentialInUrl,
+            "the text has a user or a password in a URL",
+            is_from_environment,
+        ))
     } else if credential == Some(Credential::Query) {
         Some((
             Code::CredentialInUrl,
@@ -65,7 +73,11 @@ fn reason(text: &str, kind: &str, route: &[Step]) -> Option<(Code, &'static str,
             "write the URL without what is behind `?`; a token comes from a Secret of the base cluster",
         ))
     } else if credential == Some(Credential::Token) {
-        Some((Code::TokenInText, "the text looks like an access token", is_from_environment))
+        Some((
+            Code::TokenInText,
+            "the text looks like an access token",
+            is_from_environment,
+        ))
     } else if text.contains(layout::VARIABLE) {
         Some((
             Code::VariableInText,

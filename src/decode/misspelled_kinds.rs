@@ -11,7 +11,13 @@ use crate::load::Document;
 use crate::text::suggest::{is_spelled_like, letters};
 
 /// Words of which every file has one that may have such an object, however its kind is written.
-pub(crate) const WORDS: [&str; 5] = ["airship", "metal3", "akraino", "masterSoftware", "workerSoftware"];
+pub(crate) const WORDS: [&str; 5] = [
+    "airship",
+    "metal3",
+    "akraino",
+    "masterSoftware",
+    "workerSoftware",
+];
 
 /// A kind of ours.
 struct Ours {
@@ -33,7 +39,13 @@ const OURS: [Ours; 4] = [
         api_version: "airship.airshipit.org/v1",
         telling: &[],
     },
-    Ours { kind: host::KIND, group: host::GROUP, domain: "metal3.io", api_version: host::API_VERSION, telling: &[] },
+    Ours {
+        kind: host::KIND,
+        group: host::GROUP,
+        domain: "metal3.io",
+        api_version: host::API_VERSION,
+        telling: &[],
+    },
     Ours {
         kind: provisioning::KIND,
         group: provisioning::GROUP,
@@ -66,7 +78,9 @@ struct Head {
 fn meant(kind: &str) -> Option<&'static Ours> {
     let is_meant = |ours: &str| {
         // Most kinds are told from ours without counting letters.
-        kind == ours || kind.len().abs_diff(ours.len()) <= SLIPS_IN_KIND + 1 && slips(kind, ours) <= SLIPS_IN_KIND
+        kind == ours
+            || kind.len().abs_diff(ours.len()) <= SLIPS_IN_KIND + 1
+                && slips(kind, ours) <= SLIPS_IN_KIND
     };
     OURS.iter().find(|ours| is_meant(ours.kind))
 }
@@ -78,13 +92,29 @@ fn slips(one: &str, other: &str) -> usize {
 
 /// What is wrong with an object that is nearly one of ours. One of the right kind and group, of a wholly other group, or
 /// that cannot be parsed, is none. `said` is its apiVersion, where somebody has read it.
-pub(crate) fn near_miss(document: &Document<'_>, said: Option<String>) -> Option<(&'static str, Finding)> {
+pub(crate) fn near_miss(
+    document: &Document<'_>,
+    said: Option<String>,
+) -> Option<(&'static str, Finding)> {
     let kind = document.kind()?;
-    let Ours { kind: ours, group: own_group, domain, api_version, telling } = *meant(kind)?;
-    let read = || document.parse::<Head>().map(|head| head.api_version.unwrap_or_default()).ok();
+    let Ours {
+        kind: ours,
+        group: own_group,
+        domain,
+        api_version,
+        telling,
+    } = *meant(kind)?;
+    let read = || {
+        document
+            .parse::<Head>()
+            .map(|head| head.api_version.unwrap_or_default())
+            .ok()
+    };
     let written = said.or_else(read)?;
     let group = group(&written);
-    let is_below = group.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'));
+    let is_below = group
+        .strip_suffix(domain)
+        .is_some_and(|before| before.is_empty() || before.ends_with('.'));
     // Nothing of Kubernetes' own group is called like ours. A slip in the kind as well makes another word of it.
     let is_near = if group.is_empty() {
         is_spelled_like(kind, ours) && (telling.is_empty() || document.mentions(telling))
@@ -94,16 +124,29 @@ pub(crate) fn near_miss(document: &Document<'_>, said: Option<String>) -> Option
     if !is_near || (kind == ours && group == own_group) {
         return None;
     }
-    let of = if written.is_empty() { "without apiVersion".to_owned() } else { format!("of {written}") };
+    let of = if written.is_empty() {
+        "without apiVersion".to_owned()
+    } else {
+        format!("of {written}")
+    };
     let message = format!("there is no kind `{kind}` {of}: the object is no {ours}");
     let lost = match ours {
         host::KIND => "it would not be seen, and a cluster that has the host would lose it",
-        provisioning::SOFTWARE_KIND => "it would not be seen, and the machines of its cluster would lack its packages",
+        provisioning::SOFTWARE_KIND => {
+            "it would not be seen, and the machines of its cluster would lack its packages"
+        }
         _ => "it would not be seen, and the hosts of its cluster would be given back",
     };
-    let (field, right) = if kind == ours { ("apiVersion", api_version) } else { ("kind", ours) };
-    let also =
-        if kind != ours && group != own_group { format!(" and `apiVersion: {api_version}`") } else { String::new() };
+    let (field, right) = if kind == ours {
+        ("apiVersion", api_version)
+    } else {
+        ("kind", ours)
+    };
+    let also = if kind != ours && group != own_group {
+        format!(" and `apiVersion: {api_version}`")
+    } else {
+        String::new()
+    };
     Some((
         ours,
         Finding::new(Code::NearMiss, message)

@@ -21,18 +21,29 @@ pub(crate) fn unreadable(origin: &Origin, error: &ParseError, what: &str) -> Fin
         Some(line) => origin.spot(line, error.column),
         None => origin.start(),
     };
-    Finding::new(Code::Unreadable, format!("the {what} cannot be read: {}", error.message))
-        .at(place)
-        .help("correct it; nothing else could read it either")
+    Finding::new(
+        Code::Unreadable,
+        format!("the {what} cannot be read: {}", error.message),
+    )
+    .at(place)
+    .help("correct it; nothing else could read it either")
 }
 
 /// What is wrong with an annotation that should be JSON. Its text is not shown.
-pub(crate) fn unreadable_annotation(origin: &Origin, kind: &str, name: &str, error: &serde_json::Error) -> Finding {
+pub(crate) fn unreadable_annotation(
+    origin: &Origin,
+    kind: &str,
+    name: &str,
+    error: &serde_json::Error,
+) -> Finding {
     let reason = match error.classify() {
         serde_json::error::Category::Data => "is JSON of another shape",
         _ => "is not JSON",
     };
-    Finding::new(Code::HardwareUnreadable, format!("the annotation {name} of the {kind} {reason}, and is ignored"))
-        .at(origin.at(["metadata", "annotations", name]))
-        .help("correct it, or remove it; Metal3 does not read it either")
+    Finding::new(
+        Code::HardwareUnreadable,
+        format!("the annotation {name} of the {kind} {reason}, and is ignored"),
+    )
+    .at(origin.at(["metadata", "annotations", name]))
+    .help("correct it, or remove it; Metal3 does not read it either")
 }

@@ -30,15 +30,26 @@ impl Template {
     /// A document as a template, by its kind if that is one of the Binary Provisioning Agent's.
     pub(crate) fn new(document: &Document<'_>) -> Self {
         let kinds = [api::KIND, SOFTWARE_KIND];
-        let kind = kinds.into_iter().find(|kind| document.mentions(&[api::GROUP]) && document.mentions_kind(&[kind]));
+        let kind = kinds
+            .into_iter()
+            .find(|kind| document.mentions(&[api::GROUP]) && document.mentions_kind(&[kind]));
         let cluster = || document.scalar_of(CLUSTER)?.parse().ok();
-        let asked = kind.map(|kind| Asked { kind, cluster: cluster(), broken: document.parse::<IgnoredAny>().err() });
-        Self { origin: document.origin.clone(), asked }
+        let asked = kind.map(|kind| Asked {
+            kind,
+            cluster: cluster(),
+            broken: document.parse::<IgnoredAny>().err(),
+        });
+        Self {
+            origin: document.origin.clone(),
+            asked,
+        }
     }
 
     /// Returns whether it would be a Software.
     pub(crate) fn is_software(&self) -> bool {
-        self.asked.as_ref().is_some_and(|asked| asked.kind == SOFTWARE_KIND)
+        self.asked
+            .as_ref()
+            .is_some_and(|asked| asked.kind == SOFTWARE_KIND)
     }
 }
 
@@ -46,14 +57,23 @@ impl Template {
 pub(crate) fn is_placeholder(text: &str) -> bool {
     let between = |start: &str, end: &str| {
         let (_, rest) = text.split_once(start)?;
-        rest.split_once(end).map(|(between, _)| between).filter(|between| !between.is_empty())
+        rest.split_once(end)
+            .map(|(between, _)| between)
+            .filter(|between| !between.is_empty())
     };
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
-    let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
+    let is_capital =
+        |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     let braces = [("${", "}"), ("$(", ")"), ("{{", "}}"), ("{%", "%}")];
     let marks = [("<", ">"), ("@", "@"), ("%", "%"), ("__", "__")];
-    braces.into_iter().any(|(start, end)| between(start, end).is_some())
-        || marks.into_iter().any(|(start, end)| between(start, end).is_some_and(|word| word.chars().all(is_word)))
-        || text.strip_prefix('$').is_some_and(|name| !name.is_empty() && name.chars().all(is_capital))
+    braces
+        .into_iter()
+        .any(|(start, end)| between(start, end).is_some())
+        || marks
+            .into_iter()
+            .any(|(start, end)| between(start, end).is_some_and(|word| word.chars().all(is_word)))
+        || text
+            .strip_prefix('$')
+            .is_some_and(|name| !name.is_empty() && name.chars().all(is_capital))
         || text.chars().all(is_capital) && (text.contains("NAME") || text.contains('_'))
 }

@@ -36,24 +36,41 @@ pub(crate) struct Fields {
 }
 
 /// Those of a SIPCluster. Made once, as the others: a site may have hundreds of requests.
-pub(crate) static OF_SIPCLUSTER: LazyLock<Fields> =
-    LazyLock::new(|| Fields { kind: sipcluster::KIND, schema: schema_for!(SIPClusterSpec).to_value() });
+pub(crate) static OF_SIPCLUSTER: LazyLock<Fields> = LazyLock::new(|| Fields {
+    kind: sipcluster::KIND,
+    schema: schema_for!(SIPClusterSpec).to_value(),
+});
 
 /// Those of a Provisioning.
-pub(crate) static OF_PROVISIONING: LazyLock<Fields> =
-    LazyLock::new(|| Fields { kind: provisioning::KIND, schema: schema_for!(ProvisioningSpec).to_value() });
+pub(crate) static OF_PROVISIONING: LazyLock<Fields> = LazyLock::new(|| Fields {
+    kind: provisioning::KIND,
+    schema: schema_for!(ProvisioningSpec).to_value(),
+});
 
 /// Those of a Software.
-pub(crate) static OF_SOFTWARE: LazyLock<Fields> =
-    LazyLock::new(|| Fields { kind: provisioning::SOFTWARE_KIND, schema: schema_for!(SoftwareSpec).to_value() });
+pub(crate) static OF_SOFTWARE: LazyLock<Fields> = LazyLock::new(|| Fields {
+    kind: provisioning::SOFTWARE_KIND,
+    schema: schema_for!(SoftwareSpec).to_value(),
+});
 
 impl Fields {
     /// Compares the fields of an object with those that there are: those of its spec, and how `spec` itself is written.
     pub(crate) fn misfit_of_object(&self, object: &Value, origin: &Origin) -> Misfit {
-        let mut misfit = object.get("spec").map(|spec| self.misfit(spec, origin)).unwrap_or_default();
-        let keys = object.as_mapping().into_iter().flat_map(|object| object.keys()).filter_map(Value::as_str);
+        let mut misfit = object
+            .get("spec")
+            .map(|spec| self.misfit(spec, origin))
+            .unwrap_or_default();
+        let keys = object
+            .as_mapping()
+            .into_iter()
+            .flat_map(|object| object.keys())
+            .filter_map(Value::as_str);
         let wrong = keys.filter(|key| *key != "spec" && key.eq_ignore_ascii_case("spec"));
-        misfit.wrong.extend(wrong.map(|key| wrong_case(self.kind, key, "spec").at(origin.key(vec![Step::from(key)]))));
+        misfit.wrong.extend(
+            wrong.map(|key| {
+                wrong_case(self.kind, key, "spec").at(origin.key(vec![Step::from(key)]))
+            }),
+        );
         misfit
     }
 
@@ -63,44 +80,73 @@ impl Fields {
         if spec.is_null() {
             return Misfit::default();
         }
-        let mut walk = Walk { fields: self, origin, route: vec!["spec".into()], misfit: Misfit::default() };
+        let mut walk = Walk {
+            fields: self,
+            origin,
+            route: vec!["spec".into()],
+            misfit: Misfit::default(),
+        };
         walk.value(spec, &self.schema);
         walk.misfit
     }
 }
 
 /// A field that a kind does not have, whose place is still to be said; `known` are the names that there are.
-pub(crate) fn unknown_field<'a>(kind: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Finding {
-    let finding = Finding::new(Code::UnknownField, format!("a {kind} has no field `{name}` here: it is ignored"));
+pub(crate) fn unknown_field<'a>(
+    kind: &str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Finding {
+    let finding = Finding::new(
+        Code::UnknownField,
+        format!("a {kind} has no field `{name}` here: it is ignored"),
+    );
     match alike(name, known) {
-        Some(meant) => finding.help(format!("did you mean `{meant}`? The API server would drop `{name}`")),
+        Some(meant) => finding.help(format!(
+            "did you mean `{meant}`? The API server would drop `{name}`"
+        )),
         None => finding.help("correct its name, or remove it: the API server would drop it"),
     }
 }
 
 /// The field that a key is but for the case of its letters.
 fn in_another_case<'a>(key: &str, mut fields: impl Iterator<Item = &'a String>) -> Option<&'a str> {
-    fields.find(|field| *field != key && field.eq_ignore_ascii_case(key)).map(String::as_str)
+    fields
+        .find(|field| *field != key && field.eq_ignore_ascii_case(key))
+        .map(String::as_str)
 }
 
 /// A field in the wrong case. To ignore it would take away what it asks for, such as a load balancer that is in use.
 fn wrong_case(kind: &str, key: &str, right: &str) -> Finding {
-    Finding::new(Code::WrongCase, format!("a {kind} has no field `{key}` here"))
-        .help(format!("write `{right}`: the API server would drop `{key}`, and what it asks for would be removed"))
+    Finding::new(
+        Code::WrongCase,
+        format!("a {kind} has no field `{key}` here"),
+    )
+    .help(format!(
+        "write `{right}`: the API server would drop `{key}`, and what it asks for would be removed"
+    ))
 }
 
 /// A field of a count that there is not, where the count does not say how many hosts are active.
 fn no_active(key: &str) -> Finding {
-    Finding::new(Code::NoCount, format!("`count` has no field `{key}`, and no `active`"))
-        .help("write `count: {active: N, standby: N}`")
+    Finding::new(
+        Code::NoCount,
+        format!("`count` has no field `{key}`, and no `active`"),
+    )
+    .help("write `count: {active: N, standby: N}`")
 }
 
 /// What the parser means when it finds no value that a number of more than 64 bits could be, where it is known what that
 /// would count.
 pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Finding> {
-    let expected = ["any YAML value", "i64"].map(|what| format!(": invalid type: integer, expected {what}"));
-    let path = expected.iter().find_map(|end| error.message.strip_suffix(end.as_str()))?;
-    let place = error.line.map_or(origin.start(), |line| origin.spot(line, error.column));
+    let expected =
+        ["any YAML value", "i64"].map(|what| format!(": invalid type: integer, expected {what}"));
+    let path = expected
+        .iter()
+        .find_map(|end| error.message.strip_suffix(end.as_str()))?;
+    let place = error
+        .line
+        .map_or(origin.start(), |line| origin.spot(line, error.column));
     let of_machines = [
         (
             "cpu",
@@ -114,30 +160,61 @@ pub(crate) fn too_large_number(error: &ParseError, origin: &Origin) -> Option<Fi
             "`memory` is a number of bytes that no machine has",
             "write it with its unit, such as `16Gi`",
         ),
-        ("version", Code::InvalidPackage, "`version` is a number that is too large for one", "put it in quotes"),
+        (
+            "version",
+            Code::InvalidPackage,
+            "`version` is a number that is too large for one",
+            "put it in quotes",
+        ),
     ];
     let is_in = |list: &str| path.starts_with(&format!("spec.{list}["));
-    let is_of_bpa = ["masters", "workers", "masterSoftware", "workerSoftware"].into_iter().any(is_in);
+    let is_of_bpa = ["masters", "workers", "masterSoftware", "workerSoftware"]
+        .into_iter()
+        .any(is_in);
     let field = path.rsplit('.').next().unwrap_or_default();
-    if let Some((_, code, message, help)) = of_machines.into_iter().find(|(name, ..)| is_of_bpa && *name == field) {
+    if let Some((_, code, message, help)) = of_machines
+        .into_iter()
+        .find(|(name, ..)| is_of_bpa && *name == field)
+    {
         return Some(Finding::new(code, message).at(place).help(help));
     }
-    let field = ["active", "standby"].into_iter().find(|field| path.ends_with(&format!(".count.{field}")))?;
+    let field = ["active", "standby"]
+        .into_iter()
+        .find(|field| path.ends_with(&format!(".count.{field}")))?;
     let route = path.split('.').map(Step::from);
-    let finding = Finding::new(Code::InvalidCount, format!("`{field}` is a number that counts no hosts"));
-    Some(finding.at(origin.at(route)).help(format!("write 0 to {MOST_HOSTS}")))
+    let finding = Finding::new(
+        Code::InvalidCount,
+        format!("`{field}` is a number that counts no hosts"),
+    );
+    Some(
+        finding
+            .at(origin.at(route))
+            .help(format!("write 0 to {MOST_HOSTS}")),
+    )
 }
 
 impl Fields {
     /// The schema behind a reference, and of what may also be null, the one that is not; and whether it may be null.
     fn resolved<'a>(&'a self, schema: &'a Schema) -> (&'a Schema, bool) {
-        if let Some(name) = schema.get("$ref").and_then(Schema::as_str).and_then(|path| path.strip_prefix("#/$defs/")) {
-            let definition = self.schema.get("$defs").and_then(|definitions| definitions.get(name));
+        if let Some(name) = schema
+            .get("$ref")
+            .and_then(Schema::as_str)
+            .and_then(|path| path.strip_prefix("#/$defs/"))
+        {
+            let definition = self
+                .schema
+                .get("$defs")
+                .and_then(|definitions| definitions.get(name));
             return definition.map_or((schema, true), |definition| self.resolved(definition));
         }
         let is_null = |schema: &&Schema| schema.get("type").is_some_and(|name| name == "null");
         let Some(alternatives) = schema.get("anyOf").and_then(Schema::as_array) else {
-            return (schema, schema.get("type").is_none_or(|expected| takes(expected, "null")));
+            return (
+                schema,
+                schema
+                    .get("type")
+                    .is_none_or(|expected| takes(expected, "null")),
+            );
         };
         let may_be_null = alternatives.iter().any(|schema| is_null(&schema));
         let real = alternatives.iter().find(|schema| !is_null(schema));
@@ -157,7 +234,11 @@ impl Walk<'_> {
     fn value(&mut self, value: &Value, schema: &Schema) {
         let (schema, may_be_null) = self.fields.resolved(schema);
         // What may not be there at all, whatever it is, is refused in words of its own.
-        if schema.get("x-editor").and_then(|editor| editor.get("type")).is_some_and(|name| name == "null") {
+        if schema
+            .get("x-editor")
+            .and_then(|editor| editor.get("type"))
+            .is_some_and(|name| name == "null")
+        {
             return;
         }
         if value.is_null() && may_be_null {
@@ -179,36 +260,59 @@ impl Walk<'_> {
             && let Some(found) = Kind::of(value)
             && !found.is_taken_by(expected)
         {
-            let is_unquoted = takes(expected, "string") && matches!(found, Kind::Flag | Kind::Whole | Kind::Number);
-            let finding = self.wrong(found, if *expected == number_or_text { &text } else { expected });
-            if is_unquoted { &mut self.misfit.unquoted } else { &mut self.misfit.wrong }.push(finding);
+            let is_unquoted = takes(expected, "string")
+                && matches!(found, Kind::Flag | Kind::Whole | Kind::Number);
+            let finding = self.wrong(
+                found,
+                if *expected == number_or_text {
+                    &text
+                } else {
+                    expected
+                },
+            );
+            if is_unquoted {
+                &mut self.misfit.unquoted
+            } else {
+                &mut self.misfit.wrong
+            }
+            .push(finding);
             return;
         }
         match value {
             Value::Mapping(map) => {
                 let properties = schema.get("properties").and_then(Schema::as_object);
                 // What a selector does not have, it has words of its own for.
-                let is_selector = properties.is_some_and(|properties| properties.contains_key("matchLabels"));
+                let is_selector =
+                    properties.is_some_and(|properties| properties.contains_key("matchLabels"));
                 for (key, value) in map {
                     let Some(key) = key.as_str() else { continue };
                     let known = properties.and_then(|properties| properties.get(key));
                     self.route.push(key.into());
                     match (known.or(schema.get("additionalProperties")), properties) {
                         (Some(schema), _) => self.value(value, schema),
-                        (None, Some(properties)) if let Some(right) = in_another_case(key, properties.keys()) => {
+                        (None, Some(properties))
+                            if let Some(right) = in_another_case(key, properties.keys()) =>
+                        {
                             let finding = wrong_case(self.fields.kind, key, right);
-                            self.misfit.wrong.push(finding.at(self.origin.key(self.route.clone())));
+                            self.misfit
+                                .wrong
+                                .push(finding.at(self.origin.key(self.route.clone())));
                         }
                         (None, Some(properties)) if !is_selector => {
                             // One of both counts is enough, so a slip in the other would give its hosts back.
                             let may_be_active = properties.contains_key("active")
                                 && map.contains_key("standby")
                                 && !map.contains_key("active");
-                            let known = properties.keys().map(String::as_str).filter(|known| !map.contains_key(*known));
-                            let finding =
-                                unknown_field(self.fields.kind, key, known).at(self.origin.key(self.route.clone()));
+                            let known = properties
+                                .keys()
+                                .map(String::as_str)
+                                .filter(|known| !map.contains_key(*known));
+                            let finding = unknown_field(self.fields.kind, key, known)
+                                .at(self.origin.key(self.route.clone()));
                             if may_be_active {
-                                self.misfit.wrong.push(no_active(key).at(self.origin.key(self.route.clone())));
+                                self.misfit
+                                    .wrong
+                                    .push(no_active(key).at(self.origin.key(self.route.clone())));
                             } else {
                                 self.misfit.unknown.push(finding);
                             }
@@ -219,7 +323,9 @@ impl Walk<'_> {
                 }
             }
             Value::Sequence(items) => {
-                let Some(schema) = schema.get("items") else { return };
+                let Some(schema) = schema.get("items") else {
+                    return;
+                };
                 for (index, item) in items.iter().enumerate() {
                     self.route.push(index.into());
                     self.value(item, schema);
@@ -235,7 +341,9 @@ impl Walk<'_> {
         let schemas = schemas.as_array().map(Vec::as_slice).unwrap_or_default();
         match (value, schemas) {
             (Value::String(_), _) => {}
-            (Value::Mapping(_), [_, mapping]) => self.value(value, mapping.pointer("/allOf/0").unwrap_or(mapping)),
+            (Value::Mapping(_), [_, mapping]) => {
+                self.value(value, mapping.pointer("/allOf/0").unwrap_or(mapping))
+            }
             _ => {
                 let finding = Kind::of(value).map(|found| self.wrong(found, &json!("string")));
                 self.misfit.wrong.extend(finding);
@@ -264,7 +372,10 @@ impl Walk<'_> {
             [.., Step::Key(field)] => format!("`{field}`"),
             _ => "this".to_owned(),
         };
-        let known = Kind::ALL.into_iter().find(|kind| takes(expected, kind.schema())).unwrap_or(Kind::Text);
+        let known = Kind::ALL
+            .into_iter()
+            .find(|kind| takes(expected, kind.schema()))
+            .unwrap_or(Kind::Text);
         let help = match (known, found) {
             (Kind::Whole, Kind::Text) => "write a whole number, without quotes or leading zeros",
             (Kind::Flag, Kind::Text) => "write true or false, without quotes",
@@ -276,8 +387,14 @@ impl Walk<'_> {
             (Kind::Mapping, _) => "write its fields below it as `KEY: VALUE`",
             _ => "correct it; the API server would refuse it",
         };
-        let message = format!("{field} has to be {}, and here is {}", known.words(), found.words());
-        Finding::new(Code::WrongType, message).at(self.origin.at(self.route.iter().cloned())).help(help)
+        let message = format!(
+            "{field} has to be {}, and here is {}",
+            known.words(),
+            found.words()
+        );
+        Finding::new(Code::WrongType, message)
+            .at(self.origin.at(self.route.iter().cloned()))
+            .help(help)
     }
 }
 
@@ -294,7 +411,14 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 6] = [Kind::Mapping, Kind::List, Kind::Whole, Kind::Number, Kind::Flag, Kind::Text];
+    const ALL: [Kind; 6] = [
+        Kind::Mapping,
+        Kind::List,
+        Kind::Whole,
+        Kind::Number,
+        Kind::Flag,
+        Kind::Text,
+    ];
 
     /// The kind of a value; none of one with a tag, which may become anything.
     fn of(value: &Value) -> Option<Self> {
@@ -336,7 +460,8 @@ impl Kind {
     }
 
     fn is_taken_by(self, expected: &Schema) -> bool {
-        takes(expected, self.schema()) || self == Kind::Whole && takes(expected, Kind::Number.schema())
+        takes(expected, self.schema())
+            || self == Kind::Whole && takes(expected, Kind::Number.schema())
     }
 }
 
@@ -371,7 +496,10 @@ mod tests {
     }
 
     fn said(findings: &[Finding]) -> Vec<String> {
-        findings.iter().map(|finding| format!("{}; {}", finding.message, finding.help.as_deref().unwrap())).collect()
+        findings
+            .iter()
+            .map(|finding| format!("{}; {}", finding.message, finding.help.as_deref().unwrap()))
+            .collect()
     }
 
     #[test]
@@ -388,17 +516,39 @@ mod tests {
     #[test]
     fn a_field_that_nothing_reads_is_named_and_a_near_miss_is_told() {
         for (spec, field, meant) in [
-            ("  nodes: {Worker: {topologKey: rack}}\n", "topologKey", Some("topologyKey")),
-            ("  services: {jumpHost: [{bmc: {proxi: true}}]}\n", "proxi", Some("proxy")),
-            ("  services: {jumpHosts: []}\n", "jumpHosts", Some("jumpHost")),
-            ("  services: {jumpHost: [{nodeInterface: oam}]}\n", "nodeInterface", Some("nodeInterfaceId")),
+            (
+                "  nodes: {Worker: {topologKey: rack}}\n",
+                "topologKey",
+                Some("topologyKey"),
+            ),
+            (
+                "  services: {jumpHost: [{bmc: {proxi: true}}]}\n",
+                "proxi",
+                Some("proxy"),
+            ),
+            (
+                "  services: {jumpHosts: []}\n",
+                "jumpHosts",
+                Some("jumpHost"),
+            ),
+            (
+                "  services: {jumpHost: [{nodeInterface: oam}]}\n",
+                "nodeInterface",
+                Some("nodeInterfaceId"),
+            ),
             ("  nodes: {Worker: {colour: red}}\n", "colour", None),
         ] {
             let said = said(&found(spec).unknown);
             assert_eq!(said.len(), 1, "{said:?}");
-            assert!(said[0].starts_with(&format!("a SIPCluster has no field `{field}` here")), "{said:?}");
+            assert!(
+                said[0].starts_with(&format!("a SIPCluster has no field `{field}` here")),
+                "{said:?}"
+            );
             match meant {
-                Some(meant) => assert!(said[0].contains(&format!("did you mean `{meant}`?")), "{said:?}"),
+                Some(meant) => assert!(
+                    said[0].contains(&format!("did you mean `{meant}`?")),
+                    "{said:?}"
+                ),
                 None => assert!(!said[0].contains("did you mean"), "{said:?}"),
             }
         }
@@ -407,15 +557,29 @@ mod tests {
     #[test]
     fn a_field_in_the_wrong_case_is_an_error() {
         for (spec, field, right) in [
-            ("  nodes: {Worker: {topologykey: rack}}\n", "topologykey", "topologyKey"),
-            ("  services: {jumpHost: [{bmc: {Proxy: true}}]}\n", "Proxy", "proxy"),
+            (
+                "  nodes: {Worker: {topologykey: rack}}\n",
+                "topologykey",
+                "topologyKey",
+            ),
+            (
+                "  services: {jumpHost: [{bmc: {Proxy: true}}]}\n",
+                "Proxy",
+                "proxy",
+            ),
             ("  services: {jumphost: []}\n", "jumphost", "jumpHost"),
-            ("  services: {jumpHost: [{nodeInterfaceID: oam}]}\n", "nodeInterfaceID", "nodeInterfaceId"),
+            (
+                "  services: {jumpHost: [{nodeInterfaceID: oam}]}\n",
+                "nodeInterfaceID",
+                "nodeInterfaceId",
+            ),
         ] {
             let said = said(&found(spec).wrong);
             assert_eq!(said.len(), 1, "{said:?}");
             assert!(
-                said[0].starts_with(&format!("a SIPCluster has no field `{field}` here; write `{right}`")),
+                said[0].starts_with(&format!(
+                    "a SIPCluster has no field `{field}` here; write `{right}`"
+                )),
                 "{said:?}"
             );
         }
@@ -424,18 +588,42 @@ mod tests {
     #[test]
     fn a_value_of_the_wrong_kind_is_named_without_the_value() {
         for (spec, expected) in [
-            ("  nodes: {Worker: {count: \"3\"}}\n", "`count` has to be a mapping, and here is a text"),
-            ("  nodes: {Worker: {count: {active: \"3\"}}}\n", "`active` has to be a whole number, and here is a text"),
+            (
+                "  nodes: {Worker: {count: \"3\"}}\n",
+                "`count` has to be a mapping, and here is a text",
+            ),
+            (
+                "  nodes: {Worker: {count: {active: \"3\"}}}\n",
+                "`active` has to be a whole number, and here is a text",
+            ),
             (
                 "  nodes: {Worker: {count: {active: 1.5}}}\n",
                 "`active` has to be a whole number, and here is a number with",
             ),
-            ("  nodes: []\n", "`nodes` has to be a mapping, and here is a list"),
-            ("  nodes: {Worker: secret}\n", "`Worker` has to be a mapping, and here is a text"),
-            ("  nodes: {Worker: {labelSelector: {matchLabels: [a]}}}\n", "`matchLabels` has to be a mapping"),
-            ("  services:\n", "`services` has to be a mapping, and here is nothing"),
-            ("  services: {jumpHost: {image: x}}\n", "`jumpHost` has to be a list, and here is a mapping"),
-            ("  services: {jumpHost: [image]}\n", "an item of `jumpHost` has to be a mapping, and here is a text"),
+            (
+                "  nodes: []\n",
+                "`nodes` has to be a mapping, and here is a list",
+            ),
+            (
+                "  nodes: {Worker: secret}\n",
+                "`Worker` has to be a mapping, and here is a text",
+            ),
+            (
+                "  nodes: {Worker: {labelSelector: {matchLabels: [a]}}}\n",
+                "`matchLabels` has to be a mapping",
+            ),
+            (
+                "  services:\n",
+                "`services` has to be a mapping, and here is nothing",
+            ),
+            (
+                "  services: {jumpHost: {image: x}}\n",
+                "`jumpHost` has to be a list, and here is a mapping",
+            ),
+            (
+                "  services: {jumpHost: [image]}\n",
+                "an item of `jumpHost` has to be a mapping, and here is a text",
+            ),
             (
                 "  services: {jumpHost: [{bmc: {proxy: \"no\"}}]}\n",
                 "`proxy` has to be true or false, and here is a text",
@@ -450,7 +638,9 @@ mod tests {
 
     #[test]
     fn what_may_be_left_out_may_also_be_empty() {
-        let misfit = found("  nodes:\n    Worker:\n      labelSelector:\n      topologyKey:\n      count:\n");
+        let misfit = found(
+            "  nodes:\n    Worker:\n      labelSelector:\n      topologyKey:\n      count:\n",
+        );
         assert_eq!(said(&misfit.wrong), Vec::<String>::new());
     }
 }

@@ -29,7 +29,10 @@ pub(crate) enum Doubt {
 pub(crate) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let plain = Plain::of(document);
-    let (labels, annotations) = (plain.entries(["metadata", "labels"]), plain.entries(["metadata", "annotations"]));
+    let (labels, annotations) = (
+        plain.entries(["metadata", "labels"]),
+        plain.entries(["metadata", "annotations"]),
+    );
     for (key, value) in host.metadata.labels.iter_mut().flatten() {
         if let Some(reading) = read_by_others(value)
             && labels.has(key, value)
@@ -47,7 +50,10 @@ pub(crate) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<D
             doubts.push(Doubt::Annotation(key.clone(), reading));
         }
     }
-    let mac = host.spec.as_ref().and_then(|spec| spec.boot_mac_address.as_ref());
+    let mac = host
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.boot_mac_address.as_ref());
     doubts.extend(
         mac.filter(|mac| is_of_base_60(mac) && plain.has(&["spec", "bootMACAddress"], mac))
             .map(|mac| Doubt::BootMac(mac.clone())),
@@ -60,18 +66,32 @@ pub(crate) fn findings(doubts: Vec<(HostKey, Origin, Doubt)>) -> Vec<Finding> {
     let mut alike: BTreeMap<(Vec<String>, Option<Reading>), Vec<Doubted>> = BTreeMap::new();
     for (host, origin, doubt) in doubts {
         let (route, value, reading) = match doubt {
-            Doubt::Label(key, value, reading) => {
-                (vec!["metadata".to_owned(), "labels".to_owned(), key], Some(value), Some(reading))
-            }
-            Doubt::Annotation(key, reading) => {
-                (vec!["metadata".to_owned(), "annotations".to_owned(), key], None, Some(reading))
-            }
-            Doubt::BootMac(mac) => (vec!["spec".to_owned(), "bootMACAddress".to_owned()], Some(mac), None),
+            Doubt::Label(key, value, reading) => (
+                vec!["metadata".to_owned(), "labels".to_owned(), key],
+                Some(value),
+                Some(reading),
+            ),
+            Doubt::Annotation(key, reading) => (
+                vec!["metadata".to_owned(), "annotations".to_owned(), key],
+                None,
+                Some(reading),
+            ),
+            Doubt::BootMac(mac) => (
+                vec!["spec".to_owned(), "bootMACAddress".to_owned()],
+                Some(mac),
+                None,
+            ),
         };
         let place = origin.at(route.clone());
-        alike.entry((route, reading)).or_default().push(Doubted { host, place, value });
+        alike
+            .entry((route, reading))
+            .or_default()
+            .push(Doubted { host, place, value });
     }
-    alike.into_iter().map(|((route, reading), hosts)| finding(&route, reading, hosts)).collect()
+    alike
+        .into_iter()
+        .map(|((route, reading), hosts)| finding(&route, reading, hosts))
+        .collect()
 }
 
 /// One of several values that are alike.
@@ -93,11 +113,18 @@ fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> F
     let such_as = if are_same { "" } else { "such as " };
     let shown = value.map_or("a value".to_owned(), |value| format!("{such_as}`{value}`"));
     let key = route.last().map(String::as_str).unwrap_or_default();
-    let what = if route.iter().any(|step| step == "labels") { "label" } else { "annotation" };
+    let what = if route.iter().any(|step| step == "labels") {
+        "label"
+    } else {
+        "annotation"
+    };
     let (code, message) = match reading {
         Some(reading) => (
             Code::UnquotedLabel,
-            format!("the {what} {key} of {name} is {shown} without quotes: {}", in_words(reading)),
+            format!(
+                "the {what} {key} of {name} is {shown} without quotes: {}",
+                in_words(reading)
+            ),
         ),
         None => (
             Code::UnquotedMac,
@@ -109,27 +136,36 @@ fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> F
     };
     let help = match value {
         // What others make of `yes` is what such a label has to say.
-        Some(value) if provisioning::is_for_device(key) => format!("write {key}: \"{}\"", provisioning::meant(value)),
+        Some(value) if provisioning::is_for_device(key) => {
+            format!("write {key}: \"{}\"", provisioning::meant(value))
+        }
         Some(value) => format!("write it in quotes: {key}: \"{value}\""),
         None => "write the value in quotes".to_owned(),
     };
     let finding = Finding::new(code, message).help(help);
     let is_one = hosts.len() == 1;
-    hosts.into_iter().fold(
-        finding,
-        |finding, Doubted { host, place, .. }| {
-            if is_one { finding.at(place) } else { finding.see(place, host.to_string()) }
-        },
-    )
+    hosts
+        .into_iter()
+        .fold(finding, |finding, Doubted { host, place, .. }| {
+            if is_one {
+                finding.at(place)
+            } else {
+                finding.see(place, host.to_string())
+            }
+        })
 }
 
 /// What others make of a value, and what comes of it.
 fn in_words(reading: Reading) -> &'static str {
     match reading {
-        Reading::Switch => "kubectl reads a boolean, and the API server takes none; kustomize reads the text",
+        Reading::Switch => {
+            "kubectl reads a boolean, and the API server takes none; kustomize reads the text"
+        }
         Reading::Boolean => "kubectl and kustomize read a boolean, and the API server takes none",
         Reading::Number => "kubectl and kustomize read a number, and the API server takes none",
-        Reading::Null => "kubectl and kustomize read null, of which the API server makes the empty text",
+        Reading::Null => {
+            "kubectl and kustomize read null, of which the API server makes the empty text"
+        }
         Reading::Date => "kustomize writes it anew as a date with a time, kubectl reads the text",
     }
 }

@@ -14,9 +14,10 @@ use super::clusters::Cluster;
 use super::includes::{self, Target};
 use super::{Repo, generators};
 use crate::api::gitops::{
-    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Agent, AppProject, Application, ApplicationDestination,
-    ApplicationSet, ApplicationSource, ApplicationSpec, BUCKET, DirectorySource, FLUX_GROUP, FLUX_KIND,
-    FLUX_SOURCE_GROUP, FluxKustomization, FluxSource, GIT_REPOSITORY, GitDirectory, Named, OCI_REPOSITORY, SECRET_TYPE,
+    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, Agent, AppProject, Application,
+    ApplicationDestination, ApplicationSet, ApplicationSource, ApplicationSpec, BUCKET,
+    DirectorySource, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP, FluxKustomization, FluxSource,
+    GIT_REPOSITORY, GitDirectory, Named, OCI_REPOSITORY, SECRET_TYPE,
 };
 use crate::finding::{Origin, Place, Step};
 use crate::kustomize::join;
@@ -63,10 +64,17 @@ impl Context {
     /// Takes those among objects that are no patches.
     pub(super) fn of(objects: &[AgentObject], builds: &Builds) -> Self {
         let mut context = Self::default();
-        for AgentObject { origin, content } in objects.iter().filter(|object| !builds.is_patch(&object.origin.file)) {
+        for AgentObject { origin, content } in objects
+            .iter()
+            .filter(|object| !builds.is_patch(&object.origin.file))
+        {
             match content {
-                Content::Project(project) => context.projects.push((origin.clone(), (**project).clone())),
-                Content::Source(source) => context.sources.push((origin.clone(), (**source).clone())),
+                Content::Project(project) => {
+                    context.projects.push((origin.clone(), (**project).clone()))
+                }
+                Content::Source(source) => {
+                    context.sources.push((origin.clone(), (**source).clone()))
+                }
                 Content::Cluster(cluster) => context.clusters.push((**cluster).clone()),
                 Content::Flux(_) | Content::Application(_) | Content::ApplicationSet(_) => {}
             }
@@ -119,11 +127,15 @@ impl AgentObject {
     pub(crate) fn read(document: &Document<'_>) -> Option<Self> {
         let content = match document.kind()? {
             FLUX_KIND if document.mentions(&[FLUX_GROUP]) => Content::Flux(document.parse().ok()?),
-            APPLICATION if document.mentions(&[ARGOCD_GROUP]) => Content::Application(document.parse().ok()?),
+            APPLICATION if document.mentions(&[ARGOCD_GROUP]) => {
+                Content::Application(document.parse().ok()?)
+            }
             APPLICATION_SET if document.mentions(&[ARGOCD_GROUP]) => {
                 Content::ApplicationSet(Box::new(document.parse().ok()?))
             }
-            APP_PROJECT if document.mentions(&[ARGOCD_GROUP]) => Content::Project(Box::new(document.parse().ok()?)),
+            APP_PROJECT if document.mentions(&[ARGOCD_GROUP]) => {
+                Content::Project(Box::new(document.parse().ok()?))
+            }
             GIT_REPOSITORY | OCI_REPOSITORY | BUCKET if document.mentions(&[FLUX_SOURCE_GROUP]) => {
                 Content::Source(Box::new(document.parse().ok()?))
             }
@@ -132,7 +144,10 @@ impl AgentObject {
             }
             _ => return None,
         };
-        Some(Self { origin: document.origin.clone(), content })
+        Some(Self {
+            origin: document.origin.clone(),
+            content,
+        })
     }
 
     /// Returns whether it applies nothing, and decides what others apply.
@@ -144,8 +159,9 @@ impl AgentObject {
 /// The directories that the objects tell agents to apply.
 pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<Applied> {
     let mut applied = Vec::new();
-    for AgentObject { origin, content } in
-        objects.into_iter().filter(|object| !repo.builds.is_patch(&object.origin.file))
+    for AgentObject { origin, content } in objects
+        .into_iter()
+        .filter(|object| !repo.builds.is_patch(&object.origin.file))
     {
         match content {
             Content::Flux(object) => applied.extend(by_flux(repo, &origin, object)),
@@ -163,10 +179,13 @@ pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<App
                 }
                 // One for each cluster may apply one directory: that to the base cluster counts.
                 made.sort_by(|one, other| {
-                    let order = |applied: &Applied| (applied.directory.clone(), applied.aside.is_some());
+                    let order =
+                        |applied: &Applied| (applied.directory.clone(), applied.aside.is_some());
                     order(one).cmp(&order(other))
                 });
-                made.dedup_by(|later, kept| later.directory == kept.directory && later.place == kept.place);
+                made.dedup_by(|later, kept| {
+                    later.directory == kept.directory && later.place == kept.place
+                });
                 applied.extend(made);
             }
             Content::Project(_) | Content::Source(_) | Content::Cluster(_) => {}
@@ -182,7 +201,9 @@ fn components(
     place: impl Fn(usize) -> Place,
 ) -> Vec<(Utf8PathBuf, Place)> {
     let listed = listed.into_iter().flatten().enumerate();
-    listed.filter_map(|(index, path)| Some((join(directory, &path)?, place(index)))).collect()
+    listed
+        .filter_map(|(index, path)| Some((join(directory, &path)?, place(index))))
+        .collect()
 }
 
 fn named(kind: &str, metadata: &Named) -> String {
@@ -199,13 +220,15 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
     let target = includes::target(repo, &spec.source_ref, metadata.namespace.as_deref(), &path);
     let (path, is_ours) = match &target {
         Target::Here(path) => (path.as_str(), true),
-        Target::Elsewhere | Target::Itself => {
-            (path.as_str(), flux.is_source(&spec.source_ref, metadata.namespace.as_deref()))
-        }
+        Target::Elsewhere | Target::Itself => (
+            path.as_str(),
+            flux.is_source(&spec.source_ref, metadata.namespace.as_deref()),
+        ),
     };
     let (directory, above) = in_repo(path, &flux.path)?;
     // Nobody has to name the source before sipgen writes Kustomizations. Every repo has a root, though.
-    let is_unsaid = repo.settings.gitops != Some(Agent::Flux) && flux.source_ref == SourceRef::default();
+    let is_unsaid =
+        repo.settings.gitops != Some(Agent::Flux) && flux.source_ref == SourceRef::default();
     let aside = if is_root(&directory) && !is_ours {
         return None;
     } else if !is_ours && !is_unsaid {
@@ -217,8 +240,11 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
     } else {
         spec.suspend.then_some(Aside::Suspended)
     };
-    let namespace = spec.target_namespace.filter(|namespace| !namespace.is_empty());
-    let renamed = changed_names("namePrefix", &spec.name_prefix).or(changed_names("nameSuffix", &spec.name_suffix));
+    let namespace = spec
+        .target_namespace
+        .filter(|namespace| !namespace.is_empty());
+    let renamed = changed_names("namePrefix", &spec.name_prefix)
+        .or(changed_names("nameSuffix", &spec.name_suffix));
     Some(Applied {
         agent: Agent::Flux,
         by: named("Flux Kustomization", &metadata),
@@ -240,17 +266,31 @@ fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Optio
 
 /// The field, if it changes names.
 fn changed_names(field: &'static str, value: &Option<String>) -> Option<&'static str> {
-    value.as_ref().is_some_and(|value| !value.is_empty()).then_some(field)
+    value
+        .as_ref()
+        .is_some_and(|value| !value.is_empty())
+        .then_some(field)
 }
 
 fn is_root(directory: &Utf8Path) -> bool {
     directory.as_str().is_empty()
 }
 
-fn by_argocd(repo: &Repo<'_>, origin: &Origin, route: &[&str], by: &str, spec: &ApplicationSpec) -> Vec<Applied> {
+fn by_argocd(
+    repo: &Repo<'_>,
+    origin: &Origin,
+    route: &[&str],
+    by: &str,
+    spec: &ApplicationSpec,
+) -> Vec<Applied> {
     let argocd = &repo.settings.argocd;
     let one = spec.source.iter().map(|source| (None, source));
-    let several = spec.sources.iter().flatten().enumerate().map(|(index, source)| (Some(index), source));
+    let several = spec
+        .sources
+        .iter()
+        .flatten()
+        .enumerate()
+        .map(|(index, source)| (Some(index), source));
     let mut applied = Vec::new();
     for (index, source) in one.chain(several) {
         let place = |fields: &[&str]| {
@@ -262,21 +302,30 @@ fn by_argocd(repo: &Repo<'_>, origin: &Origin, route: &[&str], by: &str, spec: &
             steps.extend(fields.iter().map(|key| (*key).into()));
             origin.at(steps)
         };
-        let is_url = argocd.repo_url.as_ref().map(|url| url.is(&source.repo_url) || source.repo_url.contains("{{"));
+        let is_url = argocd
+            .repo_url
+            .as_ref()
+            .map(|url| url.is(&source.repo_url) || source.repo_url.contains("{{"));
         let aside = if is_url == Some(false) {
             Some(Aside::OtherSource("argocd.repoURL"))
         } else {
-            (!is_base_cluster(repo, &spec.destination)).then_some(Aside::OtherCluster("`argocd.destination`"))
+            (!is_base_cluster(repo, &spec.destination))
+                .then_some(Aside::OtherCluster("`argocd.destination`"))
         };
         let is_undecided = source.path.as_ref().is_some_and(|path| path.contains("{{"));
         let aside = aside.or(is_undecided.then_some(Aside::Undecided));
         for path in paths(repo, source) {
-            let Some((directory, above)) = in_repo(&path, &argocd.path) else { continue };
+            let Some((directory, above)) = in_repo(&path, &argocd.path) else {
+                continue;
+            };
             if is_root(&directory) && is_url != Some(true) {
                 continue;
             }
             // Argo CD reads no deeper than it is told to.
-            let recurses = source.directory.as_ref().is_some_and(|directory| directory.recurse);
+            let recurses = source
+                .directory
+                .as_ref()
+                .is_some_and(|directory| directory.recurse);
             if !is_root(&above) && !recurses {
                 continue;
             }
@@ -297,13 +346,16 @@ fn by_argocd(repo: &Repo<'_>, origin: &Origin, route: &[&str], by: &str, spec: &
                     .filter(|namespace| !namespace.is_empty())
                     .map(|namespace| (namespace, place(&["kustomize", "namespace"]))),
                 renamed: renamed.map(|field| (field, place(&["kustomize", field]))),
-                components: components(&directory, kustomize.components, |_| place(&["kustomize", "components"])),
+                components: components(&directory, kustomize.components, |_| {
+                    place(&["kustomize", "components"])
+                }),
                 directory,
                 above,
                 explicit: is_explicit.then(|| place(&["directory"])),
                 own_namespace: None,
                 decryption: None,
-                plain: (!is_chart).then(|| Plain::Files(source.directory.clone().unwrap_or_default())),
+                plain: (!is_chart)
+                    .then(|| Plain::Files(source.directory.clone().unwrap_or_default())),
             });
         }
     }
@@ -313,16 +365,24 @@ fn by_argocd(repo: &Repo<'_>, origin: &Origin, route: &[&str], by: &str, spec: &
 /// Returns whether a destination is the base cluster, by either of the names that Secrets of the repo say it has.
 fn is_base_cluster(repo: &Repo<'_>, destination: &ApplicationDestination) -> bool {
     let own = &repo.settings.argocd.destination;
-    let renamed = |cluster: &Cluster| cluster.renamed(destination).is_some_and(|other| own.is(&other));
+    let renamed = |cluster: &Cluster| {
+        cluster
+            .renamed(destination)
+            .is_some_and(|other| own.is(&other))
+    };
     own.is(destination) || repo.clusters.iter().any(renamed)
 }
 
 /// The paths of a source: its own, or for one with an unknown parameter in it, all directories that it may be.
 fn paths(repo: &Repo<'_>, source: &ApplicationSource) -> Vec<String> {
-    let Some(path) = &source.path else { return Vec::new() };
+    let Some(path) = &source.path else {
+        return Vec::new();
+    };
     let (mut glob, mut rest) = (String::new(), path.as_str());
     while let Some((before, behind)) = rest.split_once("{{") {
-        let Some((_, after)) = behind.split_once("}}") else { return Vec::new() };
+        let Some((_, after)) = behind.split_once("}}") else {
+            return Vec::new();
+        };
         glob.push_str(before);
         glob.push('*');
         rest = after;
@@ -331,25 +391,54 @@ fn paths(repo: &Repo<'_>, source: &ApplicationSource) -> Vec<String> {
         return vec![path.clone()];
     }
     glob.push_str(rest);
-    let directories = matching_directories(repo, &[GitDirectory { path: glob, exclude: false }]);
-    directories.into_iter().map(Utf8PathBuf::into_string).collect()
+    let directories = matching_directories(
+        repo,
+        &[GitDirectory {
+            path: glob,
+            exclude: false,
+        }],
+    );
+    directories
+        .into_iter()
+        .map(Utf8PathBuf::into_string)
+        .collect()
 }
 
 /// The directories of the repo that globs name; Argo CD leaves out hidden ones.
 pub(crate) fn matching_directories(repo: &Repo<'_>, globs: &[GitDirectory]) -> Vec<Utf8PathBuf> {
     let files = repo.documents.iter().map(|(_, origin)| &*origin.file);
-    let overlays: Vec<Utf8PathBuf> =
-        repo.inventory.roots.values().map(|root| repo.patches_of(&root.directory).join("-")).collect();
-    let roots: Vec<Utf8PathBuf> = repo.builds.directories().map(|directory| directory.join("-")).collect();
-    let all = files.chain(overlays.iter().chain(&roots).chain(repo.paths).map(Utf8PathBuf::as_path));
+    let overlays: Vec<Utf8PathBuf> = repo
+        .inventory
+        .roots
+        .values()
+        .map(|root| repo.patches_of(&root.directory).join("-"))
+        .collect();
+    let roots: Vec<Utf8PathBuf> = repo
+        .builds
+        .directories()
+        .map(|directory| directory.join("-"))
+        .collect();
+    let all = files.chain(
+        overlays
+            .iter()
+            .chain(&roots)
+            .chain(repo.paths)
+            .map(Utf8PathBuf::as_path),
+    );
     let directories: BTreeSet<&Utf8Path> = all.flat_map(|file| file.ancestors().skip(1)).collect();
     let prefix = &repo.settings.argocd.path;
-    let in_source = directories.into_iter().map(|directory| prefix.join(directory));
+    let in_source = directories
+        .into_iter()
+        .map(|directory| prefix.join(directory));
     let shown = in_source.filter(|directory| !directory.iter().any(|part| part.starts_with('.')));
     let matching = |directory: &Utf8PathBuf, exclude: bool| {
-        globs.iter().any(|glob| glob.exclude == exclude && matches_path(&glob.path, directory))
+        globs
+            .iter()
+            .any(|glob| glob.exclude == exclude && matches_path(&glob.path, directory))
     };
-    shown.filter(|directory| matching(directory, false) && !matching(directory, true)).collect()
+    shown
+        .filter(|directory| matching(directory, false) && !matching(directory, true))
+        .collect()
 }
 
 /// Go's `path.Match`: no wildcard matches a slash, and `**` is no more than `*`.
@@ -363,9 +452,13 @@ fn matches_path(glob: &str, directory: &Utf8Path) -> bool {
 pub(crate) fn takes(source: &DirectorySource, file: &Utf8Path) -> bool {
     let matches = |glob: &String| {
         // A glob that cannot be read is taken to match nothing; what is not excluded, counts.
-        GlobBuilder::new(glob).build().is_ok_and(|glob| glob.compile_matcher().is_match(file.as_str()))
+        GlobBuilder::new(glob)
+            .build()
+            .is_ok_and(|glob| glob.compile_matcher().is_match(file.as_str()))
     };
-    let is_below = file.parent().is_some_and(|parent| !parent.as_str().is_empty());
+    let is_below = file
+        .parent()
+        .is_some_and(|parent| !parent.as_str().is_empty());
     let include = source.include.as_ref().filter(|glob| !glob.is_empty());
     let exclude = source.exclude.as_ref().filter(|glob| !glob.is_empty());
     (source.recurse || !is_below) && include.is_none_or(matches) && !exclude.is_some_and(matches)
@@ -384,12 +477,17 @@ pub(crate) fn in_repo(path: &str, prefix: &Utf8Path) -> Option<(Utf8PathBuf, Utf
     }
     match plain.strip_prefix(prefix) {
         Ok(directory) => Some((directory.to_owned(), Utf8PathBuf::new())),
-        Err(_) => prefix.strip_prefix(&plain).ok().map(|above| (Utf8PathBuf::new(), above.to_owned())),
+        Err(_) => prefix
+            .strip_prefix(&plain)
+            .ok()
+            .map(|above| (Utf8PathBuf::new(), above.to_owned())),
     }
 }
 
 pub(super) fn plain_path(path: &str) -> String {
-    path.trim_start_matches("./").trim_end_matches('/').to_owned()
+    path.trim_start_matches("./")
+        .trim_end_matches('/')
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -410,10 +508,18 @@ mod tests {
             ("../x", "", None),
         ] {
             let found = in_repo(path, prefix.into());
-            assert_eq!(found, directory.map(|directory| (directory.into(), "".into())), "{path}");
+            assert_eq!(
+                found,
+                directory.map(|directory| (directory.into(), "".into())),
+                "{path}"
+            );
         }
         for (path, above) in [("./", "fleet/base"), ("fleet", "base"), ("", "fleet/base")] {
-            assert_eq!(in_repo(path, "fleet/base".into()), Some(("".into(), above.into())), "{path}");
+            assert_eq!(
+                in_repo(path, "fleet/base".into()),
+                Some(("".into(), above.into())),
+                "{path}"
+            );
         }
     }
 
@@ -427,7 +533,11 @@ mod tests {
             ("*", "sites", true),
             ("sites/l[ao]b", "sites/lab", true),
         ] {
-            assert_eq!(matches_path(glob, directory.into()), matches, "{glob} {directory}");
+            assert_eq!(
+                matches_path(glob, directory.into()),
+                matches,
+                "{glob} {directory}"
+            );
         }
     }
 

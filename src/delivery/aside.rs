@@ -53,8 +53,11 @@ pub(super) fn somebody_elses(applied: &Applied) -> Option<Finding> {
         Aside::Suspended => return None,
     };
     Some(
-        Finding::new(Code::SetAside, format!("{} {what}: it is taken for somebody else's", applied.by))
-            .at(applied.place.clone())
-            .help(help),
+        Finding::new(
+            Code::SetAside,
+            format!("{} {what}: it is taken for somebody else's", applied.by),
+        )
+        .at(applied.place.clone())
+        .help(help),
     )
 }

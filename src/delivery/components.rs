@@ -37,13 +37,17 @@ impl Component {
             return level.namespace.as_deref();
         }
         let file = host.file.as_deref();
-        let given = file.and_then(|file| self.namespaces.get(file)).and_then(Option::as_deref);
+        let given = file
+            .and_then(|file| self.namespaces.get(file))
+            .and_then(Option::as_deref);
         given.or(host.own_namespace.as_deref())
     }
 
     /// The name that a host has there.
     pub fn name_of<'a>(&'a self, host: &'a Host) -> &'a str {
-        host.origin.level(&self.directory).map_or(host.key.name.as_str(), |level| level.name.as_str())
+        host.origin
+            .level(&self.directory)
+            .map_or(host.key.name.as_str(), |level| level.name.as_str())
     }
 }
 
@@ -68,7 +72,9 @@ pub(super) fn included(repo: &Repo<'_>) -> (BTreeMap<usize, Component>, Vec<Find
             format!("{listed} is listed, but sipgen writes no such component (any more)"),
         )
         .help("remove the line");
-        listings.into_iter().fold(finding, |finding, listing| finding.at(listing.place))
+        listings
+            .into_iter()
+            .fold(finding, |finding, listing| finding.at(listing.place))
     }));
     (components, findings)
 }
@@ -82,7 +88,10 @@ fn of_root(
 ) -> (Component, Vec<Finding>) {
     let is_of_root = |host: &&Host| host.standing == Standing::Declared { root: index };
     let hosts: Vec<&Host> = repo.inventory.hosts.iter().filter(is_of_root).collect();
-    let files: BTreeSet<&Utf8Path> = hosts.iter().filter_map(|host| host.file.as_deref()).collect();
+    let files: BTreeSet<&Utf8Path> = hosts
+        .iter()
+        .filter_map(|host| host.file.as_deref())
+        .collect();
     let mut findings = misplaced(component, listings);
     let included: Vec<(&Listing<'_>, usize)> = listings
         .iter()
@@ -110,20 +119,40 @@ fn of_root(
     match included.first() {
         Some((listing, _)) => {
             // Where one comes from that no file has, only kustomize knows.
-            let is_missing = |host: &&&Host| host.file.as_deref().is_some_and(|file| !reached.contains_key(file));
+            let is_missing = |host: &&&Host| {
+                host.file
+                    .as_deref()
+                    .is_some_and(|file| !reached.contains_key(file))
+            };
             let missing: Vec<&Host> = hosts.iter().filter(is_missing).copied().collect();
             findings.extend(out_of_reach(repo, component, listing, &missing, &lowest));
         }
-        None if listings.is_empty() => findings.extend(not_included(repo, component, &lowest, hosts.len())),
+        None if listings.is_empty() => {
+            findings.extend(not_included(repo, component, &lowest, hosts.len()))
+        }
         None => {}
     }
     let namespaces = reached
         .into_iter()
         .filter_map(|(file, ways)| {
-            Some((file, ways.into_iter().next()?.effect.namespace.map(|(namespace, _)| namespace)))
+            Some((
+                file,
+                ways.into_iter()
+                    .next()?
+                    .effect
+                    .namespace
+                    .map(|(namespace, _)| namespace),
+            ))
         })
         .collect();
-    (Component { directory, included: !included.is_empty(), namespaces }, findings)
+    (
+        Component {
+            directory,
+            included: !included.is_empty(),
+            namespaces,
+        },
+        findings,
+    )
 }
 
 /// Where it is listed, but cannot work.
@@ -131,16 +160,22 @@ fn misplaced(component: &Utf8Path, listings: &[Listing<'_>]) -> Vec<Finding> {
     let describe = |listing: &Listing<'_>| {
         let (what, help) = match listing.among {
             Among::Components(_) => return None,
-            Among::Resources => ("among the resources, but is a component", "list it under `components`"),
+            Among::Resources => (
+                "among the resources, but is a component",
+                "list it under `components`",
+            ),
             Among::ComponentsOfComponent => (
                 "in a component, which does not say what hosts it finds",
                 "list it in the kustomization that has the hosts among its resources",
             ),
         };
         Some(
-            Finding::new(Code::ComponentMisplaced, format!("{component} is listed {what}"))
-                .at(listing.place.clone())
-                .help(help),
+            Finding::new(
+                Code::ComponentMisplaced,
+                format!("{component} is listed {what}"),
+            )
+            .at(listing.place.clone())
+            .help(help),
         )
     };
     listings.iter().filter_map(describe).collect()
@@ -156,9 +191,17 @@ fn out_of_reach(
     if missing.is_empty() {
         return None;
     }
-    let names: Vec<String> = missing.iter().take(SHOWN).map(|host| host.key.to_string()).collect();
+    let names: Vec<String> = missing
+        .iter()
+        .take(SHOWN)
+        .map(|host| host.key.to_string())
+        .collect();
     let more = missing.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     let finding = Finding::new(
         Code::ComponentMisplaced,
         format!(
@@ -169,12 +212,23 @@ fn out_of_reach(
     )
     .at(listing.place.clone())
     .help(line_to_add(repo, component, lowest, "move the line: "));
-    Some(missing.iter().take(SHOWN).fold(finding, |finding, host| finding.see(host.origin.name(), "out of reach")))
+    Some(missing.iter().take(SHOWN).fold(finding, |finding, host| {
+        finding.see(host.origin.name(), "out of reach")
+    }))
 }
 
-fn not_included(repo: &Repo<'_>, component: &Utf8Path, lowest: &Utf8Path, hosts: usize) -> Option<Finding> {
+fn not_included(
+    repo: &Repo<'_>,
+    component: &Utf8Path,
+    lowest: &Utf8Path,
+    hosts: usize,
+) -> Option<Finding> {
     let place = repo.builds.place_in(lowest, "components")?;
-    let are = if hosts == 1 { "host gets its" } else { "hosts get their" };
+    let are = if hosts == 1 {
+        "host gets its"
+    } else {
+        "hosts get their"
+    };
     Some(
         Finding::new(
             Code::NotIncluded,
@@ -187,9 +241,15 @@ fn not_included(repo: &Repo<'_>, component: &Utf8Path, lowest: &Utf8Path, hosts:
 
 /// What to write, and where.
 fn line_to_add(repo: &Repo<'_>, component: &Utf8Path, directory: &Utf8Path, to_do: &str) -> String {
-    let file = repo.builds.place_in(directory, "components").map_or_else(|| shown(directory).into(), file_of);
+    let file = repo
+        .builds
+        .place_in(directory, "components")
+        .map_or_else(|| shown(directory).into(), file_of);
     let way = relative(directory, component);
-    format!("{to_do}add it to {file}:\ncomponents:\n  - {}", listed(way.as_str()))
+    format!(
+        "{to_do}add it to {file}:\ncomponents:\n  - {}",
+        listed(way.as_str())
+    )
 }
 
 fn file_of(place: Place) -> Arc<str> {

@@ -25,18 +25,27 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Ve
         return Vec::new();
     }
     let source = repo.sources.iter().find(|(_, source)| is_own(repo, source));
-    let over_output = source.and_then(|(origin, source)| includes::over_output(repo, origin, source));
+    let over_output =
+        source.and_then(|(origin, source)| includes::over_output(repo, origin, source));
     let found = over_output.or_else(|| left_out(repo, source));
-    found.into_iter().chain(not_decrypted(repo, wiring, applied)).collect()
+    found
+        .into_iter()
+        .chain(not_decrypted(repo, wiring, applied))
+        .collect()
 }
 
 /// Reports an object that applies a directory which cannot be read, or which is not checked out.
 pub(super) fn unread(applied: &Applied, closed: &[(Utf8PathBuf, String)]) -> Option<Finding> {
     let directory = &applied.directory;
     let is_in = |(closed, _): &&(Utf8PathBuf, String)| directory.starts_with(closed);
-    let (_, reason) = closed.iter().find(is_in).filter(|_| applied.aside.is_none())?;
-    let message =
-        format!("{} applies {directory}, and sipgen does not know which hosts are there: {reason}", applied.by);
+    let (_, reason) = closed
+        .iter()
+        .find(is_in)
+        .filter(|_| applied.aside.is_none())?;
+    let message = format!(
+        "{} applies {directory}, and sipgen does not know which hosts are there: {reason}",
+        applied.by
+    );
     Some(
         Finding::new(Code::AppliedUnread, message)
             .at(applied.place.clone())
@@ -56,11 +65,21 @@ fn is_own(repo: &Repo<'_>, source: &FluxSource) -> bool {
 
 /// Reports builds of hosts with Secrets that Flux would have to decrypt for the Kustomization that sipgen writes.
 fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<Finding> {
-    let decrypting: Vec<&Applied> = applied.iter().filter(|applied| applied.decryption.is_some()).collect();
-    if repo.settings.flux.decryption.is_some() || repo.settings.hosts.form == Form::Component || decrypting.is_empty() {
+    let decrypting: Vec<&Applied> = applied
+        .iter()
+        .filter(|applied| applied.decryption.is_some())
+        .collect();
+    if repo.settings.flux.decryption.is_some()
+        || repo.settings.hosts.form == Form::Component
+        || decrypting.is_empty()
+    {
         return Vec::new();
     }
-    let roots = repo.inventory.roots.iter().filter(|(index, _)| !wiring.applied.contains(index));
+    let roots = repo
+        .inventory
+        .roots
+        .iter()
+        .filter(|(index, _)| !wiring.applied.contains(index));
     let report = |(_, root): (&usize, &crate::kustomize::Root)| {
         let mut files: Vec<Utf8PathBuf> = repo.builds.below(&root.directory).into_keys().collect();
         files.sort();
@@ -74,14 +93,19 @@ fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<F
              that sipgen writes for its hosts",
             shown(&root.directory)
         );
-        let nearest = decrypting.iter().find(|applied| root.directory.starts_with(&applied.directory));
+        let nearest = decrypting
+            .iter()
+            .find(|applied| root.directory.starts_with(&applied.directory));
         let applied = nearest.or(decrypting.first())?;
         let decryption = serde_json::to_string(applied.decryption.as_ref()?).ok()?;
         Some(
             Finding::new(Code::AgentCannotApply, message)
                 .at(Place::File(Arc::from(file.as_path())))
                 .see(applied.place.clone(), format!("{} decrypts", applied.by))
-                .help(format!("write in {}, below `flux`:\ndecryption: {decryption}", settings::FILE)),
+                .help(format!(
+                    "write in {}, below `flux`:\ndecryption: {decryption}",
+                    settings::FILE
+                )),
         )
     };
     roots.filter_map(report).collect()
@@ -91,18 +115,20 @@ fn not_decrypted(repo: &Repo<'_>, wiring: &Wiring, applied: &[Applied]) -> Vec<F
 fn left_out(repo: &Repo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Finding> {
     let flux = &repo.settings.flux;
     let output = flux.path.join(&repo.settings.output);
-    let file = output.join(layout::agent_directory(Agent::Flux)).join(layout::KUSTOMIZATION);
+    let file = output
+        .join(layout::agent_directory(Agent::Flux))
+        .join(layout::KUSTOMIZATION);
     let sparse = source.and_then(|(origin, source)| {
         let directories = source.spec.sparse_checkout.as_ref()?;
-        let has = |directory: &String| file.starts_with(directory.trim_start_matches("./").trim_end_matches('/'));
+        let has = |directory: &String| {
+            file.starts_with(directory.trim_start_matches("./").trim_end_matches('/'))
+        };
         (!directories.iter().any(has)).then(|| origin.at(["spec", "sparseCheckout"]))
     });
     if let Some(place) = sparse {
-        return Some(
-            not_in_source(&output)
-                .at(place)
-                .help(format!("add `{output}` to `sparseCheckout`, or name another source in `flux.sourceRef`")),
-        );
+        return Some(not_in_source(&output).at(place).help(format!(
+            "add `{output}` to `sparseCheckout`, or name another source in `flux.sourceRef`"
+        )));
     }
     let prefix = source.and_then(|(origin, source)| {
         let prefix = source.spec.prefix.as_ref()?;
@@ -118,12 +144,24 @@ fn left_out(repo: &Repo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Fi
     // The last pattern that matches decides: those of the object come last, and those of inner directories later.
     let own = source.and_then(|(origin, source)| {
         let patterns = source.spec.ignore.as_ref()?;
-        Some((patterns.clone(), Utf8PathBuf::new(), origin.at(["spec", "ignore"])))
+        Some((
+            patterns.clone(),
+            Utf8PathBuf::new(),
+            origin.at(["spec", "ignore"]),
+        ))
     });
-    let inner = repo.settings.output.ancestors().map(|directory| directory.join(IGNORE_FILE));
+    let inner = repo
+        .settings
+        .output
+        .ancestors()
+        .map(|directory| directory.join(IGNORE_FILE));
     let inner = inner.filter_map(|ignore| {
         let domain = flux.path.join(ignore.parent()?);
-        Some((repo.files.text(&ignore)?, domain, Place::File(Arc::from(ignore.as_path()))))
+        Some((
+            repo.files.text(&ignore)?,
+            domain,
+            Place::File(Arc::from(ignore.as_path())),
+        ))
     });
     for (patterns, domain, place) in own.into_iter().chain(inner) {
         match verdict(&patterns, &domain, &file) {
@@ -141,7 +179,8 @@ fn left_out(repo: &Repo<'_>, source: Option<&(Origin, FluxSource)>) -> Option<Fi
 }
 
 fn not_in_source(output: &Utf8Path) -> Finding {
-    let message = format!("the source of Flux leaves `{output}` out: Flux does not find what sipgen writes");
+    let message =
+        format!("the source of Flux leaves `{output}` out: Flux does not find what sipgen writes");
     Finding::new(Code::OutputNotInSource, message)
 }
 
@@ -163,14 +202,27 @@ fn kept(directory: &Utf8Path) -> String {
     if directory.as_str().is_empty() {
         return "!*".to_owned();
     }
-    let mut above: Vec<&Utf8Path> = directory.ancestors().filter(|above| !above.as_str().is_empty()).collect();
+    let mut above: Vec<&Utf8Path> = directory
+        .ancestors()
+        .filter(|above| !above.as_str().is_empty())
+        .collect();
     above.reverse();
-    let lines: Vec<String> = above.iter().map(|directory| format!("!/{directory}")).collect();
-    let between: Vec<String> = above.iter().map(|directory| format!("/{directory}/*")).collect();
-    let lines = lines.iter().zip(between.iter().map(Some)).enumerate().flat_map(|(index, (keep, rest))| {
-        let rest = rest.filter(|_| index + 1 < above.len());
-        std::iter::once(keep.clone()).chain(rest.cloned())
-    });
+    let lines: Vec<String> = above
+        .iter()
+        .map(|directory| format!("!/{directory}"))
+        .collect();
+    let between: Vec<String> = above
+        .iter()
+        .map(|directory| format!("/{directory}/*"))
+        .collect();
+    let lines = lines
+        .iter()
+        .zip(between.iter().map(Some))
+        .enumerate()
+        .flat_map(|(index, (keep, rest))| {
+            let rest = rest.filter(|_| index + 1 < above.len());
+            std::iter::once(keep.clone()).chain(rest.cloned())
+        });
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -183,10 +235,17 @@ mod tests {
         for output in ["overlays", "site/generated", "a/b/c"] {
             let lines = format!("/*\n{}", kept(output.into()));
             let has = |file: &str| verdict(&lines, "".into(), file.into());
-            assert_eq!(has(&format!("{output}/agents/flux/kustomization.yaml")), Some(false), "{lines}");
+            assert_eq!(
+                has(&format!("{output}/agents/flux/kustomization.yaml")),
+                Some(false),
+                "{lines}"
+            );
             assert_eq!(has("other/a.yaml"), Some(true), "{lines}");
         }
         let lines = format!("/*\n{}", kept("site/generated".into()));
-        assert_eq!(verdict(&lines, "".into(), "site/other/a.yaml".into()), Some(true));
+        assert_eq!(
+            verdict(&lines, "".into(), "site/other/a.yaml".into()),
+            Some(true)
+        );
     }
 }

@@ -57,22 +57,46 @@ impl Directory {
 }
 
 /// The directories of the output that are applied by an object, which builds some kustomizations of the repo.
-pub(super) fn of<'a>(repo: &Repo<'_>, applied: &Applied, builds: impl Fn(&Utf8Path) -> bool + 'a) -> Vec<Directory> {
+pub(super) fn of<'a>(
+    repo: &Repo<'_>,
+    applied: &Applied,
+    builds: impl Fn(&Utf8Path) -> bool + 'a,
+) -> Vec<Directory> {
     let output = &repo.settings.output;
-    let itself = applied.directory.strip_prefix(output).ok().map(|path| Directory {
-        path: path.to_owned(),
-        all_below: matches!(applied.plain, Some(Plain::Autodetect)),
-        listed: None,
-    });
-    let listed = repo.builds.listings_below(output).into_iter().filter_map(|(listed, listing)| {
-        let path = listed.strip_prefix(output).ok()?.to_owned();
-        builds(listing.directory).then_some(Directory { path, all_below: false, listed: Some(listing.place) })
-    });
-    itself.into_iter().chain(listed).filter(Directory::has_what_is_no_declared_host).collect()
+    let itself = applied
+        .directory
+        .strip_prefix(output)
+        .ok()
+        .map(|path| Directory {
+            path: path.to_owned(),
+            all_below: matches!(applied.plain, Some(Plain::Autodetect)),
+            listed: None,
+        });
+    let listed = repo
+        .builds
+        .listings_below(output)
+        .into_iter()
+        .filter_map(|(listed, listing)| {
+            let path = listed.strip_prefix(output).ok()?.to_owned();
+            builds(listing.directory).then_some(Directory {
+                path,
+                all_below: false,
+                listed: Some(listing.place),
+            })
+        });
+    itself
+        .into_iter()
+        .chain(listed)
+        .filter(Directory::has_what_is_no_declared_host)
+        .collect()
 }
 
 /// What is to be known when an object applies directories for which sipgen would write its own.
-pub(super) fn applied_already(repo: &Repo<'_>, applied: &Applied, directories: &[Directory]) -> Vec<Finding> {
+pub(super) fn applied_already(
+    repo: &Repo<'_>,
+    applied: &Applied,
+    directories: &[Directory],
+) -> Vec<Finding> {
     let warn = |directory: &Directory| {
         let path = repo.settings.output.join(&directory.path);
         let finding = Finding::new(
@@ -96,12 +120,22 @@ pub(super) fn applied_already(repo: &Repo<'_>, applied: &Applied, directories: &
 }
 
 /// Changes that an object makes to the names or namespaces of observed hosts: it would make others of them.
-pub(super) fn changed(repo: &Repo<'_>, applied: &Applied, directories: &[Directory]) -> Option<Finding> {
-    let directory = directories.iter().find(|directory| directory.has_observed_hosts())?;
-    let namespace =
-        applied.namespace.as_ref().map(|(namespace, place)| (format!("gives the namespace {namespace}"), place));
-    let renamed =
-        applied.renamed.as_ref().map(|(field, place)| (format!("gives other names, by its `{field}`,"), place));
+pub(super) fn changed(
+    repo: &Repo<'_>,
+    applied: &Applied,
+    directories: &[Directory],
+) -> Option<Finding> {
+    let directory = directories
+        .iter()
+        .find(|directory| directory.has_observed_hosts())?;
+    let namespace = applied
+        .namespace
+        .as_ref()
+        .map(|(namespace, place)| (format!("gives the namespace {namespace}"), place));
+    let renamed = applied
+        .renamed
+        .as_ref()
+        .map(|(field, place)| (format!("gives other names, by its `{field}`,"), place));
     let (changes, place) = namespace.or(renamed)?;
     Some(
         Finding::new(

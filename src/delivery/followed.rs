@@ -39,10 +39,22 @@ pub(crate) fn followed(
     paths: &[Utf8PathBuf],
 ) -> Vec<Followed> {
     let (inventory, builds) = (Inventory::default(), Builds::default());
-    let Context { sources, clusters, .. } = Context::of(&objects, &builds);
+    let Context {
+        sources, clusters, ..
+    } = Context::of(&objects, &builds);
     let (inventory, builds) = (&inventory, &builds);
     let added = Vec::new();
-    let repo = Repo { files, settings, inventory, builds, documents: &[], paths, sources, clusters, added };
+    let repo = Repo {
+        files,
+        settings,
+        inventory,
+        builds,
+        documents: &[],
+        paths,
+        sources,
+        clusters,
+        added,
+    };
     let applied = applied::directories(&repo, objects).into_iter();
     let followed = applied.map(|applied| Followed {
         directory: applied.directory,

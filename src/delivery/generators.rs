@@ -21,11 +21,18 @@ pub(super) type Parameters = BTreeMap<String, String>;
 const MOST: (usize, usize) = (10_000, 8);
 
 /// Returns the parameters of each Application that generators make. What they leave out is not known.
-pub(super) fn parameters(repo: &Repo<'_>, generators: &[Generator], depth: usize) -> Vec<Parameters> {
+pub(super) fn parameters(
+    repo: &Repo<'_>,
+    generators: &[Generator],
+    depth: usize,
+) -> Vec<Parameters> {
     if depth > MOST.1 {
         return vec![Parameters::new()];
     }
-    let mut all: Vec<Parameters> = generators.iter().flat_map(|generator| of_one(repo, generator, depth)).collect();
+    let mut all: Vec<Parameters> = generators
+        .iter()
+        .flat_map(|generator| of_one(repo, generator, depth))
+        .collect();
     all.truncate(MOST.0);
     all
 }
@@ -42,23 +49,31 @@ fn of_one(repo: &Repo<'_>, generator: &Generator, depth: usize) -> Vec<Parameter
         return of_clusters(repo, clusters);
     }
     if let Some(matrix) = &generator.matrix {
-        let each = matrix.generators.iter().map(|inner| parameters(repo, std::slice::from_ref(inner), depth + 1));
+        let each = matrix
+            .generators
+            .iter()
+            .map(|inner| parameters(repo, std::slice::from_ref(inner), depth + 1));
         return each.fold(vec![Parameters::new()], |found, more| {
-            let pairs = found.iter().flat_map(|one| more.iter().map(move |other| (one, other)));
-            let joined = pairs.map(|(one, other)| one.clone().into_iter().chain(other.clone()).collect());
+            let pairs = found
+                .iter()
+                .flat_map(|one| more.iter().map(move |other| (one, other)));
+            let joined =
+                pairs.map(|(one, other)| one.clone().into_iter().chain(other.clone()).collect());
             joined.take(MOST.0).collect()
         });
     }
     if let Some(merge) = &generator.merge {
-        let mut each = merge.generators.iter().map(|inner| parameters(repo, std::slice::from_ref(inner), depth + 1));
+        let mut each = merge
+            .generators
+            .iter()
+            .map(|inner| parameters(repo, std::slice::from_ref(inner), depth + 1));
         let mut found = each.next().unwrap_or_default();
         for more in each {
             for parameters in &mut found {
                 let has_keys = |other: &&Parameters| {
-                    merge
-                        .merge_keys
-                        .iter()
-                        .all(|key| parameters.contains_key(key) && parameters.get(key) == other.get(key))
+                    merge.merge_keys.iter().all(|key| {
+                        parameters.contains_key(key) && parameters.get(key) == other.get(key)
+                    })
                 };
                 let other = more.iter().find(has_keys).cloned();
                 parameters.extend(other.unwrap_or_default());
@@ -72,32 +87,52 @@ fn of_one(repo: &Repo<'_>, generator: &Generator, depth: usize) -> Vec<Parameter
 /// Returns the parameters of a generator of clusters. Secrets of the repo decide; where none is selected, those of the
 /// base cluster may lie elsewhere, and nothing is known of it but the values.
 fn of_clusters(repo: &Repo<'_>, generator: &ClusterGenerator) -> Vec<Parameters> {
-    let has = |selector: &&Value, key: &str| selector.get(key).is_some_and(|value| *value != Value::Null);
-    let is_selector = |selector: &&Value| has(selector, "matchLabels") || has(selector, "matchExpressions");
+    let has =
+        |selector: &&Value, key: &str| selector.get(key).is_some_and(|value| *value != Value::Null);
+    let is_selector =
+        |selector: &&Value| has(selector, "matchLabels") || has(selector, "matchExpressions");
     let selector = generator.selector.as_ref().filter(is_selector);
-    let selected = repo.clusters.iter().filter(|cluster| selector.is_none_or(|by| cluster.is_selected(by)));
+    let selected = repo
+        .clusters
+        .iter()
+        .filter(|cluster| selector.is_none_or(|by| cluster.is_selected(by)));
     let mut clusters: Vec<Cluster> = selected.cloned().collect();
     // Argo CD's own cluster has no labels, and is always there unless a Secret describes it.
-    let is_own =
-        |cluster: &Cluster| cluster.server.as_deref().map(|url| url.trim_end_matches('/')) == Some(IN_CLUSTER.0);
+    let is_own = |cluster: &Cluster| {
+        cluster
+            .server
+            .as_deref()
+            .map(|url| url.trim_end_matches('/'))
+            == Some(IN_CLUSTER.0)
+    };
     if selector.is_none() && !clusters.iter().any(is_own) {
         clusters.push(Cluster::own());
     }
     if clusters.is_empty() || generator.flat_list {
         clusters = vec![Cluster::default()];
     }
-    let values = generator.values.as_ref().map(|values| flat(values, "values")).unwrap_or_default();
+    let values = generator
+        .values
+        .as_ref()
+        .map(|values| flat(values, "values"))
+        .unwrap_or_default();
     let of_cluster = |cluster: Cluster| {
         let known = cluster.parameters();
-        let values: Parameters = values.iter().map(|(key, value)| (key.clone(), fill(value, &known))).collect();
+        let values: Parameters = values
+            .iter()
+            .map(|(key, value)| (key.clone(), fill(value, &known)))
+            .collect();
         known.into_iter().chain(values).collect()
     };
     clusters.into_iter().map(of_cluster).collect()
 }
 
 fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
-    let prefix =
-        |name: &str| git.path_param_prefix.as_ref().map_or(name.to_owned(), |prefix| format!("{prefix}.{name}"));
+    let prefix = |name: &str| {
+        git.path_param_prefix
+            .as_ref()
+            .map_or(name.to_owned(), |prefix| format!("{prefix}.{name}"))
+    };
     let of_path = |directory: &Utf8Path| {
         let basename = directory.file_name().unwrap_or_default();
         let mut found = Parameters::new();
@@ -105,28 +140,55 @@ fn of_git(repo: &Repo<'_>, git: &GitGenerator) -> Vec<Parameters> {
             found.insert(prefix(name), directory.to_string());
         }
         found.insert(prefix("path.basename"), basename.to_owned());
-        found.insert(prefix("path.basenameNormalized"), basename.to_ascii_lowercase().replace(['_', '.'], "-"));
+        found.insert(
+            prefix("path.basenameNormalized"),
+            basename.to_ascii_lowercase().replace(['_', '.'], "-"),
+        );
         for (index, part) in directory.iter().enumerate() {
             found.insert(prefix(&format!("path[{index}]")), part.to_owned());
         }
         found
     };
     if !git.directories.is_empty() {
-        return matching_directories(repo, &git.directories).iter().map(|directory| of_path(directory)).collect();
+        return matching_directories(repo, &git.directories)
+            .iter()
+            .map(|directory| of_path(directory))
+            .collect();
     }
-    let globs: Vec<_> =
-        git.files.iter().filter_map(|file| GlobBuilder::new(&file.path).literal_separator(true).build().ok()).collect();
-    let Ok((files, _)) = repo.files.files_and_closed(&repo.settings.output) else { return vec![Parameters::new()] };
+    let globs: Vec<_> = git
+        .files
+        .iter()
+        .filter_map(|file| {
+            GlobBuilder::new(&file.path)
+                .literal_separator(true)
+                .build()
+                .ok()
+        })
+        .collect();
+    let Ok((files, _)) = repo.files.files_and_closed(&repo.settings.output) else {
+        return vec![Parameters::new()];
+    };
     let prefix_of_repo = &repo.settings.argocd.path;
     let in_source = |file: &Utf8PathBuf| prefix_of_repo.join(file);
-    let matching =
-        files.iter().filter(|file| globs.iter().any(|glob| glob.compile_matcher().is_match(in_source(file))));
+    let matching = files.iter().filter(|file| {
+        globs
+            .iter()
+            .any(|glob| glob.compile_matcher().is_match(in_source(file)))
+    });
     let of_file = |file: &Utf8PathBuf| {
-        let text = repo.files.text(file).filter(|text| crate::text::bounded::check(text).is_ok())?;
+        let text = repo
+            .files
+            .text(file)
+            .filter(|text| crate::text::bounded::check(text).is_ok())?;
         let content: Value = yaml_serde::from_str(&text).ok()?;
-        let one_or_more = content.as_sequence().cloned().unwrap_or_else(|| vec![content]);
+        let one_or_more = content
+            .as_sequence()
+            .cloned()
+            .unwrap_or_else(|| vec![content]);
         let path = of_path(in_source(file).parent()?);
-        let each = one_or_more.iter().map(|content| flat(content, "").into_iter().chain(path.clone()).collect());
+        let each = one_or_more
+            .iter()
+            .map(|content| flat(content, "").into_iter().chain(path.clone()).collect());
         Some(each.collect::<Vec<Parameters>>())
     };
     matching.filter_map(of_file).flatten().collect()
@@ -141,7 +203,14 @@ fn flat(value: &Value, route: &str) -> Parameters {
             Value::Mapping(fields) => {
                 for (key, value) in fields {
                     let Some(key) = key.as_str() else { continue };
-                    pending.push((if route.is_empty() { key.to_owned() } else { format!("{route}.{key}") }, value));
+                    pending.push((
+                        if route.is_empty() {
+                            key.to_owned()
+                        } else {
+                            format!("{route}.{key}")
+                        },
+                        value,
+                    ));
                 }
             }
             Value::String(text) => drop(found.insert(route, text.clone())),
@@ -157,17 +226,27 @@ fn flat(value: &Value, route: &str) -> Parameters {
 pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> ApplicationSpec {
     let mut spec = template.clone();
     let fill = |text: &mut String| *text = fill(text, parameters);
-    for source in spec.source.iter_mut().chain(spec.sources.iter_mut().flatten()) {
+    for source in spec
+        .source
+        .iter_mut()
+        .chain(spec.sources.iter_mut().flatten())
+    {
         fill(&mut source.repo_url);
         source.path.iter_mut().for_each(fill);
         let kustomize = source.kustomize.as_mut();
-        for field in
-            kustomize.map(|kustomize| [&mut kustomize.namespace, &mut kustomize.name_prefix]).into_iter().flatten()
+        for field in kustomize
+            .map(|kustomize| [&mut kustomize.namespace, &mut kustomize.name_prefix])
+            .into_iter()
+            .flatten()
         {
             field.iter_mut().for_each(fill);
         }
     }
-    spec.destination.server.iter_mut().chain(&mut spec.destination.name).for_each(fill);
+    spec.destination
+        .server
+        .iter_mut()
+        .chain(&mut spec.destination.name)
+        .for_each(fill);
     spec
 }
 
@@ -175,10 +254,16 @@ pub(super) fn filled(template: &ApplicationSpec, parameters: &Parameters) -> App
 fn fill(text: &str, parameters: &Parameters) -> String {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, behind)) = rest.split_once("{{") {
-        let Some((name, after)) = behind.split_once("}}") else { break };
+        let Some((name, after)) = behind.split_once("}}") else {
+            break;
+        };
         let name_of = name.trim();
-        let indexed = name_of.strip_prefix("index .path.segments ").map(|index| format!("path[{}]", index.trim()));
-        let key = indexed.as_deref().unwrap_or_else(|| name_of.trim_start_matches('.'));
+        let indexed = name_of
+            .strip_prefix("index .path.segments ")
+            .map(|index| format!("path[{}]", index.trim()));
+        let key = indexed
+            .as_deref()
+            .unwrap_or_else(|| name_of.trim_start_matches('.'));
         filled.push_str(before);
         match parameters.get(key) {
             Some(value) => filled.push_str(value),
@@ -195,7 +280,10 @@ mod tests {
 
     #[test]
     fn parameters_are_filled_in_as_far_as_they_are_known() {
-        let parameters = flat(&yaml_serde::from_str("{a: x, b: {c: 5}, 'path[1]': lab}").unwrap(), "");
+        let parameters = flat(
+            &yaml_serde::from_str("{a: x, b: {c: 5}, 'path[1]': lab}").unwrap(),
+            "",
+        );
         for (text, filled) in [
             ("sites/{{a}}/{{ .b.c }}", "sites/x/5"),
             ("{{index .path.segments 1}}", "lab"),

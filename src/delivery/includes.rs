@@ -22,22 +22,38 @@ pub(super) enum Target {
 }
 
 /// Returns where a path of a source leads to, as far as includes decide that.
-pub(super) fn target(repo: &Repo<'_>, source: &FluxSourceRef, namespace: Option<&str>, path: &str) -> Target {
+pub(super) fn target(
+    repo: &Repo<'_>,
+    source: &FluxSourceRef,
+    namespace: Option<&str>,
+    path: &str,
+) -> Target {
     let flux = &repo.settings.flux;
     let path = in_source(path);
     let is_ours = flux.is_source(source, namespace);
-    let Some((_, object)) = repo.sources.iter().find(|(_, object)| is_named(object, source, namespace)) else {
+    let Some((_, object)) = repo
+        .sources
+        .iter()
+        .find(|(_, object)| is_named(object, source, namespace))
+    else {
         return Target::Itself;
     };
     let below = |include: &'_ Include| {
-        Utf8Path::new(&path).strip_prefix(in_source(include.target())).ok().map(Utf8Path::to_owned)
+        Utf8Path::new(&path)
+            .strip_prefix(in_source(include.target()))
+            .ok()
+            .map(Utf8Path::to_owned)
     };
     for include in object.spec.include.iter().flatten() {
         let Some(rest) = below(include) else { continue };
         if is_ours {
             // The settings may name a source that has this repo by an include.
             let is_this_repo = flux.path.starts_with(in_source(include.target()));
-            return if is_this_repo { Target::Itself } else { Target::Elsewhere };
+            return if is_this_repo {
+                Target::Itself
+            } else {
+                Target::Elsewhere
+            };
         }
         let included = FluxSourceRef {
             kind: Some(GIT_REPOSITORY.to_owned()),
@@ -64,18 +80,31 @@ fn is_named(object: &FluxSource, source: &FluxSourceRef, namespace: Option<&str>
         _ => true,
     };
     object.kind == GIT_REPOSITORY
-        && source.kind.as_ref().is_none_or(|kind| kind == GIT_REPOSITORY)
+        && source
+            .kind
+            .as_ref()
+            .is_none_or(|kind| kind == GIT_REPOSITORY)
         && object.metadata.name == source.name
         && is_there
 }
 
 /// Reports an include of the repo's own source whose copy goes where sipgen writes.
-pub(super) fn over_output(repo: &Repo<'_>, origin: &Origin, source: &FluxSource) -> Option<Finding> {
+pub(super) fn over_output(
+    repo: &Repo<'_>,
+    origin: &Origin,
+    source: &FluxSource,
+) -> Option<Finding> {
     let flux = &repo.settings.flux;
     let output = flux.path.join(&repo.settings.output);
     let includes = source.spec.include.iter().flatten().enumerate();
     let (index, include, target) = includes
-        .map(|(index, include)| (index, include, Utf8PathBuf::from(in_source(include.target()))))
+        .map(|(index, include)| {
+            (
+                index,
+                include,
+                Utf8PathBuf::from(in_source(include.target())),
+            )
+        })
         .find(|(_, _, target)| {
             let overlaps = output.starts_with(target) || target.starts_with(&output);
             overlaps && !flux.path.starts_with(target)
@@ -85,7 +114,11 @@ pub(super) fn over_output(repo: &Repo<'_>, origin: &Origin, source: &FluxSource)
          the place of a directory, and fetches nothing",
         source.metadata.name, include.repository.name
     );
-    let field = if include.to_path.is_empty() { "repository" } else { "toPath" };
+    let field = if include.to_path.is_empty() {
+        "repository"
+    } else {
+        "toPath"
+    };
     let route: [Step; 4] = ["spec".into(), "include".into(), index.into(), field.into()];
     Some(
         Finding::new(Code::IncludeOverOutput, message)

@@ -14,13 +14,29 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
     let top = repo.patches_of("".into());
     let listings = repo.listings_below(&top);
     let mut around_of: HashMap<&Utf8Path, &Root> = HashMap::new();
-    for known in repo.inventory.roots.values().filter(|_| !listings.is_empty()) {
-        around_of.extend(repo.builds.made_of(&known.directory).into_iter().map(|directory| (directory, known)));
+    for known in repo
+        .inventory
+        .roots
+        .values()
+        .filter(|_| !listings.is_empty())
+    {
+        around_of.extend(
+            repo.builds
+                .made_of(&known.directory)
+                .into_iter()
+                .map(|directory| (directory, known)),
+        );
     }
     let mut findings = Vec::new();
     for (listed, listing) in listings {
-        let Ok(root) = listed.strip_prefix(&top) else { continue };
-        let known = repo.inventory.roots.values().find(|known| known.directory == root);
+        let Ok(root) = listed.strip_prefix(&top) else {
+            continue;
+        };
+        let known = repo
+            .inventory
+            .roots
+            .values()
+            .find(|known| known.directory == root);
         let around = around_of.get(listing.directory).copied();
         let way = relative(listing.directory, root);
         findings.extend(match (listing.among, known, around) {
@@ -75,7 +91,15 @@ pub(super) fn of_overlays(repo: &Repo<'_>) -> Vec<Finding> {
 }
 
 fn overlays(repo: &Repo<'_>) -> String {
-    let overlays = repo.inventory.roots.values().map(|root| repo.patches_of(&root.directory).to_string());
+    let overlays = repo
+        .inventory
+        .roots
+        .values()
+        .map(|root| repo.patches_of(&root.directory).to_string());
     let overlays: Vec<String> = overlays.collect();
-    if overlays.is_empty() { "none".to_owned() } else { overlays.join(", ") }
+    if overlays.is_empty() {
+        "none".to_owned()
+    } else {
+        overlays.join(", ")
+    }
 }

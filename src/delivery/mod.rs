@@ -93,9 +93,23 @@ pub(crate) fn wire(
     objects: Vec<AgentObject>,
     closed: &[(Utf8PathBuf, String)],
 ) -> (Wiring, Vec<Finding>) {
-    let Context { projects, sources, clusters } = Context::of(&objects, builds);
+    let Context {
+        projects,
+        sources,
+        clusters,
+    } = Context::of(&objects, builds);
     let added = Vec::new();
-    let mut repo = Repo { files, settings, inventory, builds, documents, paths: &[], sources, clusters, added };
+    let mut repo = Repo {
+        files,
+        settings,
+        inventory,
+        builds,
+        documents,
+        paths: &[],
+        sources,
+        clusters,
+        added,
+    };
     let applied = applied::directories(&repo, objects);
     let is_here = |applied: &&applied::Applied| applied.aside.is_none() && applied.is_build(&repo);
     let added = applied.iter().filter(is_here).flat_map(|applied| {
@@ -105,8 +119,14 @@ pub(crate) fn wire(
     let added: Vec<_> = added.collect();
     repo.added = added;
     let own_project = settings.argocd.project.as_str();
-    let projects = projects.into_iter().filter(|(_, project)| project.metadata.name == own_project).collect();
-    let mut wiring = Wiring { projects, ..Wiring::default() };
+    let projects = projects
+        .into_iter()
+        .filter(|(_, project)| project.metadata.name == own_project)
+        .collect();
+    let mut wiring = Wiring {
+        projects,
+        ..Wiring::default()
+    };
     let mut findings = Vec::new();
     match settings.hosts.form {
         Form::Overlay => findings.extend(listings::of_overlays(&repo)),
@@ -119,7 +139,11 @@ pub(crate) fn wire(
     findings.extend(changed_agent(&repo));
     findings.extend(rendered_twice::check(&repo, &mut wiring, &applied));
     findings.extend(conditions::check(&repo, &wiring, &applied));
-    findings.extend(applied.iter().filter_map(|applied| conditions::unread(applied, closed)));
+    findings.extend(
+        applied
+            .iter()
+            .filter_map(|applied| conditions::unread(applied, closed)),
+    );
     (wiring, findings)
 }
 
@@ -132,7 +156,10 @@ fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
     };
     let directory = repo.settings.output.join(layout::agent_directory(other));
     let file = directory.join(layout::KUSTOMIZATION);
-    let is_generated = repo.files.text(&file).is_some_and(|text| layout::is_ours(text.as_bytes()));
+    let is_generated = repo
+        .files
+        .text(&file)
+        .is_some_and(|text| layout::is_ours(text.as_bytes()));
     is_generated.then(|| {
         Finding::new(
             Code::AgentChanged,
@@ -151,12 +178,26 @@ fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
 impl Repo<'_> {
     /// The places that list directories below one: kustomizations of the repo, and agents that add components to them.
     fn listings_below<'b>(&'b self, top: &'b Utf8Path) -> Vec<(&'b Utf8Path, Listing<'b>)> {
-        let added = self.added.iter().filter(|(listed, ..)| listed.starts_with(top));
+        let added = self
+            .added
+            .iter()
+            .filter(|(listed, ..)| listed.starts_with(top));
         let added = added.map(|(listed, place, directory)| {
             let (place, among) = (place.clone(), Among::Components(usize::MAX));
-            (listed.as_path(), Listing { directory, place, among })
+            (
+                listed.as_path(),
+                Listing {
+                    directory,
+                    place,
+                    among,
+                },
+            )
         });
-        self.builds.listings_below(top).into_iter().chain(added).collect()
+        self.builds
+            .listings_below(top)
+            .into_iter()
+            .chain(added)
+            .collect()
     }
 
     /// The directory of a root's patches, relative to the repo's root.
@@ -167,5 +208,9 @@ impl Repo<'_> {
 
 /// A directory as people read it.
 fn shown(directory: &Utf8Path) -> String {
-    if directory.as_str().is_empty() { "the repo's root".to_owned() } else { directory.to_string() }
+    if directory.as_str().is_empty() {
+        "the repo's root".to_owned()
+    } else {
+        directory.to_string()
+    }
 }

@@ -41,10 +41,17 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
     for applied in applied {
         let reached = Reached::new(repo, &overlays, applied);
         let of_root = reached.declared(repo);
-        let delivered = delivered::of(repo, applied, |directory| reached.kustomizations.contains(directory));
+        let delivered = delivered::of(repo, applied, |directory| {
+            reached.kustomizations.contains(directory)
+        });
         if applied.aside.is_some_and(|aside| aside != Aside::Suspended) {
-            let reaches_any = !(of_root.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty());
-            findings.extend((reaches_any || !delivered.is_empty()).then(|| aside::somebody_elses(applied)).flatten());
+            let reaches_any =
+                !(of_root.is_empty() && reached.overlays.is_empty() && reached.plain.is_empty());
+            findings.extend(
+                (reaches_any || !delivered.is_empty())
+                    .then(|| aside::somebody_elses(applied))
+                    .flatten(),
+            );
             continue;
         }
         if let Some(finding) = reached.output(repo) {
@@ -63,7 +70,9 @@ pub(super) fn check(repo: &Repo<'_>, wiring: &mut Wiring, applied: &[Applied]) -
             }
             renderers.extend(hosts.into_iter().map(|host| (&host.key, applied)));
             if repo.settings.gitops == Some(applied.agent) {
-                wiring.applied.extend(of_root.keys().chain(&reached.overlays));
+                wiring
+                    .applied
+                    .extend(of_root.keys().chain(&reached.overlays));
                 findings.extend(delivered::applied_already(repo, applied, &delivered));
                 wiring.delivered.add(delivered);
             }
@@ -84,7 +93,8 @@ impl Applied {
         if self.explicit.is_some() {
             return false;
         }
-        let is_here = self.above.as_str().is_empty() || matches!(self.plain, Some(Plain::Autodetect));
+        let is_here =
+            self.above.as_str().is_empty() || matches!(self.plain, Some(Plain::Autodetect));
         is_here && repo.builds.has_kustomization(&self.directory)
     }
 }
@@ -92,7 +102,12 @@ impl Applied {
 /// What Flux leaves out of its source.
 fn ignored(repo: &Repo<'_>) -> Gitignore {
     let mut ignored = GitignoreBuilder::new("");
-    for line in repo.files.text(".sourceignore".into()).unwrap_or_default().lines() {
+    for line in repo
+        .files
+        .text(".sourceignore".into())
+        .unwrap_or_default()
+        .lines()
+    {
         // A line that nobody can read ignores nothing.
         let _ = ignored.add_line(None, line);
     }
@@ -109,12 +124,20 @@ struct Overlays {
 
 impl Overlays {
     fn of(repo: &Repo<'_>) -> Self {
-        let mut overlays = Self { directories: BTreeMap::new(), listed_by: BTreeMap::new() };
+        let mut overlays = Self {
+            directories: BTreeMap::new(),
+            listed_by: BTreeMap::new(),
+        };
         if repo.settings.hosts.form == Form::Overlay {
-            let directory = |(index, root): (&usize, &Root)| (*index, repo.patches_of(&root.directory));
+            let directory =
+                |(index, root): (&usize, &Root)| (*index, repo.patches_of(&root.directory));
             overlays.directories = repo.inventory.roots.iter().map(directory).collect();
             for (listed, listing) in repo.listings_below(&repo.patches_of("".into())) {
-                overlays.listed_by.entry(listed.to_owned()).or_default().push(listing.directory.to_owned());
+                overlays
+                    .listed_by
+                    .entry(listed.to_owned())
+                    .or_default()
+                    .push(listing.directory.to_owned());
             }
         }
         overlays
@@ -139,21 +162,33 @@ impl<'a> Reached<'a> {
             match &applied.plain {
                 Some(Plain::Autodetect) => {
                     tops.extend(repo.builds.directories().filter(|top| {
-                        let above = top.ancestors().skip(1).take_while(|above| above.starts_with(directory));
+                        let above = top
+                            .ancestors()
+                            .skip(1)
+                            .take_while(|above| above.starts_with(directory));
                         top.starts_with(directory)
-                            && !above.into_iter().any(|above| repo.builds.has_kustomization(above))
+                            && !above
+                                .into_iter()
+                                .any(|above| repo.builds.has_kustomization(above))
                     }));
                     let ignored = ignored(repo);
                     let is_plain = |(_, origin): &&(HostKey, Origin)| {
                         origin.file.extension() != Some("json")
                             && !tops.iter().any(|top| origin.file.starts_with(top))
-                            && !ignored.matched_path_or_any_parents(&*origin.file, false).is_ignore()
+                            && !ignored
+                                .matched_path_or_any_parents(&*origin.file, false)
+                                .is_ignore()
                     };
-                    reached.plain.extend(repo.documents.iter().filter(below).filter(is_plain));
+                    reached
+                        .plain
+                        .extend(repo.documents.iter().filter(below).filter(is_plain));
                 }
                 Some(Plain::Files(source)) => {
                     let is_taken = |(_, origin): &&(HostKey, Origin)| {
-                        origin.file.strip_prefix(directory).is_ok_and(|file| takes(source, &applied.above.join(file)))
+                        origin
+                            .file
+                            .strip_prefix(directory)
+                            .is_ok_and(|file| takes(source, &applied.above.join(file)))
                     };
                     reached.plain.extend(repo.documents.iter().filter(is_taken));
                 }
@@ -164,11 +199,16 @@ impl<'a> Reached<'a> {
             reached.built.extend(repo.builds.below(top).into_keys());
             reached.kustomizations.extend(repo.builds.made_of(top));
         }
-        let autodetects = matches!(applied.plain, Some(Plain::Autodetect)) && !applied.is_build(repo);
+        let autodetects =
+            matches!(applied.plain, Some(Plain::Autodetect)) && !applied.is_build(repo);
         for (index, overlay) in &overlays.directories {
             let is_found = autodetects && overlay.starts_with(directory);
             let listed_by = overlays.listed_by.get(overlay).into_iter().flatten();
-            let is_listed = || listed_by.clone().any(|by| reached.kustomizations.contains(by.as_path()));
+            let is_listed = || {
+                listed_by
+                    .clone()
+                    .any(|by| reached.kustomizations.contains(by.as_path()))
+            };
             if overlay == directory || is_found || is_listed() {
                 reached.overlays.insert(*index);
             }
@@ -181,7 +221,10 @@ impl<'a> Reached<'a> {
         let mut of_root: BTreeMap<usize, Vec<&Host>> = BTreeMap::new();
         for host in &repo.inventory.hosts {
             if let Standing::Declared { root } = host.standing
-                && host.file.as_deref().is_some_and(|file| self.built.contains(file))
+                && host
+                    .file
+                    .as_deref()
+                    .is_some_and(|file| self.built.contains(file))
             {
                 of_root.entry(root).or_default().push(host);
             }
@@ -191,7 +234,13 @@ impl<'a> Reached<'a> {
 
     /// It applies the output as a whole, or a component, which is nothing by itself.
     fn output(&self, repo: &Repo<'_>) -> Option<Finding> {
-        let Applied { by, place, directory, above, .. } = self.applied;
+        let Applied {
+            by,
+            place,
+            directory,
+            above,
+            ..
+        } = self.applied;
         let output = &repo.settings.output;
         let root_of = |root: &&Root| repo.patches_of(&root.directory) == *directory;
         if repo.settings.hosts.form == Form::Component
@@ -209,7 +258,12 @@ impl<'a> Reached<'a> {
                 )),
             );
         }
-        if let Some(explicit) = self.applied.explicit.as_ref().filter(|_| directory.starts_with(output)) {
+        if let Some(explicit) = self
+            .applied
+            .explicit
+            .as_ref()
+            .filter(|_| directory.starts_with(output))
+        {
             return Some(
                 Finding::new(Code::ReadAsFiles, format!(
                     "{by} reads `{directory}` as plain files, because of its `directory`: patches in it would be applied \
@@ -223,17 +277,23 @@ impl<'a> Reached<'a> {
             Some(Plain::Autodetect) => true,
             Some(Plain::Files(source)) => {
                 let file = output.join(layout::HOSTS).join(layout::KUSTOMIZATION);
-                file.strip_prefix(directory).is_ok_and(|file| takes(source, &above.join(file)))
+                file.strip_prefix(directory)
+                    .is_ok_and(|file| takes(source, &above.join(file)))
             }
             None => false,
         };
         if !takes_all || !output.starts_with(directory) || self.applied.is_build(repo) {
             return None;
         }
-        let agents = repo.settings.gitops.map(|agent| output.join(layout::agent_directory(agent)));
+        let agents = repo
+            .settings
+            .gitops
+            .map(|agent| output.join(layout::agent_directory(agent)));
         let words = |rest: &str| {
-            format!("{by} applies all that is in {}, {output} included{rest}", shown(directory))
-                + ": components that no agent can build, and hosts twice"
+            format!(
+                "{by} applies all that is in {}, {output} included{rest}",
+                shown(directory)
+            ) + ": components that no agent can build, and hosts twice"
         };
         let finding = if above.as_str().is_empty() {
             Finding::new(Code::OutputAppliedWhole, words(""))
@@ -254,7 +314,13 @@ impl<'a> Reached<'a> {
     /// kustomizations.
     fn plain_hosts(&self) -> Option<Finding> {
         let (first, _) = self.plain.first()?;
-        let Applied { by, place, directory, agent, .. } = self.applied;
+        let Applied {
+            by,
+            place,
+            directory,
+            agent,
+            ..
+        } = self.applied;
         let here = shown(directory);
         let how = match &self.applied.explicit {
             Some(_) => "as plain files, because of its `directory`",
@@ -285,7 +351,9 @@ impl<'a> Reached<'a> {
             self.plain
                 .iter()
                 .take(SHOWN)
-                .fold(finding, |finding, (host, origin)| finding.see(origin.name(), host.to_string())),
+                .fold(finding, |finding, (host, origin)| {
+                    finding.see(origin.name(), host.to_string())
+                }),
         )
     }
 
@@ -334,14 +402,23 @@ impl<'a> Reached<'a> {
     fn hosts<'b>(&self, repo: &Repo<'b>) -> Vec<&'b Host> {
         let is_reached = |host: &&Host| {
             let by_overlay = matches!(host.standing, Standing::Declared { root } if self.overlays.contains(&root));
-            by_overlay || host.file.as_deref().is_some_and(|file| self.built.contains(file))
+            by_overlay
+                || host
+                    .file
+                    .as_deref()
+                    .is_some_and(|file| self.built.contains(file))
         };
         repo.inventory.hosts.iter().filter(is_reached).collect()
     }
 
     /// Two objects render the same hosts.
     fn also_applied_by(&self, other: &Applied) -> Finding {
-        let Applied { by, place, directory, .. } = self.applied;
+        let Applied {
+            by,
+            place,
+            directory,
+            ..
+        } = self.applied;
         Finding::new(
             Code::TwoAppliers,
             format!(
@@ -356,14 +433,22 @@ impl<'a> Reached<'a> {
     }
 
     /// In component form: a directory below the kustomization that has the component.
-    fn below_component(&self, repo: &Repo<'_>, root: usize, component: &Component, hosts: &[&Host]) -> Option<Finding> {
+    fn below_component(
+        &self,
+        repo: &Repo<'_>,
+        root: usize,
+        component: &Component,
+        hosts: &[&Host],
+    ) -> Option<Finding> {
         if !component.included || self.kustomizations.contains(component.directory.as_path()) {
             return None;
         }
         let root = &repo.inventory.roots[&root];
         Some(self.unlabelled(hosts, &root.directory).help(
-            format!("let it apply {}, which includes the component", shown(&component.directory))
-                + &self.after_services(repo),
+            format!(
+                "let it apply {}, which includes the component",
+                shown(&component.directory)
+            ) + &self.after_services(repo),
         ))
     }
 
@@ -371,12 +456,20 @@ impl<'a> Reached<'a> {
     fn without_labels(&self, repo: &Repo<'_>, index: usize, hosts: &[&Host]) -> Option<Finding> {
         let root = &repo.inventory.roots[&index];
         let overlay = repo.patches_of(&root.directory);
-        let Applied { by, place, directory, agent, .. } = self.applied;
+        let Applied {
+            by,
+            place,
+            directory,
+            agent,
+            ..
+        } = self.applied;
         if self.overlays.contains(&index) {
             return Some(
                 Finding::new(
                     Code::RenderedTwice,
-                    format!("{by} applies {overlay} and what it is based on: it renders hosts twice"),
+                    format!(
+                        "{by} applies {overlay} and what it is based on: it renders hosts twice"
+                    ),
                 )
                 .at(place.clone())
                 .see(repo.builds.resources_of(root), "what it is based on")
@@ -388,7 +481,11 @@ impl<'a> Reached<'a> {
             Agent::Argocd => &repo.settings.argocd.path,
         };
         let path = prefix.join(&overlay);
-        let path = if *agent == Agent::Flux { format!("./{path}") } else { path.to_string() };
+        let path = if *agent == Agent::Flux {
+            format!("./{path}")
+        } else {
+            path.to_string()
+        };
         let help = if root.directory == *directory {
             format!("write `path: {path}` there: it is the same with the labels")
         } else if root.directory.starts_with(directory) {
@@ -406,7 +503,10 @@ impl<'a> Reached<'a> {
                 root.file
             )
         };
-        Some(self.unlabelled(hosts, &root.directory).help(help + &self.after_services(repo)))
+        Some(
+            self.unlabelled(hosts, &root.directory)
+                .help(help + &self.after_services(repo)),
+        )
     }
 
     /// How it is made to wait for the services, as an object of ours would.
@@ -421,12 +521,18 @@ impl<'a> Reached<'a> {
             Some(namespace) if namespace == flux.namespace.as_str() => String::new(),
             _ => format!(", namespace: {}", flux.namespace),
         };
-        format!("; with `dependsOn: [{{name: {name}{namespace}}}]` it waits for the services of clusters")
+        format!(
+            "; with `dependsOn: [{{name: {name}{namespace}}}]` it waits for the services of clusters"
+        )
     }
 
     fn unlabelled(&self, hosts: &[&Host], root: &Utf8Path) -> Finding {
         let are = if hosts.len() == 1 { "is" } else { "are" };
-        let of = if root == self.applied.directory { String::new() } else { format!(" of {}", shown(root)) };
+        let of = if root == self.applied.directory {
+            String::new()
+        } else {
+            format!(" of {}", shown(root))
+        };
         let finding = Finding::new(
             Code::RenderedUnlabelled,
             format!(

@@ -297,12 +297,18 @@ codes! {
 /// What the hundreds of codes are about.
 const AREAS: [(&str, &str); 9] = [
     ("00", "the repo, its settings, sipgen's own files"),
-    ("01", "documents, their names, the kustomizations around them"),
+    (
+        "01",
+        "documents, their names, the kustomizations around them",
+    ),
     ("02", "what a SIPCluster asks for"),
     ("03", "hosts, their network data and their BMCs"),
     ("04", "what services cannot share"),
     ("05", "placement"),
-    ("06", "how agents and the repo's kustomizations apply the output"),
+    (
+        "06",
+        "how agents and the repo's kustomizations apply the output",
+    ),
     ("07", "templates and what is rendered"),
     ("08", "what a Provisioning asks for, and what is installed"),
 ];
@@ -325,7 +331,9 @@ impl Code {
 
     /// What the code is about, as all codes of its hundred.
     pub fn area(self) -> &'static str {
-        let known = AREAS.iter().find(|(hundred, _)| self.id()["SIP".len()..].starts_with(hundred));
+        let known = AREAS
+            .iter()
+            .find(|(hundred, _)| self.id()["SIP".len()..].starts_with(hundred));
         known.map_or("others", |(_, area)| area)
     }
 
@@ -368,12 +376,22 @@ impl FromStr for Code {
         };
         let mut near = Code::ALL.to_vec();
         near.sort_by_key(|code| {
-            (strsim::damerau_levenshtein(code.id(), &wanted), (number(code.id()) - number(&wanted)).abs())
+            (
+                strsim::damerau_levenshtein(code.id(), &wanted),
+                (number(code.id()) - number(&wanted)).abs(),
+            )
         });
         let near = [near[0], near[1], near[2]];
         // A part of a longer text might be one of a credential, which nothing knows as such.
-        let text = if text.chars().nth(LONGEST_SHOWN).is_some() { "…" } else { text };
-        Err(UnknownCode { text: text.to_owned(), near })
+        let text = if text.chars().nth(LONGEST_SHOWN).is_some() {
+            "…"
+        } else {
+            text
+        };
+        Err(UnknownCode {
+            text: text.to_owned(),
+            near,
+        })
     }
 }
 
@@ -402,6 +420,11 @@ mod tests {
     #[test]
     fn an_unknown_code_has_near_ones() {
         let error = "SIP0210x".parse::<Code>().unwrap_err();
-        assert!(error.to_string().starts_with("there is no code `SIP0210x`; near it are SIP0210, "), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("there is no code `SIP0210x`; near it are SIP0210, "),
+            "{error}"
+        );
     }
 }

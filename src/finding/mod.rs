@@ -70,7 +70,12 @@ impl Finding {
     fn with(mut self, place: Place, what: Option<String>) -> Self {
         let own = place.instead_of().cloned();
         self.places.push((place, what));
-        let own = own.map(|own| (own, Some("what the manifest itself says does not count".to_owned())));
+        let own = own.map(|own| {
+            (
+                own,
+                Some("what the manifest itself says does not count".to_owned()),
+            )
+        });
         self.places.extend(own);
         self
     }
@@ -106,11 +111,17 @@ pub fn merge(findings: Vec<Finding>) -> Vec<Finding> {
     let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
     let hasher = RandomState::new();
     for finding in findings {
-        let alike = known.entry(hasher.hash_one((&finding.message, &finding.places))).or_default();
-        let is_same = |other: &Finding| other.message == finding.message && other.places == finding.places;
+        let alike = known
+            .entry(hasher.hash_one((&finding.message, &finding.places)))
+            .or_default();
+        let is_same =
+            |other: &Finding| other.message == finding.message && other.places == finding.places;
         match alike.iter().find(|at| is_same(&merged[**at])) {
             Some(at) => {
-                let more = finding.clusters.into_iter().filter(|cluster| !merged[*at].clusters.contains(cluster));
+                let more = finding
+                    .clusters
+                    .into_iter()
+                    .filter(|cluster| !merged[*at].clusters.contains(cluster));
                 let more: Vec<ClusterKey> = more.collect();
                 merged[*at].clusters.extend(more);
             }

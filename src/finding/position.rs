@@ -35,7 +35,11 @@ impl Moved {
     fn written(&self, route: Vec<Step>) -> Vec<Step> {
         let known = self.0.iter().filter(|(read, _)| route.starts_with(read));
         match known.max_by_key(|(read, _)| read.len()) {
-            Some((read, written)) => written.iter().chain(&route[read.len()..]).cloned().collect(),
+            Some((read, written)) => written
+                .iter()
+                .chain(&route[read.len()..])
+                .cloned()
+                .collect(),
             None => route,
         }
     }
@@ -207,8 +211,19 @@ impl fmt::Display for Position {
 
 impl Origin {
     /// A document of a file of the repo, read as it is written.
-    pub(crate) fn in_file(file: Arc<Utf8Path>, first_line: usize, range: Range<usize>, shape: Shape) -> Self {
-        Self { file, first_line, range, shape, apart: None }
+    pub(crate) fn in_file(
+        file: Arc<Utf8Path>,
+        first_line: usize,
+        range: Range<usize>,
+        shape: Shape,
+    ) -> Self {
+        Self {
+            file,
+            first_line,
+            range,
+            shape,
+            apart: None,
+        }
     }
 
     /// The only document of a file with this text.
@@ -238,7 +253,10 @@ impl Origin {
 
     /// Name and namespace of the object where a kustomization's components run, if builds have been asked.
     pub(crate) fn level(&self, directory: &Utf8Path) -> Option<&Level> {
-        self.delivered()?.levels.iter().find(|level| level.directory == directory)
+        self.delivered()?
+            .levels
+            .iter()
+            .find(|level| level.directory == directory)
     }
 
     pub(crate) fn way(&self) -> &Way {
@@ -301,15 +319,26 @@ impl Origin {
 
     /// The place of a value that a kustomization gives.
     fn given(&self, route: &[Step]) -> Option<Place> {
-        let given = self.delivered()?.given.iter().filter(|given| route.starts_with(&given.route));
+        let given = self
+            .delivered()?
+            .given
+            .iter()
+            .filter(|given| route.starts_with(&given.route));
         let given = given.max_by_key(|given| given.route.len())?;
-        let Place::Node(origin, base) = &given.place else { return Some(given.place.clone()) };
+        let Place::Node(origin, base) = &given.place else {
+            return Some(given.place.clone());
+        };
         let mut written = base.clone();
         if given.goes_on {
             written.extend_from_slice(&route[given.route.len()..]);
         }
-        let own = given.replaces.then(|| Box::new(Place::Node(self.clone(), self.written(route.to_vec()))));
-        Some(Place::Node(origin.clone().with(|apart| apart.instead_of = own), written))
+        let own = given
+            .replaces
+            .then(|| Box::new(Place::Node(self.clone(), self.written(route.to_vec()))));
+        Some(Place::Node(
+            origin.clone().with(|apart| apart.instead_of = own),
+            written,
+        ))
     }
 
     /// The same document, which is read in another form than that in which it is written.
@@ -359,7 +388,9 @@ impl Origin {
 impl Place {
     /// The place that would count if this one did not.
     pub(crate) fn instead_of(&self) -> Option<&Place> {
-        let (Place::Node(origin, _) | Place::Key(origin, _)) = self else { return None };
+        let (Place::Node(origin, _) | Place::Key(origin, _)) = self else {
+            return None;
+        };
         origin.apart.as_ref()?.instead_of.as_deref()
     }
 

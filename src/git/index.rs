@@ -31,9 +31,16 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) type Entries = BTreeMap<Utf8PathBuf, Option<(u32, Oid)>>;
 
 /// What the index has of these paths now.
-pub(crate) fn entries<'a>(opened: &Opened, paths: impl Iterator<Item = &'a Utf8PathBuf>) -> Result<Entries, GitError> {
+pub(crate) fn entries<'a>(
+    opened: &Opened,
+    paths: impl Iterator<Item = &'a Utf8PathBuf>,
+) -> Result<Entries, GitError> {
     let index = current(opened)?;
-    let entry = |path: &Utf8PathBuf| index.get_path(path.as_std_path(), 0).map(|entry| (entry.mode, entry.id));
+    let entry = |path: &Utf8PathBuf| {
+        index
+            .get_path(path.as_std_path(), 0)
+            .map(|entry| (entry.mode, entry.id))
+    };
     Ok(paths.map(|path| (path.clone(), entry(path))).collect())
 }
 
@@ -45,7 +52,12 @@ pub(crate) fn current(opened: &Opened) -> Result<Index, GitError> {
 }
 
 /// Puts entries into the index, and leaves all others as they are. `directory` is one of ours.
-pub(crate) fn put(opened: &Opened, program: &Program, directory: &Path, entries: &Entries) -> Result<(), GitError> {
+pub(crate) fn put(
+    opened: &Opened,
+    program: &Program,
+    directory: &Path,
+    entries: &Entries,
+) -> Result<(), GitError> {
     if entries.is_empty() {
         return Ok(());
     }
@@ -72,7 +84,11 @@ pub(crate) fn put(opened: &Opened, program: &Program, directory: &Path, entries:
                 continue;
             }
             // A file system without hard links.
-            Err(_) => return program.output(&["update-index", "-z", "--index-info"], &lines).map(|_| ()),
+            Err(_) => {
+                return program
+                    .output(&["update-index", "-z", "--index-info"], &lines)
+                    .map(|_| ());
+            }
         }
         if read(&index).map_err(cannot)? == before {
             return fs::rename(lock(opened), &index).map_err(cannot);
@@ -85,10 +101,16 @@ pub(crate) fn put(opened: &Opened, program: &Program, directory: &Path, entries:
 /// Removes what runs that were killed have left in the repo. Only for who has locked the repo's own directory.
 pub(crate) fn clean_up(opened: &Opened) -> Result<(), GitError> {
     let cannot = |error: io::Error| GitError::new(format!("cannot tidy the repo: {error}"));
-    let inode = |path: &Path| fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let inode = |path: &Path| {
+        fs::symlink_metadata(path)
+            .ok()
+            .map(|found| (found.dev(), found.ino()))
+    };
     for entry in fs::read_dir(opened.repo.path()).map_err(cannot)? {
         let directory = entry.map_err(cannot)?.path();
-        let is_ours = directory.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OURS));
+        let is_ours = directory
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(OURS));
         if !is_ours || !directory.is_dir() {
             continue;
         }
@@ -102,11 +124,18 @@ pub(crate) fn clean_up(opened: &Opened) -> Result<(), GitError> {
 
 /// Returns whether another git is about to write the index.
 pub(crate) fn expect_unlocked(opened: &Opened) -> Result<(), GitError> {
-    if lock(opened).exists() { Err(busy(opened)) } else { Ok(()) }
+    if lock(opened).exists() {
+        Err(busy(opened))
+    } else {
+        Ok(())
+    }
 }
 
 fn busy(opened: &Opened) -> GitError {
-    GitError::new(format!("another git is at work here; if it has died, delete {}", lock(opened).display()))
+    GitError::new(format!(
+        "another git is at work here; if it has died, delete {}",
+        lock(opened).display()
+    ))
 }
 
 fn place(opened: &Opened) -> PathBuf {
@@ -132,9 +161,14 @@ fn copy(index: &Path, next: &Path, content: Option<&[u8]>) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let Some(content) = content else { return Ok(()) };
+    let Some(content) = content else {
+        return Ok(());
+    };
     let found = fs::metadata(index)?;
     fs::write(next, content)?;
     fs::set_permissions(next, found.permissions())?;
-    File::options().write(true).open(next)?.set_modified(found.modified()?)
+    File::options()
+        .write(true)
+        .open(next)?
+        .set_modified(found.modified()?)
 }

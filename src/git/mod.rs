@@ -18,7 +18,13 @@ pub struct GitError(String);
 impl GitError {
     /// An error with a message of one line, whatever names are in it.
     pub(crate) fn new(message: impl AsRef<str>) -> Self {
-        let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+        let escape = |c: char| {
+            if c.is_control() {
+                c.escape_default().to_string()
+            } else {
+                c.to_string()
+            }
+        };
         Self(message.as_ref().chars().map(escape).collect())
     }
 

@@ -11,7 +11,12 @@ use super::GitError;
 use crate::text::in_shell;
 
 /// The variables by which git tells a hook, or a user tells git, which repo and which index are meant.
-const VARIABLES: [&str; 4] = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"];
+const VARIABLES: [&str; 4] = [
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+];
 const INDEX_FILE: &str = "GIT_INDEX_FILE";
 
 /// A repo, and where in its files a directory is.
@@ -37,7 +42,11 @@ pub(crate) fn open(root: &Utf8Path) -> Result<Option<Opened>, GitError> {
         (None, None) => return Ok(None),
     };
     let prefix = prefix(&repo, root)?;
-    Ok(Some(Opened { repo, prefix, of_environment }))
+    Ok(Some(Opened {
+        repo,
+        prefix,
+        of_environment,
+    }))
 }
 
 /// A git repo, as far as commands ask where they are.
@@ -72,7 +81,9 @@ pub struct Branches {
 ///
 /// When it cannot be opened, or has a path that is not UTF-8.
 pub fn around(directory: &Utf8Path) -> Result<Option<Around>, GitError> {
-    let Some(Opened { repo, prefix, .. }) = open(directory)? else { return Ok(None) };
+    let Some(Opened { repo, prefix, .. }) = open(directory)? else {
+        return Ok(None);
+    };
     let in_utf8 = |path: &Path| {
         let path = Utf8Path::from_path(path).map(Utf8Path::to_owned);
         path.ok_or_else(|| GitError::new("the repo's path is not UTF-8"))
@@ -94,11 +105,20 @@ fn branches(repo: &Repository) -> Branches {
     };
     let default = repo.find_reference("refs/remotes/origin/HEAD").ok();
     let current = repo.find_reference("HEAD").ok();
-    let all = repo.branches(None).into_iter().flatten().flatten().filter_map(|(branch, kind)| {
-        let name = branch.name().ok()??.to_owned();
-        // That of a remote stands before the name.
-        if kind == BranchType::Remote { Some(name.split_once('/')?.1.to_owned()) } else { Some(name) }
-    });
+    let all = repo
+        .branches(None)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|(branch, kind)| {
+            let name = branch.name().ok()??.to_owned();
+            // That of a remote stands before the name.
+            if kind == BranchType::Remote {
+                Some(name.split_once('/')?.1.to_owned())
+            } else {
+                Some(name)
+            }
+        });
     Branches {
         default: default.and_then(|head| named(head, "refs/remotes/origin/")),
         current: current.and_then(|head| named(head, "refs/heads/")),
@@ -109,7 +129,12 @@ fn branches(repo: &Repository) -> Branches {
 fn remote(repo: &Repository) -> Option<String> {
     let origin = repo.find_remote("origin").or_else(|_| {
         let remotes = repo.remotes()?;
-        let only = remotes.iter().flatten().flatten().next().unwrap_or_default();
+        let only = remotes
+            .iter()
+            .flatten()
+            .flatten()
+            .next()
+            .unwrap_or_default();
         repo.find_remote(only)
     });
     Some(origin.ok()?.url().ok()?.to_owned())
@@ -122,7 +147,11 @@ pub(crate) fn expect(root: &Utf8Path) -> Result<Opened, GitError> {
 
 /// Opens a repo once more, for another thread.
 pub(crate) fn again(git_dir: &Path, of_environment: bool) -> Result<Repository, git2::Error> {
-    if of_environment { Repository::open_from_env() } else { Repository::open(git_dir) }
+    if of_environment {
+        Repository::open_from_env()
+    } else {
+        Repository::open(git_dir)
+    }
 }
 
 impl Opened {
@@ -145,21 +174,31 @@ impl Opened {
 
     /// The repo's own directory, if only the environment says where that is.
     pub(super) fn named_by_environment(&self) -> Option<&Path> {
-        let is_found = || self.repo.workdir().is_some_and(|top| Repository::discover(top).is_ok());
+        let is_found = || {
+            self.repo
+                .workdir()
+                .is_some_and(|top| Repository::discover(top).is_ok())
+        };
         (self.of_environment && !is_found()).then(|| self.repo.path())
     }
 
     /// The worktree's top.
     pub(crate) fn workdir(&self) -> Result<&Path, GitError> {
         self.repo.workdir().ok_or_else(|| {
-            GitError::new(format!("{} is a bare repo, without a worktree and an index", self.repo.path().display()))
+            GitError::new(format!(
+                "{} is a bare repo, without a worktree and an index",
+                self.repo.path().display()
+            ))
         })
     }
 }
 
 /// The repo that the environment names, if that is the one around `root`: a hook may work in another repo, too.
 fn of_environment(root: &Utf8Path, found: Option<&Repository>) -> Option<Repository> {
-    if VARIABLES.iter().all(|variable| env::var_os(variable).is_none()) {
+    if VARIABLES
+        .iter()
+        .all(|variable| env::var_os(variable).is_none())
+    {
         return None;
     }
     let named = Repository::open_from_env().ok()?;
@@ -173,17 +212,26 @@ fn of_environment(root: &Utf8Path, found: Option<&Repository>) -> Option<Reposit
 
 /// Where in a repo's files a directory is.
 fn prefix(repo: &Repository, root: &Utf8Path) -> Result<Utf8PathBuf, GitError> {
-    let Some(workdir) = repo.workdir() else { return Ok(Utf8PathBuf::new()) };
-    let canonical = |path: &Utf8Path| {
-        path.canonicalize_utf8().map_err(|error| GitError::new(format!("cannot read {path}: {error}")))
+    let Some(workdir) = repo.workdir() else {
+        return Ok(Utf8PathBuf::new());
     };
-    let workdir = Utf8Path::from_path(workdir).ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
-    let prefix = canonical(root)?.strip_prefix(canonical(workdir)?).map(Utf8Path::to_owned);
+    let canonical = |path: &Utf8Path| {
+        path.canonicalize_utf8()
+            .map_err(|error| GitError::new(format!("cannot read {path}: {error}")))
+    };
+    let workdir = Utf8Path::from_path(workdir)
+        .ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
+    let prefix = canonical(root)?
+        .strip_prefix(canonical(workdir)?)
+        .map(Utf8Path::to_owned);
     prefix.map_err(|_| GitError::new(format!("{root} is not in the worktree of its git repo")))
 }
 
 fn foreign(root: &Utf8Path) -> GitError {
-    let top = root.ancestors().find(|path| path.join(".git").exists()).unwrap_or(root);
+    let top = root
+        .ancestors()
+        .find(|path| path.join(".git").exists())
+        .unwrap_or(root);
     let top = top.canonicalize_utf8().unwrap_or_else(|_| top.to_owned());
     GitError::new(format!(
         "the git repo {top} belongs to another user, and git does not trust it; if you do, say \
@@ -195,15 +243,19 @@ fn foreign(root: &Utf8Path) -> GitError {
 /// What libgit2 says of an index that only git itself can read.
 fn unreadable_index(error: git2::Error) -> GitError {
     let only_git = |what: &str, remedy: &str| {
-        GitError::new(format!("git's index is {what}, which cannot be read; say `{remedy}`"))
+        GitError::new(format!(
+            "git's index is {what}, which cannot be read; say `{remedy}`"
+        ))
     };
     match error.message() {
-        message if message.contains("'sdir'") => {
-            only_git("a sparse one", "git sparse-checkout reapply --no-sparse-index")
-        }
-        message if message.contains("'link'") => {
-            only_git("split", "git config core.splitIndex false && git update-index --no-split-index")
-        }
+        message if message.contains("'sdir'") => only_git(
+            "a sparse one",
+            "git sparse-checkout reapply --no-sparse-index",
+        ),
+        message if message.contains("'link'") => only_git(
+            "split",
+            "git config core.splitIndex false && git update-index --no-split-index",
+        ),
         _ => error.into(),
     }
 }

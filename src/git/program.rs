@@ -35,37 +35,70 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn new(opened: &Opened) -> Result<Self, GitError> {
         let workdir = opened.workdir()?.to_owned();
-        let mut places: Vec<_> = opened.index_of_environment().map(|index| (INDEX, index)).into_iter().collect();
+        let mut places: Vec<_> = opened
+            .index_of_environment()
+            .map(|index| (INDEX, index))
+            .into_iter()
+            .collect();
         if let Some(git_dir) = opened.named_by_environment() {
-            places.extend([("GIT_DIR", git_dir.to_owned()), ("GIT_WORK_TREE", workdir.clone())]);
+            places.extend([
+                ("GIT_DIR", git_dir.to_owned()),
+                ("GIT_WORK_TREE", workdir.clone()),
+            ]);
         }
-        Ok(Self { workdir, places, knows_hooks: OnceLock::new() })
+        Ok(Self {
+            workdir,
+            places,
+            knows_hooks: OnceLock::new(),
+        })
     }
 
     /// What git prints when it reads `input`, without the line break at its end.
     pub(crate) fn output(&self, arguments: &[&str], input: &str) -> Result<String, GitError> {
         let mut command = self.command(arguments);
-        told(&run(command.stdout(Stdio::piped()).stderr(Stdio::piped()), input)?)
+        told(&run(
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()),
+            input,
+        )?)
     }
 
     /// As [`Program::output`], of git on another index.
-    pub(crate) fn output_of(&self, index: &Path, arguments: &[&str], input: &str) -> Result<String, GitError> {
+    pub(crate) fn output_of(
+        &self,
+        index: &Path,
+        arguments: &[&str],
+        input: &str,
+    ) -> Result<String, GitError> {
         let mut command = self.command(arguments);
-        let output = run(command.env(INDEX, index).stdout(Stdio::piped()).stderr(Stdio::piped()), input)?;
+        let output = run(
+            command
+                .env(INDEX, index)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped()),
+            input,
+        )?;
         told(&output)
     }
 
     /// Runs a hook as `git commit` does, on another index; one that is not there is content. It speaks for itself, on
     /// stderr.
-    pub(crate) fn run_hook(&self, name: &str, arguments: &[&str], index: &Path) -> Result<ExitStatus, GitError> {
+    pub(crate) fn run_hook(
+        &self,
+        name: &str,
+        arguments: &[&str],
+        index: &Path,
+    ) -> Result<ExitStatus, GitError> {
         let mut command = if self.knows_hooks()? {
             let mut command = self.command(&["hook", "run", "--ignore-missing", name, "--"]);
             command.args(arguments);
             command
         } else {
-            let hook = self.workdir.join(self.output(&["rev-parse", "--git-path", &format!("hooks/{name}")], "")?);
-            let is_there =
-                hook.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+            let hook = self
+                .workdir
+                .join(self.output(&["rev-parse", "--git-path", &format!("hooks/{name}")], "")?);
+            let is_there = hook
+                .metadata()
+                .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
             if !is_there {
                 return Ok(ExitStatus::default());
             }
@@ -74,8 +107,13 @@ impl Program {
             command
         };
         command.env(INDEX, index).env("GIT_EDITOR", ":");
-        command.stdin(Stdio::null()).stdout(io::stderr()).stderr(Stdio::inherit());
-        command.status().map_err(|error| GitError::new(format!("cannot run the hook {name}: {error}")))
+        command
+            .stdin(Stdio::null())
+            .stdout(io::stderr())
+            .stderr(Stdio::inherit());
+        command
+            .status()
+            .map_err(|error| GitError::new(format!("cannot run the hook {name}: {error}")))
     }
 
     /// Returns whether git is 2.36 or newer, which runs hooks for others.
@@ -84,7 +122,9 @@ impl Program {
             return Ok(*known);
         }
         let version = self.output(&["version"], "")?;
-        let mut numbers = version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse::<u32>().ok());
+        let mut numbers = version
+            .split(|c: char| !c.is_ascii_digit())
+            .filter_map(|part| part.parse::<u32>().ok());
         let knows = (numbers.next(), numbers.next()) >= (Some(2), Some(36));
         Ok(*self.knows_hooks.get_or_init(|| knows))
     }
@@ -100,7 +140,11 @@ impl Program {
         PLACES.iter().for_each(|variable| {
             command.env_remove(variable);
         });
-        command.envs(self.places.iter().map(|(variable, place)| (OsStr::new(variable), place)));
+        command.envs(
+            self.places
+                .iter()
+                .map(|(variable, place)| (OsStr::new(variable), place)),
+        );
         command.current_dir(&self.workdir).stdin(Stdio::piped());
         command
     }
@@ -109,11 +153,16 @@ impl Program {
 /// What git has printed, without the line break at its end.
 fn told(output: &Output) -> Result<String, GitError> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(GitError::said(&text(&output.stderr))) }
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(GitError::said(&text(&output.stderr)))
+    }
 }
 
 fn run(command: &mut Command, input: &str) -> Result<Output, GitError> {
-    let cannot = |error: io::Error| GitError::new(format!("cannot run git, which a commit needs: {error}"));
+    let cannot =
+        |error: io::Error| GitError::new(format!("cannot run git, which a commit needs: {error}"));
     let mut child = command.spawn().map_err(cannot)?;
     if let Some(mut stdin) = child.stdin.take() {
         // A git that stops reading says why.

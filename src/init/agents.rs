@@ -117,10 +117,16 @@ impl Agents {
     /// The branch of this repo that they apply, if they agree on one. A revision of Argo CD may be a tag, too.
     pub(super) fn branch(&self, branches: &BTreeSet<String>) -> Option<String> {
         let of_flux = self.flux.iter().filter_map(|flux| flux.branch.clone());
-        let sources = self.argocd.iter().filter_map(|argocd| argocd.source.as_ref());
+        let sources = self
+            .argocd
+            .iter()
+            .filter_map(|argocd| argocd.source.as_ref());
         let revisions = sources.filter_map(|source| source.target_revision.as_deref());
-        let revisions = revisions.map(|revision| revision.strip_prefix("refs/heads/").unwrap_or(revision));
-        let of_argocd = revisions.filter(|revision| branches.contains(*revision)).map(str::to_owned);
+        let revisions =
+            revisions.map(|revision| revision.strip_prefix("refs/heads/").unwrap_or(revision));
+        let of_argocd = revisions
+            .filter(|revision| branches.contains(*revision))
+            .map(str::to_owned);
         let all: BTreeSet<String> = of_flux.chain(of_argocd).collect();
         all.first().filter(|_| all.len() == 1).cloned()
     }
@@ -131,7 +137,11 @@ impl Agents {
 /// # Errors
 ///
 /// When a file or directory cannot be read.
-pub(super) fn find(repo: &Files, output: &Utf8Path, remote: Option<&str>) -> Result<Agents, ReadError> {
+pub(super) fn find(
+    repo: &Files,
+    output: &Utf8Path,
+    remote: Option<&str>,
+) -> Result<Agents, ReadError> {
     let files = repo.files(output)?;
     let has_signs = mentions(&[FLUX_DOMAIN, ARGOCD_GROUP]);
     let look = |_: &Utf8Path, content: &[u8]| has_signs(content);
@@ -139,8 +149,11 @@ pub(super) fn find(repo: &Files, output: &Utf8Path, remote: Option<&str>) -> Res
         let sign = sign(&document.parse().ok()?)?;
         Some((document.origin.file.to_path_buf(), sign))
     };
-    let of_flux = files.iter().filter(|file| file.file_name() == Some(FLUX_COMPONENTS));
-    let mut signs: Vec<(Utf8PathBuf, Sign)> = of_flux.map(|file| (file.clone(), Sign::Flux)).collect();
+    let of_flux = files
+        .iter()
+        .filter(|file| file.file_name() == Some(FLUX_COMPONENTS));
+    let mut signs: Vec<(Utf8PathBuf, Sign)> =
+        of_flux.map(|file| (file.clone(), Sign::Flux)).collect();
     signs.extend(repo.scan(&files, look, read)?);
 
     let mut agents = Agents::default();
@@ -150,10 +163,20 @@ pub(super) fn find(repo: &Files, output: &Utf8Path, remote: Option<&str>) -> Res
     for (seen_in, sign) in signs {
         if let Sign::Argocd(from) = sign {
             applied.extend(from);
-            agents.argocd.get_or_insert(Argocd { seen_in, source: None, open: Vec::new() });
+            agents.argocd.get_or_insert(Argocd {
+                seen_in,
+                source: None,
+                open: Vec::new(),
+            });
             continue;
         }
-        agents.flux.get_or_insert(Flux { seen_in, source: None, branch: None, decryption: None, open: Vec::new() });
+        agents.flux.get_or_insert(Flux {
+            seen_in,
+            source: None,
+            branch: None,
+            decryption: None,
+            open: Vec::new(),
+        });
         match sign {
             Sign::Source(source, url, branch) => {
                 branches.extend(branch.map(|branch| (source.clone(), branch)));
@@ -161,27 +184,43 @@ pub(super) fn find(repo: &Files, output: &Utf8Path, remote: Option<&str>) -> Res
             }
             Sign::Used(source, decryption) => {
                 used.insert(source);
-                decryptions.extend(decryption.filter(|decryption| !decryptions.contains(decryption)));
+                decryptions
+                    .extend(decryption.filter(|decryption| !decryptions.contains(decryption)));
             }
             Sign::Flux | Sign::Argocd(_) => {}
         }
     }
     if let Some(flux) = &mut agents.flux {
         if sources.is_empty() && used.len() > 1 {
-            let names = used.iter().map(|SourceRef { kind, name, .. }| format!("{kind} {name}"));
-            flux.open.push(format!("sourceRef: the source that has this repo, of {}", one_of(names)));
+            let names = used
+                .iter()
+                .map(|SourceRef { kind, name, .. }| format!("{kind} {name}"));
+            flux.open.push(format!(
+                "sourceRef: the source that has this repo, of {}",
+                one_of(names)
+            ));
         }
         flux.source = own_repository(&sources, used, remote);
-        let own = branches.iter().find(|(source, _)| flux.source.as_ref() == Some(source));
+        let own = branches
+            .iter()
+            .find(|(source, _)| flux.source.as_ref() == Some(source));
         flux.branch = own.map(|(_, branch)| branch.clone());
-        if flux.source.as_ref().is_some_and(|source| source.kind != GIT_REPOSITORY) {
-            flux.open.push("path: where the artifact has this repo's root, if not at its own".to_owned());
+        if flux
+            .source
+            .as_ref()
+            .is_some_and(|source| source.kind != GIT_REPOSITORY)
+        {
+            flux.open.push(
+                "path: where the artifact has this repo's root, if not at its own".to_owned(),
+            );
         }
         match decryptions.as_slice() {
             [only] => flux.decryption = Some(only.clone()),
             [] => {}
             several => {
-                let several = several.iter().filter_map(|one| serde_json::to_string(one).ok());
+                let several = several
+                    .iter()
+                    .filter_map(|one| serde_json::to_string(one).ok());
                 flux.open.push(format!("decryption: {}", one_of(several)));
             }
         }
@@ -194,48 +233,99 @@ pub(super) fn find(repo: &Files, output: &Utf8Path, remote: Option<&str>) -> Res
 
 /// What an object says of the agents.
 fn sign(object: &Object) -> Option<Sign> {
-    let Object { api_version, kind, metadata, spec } = object;
+    let Object {
+        api_version,
+        kind,
+        metadata,
+        spec,
+    } = object;
     let group = api_version.split('/').next().unwrap_or_default();
-    if group.strip_suffix(FLUX_DOMAIN).is_some_and(|rest| rest.ends_with('.')) {
+    if group
+        .strip_suffix(FLUX_DOMAIN)
+        .is_some_and(|rest| rest.ends_with('.'))
+    {
         let namespace = metadata.namespace.clone();
         let sign = match kind.as_str() {
-            GIT_REPOSITORY => metadata.name.clone().zip(text(spec, "url")).map(|(name, url)| {
-                let branch = spec.get("ref").and_then(|reference| text(reference, "branch"));
-                Sign::Source(SourceRef { kind: kind.clone(), name, namespace }, url, branch)
-            }),
+            GIT_REPOSITORY => metadata
+                .name
+                .clone()
+                .zip(text(spec, "url"))
+                .map(|(name, url)| {
+                    let branch = spec
+                        .get("ref")
+                        .and_then(|reference| text(reference, "branch"));
+                    Sign::Source(
+                        SourceRef {
+                            kind: kind.clone(),
+                            name,
+                            namespace,
+                        },
+                        url,
+                        branch,
+                    )
+                }),
             "Kustomization" => spec.get("sourceRef").and_then(|source| {
                 let namespace = text(source, "namespace").or(namespace);
-                let source = SourceRef { kind: text(source, "kind")?, name: text(source, "name")?, namespace };
-                Some(Sign::Used(source, spec.get("decryption").filter(|value| value.is_mapping()).cloned()))
+                let source = SourceRef {
+                    kind: text(source, "kind")?,
+                    name: text(source, "name")?,
+                    namespace,
+                };
+                Some(Sign::Used(
+                    source,
+                    spec.get("decryption")
+                        .filter(|value| value.is_mapping())
+                        .cloned(),
+                ))
             }),
             _ => None,
         };
         return Some(sign.unwrap_or(Sign::Flux));
     }
     let is_argocd = api_version.starts_with(ARGOCD_GROUP) && ARGOCD_KINDS.contains(&kind.as_str());
-    let namespace =
-        metadata.namespace.clone().filter(|namespace| kind != "AppProject" && namespace != ARGOCD_NAMESPACE);
+    let namespace = metadata
+        .namespace
+        .clone()
+        .filter(|namespace| kind != "AppProject" && namespace != ARGOCD_NAMESPACE);
     is_argocd.then(|| Sign::Argocd(sources(spec, namespace.as_ref())))
 }
 
 /// Where an Application or ApplicationSet has its manifests from, charts of Helm excepted.
 fn sources(spec: &Value, namespace: Option<&String>) -> Vec<ApplicationSource> {
-    let list = |value: Option<&Value>| value.and_then(Value::as_sequence).cloned().unwrap_or_default();
-    let application = spec.get("template").and_then(|template| template.get("spec")).unwrap_or(spec);
-    let of_application = application.get("source").cloned().into_iter().chain(list(application.get("sources")));
-    let generators = list(spec.get("generators")).into_iter().filter_map(|generator| generator.get("git").cloned());
+    let list = |value: Option<&Value>| {
+        value
+            .and_then(Value::as_sequence)
+            .cloned()
+            .unwrap_or_default()
+    };
+    let application = spec
+        .get("template")
+        .and_then(|template| template.get("spec"))
+        .unwrap_or(spec);
+    let of_application = application
+        .get("source")
+        .cloned()
+        .into_iter()
+        .chain(list(application.get("sources")));
+    let generators = list(spec.get("generators"))
+        .into_iter()
+        .filter_map(|generator| generator.get("git").cloned());
     // What has parameters of an ApplicationSet in it is no value yet.
     let value = |of: &Value, key: &str| text(of, key).filter(|value| !value.contains("{{"));
     let source = |source: Value| {
         let repo_url = value(&source, "repoURL").filter(|_| source.get("chart").is_none())?;
         Some(ApplicationSource {
             repo_url: urls::without_credentials(&repo_url)?,
-            target_revision: value(&source, "targetRevision").or_else(|| value(&source, "revision")),
+            target_revision: value(&source, "targetRevision")
+                .or_else(|| value(&source, "revision")),
             project: value(application, "project").filter(|project| project != "default"),
             namespace: namespace.cloned(),
         })
     };
-    of_application.chain(generators).filter_map(source).collect()
+    of_application
+        .chain(generators)
+        .filter_map(source)
+        .collect()
 }
 
 fn text(value: &Value, key: &str) -> Option<String> {
@@ -253,23 +343,39 @@ fn own_repository(
         return used.first().filter(|_| used.len() == 1).cloned();
     }
     let own = sources.iter().find(|(_, url)| is_same_repo(url, remote));
-    let bootstrapped = || sources.iter().find(|(source, _)| source.name == FLUX_SYSTEM);
+    let bootstrapped = || {
+        sources
+            .iter()
+            .find(|(source, _)| source.name == FLUX_SYSTEM)
+    };
     let only = || sources.first().filter(|_| sources.len() == 1);
-    own.or_else(bootstrapped).or_else(only).map(|(source, _)| source.clone())
+    own.or_else(bootstrapped)
+        .or_else(only)
+        .map(|(source, _)| source.clone())
 }
 
 /// Where Argo CD has this repo from: by its URL; else where git has it from; else where all Applications are from. What
 /// Applications of this repo say otherwise than each other is left open, and said.
-fn own_source(sources: BTreeSet<ApplicationSource>, remote: Option<&str>) -> (Option<ApplicationSource>, Vec<String>) {
-    let own: Vec<&ApplicationSource> = sources.iter().filter(|source| is_same_repo(&source.repo_url, remote)).collect();
+fn own_source(
+    sources: BTreeSet<ApplicationSource>,
+    remote: Option<&str>,
+) -> (Option<ApplicationSource>, Vec<String>) {
+    let own: Vec<&ApplicationSource> = sources
+        .iter()
+        .filter(|source| is_same_repo(&source.repo_url, remote))
+        .collect();
     let mut open = Vec::new();
     if let Some(first) = own.first() {
-        let mut agreed = |field: &str, usual: &str, of: fn(&ApplicationSource) -> &Option<String>| {
+        let mut agreed = |field: &str,
+                          usual: &str,
+                          of: fn(&ApplicationSource) -> &Option<String>| {
             let values: BTreeSet<&Option<String>> = own.iter().map(|source| of(source)).collect();
             if let (Some(only), 1) = (values.first(), values.len()) {
                 return (*only).clone();
             }
-            let values = values.into_iter().map(|value| value.clone().unwrap_or_else(|| usual.to_owned()));
+            let values = values
+                .into_iter()
+                .map(|value| value.clone().unwrap_or_else(|| usual.to_owned()));
             open.push(format!("{field}: {}", one_of(values)));
             None
         };
@@ -277,11 +383,24 @@ fn own_source(sources: BTreeSet<ApplicationSource>, remote: Option<&str>) -> (Op
         let project = agreed("project", "default", |source| &source.project);
         let namespace = agreed("namespace", ARGOCD_NAMESPACE, |source| &source.namespace);
         let repo_url = first.repo_url.clone();
-        return (Some(ApplicationSource { repo_url, target_revision, project, namespace }), open);
+        return (
+            Some(ApplicationSource {
+                repo_url,
+                target_revision,
+                project,
+                namespace,
+            }),
+            open,
+        );
     }
     let by_git = || {
         let repo_url = urls::without_credentials(remote?)?;
-        Some(ApplicationSource { repo_url, target_revision: None, project: None, namespace: None })
+        Some(ApplicationSource {
+            repo_url,
+            target_revision: None,
+            project: None,
+            namespace: None,
+        })
     };
     let only = || sources.first().filter(|_| sources.len() == 1).cloned();
     (by_git().or_else(only), open)

@@ -12,9 +12,20 @@ pub(super) fn propose(repo: &Files, outputs: &[Utf8PathBuf]) -> Proposal {
     let wanted: String = outputs.iter().map(|output| attributes(output)).collect();
     let lacks = |there: &str| {
         let is_missing = |line: &&str| !there.lines().any(|other| other.trim() == *line);
-        let missing: String = wanted.lines().filter(is_missing).map(|line| format!("{line}\n")).collect();
+        let missing: String = wanted
+            .lines()
+            .filter(is_missing)
+            .map(|line| format!("{line}\n"))
+            .collect();
         let is_complete = missing.lines().all(|line| line.starts_with('#'));
-        if is_complete { Action::Keep } else { Action::Add { lines: missing, place: "at its end".to_owned() } }
+        if is_complete {
+            Action::Keep
+        } else {
+            Action::Add {
+                lines: missing,
+                place: "at its end".to_owned(),
+            }
+        }
     };
     let note = "reviews fold the generated services, and never the hosts' labels";
     Proposal::new(repo, FILE, note, || wanted.clone(), lacks)

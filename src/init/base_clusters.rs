@@ -35,22 +35,39 @@ pub(super) fn find(repo: &Files, output: &Utf8Path) -> Result<BaseClusters, Read
     let sites = Sites::find(repo.clone())?;
     if sites.are_listed {
         let output = |files: &Files| Settings::load(files).unwrap_or_default().output;
-        let known = sites.all.iter().map(|site| (site.directory.clone(), output(&site.files)));
+        let known = sites
+            .all
+            .iter()
+            .map(|site| (site.directory.clone(), output(&site.files)));
         return Ok(BaseClusters::Known(known.collect()));
     }
     if repo.kind(Utf8Path::new(settings::FILE)).is_some() {
         return Ok(BaseClusters::One);
     }
     let files = repo.files(output)?;
-    let root = |file: &Utf8PathBuf| file.as_str().strip_suffix(FLUX_SYNC)?.strip_suffix('/').map(Utf8PathBuf::from);
+    let root = |file: &Utf8PathBuf| {
+        file.as_str()
+            .strip_suffix(FLUX_SYNC)?
+            .strip_suffix('/')
+            .map(Utf8PathBuf::from)
+    };
     let bootstrapped: BTreeSet<Utf8PathBuf> = files.iter().filter_map(root).collect();
     if bootstrapped.len() > 1 {
         return Ok(BaseClusters::Bootstrapped(bootstrapped));
     }
-    let usual = files.iter().filter_map(|file| file.ancestors().find(|path| path.parent() == Some(USUAL.into())));
-    let usual: BTreeSet<Utf8PathBuf> =
-        usual.filter(|path| !files.iter().any(|file| file == path)).map(Utf8Path::to_owned).collect();
-    Ok(if usual.len() > 1 && bootstrapped.is_empty() { BaseClusters::Possible(usual) } else { BaseClusters::One })
+    let usual = files.iter().filter_map(|file| {
+        file.ancestors()
+            .find(|path| path.parent() == Some(USUAL.into()))
+    });
+    let usual: BTreeSet<Utf8PathBuf> = usual
+        .filter(|path| !files.iter().any(|file| file == path))
+        .map(Utf8Path::to_owned)
+        .collect();
+    Ok(if usual.len() > 1 && bootstrapped.is_empty() {
+        BaseClusters::Possible(usual)
+    } else {
+        BaseClusters::One
+    })
 }
 
 impl BaseClusters {
@@ -69,9 +86,15 @@ impl BaseClusters {
             Self::One | Self::Possible(_) => output.to_owned(),
             Self::Bootstrapped(_) => output.join("<site>"),
             Self::Known(sites) => {
-                let shown = sites.iter().map(|(site, output)| output.as_str().replace(site.as_str(), "<site>"));
+                let shown = sites
+                    .iter()
+                    .map(|(site, output)| output.as_str().replace(site.as_str(), "<site>"));
                 let shown: BTreeSet<String> = shown.collect();
-                if shown.len() == 1 { shown.into_iter().collect::<String>().into() } else { "<site>/overlays".into() }
+                if shown.len() == 1 {
+                    shown.into_iter().collect::<String>().into()
+                } else {
+                    "<site>/overlays".into()
+                }
             }
         }
     }
@@ -79,11 +102,12 @@ impl BaseClusters {
     /// The list for the settings; of what decides nothing, as a comment.
     pub(super) fn setting(&self) -> Option<String> {
         let list = |sites: &mut dyn Iterator<Item = &Utf8PathBuf>, comment: &str| {
-            let lines: String = sites.map(|site| format!("{comment}  - {}\n", quoted(site.as_str()))).collect();
+            let lines: String = sites
+                .map(|site| format!("{comment}  - {}\n", quoted(site.as_str())))
+                .collect();
             format!("{comment}sites:\n{lines}")
         };
-        const ABOUT: &str =
-            "# The base clusters of this repo, each of which is a site with hosts and clusters of its own.\n";
+        const ABOUT: &str = "# The base clusters of this repo, each of which is a site with hosts and clusters of its own.\n";
         match self {
             Self::One | Self::Known(_) => None,
             Self::Bootstrapped(sites) => Some(format!("{ABOUT}{}", list(&mut sites.iter(), ""))),

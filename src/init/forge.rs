@@ -15,8 +15,14 @@ pub enum Forge {
     Gitlab,
 }
 
-const WORKFLOW: (&str, &str) = (".github/workflows/sipgen.yaml", include_str!("../../examples/github/sipgen.yaml"));
-const JOBS: (&str, &str) = (".gitlab/sipgen.yml", include_str!("../../examples/gitlab/sipgen.yml"));
+const WORKFLOW: (&str, &str) = (
+    ".github/workflows/sipgen.yaml",
+    include_str!("../../examples/github/sipgen.yaml"),
+);
+const JOBS: (&str, &str) = (
+    ".gitlab/sipgen.yml",
+    include_str!("../../examples/gitlab/sipgen.yml"),
+);
 /// The file that GitLab starts from.
 const PIPELINE: &str = ".gitlab-ci.yml";
 const INCLUDED: &str = "  - local: .gitlab/sipgen.yml\n";
@@ -24,22 +30,33 @@ const INCLUDED: &str = "  - local: .gitlab/sipgen.yml\n";
 impl Forge {
     /// The files of its CI, for a repo with this default branch; `None` where nothing decides which one that is.
     pub(super) fn propose(self, repo: &Files, branch: Option<&str>) -> Vec<Proposal> {
-        let whole =
-            |(path, text): (&str, &str), note| Proposal::new(repo, path, note, || text.to_owned(), |_| Action::Keep);
+        let whole = |(path, text): (&str, &str), note| {
+            Proposal::new(repo, path, note, || text.to_owned(), |_| Action::Keep)
+        };
         match self {
             Forge::Github => {
                 let text = on_branch(WORKFLOW.1, branch);
-                vec![whole((WORKFLOW.0, &text), "checks every pull request, and comments with its plan")]
+                vec![whole(
+                    (WORKFLOW.0, &text),
+                    "checks every pull request, and comments with its plan",
+                )]
             }
             Forge::Gitlab => vec![
-                whole(JOBS, "checks every merge request, and comments with its plan"),
+                whole(
+                    JOBS,
+                    "checks every merge request, and comments with its plan",
+                ),
                 Proposal::new(
                     repo,
                     PIPELINE,
                     "includes those jobs",
                     || format!("include:\n{INCLUDED}"),
                     |there| {
-                        if there.contains(JOBS.0) { Action::Keep } else { entry_of_list(there, "include", INCLUDED) }
+                        if there.contains(JOBS.0) {
+                            Action::Keep
+                        } else {
+                            entry_of_list(there, "include", INCLUDED)
+                        }
                     },
                 ),
             ],
@@ -54,16 +71,24 @@ const ON_BRANCH: &str = "    branches: [main]\n";
 fn on_branch(text: &str, branch: Option<&str>) -> String {
     let line = match branch {
         Some(branch) => format!("    branches: [{}]\n", plain_or_quoted(branch)),
-        None => format!("    # The repo does not decide its default branch; write it here.\n{ON_BRANCH}"),
+        None => format!(
+            "    # The repo does not decide its default branch; write it here.\n{ON_BRANCH}"
+        ),
     };
     text.replacen(ON_BRANCH, &line, 1)
 }
 
 fn plain_or_quoted(branch: &str) -> String {
     let is_plain = branch.starts_with(|c: char| c.is_ascii_alphabetic())
-        && branch.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.'))
+        && branch
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.'))
         && read_by_others(branch).is_none();
-    if is_plain { branch.to_owned() } else { yaml_text(branch) }
+    if is_plain {
+        branch.to_owned()
+    } else {
+        yaml_text(branch)
+    }
 }
 
 /// The forges that a repo is made for: the one that it is fetched from by `remote`; else those that it has files for.
@@ -77,7 +102,10 @@ pub fn forges(repo: &Files, remote: Option<&str>) -> Vec<Forge> {
             let has = |path: &str, kind: Kind| repo.kind(Utf8Path::new(path)) == Some(kind);
             let github = has(".github", Kind::Directory).then_some(Forge::Github);
             let gitlab = has(PIPELINE, Kind::File) || has(".gitlab", Kind::Directory);
-            github.into_iter().chain(gitlab.then_some(Forge::Gitlab)).collect()
+            github
+                .into_iter()
+                .chain(gitlab.then_some(Forge::Gitlab))
+                .collect()
         }
     }
 }
@@ -94,7 +122,10 @@ mod tests {
             (Some("release/1.x"), "    branches: [release/1.x]\n"),
             (Some("on"), "    branches: [\"on\"]\n"),
             (Some("a,b"), "    branches: [\"a,b\"]\n"),
-            (None, "    # The repo does not decide its default branch; write it here.\n    branches: [main]\n"),
+            (
+                None,
+                "    # The repo does not decide its default branch; write it here.\n    branches: [main]\n",
+            ),
         ] {
             assert!(on_branch(WORKFLOW.1, branch).contains(line), "{branch:?}");
         }

@@ -19,9 +19,24 @@ const ENTRY: &str = "  - repo: local
 
 pub(super) fn propose(repo: &Files) -> Proposal {
     let lacks = |there: &str| {
-        let has_hook = there.lines().any(|line| line.trim_start_matches(['-', ' ', '\t']).starts_with("id: sipgen-"));
-        if has_hook { Action::Keep } else { entry_of_list(there, "repos", ENTRY) }
+        let has_hook = there.lines().any(|line| {
+            line.trim_start_matches(['-', ' ', '\t'])
+                .starts_with("id: sipgen-")
+        });
+        if has_hook {
+            Action::Keep
+        } else {
+            entry_of_list(there, "repos", ENTRY)
+        }
     };
-    let text = || format!("# `pre-commit install` makes git run these before every commit.\nrepos:\n{ENTRY}");
-    Proposal::new(repo, FILE, "a hook for pre-commit that refuses a stale commit", text, lacks)
+    let text = || {
+        format!("# `pre-commit install` makes git run these before every commit.\nrepos:\n{ENTRY}")
+    };
+    Proposal::new(
+        repo,
+        FILE,
+        "a hook for pre-commit that refuses a stale commit",
+        text,
+        lacks,
+    )
 }

@@ -78,20 +78,41 @@ pub fn propose(
     if repo.kind(Utf8Path::new(settings::FILE)).is_some() || !clusters.have_settings() {
         proposals.push(settings_file::propose(repo, &output, &agents, &clusters));
     }
-    proposals.extend([hooks::propose(repo), attributes::propose(repo, &clusters.outputs(&output))]);
-    let branch = branches.default.clone().or_else(|| agents.branch(&branches.all)).or_else(|| branches.current.clone());
-    proposals.extend(forges.iter().flat_map(|forge| forge.propose(repo, branch.as_deref())));
+    proposals.extend([
+        hooks::propose(repo),
+        attributes::propose(repo, &clusters.outputs(&output)),
+    ]);
+    let branch = branches
+        .default
+        .clone()
+        .or_else(|| agents.branch(&branches.all))
+        .or_else(|| branches.current.clone());
+    proposals.extend(
+        forges
+            .iter()
+            .flat_map(|forge| forge.propose(repo, branch.as_deref())),
+    );
     proposals.push(page::propose(repo, &shown, agent));
     Ok(proposals)
 }
 
 /// The files to create.
 pub fn changes(proposals: &[Proposal]) -> Changes {
-    let created = proposals.iter().filter_map(|proposal| match &proposal.action {
-        Action::Create(text) => Some((proposal.path.clone(), Change::Create { after: text.clone() })),
-        _ => None,
-    });
-    Changes { files: created.collect(), leftovers: Vec::new() }
+    let created = proposals
+        .iter()
+        .filter_map(|proposal| match &proposal.action {
+            Action::Create(text) => Some((
+                proposal.path.clone(),
+                Change::Create {
+                    after: text.clone(),
+                },
+            )),
+            _ => None,
+        });
+    Changes {
+        files: created.collect(),
+        leftovers: Vec::new(),
+    }
 }
 
 /// The directory that sipgen is to write: another one than by default, where a repo without settings has files of its
@@ -102,7 +123,8 @@ fn output(repo: &Files, settings: &Settings) -> Result<Utf8PathBuf, ReadError> {
         return Ok(settings.output.clone());
     }
     for (file, kind) in repo.entries_below(&settings.output)? {
-        let is_foreign = kind != Kind::Directory && !(kind == Kind::File && layout::is_ours(&repo.read(&file)?));
+        let is_foreign =
+            kind != Kind::Directory && !(kind == Kind::File && layout::is_ours(&repo.read(&file)?));
         if is_foreign {
             return Ok(Utf8PathBuf::from(OTHER));
         }
@@ -123,18 +145,25 @@ impl Proposal {
         let action = match (obstacle(repo, &path), repo.kind(&path)) {
             (Some(obstacle), _) => Action::Blocked(obstacle),
             (None, None) => Action::Create(text()),
-            (None, Some(Kind::File)) => {
-                repo.text(&path).map_or_else(|| Action::Blocked(path.clone()), |there| lacks(&there))
-            }
+            (None, Some(Kind::File)) => repo
+                .text(&path)
+                .map_or_else(|| Action::Blocked(path.clone()), |there| lacks(&there)),
             (None, Some(_)) => Action::Blocked(path.clone()),
         };
-        Self { path, note: note.into(), action }
+        Self {
+            path,
+            note: note.into(),
+            action,
+        }
     }
 }
 
 /// What is above a path and is no directory: a link may lead out of the repo.
 fn obstacle(repo: &Files, path: &Utf8Path) -> Option<Utf8PathBuf> {
-    let above = path.ancestors().skip(1).filter(|above| !above.as_str().is_empty());
+    let above = path
+        .ancestors()
+        .skip(1)
+        .filter(|above| !above.as_str().is_empty());
     let blocks = |above: &&Utf8Path| repo.kind(above).is_some_and(|kind| kind != Kind::Directory);
     above.filter(blocks).last().map(Utf8Path::to_owned)
 }
@@ -142,14 +171,34 @@ fn obstacle(repo: &Files, path: &Utf8Path) -> Option<Utf8PathBuf> {
 /// Adds an entry to the list under a top-level key of a YAML text: the lines, indented as the entries there are; with
 /// the key where there is none.
 fn entry_of_list(there: &str, key: &str, entry: &str) -> Action {
-    let mut lines = there.lines().skip_while(|line| !line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
+    let mut lines = there.lines().skip_while(|line| {
+        !line
+            .strip_prefix(key)
+            .is_some_and(|rest| rest.starts_with(':'))
+    });
     if lines.next().is_none() {
-        return Action::Add { lines: format!("{key}:\n{entry}"), place: "at its end".to_owned() };
+        return Action::Add {
+            lines: format!("{key}:\n{entry}"),
+            place: "at its end".to_owned(),
+        };
     }
-    let first =
-        lines.map(str::trim_end).find(|line| !line.trim_start().is_empty() && !line.trim_start().starts_with('#'));
-    let indent = first.and_then(|line| Some(line.split_at_checked(line.find('-')?)?.0)).unwrap_or("  ");
-    let indent = if indent.trim().is_empty() { indent } else { "  " };
-    let lines = entry.lines().map(|line| format!("{indent}{}\n", line.strip_prefix("  ").unwrap_or(line))).collect();
-    Action::Add { lines, place: format!("to its list `{key}:`") }
+    let first = lines
+        .map(str::trim_end)
+        .find(|line| !line.trim_start().is_empty() && !line.trim_start().starts_with('#'));
+    let indent = first
+        .and_then(|line| Some(line.split_at_checked(line.find('-')?)?.0))
+        .unwrap_or("  ");
+    let indent = if indent.trim().is_empty() {
+        indent
+    } else {
+        "  "
+    };
+    let lines = entry
+        .lines()
+        .map(|line| format!("{indent}{}\n", line.strip_prefix("  ").unwrap_or(line)))
+        .collect();
+    Action::Add {
+        lines,
+        place: format!("to its list `{key}:`"),
+    }
 }

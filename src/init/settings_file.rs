@@ -9,7 +9,12 @@ use crate::load::Files;
 use crate::settings::{self, Settings};
 use crate::text::counted;
 
-pub(super) fn propose(repo: &Files, output: &Utf8Path, agents: &Agents, clusters: &BaseClusters) -> Proposal {
+pub(super) fn propose(
+    repo: &Files,
+    output: &Utf8Path,
+    agents: &Agents,
+    clusters: &BaseClusters,
+) -> Proposal {
     let gitops = gitops(agents);
     let mut note = match agents.only() {
         Some(Agent::Flux(flux)) => format!("settings; Flux was recognised by {}", flux.seen_in),
@@ -22,7 +27,10 @@ pub(super) fn propose(repo: &Files, output: &Utf8Path, agents: &Agents, clusters
         BaseClusters::One => {}
         BaseClusters::Known(sites) => note.push_str(&format!("; {}", counted(sites.len(), "site"))),
         BaseClusters::Bootstrapped(sites) => {
-            note.push_str(&format!("; {}, in each of which Flux was bootstrapped", counted(sites.len(), "site")));
+            note.push_str(&format!(
+                "; {}, in each of which Flux was bootstrapped",
+                counted(sites.len(), "site")
+            ));
         }
         BaseClusters::Possible(_) => {
             note.push_str("; whether the repo is several sites is for you to say: see `sites`")
@@ -30,11 +38,20 @@ pub(super) fn propose(repo: &Files, output: &Utf8Path, agents: &Agents, clusters
     }
     let lacks = |there: &str| match &gitops {
         Gitops::Decided(lines) if !there.lines().any(|line| line.starts_with("gitops:")) => {
-            Action::Add { lines: lines.clone(), place: "at its end".to_owned() }
+            Action::Add {
+                lines: lines.clone(),
+                place: "at its end".to_owned(),
+            }
         }
         _ => Action::Keep,
     };
-    Proposal::new(repo, settings::FILE, note, || text(output, &gitops, clusters), lacks)
+    Proposal::new(
+        repo,
+        settings::FILE,
+        note,
+        || text(output, &gitops, clusters),
+        lacks,
+    )
 }
 
 /// What the settings say of the agent.
@@ -58,21 +75,50 @@ fn gitops(agents: &Agents) -> Gitops {
     match agents.only() {
         Some(Agent::Flux(flux)) => {
             if flux.source.is_none() && !flux.open.is_empty() {
-                return open(&format!("Flux was recognised; the repo does not decide {}.", flux.open.join(", ")));
+                return open(&format!(
+                    "Flux was recognised; the repo does not decide {}.",
+                    flux.open.join(", ")
+                ));
             }
-            let source = flux.source.as_ref().map(|SourceRef { kind, name, namespace }| {
-                let entries = [entry("    ", "kind", Some(kind)), entry("    ", "name", Some(name))].concat();
-                format!("flux:\n  sourceRef:\n{entries}{}", entry("    ", "namespace", namespace.as_ref()))
+            let source = flux.source.as_ref().map(
+                |SourceRef {
+                     kind,
+                     name,
+                     namespace,
+                 }| {
+                    let entries = [
+                        entry("    ", "kind", Some(kind)),
+                        entry("    ", "name", Some(name)),
+                    ]
+                    .concat();
+                    format!(
+                        "flux:\n  sourceRef:\n{entries}{}",
+                        entry("    ", "namespace", namespace.as_ref())
+                    )
+                },
+            );
+            let decryption = flux
+                .decryption
+                .as_ref()
+                .and_then(|decryption| serde_json::to_string(decryption).ok());
+            let decryption = decryption.map_or(String::new(), |decryption| {
+                format!("  decryption: {decryption}\n")
             });
-            let decryption = flux.decryption.as_ref().and_then(|decryption| serde_json::to_string(decryption).ok());
-            let decryption = decryption.map_or(String::new(), |decryption| format!("  decryption: {decryption}\n"));
             let rest = format!("{decryption}{}", undecided(&flux.open));
-            let head =
-                if source.is_none() && !rest.is_empty() { "flux:\n".to_owned() } else { source.unwrap_or_default() };
+            let head = if source.is_none() && !rest.is_empty() {
+                "flux:\n".to_owned()
+            } else {
+                source.unwrap_or_default()
+            };
             Gitops::Decided(format!("gitops: flux\n{head}{rest}"))
         }
         Some(Agent::Argocd(argocd)) => match &argocd.source {
-            Some(ApplicationSource { repo_url, target_revision, project, namespace }) => Gitops::Decided(format!(
+            Some(ApplicationSource {
+                repo_url,
+                target_revision,
+                project,
+                namespace,
+            }) => Gitops::Decided(format!(
                 "gitops: argocd\nargocd:\n{}{}{}{}{}",
                 entry("  ", "repoURL", Some(repo_url)),
                 entry("  ", "targetRevision", target_revision.as_ref()),
@@ -89,12 +135,16 @@ fn gitops(agents: &Agents) -> Gitops {
 
 /// Comments about settings that the repo does not decide.
 fn undecided(open: &[String]) -> String {
-    open.iter().map(|line| format!("  # The repo does not decide this; say it here.\n  # {line}\n")).collect()
+    open.iter()
+        .map(|line| format!("  # The repo does not decide this; say it here.\n  # {line}\n"))
+        .collect()
 }
 
 /// A line of a mapping; none without a value.
 fn entry(indent: &str, key: &str, value: Option<&String>) -> String {
-    value.map_or(String::new(), |value| format!("{indent}{key}: {}\n", quoted(value)))
+    value.map_or(String::new(), |value| {
+        format!("{indent}{key}: {}\n", quoted(value))
+    })
 }
 
 /// A text as YAML with quotes, whatever is in it.
@@ -103,7 +153,9 @@ fn quoted(text: &str) -> String {
 }
 
 fn text(output: &Utf8Path, gitops: &Gitops, clusters: &BaseClusters) -> String {
-    let sites = clusters.setting().map_or(String::new(), |setting| format!("{setting}\n"));
+    let sites = clusters
+        .setting()
+        .map_or(String::new(), |setting| format!("{setting}\n"));
     let output = if output == Settings::default().output {
         format!("# output: {output}\n")
     } else {

@@ -4,7 +4,9 @@ use crate::text::credentials;
 
 /// Which repo a URL means, however it is reached: by https, by ssh, or as git writes ssh in short.
 pub(super) fn identity(url: &str) -> Option<String> {
-    let (rest, is_short) = url.split_once("://").map_or((url, true), |(_, rest)| (rest, false));
+    let (rest, is_short) = url
+        .split_once("://")
+        .map_or((url, true), |(_, rest)| (rest, false));
     let (authority, path) = rest.split_once(if is_short { ':' } else { '/' })?;
     if authority.contains('/') {
         // A path with a colon in it.
@@ -34,7 +36,10 @@ pub(super) fn without_credentials(url: &str) -> Option<String> {
             let (authority, path) = rest.split_once('/')?;
             let (user, address) = authority.rsplit_once('@').unwrap_or(("", authority));
             let user = user.split(':').next().filter(|user| !user.is_empty());
-            Some(format!("ssh://{}{address}/{path}", user.map(|user| format!("{user}@")).unwrap_or_default()))
+            Some(format!(
+                "ssh://{}{address}/{path}",
+                user.map(|user| format!("{user}@")).unwrap_or_default()
+            ))
         }
         Some(_) => None,
         None => Some(url.to_owned()),
@@ -64,9 +69,19 @@ mod tests {
             "ssh://git@git.example.com:2222/platform/fleet.git",
             "git@Git.example.com:platform/fleet.git",
         ] {
-            assert_eq!(identity(url).as_deref(), Some("git.example.com/platform/fleet"), "{url}");
+            assert_eq!(
+                identity(url).as_deref(),
+                Some("git.example.com/platform/fleet"),
+                "{url}"
+            );
         }
-        for path in ["/srv/fleet.git", "../fleet", "a/b:c", "file:///srv/fleet", ""] {
+        for path in [
+            "/srv/fleet.git",
+            "../fleet",
+            "a/b:c",
+            "file:///srv/fleet",
+            "",
+        ] {
             assert_eq!(identity(path), None, "{path}");
         }
     }
@@ -74,10 +89,22 @@ mod tests {
     #[test]
     fn no_password_is_left_in_a_url() {
         let cases = [
-            ("https://user:not-a-secret@a.example/b.git", Some("https://a.example/b.git")),
-            ("https://not-a-secret@a.example/b", Some("https://a.example/b")),
-            ("https://not@a-secret@a.example/b", Some("https://a.example/b")),
-            ("ssh://git:not-a-secret@a.example:22/b", Some("ssh://git@a.example:22/b")),
+            (
+                "https://user:not-a-secret@a.example/b.git",
+                Some("https://a.example/b.git"),
+            ),
+            (
+                "https://not-a-secret@a.example/b",
+                Some("https://a.example/b"),
+            ),
+            (
+                "https://not@a-secret@a.example/b",
+                Some("https://a.example/b"),
+            ),
+            (
+                "ssh://git:not-a-secret@a.example:22/b",
+                Some("ssh://git@a.example:22/b"),
+            ),
             ("git@a.example:b.git", Some("git@a.example:b.git")),
             ("ftp://user:not-a-secret@a.example/b", None),
             ("https://a.example/b?private_token=not-a-secret", None),

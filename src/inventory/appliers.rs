@@ -17,10 +17,20 @@ const MERGED_BY_ARGOCD: &str = "ClientSideApplyMigration=false";
 
 /// Who applies a live host in full, in words; none where nothing says that an agent does, or only one that the repo
 /// does not use. What our own objects with labels alone leave on a host does not count.
-pub(crate) fn applied_in_full(key: &HostKey, live: &Metadata, settings: &Settings) -> Option<String> {
-    let agents = [(Agent::Flux, &settings.flux.name), (Agent::Argocd, &settings.argocd.name)];
-    let used = agents.into_iter().filter(|(agent, _)| settings.gitops.is_none_or(|used| used == *agent));
-    used.into_iter().find_map(|(agent, site)| by_agent(key, live, agent, site.as_str()))
+pub(crate) fn applied_in_full(
+    key: &HostKey,
+    live: &Metadata,
+    settings: &Settings,
+) -> Option<String> {
+    let agents = [
+        (Agent::Flux, &settings.flux.name),
+        (Agent::Argocd, &settings.argocd.name),
+    ];
+    let used = agents
+        .into_iter()
+        .filter(|(agent, _)| settings.gitops.is_none_or(|used| used == *agent));
+    used.into_iter()
+        .find_map(|(agent, site)| by_agent(key, live, agent, site.as_str()))
 }
 
 /// `site` is how the names of this site's objects begin.
@@ -35,25 +45,47 @@ fn by_agent(key: &HostKey, live: &Metadata, agent: Agent, site: &str) -> Option<
         return Some(words);
     }
     let by = by?;
-    (!layout::is_agents_object_of_labels(by, site) && !is_labels_alone(live, annotations, agent)).then_some(words)
+    (!layout::is_agents_object_of_labels(by, site) && !is_labels_alone(live, annotations, agent))
+        .then_some(words)
 }
 
 /// The name of the Kustomization that applied a host last, and how to speak of it.
 fn flux_kustomization(labels: &BTreeMap<String, String>) -> (Option<&str>, String) {
-    let Some(name) = labels.get(FLUX_NAME) else { return (None, "Flux".to_owned()) };
-    let namespace = labels.get(FLUX_NAMESPACE).map(|namespace| format!("{namespace}/")).unwrap_or_default();
-    (Some(name), format!("the Flux Kustomization {namespace}{name}"))
+    let Some(name) = labels.get(FLUX_NAME) else {
+        return (None, "Flux".to_owned());
+    };
+    let namespace = labels
+        .get(FLUX_NAMESPACE)
+        .map(|namespace| format!("{namespace}/"))
+        .unwrap_or_default();
+    (
+        Some(name),
+        format!("the Flux Kustomization {namespace}{name}"),
+    )
 }
 
 /// The name of the Application that applied a host last, and how to speak of it. Like Argo CD, this takes no notice of
 /// an annotation that was copied from another object.
-fn application<'a>(key: &HostKey, annotations: &'a BTreeMap<String, String>) -> (Option<&'a str>, String) {
+fn application<'a>(
+    key: &HostKey,
+    annotations: &'a BTreeMap<String, String>,
+) -> (Option<&'a str>, String) {
     let own = format!(":{}/{}:{key}", host::GROUP, host::KIND);
-    let application = annotations.get(TRACKING_ID).and_then(|id| id.strip_suffix(own.as_str()));
-    let Some(application) = application else { return (None, "Argo CD".to_owned()) };
+    let application = annotations
+        .get(TRACKING_ID)
+        .and_then(|id| id.strip_suffix(own.as_str()));
+    let Some(application) = application else {
+        return (None, "Argo CD".to_owned());
+    };
     // An Application outside of Argo CD's namespace is written `NAMESPACE_NAME`.
     let name = application.rsplit('_').next().unwrap_or(application);
-    (Some(name), format!("the Argo CD Application {}", application.replacen('_', "/", 1)))
+    (
+        Some(name),
+        format!(
+            "the Argo CD Application {}",
+            application.replacen('_', "/", 1)
+        ),
+    )
 }
 
 /// Whether the API server has it that an agent applied the host's spec.
@@ -61,15 +93,26 @@ fn owns_spec(live: &Metadata, agent: Agent) -> bool {
     live.managed_fields.iter().flatten().any(|managed| {
         managed.manager == agent.manager()
             && managed.operation == "Apply"
-            && managed.fields.as_ref().is_some_and(|fields| fields.spec.is_some())
+            && managed
+                .fields
+                .as_ref()
+                .is_some_and(|fields| fields.spec.is_some())
     })
 }
 
 /// Returns the agents that applied assignment labels of a live host and so keep them there.
 pub(crate) fn label_owners(live: &Metadata) -> Vec<Agent> {
     let owns = |agent: &Agent| {
-        let mut applied = live.managed_fields.iter().flatten().filter(|managed| managed.manager == agent.manager());
-        applied.any(|managed| assignment::LABELS.iter().any(|label| managed.has_label(label)))
+        let mut applied = live
+            .managed_fields
+            .iter()
+            .flatten()
+            .filter(|managed| managed.manager == agent.manager());
+        applied.any(|managed| {
+            assignment::LABELS
+                .iter()
+                .any(|label| managed.has_label(label))
+        })
     };
     Agent::ALL.into_iter().filter(owns).collect()
 }
@@ -77,10 +120,17 @@ pub(crate) fn label_owners(live: &Metadata) -> Vec<Agent> {
 /// Whether what an agent applied last was one of our objects with labels alone. An object of somebody's own may apply
 /// those, under any name; they have both an assignment, or the end of one, and the annotation that has them merged.
 fn is_labels_alone(live: &Metadata, annotations: &BTreeMap<String, String>, agent: Agent) -> bool {
-    let assigned = live.labels.as_ref().is_some_and(|labels| assignment::claim(labels).is_some());
+    let assigned = live
+        .labels
+        .as_ref()
+        .is_some_and(|labels| assignment::claim(labels).is_some());
     let merged = match agent {
-        Agent::Flux => annotations.get(host::SSA).is_some_and(|ssa| ssa.eq_ignore_ascii_case("Merge")),
-        Agent::Argocd => annotations.get(host::SYNC_OPTIONS).is_some_and(|options| options.contains(MERGED_BY_ARGOCD)),
+        Agent::Flux => annotations
+            .get(host::SSA)
+            .is_some_and(|ssa| ssa.eq_ignore_ascii_case("Merge")),
+        Agent::Argocd => annotations
+            .get(host::SYNC_OPTIONS)
+            .is_some_and(|options| options.contains(MERGED_BY_ARGOCD)),
     };
     merged && (assigned || annotations.contains_key(assignment::GIVEN_BACK))
 }

@@ -52,13 +52,23 @@ pub(crate) fn assemble(
     let mut findings = Vec::new();
     let mut by_key: BTreeMap<HostKey, Descriptions> = BTreeMap::new();
     for document in documents {
-        by_key.entry(document.key.clone()).or_default().add(document, builds, settings, &mut findings);
+        by_key.entry(document.key.clone()).or_default().add(
+            document,
+            builds,
+            settings,
+            &mut findings,
+        );
     }
     let mut inventory = Inventory::default();
     for (key, descriptions) in by_key {
-        let Some(host) = descriptions.join(key, settings, networks, &mut findings) else { continue };
+        let Some(host) = descriptions.join(key, settings, networks, &mut findings) else {
+            continue;
+        };
         if let Standing::Declared { root } = host.standing {
-            inventory.roots.entry(root).or_insert_with(|| builds.root(root).clone());
+            inventory
+                .roots
+                .entry(root)
+                .or_insert_with(|| builds.root(root).clone());
         }
         inventory.hosts.push(host);
     }
@@ -68,15 +78,23 @@ pub(crate) fn assemble(
         if settings.hosts.form == Form::Overlay && output.starts_with(&root.directory) {
             findings.push(output_inside(root, output, builds));
         }
-        if settings.hosts.form == Form::Overlay && root.directory.iter().any(|name| name.contains("..")) {
+        if settings.hosts.form == Form::Overlay
+            && root.directory.iter().any(|name| name.contains(".."))
+        {
             findings.push(unbuildable(root));
         }
     }
     findings.extend(large_builds(&inventory, builds));
     inventory.hosts.sort_by(|a, b| {
-        natural(a.key.name.as_str(), b.key.name.as_str()).then_with(|| a.key.namespace.cmp(&b.key.namespace))
+        natural(a.key.name.as_str(), b.key.name.as_str())
+            .then_with(|| a.key.namespace.cmp(&b.key.namespace))
     });
-    inventory.by_key = inventory.hosts.iter().enumerate().map(|(index, host)| (host.key.clone(), index)).collect();
+    inventory.by_key = inventory
+        .hosts
+        .iter()
+        .enumerate()
+        .map(|(index, host)| (host.key.clone(), index))
+        .collect();
     findings.extend(shared_bmcs(&inventory.hosts));
     findings.extend(bmcs_with_user(&inventory.hosts));
     findings.extend(ambiguous_networks(&inventory.hosts));
@@ -85,7 +103,10 @@ pub(crate) fn assemble(
 
 /// kustomize takes `..` in a name for a step upwards, and refuses the path.
 fn unbuildable(root: &Root) -> Finding {
-    let message = format!("kustomize cannot be told of {}: it refuses `..` in the name of a directory", root.directory);
+    let message = format!(
+        "kustomize cannot be told of {}: it refuses `..` in the name of a directory",
+        root.directory
+    );
     Finding::new(Code::UnbuildableDirectory, message)
         .at(Place::File(root.file.clone()))
         .help("rename the directory; or set `hosts: {form: component}`, which names no directory of yours")
@@ -97,7 +118,10 @@ fn output_inside(root: &Root, output: &Utf8Path, builds: &Builds) -> Finding {
         format!("move what it lists into a directory of its own, beside {output}")
     } else {
         let directory = &root.directory;
-        format!("move {output} out of {directory}: set `output` in {} to another directory", settings::FILE)
+        format!(
+            "move {output} out of {directory}: set `output` in {} to another directory",
+            settings::FILE
+        )
     };
     Finding::new(
         Code::OutputInsideRoot,
@@ -120,7 +144,9 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
             *hosts.entry(root).or_default() += 1;
         }
     }
-    let large = hosts.into_iter().filter(|(_, count)| *count > HOSTS_OF_A_BUILD);
+    let large = hosts
+        .into_iter()
+        .filter(|(_, count)| *count > HOSTS_OF_A_BUILD);
     let describe = |(root, count): (usize, usize)| {
         let root = &inventory.roots[&root];
         let file = &root.file;
@@ -141,18 +167,31 @@ fn large_builds(inventory: &Inventory, builds: &Builds) -> Vec<Finding> {
 fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
     let mut by_address: BTreeMap<String, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
-        if let Some(bmc) = host.bmc.as_ref().filter(|bmc| !bmc.address.is_empty() && !bmc.address.contains(VARIABLE)) {
+        if let Some(bmc) = host
+            .bmc
+            .as_ref()
+            .filter(|bmc| !bmc.address.is_empty() && !bmc.address.contains(VARIABLE))
+        {
             // An address with a query is shown without it, and told from others by all of it.
-            by_address.entry(host::without_user(&bmc.address)).or_default().push(host);
+            by_address
+                .entry(host::without_user(&bmc.address))
+                .or_default()
+                .push(host);
         }
     }
     let shared = by_address.into_iter().filter(|(_, hosts)| hosts.len() > 1);
     let describe = |(address, hosts): (String, Vec<&Host>)| {
         let address = masked_value(&address);
-        let finding = Finding::new(Code::SharedBmc, format!("{} hosts have the BMC address {address}", hosts.len()))
-            .help("a power command for one of them reaches the same machine; correct the addresses");
+        let finding = Finding::new(
+            Code::SharedBmc,
+            format!("{} hosts have the BMC address {address}", hosts.len()),
+        )
+        .help("a power command for one of them reaches the same machine; correct the addresses");
         let add = |finding: Finding, host: &&Host| {
-            finding.see(host.origin.at(["spec", "bmc", "address"]), host.key.to_string())
+            finding.see(
+                host.origin.at(["spec", "bmc", "address"]),
+                host.key.to_string(),
+            )
         };
         hosts.iter().fold(finding, add)
     };
@@ -162,18 +201,26 @@ fn shared_bmcs(hosts: &[Host]) -> Vec<Finding> {
 /// Metal3 and jump hosts log in by the Secret that credentialsName names, whatever the address says. Nothing of what
 /// stands in the address is shown.
 fn bmcs_with_user(hosts: &[Host]) -> Option<Finding> {
-    let has_user = |host: &&Host| host.bmc.as_ref().is_some_and(|bmc| host::has_user(&bmc.address));
+    let has_user = |host: &&Host| {
+        host.bmc
+            .as_ref()
+            .is_some_and(|bmc| host::has_user(&bmc.address))
+    };
     let hosts: Vec<&Host> = hosts.iter().filter(has_user).collect();
-    let message = format!("{} a user or a password in the BMC address", in_number(&hosts)?);
+    let message = format!(
+        "{} a user or a password in the BMC address",
+        in_number(&hosts)?
+    );
     let finding = Finding::new(Code::UserInBmcAddress, message).help(
         "take it out, and set a new password: whoever reads the repo or its history knows this one. Metal3 logs in by \
          the Secret that spec.bmc.credentialsName names",
     );
-    Some(
-        hosts.iter().fold(finding, |finding, host| {
-            finding.see(host.origin.at(["spec", "bmc", "address"]), host.key.to_string())
-        }),
-    )
+    Some(hosts.iter().fold(finding, |finding, host| {
+        finding.see(
+            host.origin.at(["spec", "bmc", "address"]),
+            host.key.to_string(),
+        )
+    }))
 }
 
 /// Of two networks that have one id, services would take the first.
@@ -181,18 +228,33 @@ fn ambiguous_networks(hosts: &[Host]) -> Vec<Finding> {
     // What was encrypted has no id that may be shown.
     let mut by_id: BTreeMap<Option<&str>, Vec<&Host>> = BTreeMap::new();
     for host in hosts {
-        let Network::Known(data) = &host.network else { continue };
+        let Network::Known(data) = &host.network else {
+            continue;
+        };
         for id in data.ambiguous() {
-            by_id.entry(data.shown_ids().find(|shown| *shown == id)).or_default().push(host);
+            by_id
+                .entry(data.shown_ids().find(|shown| *shown == id))
+                .or_default()
+                .push(host);
         }
     }
     let describe = |(id, hosts): (Option<&str>, Vec<&Host>)| {
-        let networks = id.map_or_else(|| "networks of one id".to_owned(), |id| format!("networks `{id}`"));
-        let message = format!("{} several {networks}, with different addresses", in_number(&hosts)?);
-        let finding = Finding::new(Code::AmbiguousNetwork, message)
-            .help("services take the first one's address: give each network of a host an id of its own");
+        let networks = id.map_or_else(
+            || "networks of one id".to_owned(),
+            |id| format!("networks `{id}`"),
+        );
+        let message = format!(
+            "{} several {networks}, with different addresses",
+            in_number(&hosts)?
+        );
+        let finding = Finding::new(Code::AmbiguousNetwork, message).help(
+            "services take the first one's address: give each network of a host an id of its own",
+        );
         Some(hosts.iter().fold(finding, |finding, host| {
-            finding.see(host.origin.at(host.network_field.iter().copied()), host.key.to_string())
+            finding.see(
+                host.origin.at(host.network_field.iter().copied()),
+                host.key.to_string(),
+            )
         }))
     };
     by_id.into_iter().filter_map(describe).collect()
@@ -212,10 +274,13 @@ pub(crate) fn natural(a: &str, b: &str) -> Ordering {
     let (mut rest_a, mut rest_b) = (a, b);
     while !rest_a.is_empty() && !rest_b.is_empty() {
         let (part_a, part_b) = (leading_part(rest_a), leading_part(rest_b));
-        let digits =
-            part_a.starts_with(|c: char| c.is_ascii_digit()) && part_b.starts_with(|c: char| c.is_ascii_digit());
+        let digits = part_a.starts_with(|c: char| c.is_ascii_digit())
+            && part_b.starts_with(|c: char| c.is_ascii_digit());
         let order = if digits {
-            let (a, b) = (part_a.trim_start_matches('0'), part_b.trim_start_matches('0'));
+            let (a, b) = (
+                part_a.trim_start_matches('0'),
+                part_b.trim_start_matches('0'),
+            );
             a.len().cmp(&b.len()).then_with(|| a.cmp(b))
         } else {
             part_a.cmp(part_b)
@@ -233,7 +298,9 @@ pub(crate) fn natural(a: &str, b: &str) -> Ordering {
 /// The longest beginning that is all digits or has none.
 fn leading_part(text: &str) -> &str {
     let digits = text.starts_with(|c: char| c.is_ascii_digit());
-    let end = text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| c.is_ascii_digit() != digits)
+        .unwrap_or(text.len());
     &text[..end]
 }
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
-use super::networks::{Held, Holder, Kind, Sealed, Unreadable, kept_secret, read_decrypted, read_text, value};
+use super::networks::{
+    Held, Holder, Kind, Sealed, Unreadable, kept_secret, read_decrypted, read_text, value,
+};
 use crate::api::network_data::{NetworkData, NetworkDataSecret};
 use crate::finding::{Code, Finding, Place};
 use crate::load::Files;
@@ -21,23 +23,33 @@ use crate::text::counted;
 pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
     let mut sealed: Vec<(&mut Held, Sealed)> = Vec::new();
     for held in held {
-        let Err(Unreadable::Encrypted(seal)) = &held.data else { continue };
+        let Err(Unreadable::Encrypted(seal)) = &held.data else {
+            continue;
+        };
         let seal = seal.clone();
         sealed.push((held, seal));
     }
-    let sources: BTreeSet<Source> = sealed.iter().filter_map(|(_, seal)| seal.source()).collect();
+    let sources: BTreeSet<Source> = sealed
+        .iter()
+        .filter_map(|(_, seal)| seal.source())
+        .collect();
     let decrypt = |source: Source| {
         let text = match &source {
             Source::File(file) => repo.text(file).unwrap_or_default(),
             Source::Text(text) => text.clone(),
         };
-        let decrypted = sops::form(&text).ok_or(Refusal::NoMetadata).and_then(|form| sops::decrypt(&text, form));
+        let decrypted = sops::form(&text)
+            .ok_or(Refusal::NoMetadata)
+            .and_then(|form| sops::decrypt(&text, form));
         (source, decrypted)
     };
-    let decrypted: BTreeMap<Source, Result<String, Refusal>> = sources.into_par_iter().map(decrypt).collect();
+    let decrypted: BTreeMap<Source, Result<String, Refusal>> =
+        sources.into_par_iter().map(decrypt).collect();
     let mut refused: BTreeMap<String, Vec<Place>> = BTreeMap::new();
     for (held, seal) in sealed {
-        let Some(decrypted) = seal.source().and_then(|source| decrypted.get(&source)) else { continue };
+        let Some(decrypted) = seal.source().and_then(|source| decrypted.get(&source)) else {
+            continue;
+        };
         held.data = match decrypted {
             Ok(text) => {
                 let opened = seal.open(text, &held.holder).map(Arc::new);
@@ -48,12 +60,18 @@ pub(crate) fn decrypt(repo: &Files, held: Vec<&mut Held>) -> Vec<Finding> {
                 opened
             }
             Err(refusal) => {
-                refused.entry(refusal.to_string()).or_default().push(held.place.clone());
+                refused
+                    .entry(refusal.to_string())
+                    .or_default()
+                    .push(held.place.clone());
                 Err(Unreadable::Refused)
             }
         };
     }
-    refused.into_iter().map(|(reason, places)| not_decrypted(&reason, places)).collect()
+    refused
+        .into_iter()
+        .map(|(reason, places)| not_decrypted(&reason, places))
+        .collect()
 }
 
 fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
@@ -63,8 +81,9 @@ fn not_decrypted(reason: &str, mut places: Vec<Place>) -> Finding {
         "network data that hosts need, in {}, cannot be decrypted: a run without these addresses would choose other hosts",
         counted(files.len(), "file")
     );
-    let finding = Finding::new(Code::NotDecrypted, message)
-        .help(format!("whoever runs sipgen needs `sops` and its key, as by SOPS_AGE_KEY_FILE; {reason}"));
+    let finding = Finding::new(Code::NotDecrypted, message).help(format!(
+        "whoever runs sipgen needs `sops` and its key, as by SOPS_AGE_KEY_FILE; {reason}"
+    ));
     places.into_iter().fold(finding, Finding::at)
 }
 
@@ -90,10 +109,17 @@ impl Sealed {
     fn open(&self, text: &str, holder: &Holder) -> Result<NetworkData, Unreadable> {
         match self {
             Sealed::Object(file, name, namespace) => {
-                let kind = if matches!(holder, Holder::ConfigMap(_)) { Kind::ConfigMap } else { Kind::Secret };
+                let kind = if matches!(holder, Holder::ConfigMap(_)) {
+                    Kind::ConfigMap
+                } else {
+                    Kind::Secret
+                };
                 let documents = objects(file, text);
-                let read = documents.iter().filter(|document| document.kind() == Some(kind.name()));
-                let mut read = read.filter_map(|document| document.parse::<NetworkDataSecret>().ok());
+                let read = documents
+                    .iter()
+                    .filter(|document| document.kind() == Some(kind.name()));
+                let mut read =
+                    read.filter_map(|document| document.parse::<NetworkDataSecret>().ok());
                 let is_it = |object: &NetworkDataSecret| {
                     let own = object.metadata.namespace.clone().unwrap_or_default();
                     object.metadata.name.as_ref() == Some(name)

@@ -13,7 +13,9 @@ use super::undecided::Undecided;
 use super::usage::Usage;
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::gitops::Agent;
-use crate::api::host::{self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, Spec, UNHEALTHY};
+use crate::api::host::{
+    self, BareMetalHost, Bmc, DETACHED, Metadata, PAUSED, SYNC_OPTIONS, Spec, UNHEALTHY,
+};
 use crate::api::mac::MacAddress;
 use crate::api::names::{HostKey, ObjectName};
 use crate::api::network_data::NoAddress;
@@ -105,7 +107,11 @@ pub enum Standing {
 impl HostDocument {
     /// The document, as far as its network data concerns it.
     pub(crate) fn referring(&self) -> Referring<'_> {
-        Referring { key: &self.key, spec: self.host.spec.as_ref(), file: self.file.as_deref() }
+        Referring {
+            key: &self.key,
+            spec: self.host.spec.as_ref(),
+            file: self.file.as_deref(),
+        }
     }
 }
 
@@ -117,7 +123,10 @@ impl Host {
 
     /// Whether it is known who uses the host: a snapshot says it, a manifest that nobody completes does not.
     pub fn is_use_known(&self) -> bool {
-        self.standing == Standing::Observed || self.live.is_some() || self.state.is_some() || self.usage.is_some()
+        self.standing == Standing::Observed
+            || self.live.is_some()
+            || self.state.is_some()
+            || self.usage.is_some()
     }
 
     /// Returns what uses the host, in words.
@@ -140,7 +149,9 @@ impl Host {
             Network::Absent => Err(Unaddressed::NoNetworkData),
             Network::Missing(secret) => Err(Unaddressed::NoSecret(secret.clone())),
             Network::Keyless(secret, _) => Err(Unaddressed::NoKey(secret.clone())),
-            Network::Unreadable(holder, reason) => Err(Unaddressed::Unreadable(holder.clone(), reason.clone())),
+            Network::Unreadable(holder, reason) => {
+                Err(Unaddressed::Unreadable(holder.clone(), reason.clone()))
+            }
             Network::Refused(holder) => Err(Unaddressed::Refused(holder.clone())),
             Network::Encrypted(holder, _) => Err(Unaddressed::Encrypted(holder.clone())),
         }
@@ -200,8 +211,14 @@ impl Descriptions {
     ) {
         let mode = settings.inventory.mode;
         let live = live_field(&document.host.metadata);
-        let Some(root) = document.roots.first().copied().filter(|_| mode != Mode::Observed) else {
-            if let (Some(root), None, None) = (document.roots.first(), live, &document.host.status) {
+        let Some(root) = document
+            .roots
+            .first()
+            .copied()
+            .filter(|_| mode != Mode::Observed)
+        else {
+            if let (Some(root), None, None) = (document.roots.first(), live, &document.host.status)
+            {
                 let kustomization = &builds.root(*root).file;
                 findings.push(
                     Finding::new(
@@ -221,7 +238,12 @@ impl Descriptions {
             }
             match &self.snapshot {
                 None => self.snapshot = Some(document),
-                Some(other) => findings.push(twice(&document, &other.origin, "is in the snapshot twice", settings)),
+                Some(other) => findings.push(twice(
+                    &document,
+                    &other.origin,
+                    "is in the snapshot twice",
+                    settings,
+                )),
             }
             return;
         };
@@ -247,7 +269,10 @@ impl Descriptions {
             findings.push(
                 Finding::new(
                     Code::RenderedByTwo,
-                    format!("host {} is rendered by two kustomizations, which would fight over it", document.key),
+                    format!(
+                        "host {} is rendered by two kustomizations, which would fight over it",
+                        document.key
+                    ),
                 )
                 .at(document.origin.name())
                 .see(builds.resources_of(builds.root(root)), "one")
@@ -257,7 +282,12 @@ impl Descriptions {
         }
         match &self.manifest {
             None => self.manifest = Some((document, root)),
-            Some((other, _)) => findings.push(twice(&document, &other.origin, "is declared twice", settings)),
+            Some((other, _)) => findings.push(twice(
+                &document,
+                &other.origin,
+                "is declared twice",
+                settings,
+            )),
         }
     }
 
@@ -269,7 +299,9 @@ impl Descriptions {
         networks: &Networks,
         findings: &mut Vec<Finding>,
     ) -> Option<Host> {
-        if let (Mode::Declared, None, Some(snapshot)) = (settings.inventory.mode, &self.manifest, &self.snapshot) {
+        if let (Mode::Declared, None, Some(snapshot)) =
+            (settings.inventory.mode, &self.manifest, &self.snapshot)
+        {
             findings.push(
                 Finding::new(
                     Code::NotRendered,
@@ -282,17 +314,29 @@ impl Descriptions {
                 )),
             );
         }
-        let described = || self.manifest.iter().map(|(document, _)| document).chain(&self.snapshot);
+        let described = || {
+            self.manifest
+                .iter()
+                .map(|(document, _)| document)
+                .chain(&self.snapshot)
+        };
         if described().all(|document| document.host.spec.is_none()) {
             findings.extend(described().next().map(shell));
             return None;
         }
-        let standing =
-            self.manifest.as_ref().map_or(Standing::Observed, |(_, root)| Standing::Declared { root: *root });
+        let standing = self
+            .manifest
+            .as_ref()
+            .map_or(Standing::Observed, |(_, root)| Standing::Declared {
+                root: *root,
+            });
         let manifest = self.manifest.map(|(document, _)| document);
         let live = self.snapshot;
         let labels = |document: &Option<HostDocument>| {
-            document.as_ref().and_then(|document| document.host.metadata.labels.clone()).unwrap_or_default()
+            document
+                .as_ref()
+                .and_then(|document| document.host.metadata.labels.clone())
+                .unwrap_or_default()
         };
         let claims = [&manifest, &live]
             .into_iter()
@@ -303,51 +347,99 @@ impl Descriptions {
             })
             .collect();
         let assignment_labels = |document: &Option<HostDocument>| -> Vec<&'static str> {
-            let all = assignment::LABELS.into_iter().chain(assignment::OLDER_LABELS);
+            let all = assignment::LABELS
+                .into_iter()
+                .chain(assignment::OLDER_LABELS);
             let borne = labels(document);
             all.filter(|label| borne.contains_key(*label)).collect()
         };
-        let (manifest_labels, live_labels) = (assignment_labels(&manifest), assignment_labels(&live));
+        let (manifest_labels, live_labels) =
+            (assignment_labels(&manifest), assignment_labels(&live));
         let annotated = |name: &str| {
             [&manifest, &live].into_iter().flatten().any(|document| {
-                document.host.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(name))
+                document
+                    .host
+                    .metadata
+                    .annotations
+                    .as_ref()
+                    .is_some_and(|annotations| annotations.contains_key(name))
             })
         };
-        let sync_options = manifest
-            .as_ref()
-            .and_then(|document| document.host.metadata.annotations.as_ref()?.get(SYNC_OPTIONS).cloned());
+        let sync_options = manifest.as_ref().and_then(|document| {
+            document
+                .host
+                .metadata
+                .annotations
+                .as_ref()?
+                .get(SYNC_OPTIONS)
+                .cloned()
+        });
         let given_back = live.as_ref().and_then(|document| {
             let annotations = document.host.metadata.annotations.as_ref()?;
-            annotations.get(assignment::GIVEN_BACK).map(|value| GivenBack::from_value(value))
+            annotations
+                .get(assignment::GIVEN_BACK)
+                .map(|value| GivenBack::from_value(value))
         });
         let applied_in_full_by = match (&manifest, &live) {
             (None, Some(live)) => appliers::applied_in_full(&key, &live.host.metadata, settings),
             _ => None,
         };
-        let label_owners = live.as_ref().map(|document| appliers::label_owners(&document.host.metadata));
-        let uid = live.as_ref().and_then(|document| document.host.metadata.uid.clone()).filter(|uid| is_uid(uid));
-        let status = [&live, &manifest].into_iter().flatten().find_map(|document| document.host.status.as_ref());
+        let label_owners = live
+            .as_ref()
+            .map(|document| appliers::label_owners(&document.host.metadata));
+        let uid = live
+            .as_ref()
+            .and_then(|document| document.host.metadata.uid.clone())
+            .filter(|uid| is_uid(uid));
+        let status = [&live, &manifest]
+            .into_iter()
+            .flatten()
+            .find_map(|document| document.host.status.as_ref());
         // Ironic puts the URLs that it has asked into its messages.
-        let text =
-            |value: Option<&String>| value.filter(|text| !text.is_empty()).map(|text| masked_value(text).into_owned());
+        let text = |value: Option<&String>| {
+            value
+                .filter(|text| !text.is_empty())
+                .map(|text| masked_value(text).into_owned())
+        };
         let error = status.and_then(|status| {
             text(status.error_message.as_ref())
                 .or_else(|| text(status.error_type.as_ref()))
-                .or_else(|| status.operational_status.clone().filter(|state| state == "error"))
+                .or_else(|| {
+                    status
+                        .operational_status
+                        .clone()
+                        .filter(|state| state == "error")
+                })
         });
         let state = status.and_then(|status| text(status.provisioning.as_ref()?.state.as_ref()));
-        let reserved_by = [PAUSED, DETACHED].into_iter().chain(UNHEALTHY).find(|name| annotated(name));
+        let reserved_by = [PAUSED, DETACHED]
+            .into_iter()
+            .chain(UNHEALTHY)
+            .find(|name| annotated(name));
         let described = [&manifest, &live].into_iter().flatten();
-        let deleting = described.clone().any(|document| document.host.metadata.deletion_timestamp.is_some());
-        let usages = [&live, &manifest].into_iter().flatten().flat_map(Usage::all_of);
+        let deleting = described
+            .clone()
+            .any(|document| document.host.metadata.deletion_timestamp.is_some());
+        let usages = [&live, &manifest]
+            .into_iter()
+            .flatten()
+            .flat_map(Usage::all_of);
         // Who consumes a host says more than the image that this one has put on it.
         let usage = usages.min_by_key(|usage| !matches!(usage, Usage::Consumer(_)));
-        let disable_power_off = described
-            .clone()
-            .any(|document| document.host.spec.as_ref().is_some_and(|spec| spec.disable_power_off == Some(true)));
+        let disable_power_off = described.clone().any(|document| {
+            document
+                .host
+                .spec
+                .as_ref()
+                .is_some_and(|spec| spec.disable_power_off == Some(true))
+        });
         let primary = manifest.as_ref().or(live.as_ref())?;
         let spec = primary.host.spec.as_ref();
-        let referring = Referring { key: &key, spec, file: primary.file.as_deref() };
+        let referring = Referring {
+            key: &key,
+            spec,
+            file: primary.file.as_deref(),
+        };
         let (network, found) = networks.of(&referring);
         findings.extend(found);
         Some(Host {
@@ -378,7 +470,8 @@ impl Descriptions {
             disable_power_off,
             deleting,
             failed: error.is_some()
-                && status.and_then(|status| status.error_type.as_deref()) != Some(host::PASSING_ERROR),
+                && status.and_then(|status| status.error_type.as_deref())
+                    != Some(host::PASSING_ERROR),
             error,
             state,
             reserved_by,
@@ -402,19 +495,26 @@ fn twice(document: &HostDocument, other: &Origin, message: &str, settings: &Sett
     let help = if document.origin.is_rendered() {
         "render one of them; a manifest and one snapshot of the same host are fine".to_owned()
     } else if document.origin.file == other.file {
-        "keep one of the two documents; a manifest and one snapshot of the same host are fine".to_owned()
+        "keep one of the two documents; a manifest and one snapshot of the same host are fine"
+            .to_owned()
     } else if document.roots.is_empty() {
         sources::leave_out(settings, &[&document.origin.file])
     } else {
         "take one of them out of the kustomization; a manifest and one snapshot of the same host are fine".to_owned()
     };
-    Finding::new(Code::DuplicateHost, format!("host {} {message}", document.key))
-        .at(document.origin.name())
-        .see(other.name(), "the other one")
-        .help(help)
+    Finding::new(
+        Code::DuplicateHost,
+        format!("host {} {message}", document.key),
+    )
+    .at(document.origin.name())
+    .see(other.name(), "the other one")
+    .help(help)
 }
 
 /// Returns the Secrets that a host names, by their names: Metal3 reads them in the host's own namespace.
 pub(crate) fn named_secrets(spec: &Spec) -> BTreeSet<ObjectName> {
-    spec.references().into_iter().filter_map(|(_, name)| name.parse().ok()).collect()
+    spec.references()
+        .into_iter()
+        .filter_map(|(_, name)| name.parse().ok())
+        .collect()
 }

@@ -39,27 +39,50 @@ struct SecretKeys {
 }
 
 /// Finds the Secrets of some names that have no network data. One that names no namespace gets it by a build.
-pub(crate) fn find(repo: &Files, files: &[Utf8PathBuf], wanted: &BTreeSet<SecretKey>) -> BTreeMap<SecretKey, Keyless> {
+pub(crate) fn find(
+    repo: &Files,
+    files: &[Utf8PathBuf],
+    wanted: &BTreeSet<SecretKey>,
+) -> BTreeMap<SecretKey, Keyless> {
     if wanted.is_empty() {
         return BTreeMap::new();
     }
     let read = |document: Document<'_>| {
-        let secret =
-            Some(&document).filter(|document| document.kind() == Some("Secret"))?.parse::<SecretKeys>().ok()?;
-        let keys: BTreeSet<String> =
-            secret.data.into_iter().chain(secret.string_data).flatten().map(|(key, _)| key).collect();
-        let is_keyless = secret.api_version == "v1" && !SECRET_KEYS.iter().any(|key| keys.contains(*key));
+        let secret = Some(&document)
+            .filter(|document| document.kind() == Some("Secret"))?
+            .parse::<SecretKeys>()
+            .ok()?;
+        let keys: BTreeSet<String> = secret
+            .data
+            .into_iter()
+            .chain(secret.string_data)
+            .flatten()
+            .map(|(key, _)| key)
+            .collect();
+        let is_keyless =
+            secret.api_version == "v1" && !SECRET_KEYS.iter().any(|key| keys.contains(*key));
         let name = secret.metadata.name.filter(|_| is_keyless)?;
-        Some((name, secret.metadata.namespace, Keyless { origin: document.origin.clone(), keys }))
+        Some((
+            name,
+            secret.metadata.namespace,
+            Keyless {
+                origin: document.origin.clone(),
+                keys,
+            },
+        ))
     };
     let secrets = mentions(&["Secret"]);
     // What cannot be read was an error before.
-    let found = repo.scan(files, |_, content| secrets(content), read).unwrap_or_default();
+    let found = repo
+        .scan(files, |_, content| secrets(content), read)
+        .unwrap_or_default();
     let mut keyless = BTreeMap::new();
     for (name, namespace, secret) in found {
         let is_meant = |key: &&SecretKey| {
             key.name.as_str() == name
-                && namespace.as_deref().is_none_or(|namespace| namespace == key.namespace.as_str())
+                && namespace
+                    .as_deref()
+                    .is_none_or(|namespace| namespace == key.namespace.as_str())
         };
         for key in wanted.iter().filter(is_meant) {
             keyless.entry(key.clone()).or_insert_with(|| secret.clone());

@@ -30,22 +30,35 @@ pub(crate) fn tell(
     for host in &mut inventory.hosts {
         let hardware = hardware.get(&host.key).unwrap_or(&nothing);
         host.machine = Machine::new(hardware, &host.network, &host.labels, devices);
-        findings.extend([SRIOV, QAT].into_iter().filter_map(|label| unclear(host, label)));
+        findings.extend(
+            [SRIOV, QAT]
+                .into_iter()
+                .filter_map(|label| unclear(host, label)),
+        );
     }
     findings
 }
 
 /// What is wrong with a label of a host that says whether it has a device.
 fn unclear(host: &Host, label: &str) -> Option<Finding> {
-    let value = host.labels.get(label).filter(|value| truth(value).is_none())?;
+    let value = host
+        .labels
+        .get(label)
+        .filter(|value| truth(value).is_none())?;
     let finding = Finding::new(
         Code::InvalidDeviceLabel,
-        format!("the label {label} of host {} is `{value}`: neither `true` nor `false`, and ignored", host.key),
+        format!(
+            "the label {label} of host {} is `{value}`: neither `true` nor `false`, and ignored",
+            host.key
+        ),
     );
     Some(
         finding
             .at(host.origin.at(["metadata", "labels", label]))
-            .help(format!("write {label}: \"{}\"; without the label, what inspection found counts", meant(value))),
+            .help(format!(
+                "write {label}: \"{}\"; without the label, what inspection found counts",
+                meant(value)
+            )),
     )
 }
 
@@ -121,51 +134,77 @@ impl fmt::Display for Insufficient {
         match self {
             Insufficient::Unknown => f.write_str("has no hardware details that say what it has"),
             Insufficient::Cpu(has, asked) => write!(f, "has {has} CPUs, and {asked} are asked for"),
-            Insufficient::Memory(has, asked) => write!(f, "has {has} MiB of memory, and {asked} MiB are asked for"),
+            Insufficient::Memory(has, asked) => {
+                write!(f, "has {has} MiB of memory, and {asked} MiB are asked for")
+            }
             Insufficient::Sriov => f.write_str("has no network card with SR-IOV"),
             Insufficient::Qat => f.write_str("has no QuickAssist"),
-            Insufficient::Address => f.write_str("has no address by which the installer could reach it"),
+            Insufficient::Address => {
+                f.write_str("has no address by which the installer could reach it")
+            }
         }
     }
 }
 
 impl Machine {
     /// What is known of a machine by its hardware, its network data and its labels.
-    fn new(hardware: &HostHardware, network: &Network, labels: &BTreeMap<String, String>, devices: &Devices) -> Self {
+    fn new(
+        hardware: &HostHardware,
+        network: &Network,
+        labels: &BTreeMap<String, String>,
+        devices: &Devices,
+    ) -> Self {
         let found = hardware.found.as_ref().map(|found| &found.hardware);
         let cards = || found.into_iter().flat_map(|found| &found.nics);
         let mut nics: Vec<Nic> = Vec::new();
-        for (card, mac) in cards().filter_map(|card| Some((card, card.mac.as_deref()?.parse().ok()?))) {
-            add(&mut nics, mac, card.ip.as_deref().and_then(|text| text.trim().parse().ok()));
+        for (card, mac) in
+            cards().filter_map(|card| Some((card, card.mac.as_deref()?.parse().ok()?)))
+        {
+            add(
+                &mut nics,
+                mac,
+                card.ip.as_deref().and_then(|text| text.trim().parse().ok()),
+            );
         }
         if let Network::Known(data) = network {
-            let addressed: Vec<MacAddress> =
-                nics.iter().filter(|nic| !nic.addresses.is_empty()).map(|nic| nic.mac).collect();
+            let addressed: Vec<MacAddress> = nics
+                .iter()
+                .filter(|nic| !nic.addresses.is_empty())
+                .map(|nic| nic.mac)
+                .collect();
             for (mac, address) in data.of_cards().filter(|(mac, _)| !addressed.contains(mac)) {
                 add(&mut nics, mac, Some(address));
             }
         }
         // As they stand, but those of IPv4 first.
-        nics.iter_mut().for_each(|nic| nic.addresses.sort_by_key(IpAddr::is_ipv6));
-        let models: Vec<Model> = cards().filter_map(|card| card.model.as_deref()?.parse().ok()).collect();
+        nics.iter_mut()
+            .for_each(|nic| nic.addresses.sort_by_key(IpAddr::is_ipv6));
+        let models: Vec<Model> = cards()
+            .filter_map(|card| card.model.as_deref()?.parse().ok())
+            .collect();
         let said = |label: &str| labels.get(label).and_then(|value| truth(value));
         Self {
-            boot_mac: hardware.boot_mac_address.as_deref().and_then(|text| text.parse().ok()),
+            boot_mac: hardware
+                .boot_mac_address
+                .as_deref()
+                .and_then(|text| text.parse().ok()),
             nics,
             cpu: found.and_then(|found| found.cpu.count),
             memory_mib: found.and_then(|found| found.ram_mebibytes),
-            sriov: said(SRIOV).unwrap_or_else(|| models.iter().any(|model| devices.have_sriov(*model))),
+            sriov: said(SRIOV)
+                .unwrap_or_else(|| models.iter().any(|model| devices.have_sriov(*model))),
             qat: said(QAT).unwrap_or_else(|| models.iter().any(|model| devices.have_qat(*model))),
         }
     }
 
     /// What it has too little of for what is asked of a machine, other than a MAC address and an address.
     pub fn lacks(&self, asked: &AskedMachine) -> impl Iterator<Item = Insufficient> {
-        let less = |has: Option<u64>, asked: u64, insufficient: fn(u64, u64) -> Insufficient| match has {
-            _ if asked == 0 => None,
-            Some(has) => (has < asked).then(|| insufficient(has, asked)),
-            None => Some(Insufficient::Unknown),
-        };
+        let less =
+            |has: Option<u64>, asked: u64, insufficient: fn(u64, u64) -> Insufficient| match has {
+                _ if asked == 0 => None,
+                Some(has) => (has < asked).then(|| insufficient(has, asked)),
+                None => Some(Insufficient::Unknown),
+            };
         let cpu = less(self.cpu, asked.cpu, Insufficient::Cpu);
         let memory = less(self.memory_mib, asked.memory_mib, Insufficient::Memory);
         // That nothing is known is said once.
@@ -177,7 +216,9 @@ impl Machine {
 
     /// Every MAC address that it has, once.
     pub fn macs(&self) -> impl Iterator<Item = MacAddress> {
-        let booting = self.boot_mac.filter(|mac| !self.nics.iter().any(|nic| nic.mac == *mac));
+        let booting = self
+            .boot_mac
+            .filter(|mac| !self.nics.iter().any(|nic| nic.mac == *mac));
         self.nics.iter().map(|nic| nic.mac).chain(booting)
     }
 
@@ -189,12 +230,23 @@ impl Machine {
     /// The address under which it is reached: that of the network card with a MAC address. Without one, that of the
     /// card that it boots from, or else of the first that has any.
     pub fn address(&self, mac: Option<MacAddress>) -> Option<IpAddr> {
-        let of = |mac: MacAddress| self.nics.iter().find(|nic| nic.mac == mac)?.addresses.first().copied();
+        let of = |mac: MacAddress| {
+            self.nics
+                .iter()
+                .find(|nic| nic.mac == mac)?
+                .addresses
+                .first()
+                .copied()
+        };
         match mac {
             Some(mac) => of(mac),
             None => {
                 let booting = self.boot_mac.and_then(of);
-                booting.or_else(|| self.nics.iter().find_map(|nic| nic.addresses.first().copied()))
+                booting.or_else(|| {
+                    self.nics
+                        .iter()
+                        .find_map(|nic| nic.addresses.first().copied())
+                })
             }
         }
     }
@@ -209,8 +261,13 @@ fn add(nics: &mut Vec<Nic>, mac: MacAddress, address: Option<IpAddr>) {
     let address = address.map(|address| address.to_canonical());
     let address = address.filter(|address| is_reachable(*address) && !is_link_local(address));
     match nics.iter_mut().find(|nic| nic.mac == mac) {
-        None => nics.push(Nic { mac, addresses: address.into_iter().collect() }),
-        Some(nic) => nic.addresses.extend(address.filter(|address| !nic.addresses.contains(address))),
+        None => nics.push(Nic {
+            mac,
+            addresses: address.into_iter().collect(),
+        }),
+        Some(nic) => nic
+            .addresses
+            .extend(address.filter(|address| !nic.addresses.contains(address))),
     }
 }
 
@@ -231,14 +288,24 @@ mod tests {
             hardware: yaml_serde::from_str::<Hardware>(hardware).unwrap(),
             origin: Origin::of_file(Arc::from(camino::Utf8Path::new("hosts.yaml")), ""),
         });
-        let hardware = HostHardware { boot_mac_address: Some("00-00-5E-00-53-01".to_owned()), found };
+        let hardware = HostHardware {
+            boot_mac_address: Some("00-00-5E-00-53-01".to_owned()),
+            found,
+        };
         let network = Network::Known(Arc::new(NetworkData::parse(network_data).unwrap()));
-        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let labels = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
         Machine::new(&hardware, &network, &labels, &Devices::default())
     }
 
     fn addresses(machine: &Machine) -> Vec<String> {
-        machine.nics.iter().map(|nic| format!("{} {:?}", nic.mac, nic.addresses)).collect()
+        machine
+            .nics
+            .iter()
+            .map(|nic| format!("{} {:?}", nic.mac, nic.addresses))
+            .collect()
     }
 
     #[test]
@@ -248,7 +315,11 @@ mod tests {
             - {mac: 00:00:5e:00:53:02, ip: 169.254.1.1}\n- {mac: 00:00:5e:00:53:02, ip: ''}\n\
             - {mac: lo, ip: 127.0.0.1}\n- {mac: 00:00:5e:00:53:03, ip: 127.0.0.1}\n- {ip: 192.0.2.9}\n";
         let found = machine(nics, "", &[]);
-        let expected = ["00:00:5e:00:53:01 [192.0.2.1, 2001:db8::1]", "00:00:5e:00:53:02 []", "00:00:5e:00:53:03 []"];
+        let expected = [
+            "00:00:5e:00:53:01 [192.0.2.1, 2001:db8::1]",
+            "00:00:5e:00:53:02 []",
+            "00:00:5e:00:53:03 []",
+        ];
         assert_eq!(addresses(&found), expected);
     }
 
@@ -267,13 +338,19 @@ mod tests {
         assert_eq!(addresses(&machine(nics, data, &[])), expected);
 
         let uninspected = machine("", data, &[]);
-        assert_eq!(uninspected.address(None), Some("198.51.100.1".parse().unwrap()));
+        assert_eq!(
+            uninspected.address(None),
+            Some("198.51.100.1".parse().unwrap())
+        );
         assert_eq!((uninspected.cpu, uninspected.memory_mib), (None, None));
     }
 
     #[test]
     fn devices_are_known_by_their_models_unless_a_label_says_otherwise() {
-        let (x710, plain) = ("nics: [{model: '0x8086 0x1572'}]", "nics: [{model: 0x1af4 0x0001}]");
+        let (x710, plain) = (
+            "nics: [{model: '0x8086 0x1572'}]",
+            "nics: [{model: 0x1af4 0x0001}]",
+        );
         let quick = "nics: [{model: 0x8086 0x37C8}]";
         let has = |hardware: &str, labels: &[(&str, &str)]| {
             let machine = machine(hardware, "", labels);
@@ -288,11 +365,24 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_a_machine_it_lacks() {
-        let asked = AskedMachine { cpu: 8, memory_mib: 1024, sriov: true, ..AskedMachine::default() };
-        let known = Machine { cpu: Some(8), memory_mib: Some(512), sriov: true, ..Machine::default() };
+        let asked = AskedMachine {
+            cpu: 8,
+            memory_mib: 1024,
+            sriov: true,
+            ..AskedMachine::default()
+        };
+        let known = Machine {
+            cpu: Some(8),
+            memory_mib: Some(512),
+            sriov: true,
+            ..Machine::default()
+        };
         let lacks = |machine: &Machine, asked| machine.lacks(asked).collect::<Vec<_>>();
         assert_eq!(lacks(&known, &asked), [Insufficient::Memory(512, 1024)]);
-        assert_eq!(lacks(&Machine::default(), &asked), [Insufficient::Unknown, Insufficient::Sriov]);
+        assert_eq!(
+            lacks(&Machine::default(), &asked),
+            [Insufficient::Unknown, Insufficient::Sriov]
+        );
         assert_eq!(lacks(&Machine::default(), &AskedMachine::default()), []);
     }
 
@@ -301,16 +391,28 @@ mod tests {
         let mac = |text: &str| text.parse::<MacAddress>().unwrap();
         let nic = |text: &str, address: Option<&str>| Nic {
             mac: mac(text),
-            addresses: address.iter().map(|address| address.parse().unwrap()).collect(),
+            addresses: address
+                .iter()
+                .map(|address| address.parse().unwrap())
+                .collect(),
         };
-        let (bare, booting, other) = ("52:54:00:00:00:01", "52:54:00:00:00:02", "52:54:00:00:00:03");
+        let (bare, booting, other) = (
+            "52:54:00:00:00:01",
+            "52:54:00:00:00:02",
+            "52:54:00:00:00:03",
+        );
         let machine = Machine {
             boot_mac: Some(mac(booting)),
-            nics: vec![nic(bare, None), nic(other, Some("10.0.0.3")), nic(booting, Some("10.0.0.2"))],
+            nics: vec![
+                nic(bare, None),
+                nic(other, Some("10.0.0.3")),
+                nic(booting, Some("10.0.0.2")),
+            ],
             ..Machine::default()
         };
 
-        let address = |mac: Option<MacAddress>| machine.address(mac).map(|address| address.to_string());
+        let address =
+            |mac: Option<MacAddress>| machine.address(mac).map(|address| address.to_string());
         assert_eq!(address(None).as_deref(), Some("10.0.0.2"));
         assert_eq!(address(Some(mac(other))).as_deref(), Some("10.0.0.3"));
         assert_eq!(address(Some(mac(bare))), None);

@@ -48,8 +48,16 @@ impl Mismatch {
     pub fn point(&self, mut finding: Finding, origin: &Origin, route: &[Step]) -> Finding {
         for (index, unmet) in self.unmet.iter().enumerate() {
             let route = route.iter().chain(&unmet.route).cloned().collect();
-            let place = if unmet.by_key { origin.key(route) } else { origin.at::<Step>(route) };
-            finding = if index == 0 { finding.at(place) } else { finding.see(place, unmet.what.clone()) };
+            let place = if unmet.by_key {
+                origin.key(route)
+            } else {
+                origin.at::<Step>(route)
+            };
+            finding = if index == 0 {
+                finding.at(place)
+            } else {
+                finding.see(place, unmet.what.clone())
+            };
         }
         finding
     }
@@ -91,20 +99,34 @@ pub fn mismatch(hosts: &[Host], selector: &Selector) -> Option<Mismatch> {
         return Some(Mismatch { unmet });
     }
     let most = only_unmet.iter().copied().max().unwrap_or_default();
-    let Some(index) = only_unmet.iter().position(|count| *count == most && most > 0) else {
-        return Some(Mismatch { unmet: vec![none_at_once(&requirements, &met)] });
+    let Some(index) = only_unmet
+        .iter()
+        .position(|count| *count == most && most > 0)
+    else {
+        return Some(Mismatch {
+            unmet: vec![none_at_once(&requirements, &met)],
+        });
     };
     let (route, requirement) = &requirements[index];
     let meets_others = |host: &&Host| {
-        requirements.iter().enumerate().all(|(other, (_, others))| other == index || others.matches(&host.labels))
+        requirements
+            .iter()
+            .enumerate()
+            .all(|(other, (_, others))| other == index || others.matches(&host.labels))
     };
     let others: Vec<&Host> = hosts.iter().filter(meets_others).collect();
-    let (count, verb) = (counted(others.len(), "host"), if others.len() == 1 { "meets" } else { "meet" });
+    let (count, verb) = (
+        counted(others.len(), "host"),
+        if others.len() == 1 { "meets" } else { "meet" },
+    );
     Some(Mismatch {
         unmet: vec![Unmet {
             route: route.clone(),
             by_key: lacks_key(requirement, &others),
-            what: format!("none of the {count} that {verb} its other requirements {}", in_words(requirement, &others)),
+            what: format!(
+                "none of the {count} that {verb} its other requirements {}",
+                in_words(requirement, &others)
+            ),
             hint: hint(requirement, &others),
         }],
     })
@@ -121,7 +143,11 @@ fn requirements(selector: &Selector) -> Vec<(Vec<Step>, Expression)> {
             vec!["matchExpressions".into(), (expressions - 1).into()]
         }
     };
-    selector.clone().into_iter().map(|expression| (route(&expression), expression)).collect()
+    selector
+        .clone()
+        .into_iter()
+        .map(|expression| (route(&expression), expression))
+        .collect()
 }
 
 /// Each requirement is met by some host, and no host comes near.
@@ -150,7 +176,9 @@ fn lacks_key(requirement: &Expression, hosts: &[&Host]) -> bool {
 /// A requirement that none of some hosts meets, as what they do not do.
 fn in_words(requirement: &Expression, hosts: &[&Host]) -> String {
     match requirement {
-        Expression::Equal(key, _) | Expression::In(key, _) | Expression::Exists(key) if !bears(hosts, key) => {
+        Expression::Equal(key, _) | Expression::In(key, _) | Expression::Exists(key)
+            if !bears(hosts, key) =>
+        {
             format!("has the label `{key}`")
         }
         Expression::Equal(key, value) => format!("has `{key}: {value}`"),
@@ -173,10 +201,15 @@ fn hint(requirement: &Expression, hosts: &[&Host]) -> Option<String> {
     if there.is_empty() {
         let other = key_alike(key, hosts.iter().copied())?;
         let there = values(other, hosts);
-        let meant = meant(&wanted, &there).map_or("that".to_owned(), |value| format!("`{other}: {value}`"));
-        return Some(format!("hosts have the label `{other}`, with {}: did you mean {meant}?", listed(&there)));
+        let meant =
+            meant(&wanted, &there).map_or("that".to_owned(), |value| format!("`{other}: {value}`"));
+        return Some(format!(
+            "hosts have the label `{other}`, with {}: did you mean {meant}?",
+            listed(&there)
+        ));
     }
-    let meant = meant(&wanted, &there).map_or(String::new(), |value| format!(": did you mean `{value}`?"));
+    let meant =
+        meant(&wanted, &there).map_or(String::new(), |value| format!(": did you mean `{value}`?"));
     Some(format!("hosts have `{key}` with {}{meant}", listed(&there)))
 }
 
@@ -185,13 +218,17 @@ fn meant<'a>(wanted: &[&str], there: &[&'a str]) -> Option<&'a str> {
     if wanted.iter().any(|value| there.contains(value)) {
         return None;
     }
-    wanted.iter().find_map(|value| alike(value, there.iter().copied()))
+    wanted
+        .iter()
+        .find_map(|value| alike(value, there.iter().copied()))
 }
 
 /// The label that somebody may have meant: one of the same name under another prefix, or one that is much like it.
 pub(crate) fn key_alike<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) -> Option<&'a str> {
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
-    let keys = hosts.flat_map(|host| host.labels.keys()).map(String::as_str);
+    let keys = hosts
+        .flat_map(|host| host.labels.keys())
+        .map(String::as_str);
     let keys: BTreeSet<&str> = keys.filter(|key| is_label_key(key)).collect();
     let wanted = name(key);
     let same_name = keys.iter().copied().find(|other| name(other) == wanted);
@@ -200,7 +237,10 @@ pub(crate) fn key_alike<'a>(key: &str, hosts: impl Iterator<Item = &'a Host>) ->
 
 /// The values that a label has on some hosts, in natural order. A text that no label can have is nothing to show.
 fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
-    let values = hosts.iter().filter_map(|host| host.labels.get(key)).map(String::as_str);
+    let values = hosts
+        .iter()
+        .filter_map(|host| host.labels.get(key))
+        .map(String::as_str);
     let values: BTreeSet<&str> = values.filter(|value| is_label_value(value)).collect();
     let mut values: Vec<&str> = values.into_iter().collect();
     values.sort_by(|a, b| natural(a, b));
@@ -209,10 +249,22 @@ fn values<'a>(key: &str, hosts: &[&'a Host]) -> Vec<&'a str> {
 
 /// `the value a`, `the values a, b and 3 more`.
 fn listed(values: &[&str]) -> String {
-    let shown: Vec<String> = values.iter().take(VALUES_SHOWN).map(|value| format!("`{value}`")).collect();
+    let shown: Vec<String> = values
+        .iter()
+        .take(VALUES_SHOWN)
+        .map(|value| format!("`{value}`"))
+        .collect();
     let more = values.len().saturating_sub(VALUES_SHOWN);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("the value{} {}{more}", if values.len() == 1 { "" } else { "s" }, shown.join(", "))
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!(
+        "the value{} {}{more}",
+        if values.len() == 1 { "" } else { "s" },
+        shown.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -235,10 +287,19 @@ mod tests {
         std::fs::write(directory.path().join("hosts.yaml"), text).unwrap();
         let repo = Files::on_disk(camino::Utf8Path::from_path(directory.path()).unwrap());
         let (site, _) = Site::read(&repo, Settings::default()).unwrap();
-        let selector = crate::request::selector::check(&yaml_serde::from_str(selector).unwrap()).unwrap();
+        let selector =
+            crate::request::selector::check(&yaml_serde::from_str(selector).unwrap()).unwrap();
         let found = mismatch(&site.inventory.hosts, &selector)?;
-        let routes = found.unmet.iter().map(|unmet| unmet.route.clone()).collect();
-        Some((found.what().to_owned(), found.hints().map(str::to_owned).collect(), routes))
+        let routes = found
+            .unmet
+            .iter()
+            .map(|unmet| unmet.route.clone())
+            .collect();
+        Some((
+            found.what().to_owned(),
+            found.hints().map(str::to_owned).collect(),
+            routes,
+        ))
     }
 
     const FLEET: [&str; 3] = [
@@ -249,22 +310,35 @@ mod tests {
 
     #[test]
     fn a_label_under_another_prefix_is_found() {
-        let (what, hints, routes) = said(&FLEET, "matchLabels: {airshipit.org/flavor: worker, rack: r1}").unwrap();
+        let (what, hints, routes) = said(
+            &FLEET,
+            "matchLabels: {airshipit.org/flavor: worker, rack: r1}",
+        )
+        .unwrap();
 
         assert_eq!(what, "no host has the label `airshipit.org/flavor`");
         assert_eq!(
             hints,
-            ["hosts have the label `vino.airshipit.org/flavor`, with the values `control-plane`, `worker`: did you \
-              mean that?"]
+            [
+                "hosts have the label `vino.airshipit.org/flavor`, with the values `control-plane`, `worker`: did you \
+              mean that?"
+            ]
         );
-        assert_eq!(routes, [vec!["matchLabels".into(), "airshipit.org/flavor".into()]]);
+        assert_eq!(
+            routes,
+            [vec!["matchLabels".into(), "airshipit.org/flavor".into()]]
+        );
     }
 
     #[test]
     fn a_label_under_another_prefix_whose_value_is_spelled_otherwise_too() {
-        let (_, hints, _) = said(&FLEET, "matchLabels: {airshipit.org/flavor: controlplane}").unwrap();
+        let (_, hints, _) =
+            said(&FLEET, "matchLabels: {airshipit.org/flavor: controlplane}").unwrap();
 
-        assert!(hints[0].ends_with("did you mean `vino.airshipit.org/flavor: control-plane`?"), "{hints:?}");
+        assert!(
+            hints[0].ends_with("did you mean `vino.airshipit.org/flavor: control-plane`?"),
+            "{hints:?}"
+        );
     }
 
     #[test]
@@ -273,11 +347,16 @@ mod tests {
             {key: vino.airshipit.org/flavor, operator: In, values: [gpu, ControlPlane]}]";
         let (what, hints, routes) = said(&FLEET, selector).unwrap();
 
-        assert_eq!(what, "no host meets `vino.airshipit.org/flavor in (ControlPlane,gpu)`");
+        assert_eq!(
+            what,
+            "no host meets `vino.airshipit.org/flavor in (ControlPlane,gpu)`"
+        );
         assert_eq!(
             hints,
-            ["hosts have `vino.airshipit.org/flavor` with the values `control-plane`, `worker`: did you mean \
-              `control-plane`?"]
+            [
+                "hosts have `vino.airshipit.org/flavor` with the values `control-plane`, `worker`: did you mean \
+              `control-plane`?"
+            ]
         );
         assert_eq!(routes, [vec![Step::from("matchExpressions"), 1.into()]]);
     }
@@ -287,7 +366,10 @@ mod tests {
         let selector = "matchLabels: {vino.airshipit.org/flavor: control-plane, rack: r2}";
         let (what, hints, _) = said(&FLEET, selector).unwrap();
 
-        assert_eq!(what, "none of the 1 host that meets its other requirements has `rack: r2`");
+        assert_eq!(
+            what,
+            "none of the 1 host that meets its other requirements has `rack: r2`"
+        );
         assert_eq!(hints, ["hosts have `rack` with the value `r1`"]);
     }
 
@@ -297,7 +379,10 @@ mod tests {
         let (what, hints, routes) = said(&["a: x", "b: x", "b: x", "c: x"], selector).unwrap();
 
         assert_eq!(what, "no host meets all of its requirements at once");
-        assert_eq!(hints, ["1 host meets `a=x`, 2 hosts meet `b=x`, 1 host meets `c=x`"]);
+        assert_eq!(
+            hints,
+            ["1 host meets `a=x`, 2 hosts meet `b=x`, 1 host meets `c=x`"]
+        );
         assert_eq!(routes, [Vec::new()]);
     }
 

@@ -32,14 +32,24 @@ impl<'a> PlainFiles<'a> {
             *of_directory.entry(directory).or_default() += 1;
         }
         let stems: HashSet<&str> = files.iter().filter_map(|file| file.file_stem()).collect();
-        let named = hosts.iter().filter_map(|host| Some(host.names().first()?.name.to_string()));
+        let named = hosts
+            .iter()
+            .filter_map(|host| Some(host.names().first()?.name.to_string()));
         let named: HashSet<String> = named.filter(|name| stems.contains(name.as_str())).collect();
         let may_be = |file: &&Utf8Path| {
             let stem = file.file_stem().unwrap_or_default();
             STEMS.iter().any(|end| stem.ends_with(end)) || named.contains(stem)
         };
-        let files = files.iter().map(Utf8PathBuf::as_path).filter(may_be).collect();
-        Self { repo, files, hosts: of_directory }
+        let files = files
+            .iter()
+            .map(Utf8PathBuf::as_path)
+            .filter(may_be)
+            .collect();
+        Self {
+            repo,
+            files,
+            hosts: of_directory,
+        }
     }
 
     /// The file beside a host that has its network data.
@@ -49,14 +59,18 @@ impl<'a> PlainFiles<'a> {
         }
         let directory = host.file?.parent()?;
         let name = host.key.name.as_str();
-        let mut stems: Vec<String> =
-            STEMS.iter().flat_map(|end| ["-", "/"].map(|mark| format!("{name}{mark}{end}"))).collect();
+        let mut stems: Vec<String> = STEMS
+            .iter()
+            .flat_map(|end| ["-", "/"].map(|mark| format!("{name}{mark}{end}")))
+            .collect();
         stems.extend(host.names().first().map(|secret| secret.name.to_string()));
         if self.hosts.get(directory) == Some(&1) {
             stems.extend(STEMS.map(str::to_owned));
         }
         let endings = ["json", "yaml", "yml"];
-        let mut files = stems.iter().flat_map(|stem| endings.map(|ending| directory.join(format!("{stem}.{ending}"))));
+        let mut files = stems
+            .iter()
+            .flat_map(|stem| endings.map(|ending| directory.join(format!("{stem}.{ending}"))));
         files.find_map(|file| self.plain(&file))
     }
 
@@ -98,34 +112,70 @@ pub(crate) fn generated(
     let mut wanted: HashSet<String> = HashSet::new();
     for key in hosts.iter().flat_map(Referring::names) {
         // The name may have the hash of what is generated behind it.
-        wanted.extend(key.name.as_str().rsplit_once('-').map(|(base, _)| base.to_owned()));
+        wanted.extend(
+            key.name
+                .as_str()
+                .rsplit_once('-')
+                .map(|(base, _)| base.to_owned()),
+        );
         wanted.insert(key.name.to_string());
     }
     let mut held = Vec::new();
     let mut read: BTreeMap<Utf8PathBuf, Option<String>> = BTreeMap::new();
     for generated in builds.generated() {
-        let Some(name) = generated.generator.name.as_deref().filter(|name| wanted.contains(*name)) else { continue };
-        let Ok(name) = name.parse::<ObjectName>() else { continue };
-        let Some((list, index, value)) = generated.generator.value(&SECRET_KEYS) else { continue };
+        let Some(name) = generated
+            .generator
+            .name
+            .as_deref()
+            .filter(|name| wanted.contains(*name))
+        else {
+            continue;
+        };
+        let Ok(name) = name.parse::<ObjectName>() else {
+            continue;
+        };
+        let Some((list, index, value)) = generated.generator.value(&SECRET_KEYS) else {
+            continue;
+        };
         let place = generated.place(list, index);
         let mut text = |file: &Utf8Path| {
-            let read = read.entry(file.to_owned()).or_insert_with(|| repo.plain_text(file).ok().flatten());
-            read.clone().ok_or_else(|| Unreadable::NoFile(file.to_owned()))
+            let read = read
+                .entry(file.to_owned())
+                .or_insert_with(|| repo.plain_text(file).ok().flatten());
+            read.clone()
+                .ok_or_else(|| Unreadable::NoFile(file.to_owned()))
         };
         let data = match value {
             GeneratorValue::Literal(value) => read_value(value, false, || Sealed::Rendered),
             GeneratorValue::File(file) => generated
                 .path(file)
                 .ok_or_else(|| Unreadable::NoFile(file.into()))
-                .and_then(|file| text(&file).and_then(|text| read_text(&text, || Sealed::File(file.clone())))),
+                .and_then(|file| {
+                    text(&file).and_then(|text| read_text(&text, || Sealed::File(file.clone())))
+                }),
         };
         for reach in generated.reaches {
-            let given = reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone());
-            let namespace =
-                given.or_else(|| generated.generator.namespace.clone()).or_else(|| namespace(generated.origin));
-            let Ok(namespace) = namespace.as_deref().unwrap_or("default").parse() else { continue };
-            let key = SecretKey { namespace, name: name.clone() };
-            held.push(Held::generated(key, place.clone(), generated.generator.overrides(), data.clone()));
+            let given = reach
+                .effect
+                .namespace
+                .as_ref()
+                .map(|(namespace, _)| namespace.clone());
+            let namespace = given
+                .or_else(|| generated.generator.namespace.clone())
+                .or_else(|| namespace(generated.origin));
+            let Ok(namespace) = namespace.as_deref().unwrap_or("default").parse() else {
+                continue;
+            };
+            let key = SecretKey {
+                namespace,
+                name: name.clone(),
+            };
+            held.push(Held::generated(
+                key,
+                place.clone(),
+                generated.generator.overrides(),
+                data.clone(),
+            ));
         }
     }
     held

@@ -14,7 +14,10 @@ pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
                 let rest = secret.strip_prefix(name.as_str());
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
             };
-            let mut unnamed = inventory.unnamed_network_data.iter().filter(|secret| secret.key.namespace == *namespace);
+            let mut unnamed = inventory
+                .unnamed_network_data
+                .iter()
+                .filter(|secret| secret.key.namespace == *namespace);
             let made = unnamed.find(|secret| is_for_host(secret.key.name.as_str()));
             let field = |secret: &str| format!("`spec: {{networkData: {{name: {secret}}}}}`");
             Some(match (made, &host.file) {
@@ -37,19 +40,33 @@ pub(crate) fn remedy(inventory: &Inventory, host: &Host) -> Option<String> {
                 ),
             })
         }
-        Network::Missing(secret) if host.is_declared() => {
-            Some(format!("add the Secret {secret} to the repo, with network data under the key `networkData`"))
-        }
+        Network::Missing(secret) if host.is_declared() => Some(format!(
+            "add the Secret {secret} to the repo, with network data under the key `networkData`"
+        )),
         Network::Missing(secret) => Some(format!(
             "run `sipgen snapshot`, which takes the network data of hosts; if it is missing afterwards, the Secret \
              {secret} is not in the base cluster"
         )),
         Network::Keyless(secret, keyless) => {
-            let shown: Vec<String> = keyless.keys.iter().take(KEYS_SHOWN).map(|key| format!("`{key}`")).collect();
-            let has = if shown.is_empty() { "no key".to_owned() } else { shown.join(", ") };
-            Some(format!("put the network data of the Secret {secret} under the key `networkData`; it has {has}"))
+            let shown: Vec<String> = keyless
+                .keys
+                .iter()
+                .take(KEYS_SHOWN)
+                .map(|key| format!("`{key}`"))
+                .collect();
+            let has = if shown.is_empty() {
+                "no key".to_owned()
+            } else {
+                shown.join(", ")
+            };
+            Some(format!(
+                "put the network data of the Secret {secret} under the key `networkData`; it has {has}"
+            ))
         }
-        Network::Known(_) | Network::Unreadable(..) | Network::Refused(_) | Network::Encrypted(..) => None,
+        Network::Known(_)
+        | Network::Unreadable(..)
+        | Network::Refused(_)
+        | Network::Encrypted(..) => None,
     }
 }
 

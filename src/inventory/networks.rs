@@ -183,13 +183,25 @@ impl Kind {
 /// a plain value wins over an encoded one.
 pub(crate) fn value(kind: Kind, object: &NetworkDataSecret) -> Option<([Step; 2], &str, bool)> {
     let fields = match kind {
-        Kind::Secret => [("stringData", &object.string_data, false), ("data", &object.data, true)],
-        Kind::ConfigMap => [("data", &object.data, false), ("binaryData", &object.binary_data, true)],
+        Kind::Secret => [
+            ("stringData", &object.string_data, false),
+            ("data", &object.data, true),
+        ],
+        Kind::ConfigMap => [
+            ("data", &object.data, false),
+            ("binaryData", &object.binary_data, true),
+        ],
     };
-    let mut values = fields.into_iter().filter_map(|(field, values, encoded)| Some((field, values.as_ref()?, encoded)));
+    let mut values = fields
+        .into_iter()
+        .filter_map(|(field, values, encoded)| Some((field, values.as_ref()?, encoded)));
     values.find_map(|(field, values, encoded)| {
-        let mut named = SECRET_KEYS.into_iter().zip([&values.network_data, &values.value]);
-        named.find_map(|(name, value)| Some(([field.into(), name.into()], value.as_deref()?, encoded)))
+        let mut named = SECRET_KEYS
+            .into_iter()
+            .zip([&values.network_data, &values.value]);
+        named.find_map(|(name, value)| {
+            Some(([field.into(), name.into()], value.as_deref()?, encoded))
+        })
     })
 }
 
@@ -203,7 +215,11 @@ impl Held {
         builds: &Builds,
     ) -> Option<Self> {
         let (route, value, encoded) = value(kind, object)?;
-        let sealed = || match (origin.is_rendered(), origin.made_for(), &object.metadata.name) {
+        let sealed = || match (
+            origin.is_rendered(),
+            origin.made_for(),
+            &object.metadata.name,
+        ) {
             (true, None, _) | (.., None) => Sealed::Rendered,
             // What a build of ours has made may have another namespace than its file says.
             (_, Some(_), Some(name)) => Sealed::Object(origin.file.clone(), name.clone(), None),
@@ -234,11 +250,23 @@ impl Held {
         data: Result<NetworkData, Unreadable>,
     ) -> Self {
         let (holder, start, data) = (Holder::Generator(key), place.clone(), data.map(Arc::new));
-        Self { holder, place, start, is_declared: true, is_live: false, overrides, data }
+        Self {
+            holder,
+            place,
+            start,
+            is_declared: true,
+            is_live: false,
+            overrides,
+            data,
+        }
     }
 }
 
-pub(crate) fn read_value(value: &str, encoded: bool, sealed: impl Fn() -> Sealed) -> Result<NetworkData, Unreadable> {
+pub(crate) fn read_value(
+    value: &str,
+    encoded: bool,
+    sealed: impl Fn() -> Sealed,
+) -> Result<NetworkData, Unreadable> {
     if sops::is_encrypted(value) {
         return Err(Unreadable::Encrypted(sealed()));
     }
@@ -246,13 +274,18 @@ pub(crate) fn read_value(value: &str, encoded: bool, sealed: impl Fn() -> Sealed
         return read_text(value, || Sealed::Text(value.to_owned()));
     }
     let compact: String = value.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-    let bytes = BASE64_STANDARD.decode(compact).map_err(|_| Unreadable::NotBase64)?;
+    let bytes = BASE64_STANDARD
+        .decode(compact)
+        .map_err(|_| Unreadable::NotBase64)?;
     let text = String::from_utf8(bytes).map_err(|_| Unreadable::NotBase64)?;
     read_text(&text, || Sealed::Text(text.clone()))
 }
 
 /// Reads network data that may be a file that sops has encrypted.
-pub(crate) fn read_text(text: &str, sealed: impl Fn() -> Sealed) -> Result<NetworkData, Unreadable> {
+pub(crate) fn read_text(
+    text: &str,
+    sealed: impl Fn() -> Sealed,
+) -> Result<NetworkData, Unreadable> {
     if sops::form(text).is_some() {
         return Err(Unreadable::Encrypted(sealed()));
     }
@@ -265,7 +298,9 @@ pub(crate) fn read_decrypted(value: &str, encoded: bool) -> Result<NetworkData, 
 }
 
 /// Marks what was decrypted, so that no message shows a value of it.
-pub(crate) fn kept_secret(read: Result<NetworkData, Unreadable>) -> Result<NetworkData, Unreadable> {
+pub(crate) fn kept_secret(
+    read: Result<NetworkData, Unreadable>,
+) -> Result<NetworkData, Unreadable> {
     match read {
         Ok(data) => Ok(data.decrypted()),
         Err(Unreadable::Malformed(Malformed::Address { .. } | Malformed::Unreachable { .. })) => {
@@ -277,10 +312,16 @@ pub(crate) fn kept_secret(read: Result<NetworkData, Unreadable>) -> Result<Netwo
 
 /// The field of a host that names its network data, or would.
 pub(crate) fn field(spec: Option<&host::Spec>) -> &'static [&'static str] {
-    let named = |reference: &host::Reference| reference.name.as_deref().is_some_and(|name| !name.is_empty());
+    let named = |reference: &host::Reference| {
+        reference
+            .name
+            .as_deref()
+            .is_some_and(|name| !name.is_empty())
+    };
     match spec {
         Some(spec)
-            if !spec.network_data.as_ref().is_some_and(named) && spec.preprovisioning_network_data_name.is_some() =>
+            if !spec.network_data.as_ref().is_some_and(named)
+                && spec.preprovisioning_network_data_name.is_some() =>
         {
             &["spec", "preprovisioningNetworkDataName"]
         }
@@ -311,24 +352,47 @@ pub(crate) struct Referring<'a> {
 impl Referring<'_> {
     /// The Secret with its network data for inspection, which is of use even where it gives no addresses.
     fn for_inspection(&self) -> Option<SecretKey> {
-        let name = self.spec?.preprovisioning_network_data_name.as_deref()?.parse().ok()?;
-        Some(SecretKey { namespace: self.key.namespace.clone(), name })
+        let name = self
+            .spec?
+            .preprovisioning_network_data_name
+            .as_deref()?
+            .parse()
+            .ok()?;
+        Some(SecretKey {
+            namespace: self.key.namespace.clone(),
+            name,
+        })
     }
 
     /// The Secrets in which its network data is looked for, by their precedence. A kustomization moves a Secret to another
     /// namespace, but not the reference inside a host.
     pub(crate) fn names(&self) -> Vec<SecretKey> {
-        let Some(spec) = self.spec else { return Vec::new() };
+        let Some(spec) = self.spec else {
+            return Vec::new();
+        };
         let reference = spec.network_data.as_ref();
         let name = reference
             .and_then(|reference| reference.name.as_deref())
             .or(spec.preprovisioning_network_data_name.as_deref())
             .filter(|name| !name.is_empty());
-        let Some(Ok(name)) = name.map(str::parse) else { return Vec::new() };
-        let namespace = reference.and_then(|reference| reference.namespace.as_deref()).map(str::parse);
-        let own = SecretKey { namespace: self.key.namespace.clone(), name };
+        let Some(Ok(name)) = name.map(str::parse) else {
+            return Vec::new();
+        };
+        let namespace = reference
+            .and_then(|reference| reference.namespace.as_deref())
+            .map(str::parse);
+        let own = SecretKey {
+            namespace: self.key.namespace.clone(),
+            name,
+        };
         match namespace {
-            Some(Ok(namespace)) if namespace != own.namespace => vec![SecretKey { namespace, ..own.clone() }, own],
+            Some(Ok(namespace)) if namespace != own.namespace => vec![
+                SecretKey {
+                    namespace,
+                    ..own.clone()
+                },
+                own,
+            ],
             _ => vec![own],
         }
     }
@@ -348,16 +412,22 @@ impl Networks {
         let mut held: BTreeMap<SecretKey, Vec<Held>> = BTreeMap::new();
         let mut duplicates: Vec<(SecretKey, Finding)> = Vec::new();
         for one in all {
-            let Some(key) = one.holder.key() else { continue };
+            let Some(key) = one.holder.key() else {
+                continue;
+            };
             let alike = held.entry(key.clone()).or_default();
-            match alike.iter_mut().find(|other| other.holder.is_like(&one.holder)) {
+            match alike
+                .iter_mut()
+                .find(|other| other.holder.is_like(&one.holder))
+            {
                 None => alike.push(one),
                 Some(other) if !other.is_declared && one.is_declared => *other = one,
                 Some(other) if other.is_declared && !one.is_declared => {}
                 Some(other) => {
                     let same = matches!((&other.data, &one.data), (Ok(a), Ok(b)) if a == b);
                     if !same {
-                        let message = format!("{} is there twice, with different network data", one.holder);
+                        let message =
+                            format!("{} is there twice, with different network data", one.holder);
                         let finding = Finding::new(Code::DuplicateNetworkData, message)
                             .at(one.place.clone())
                             .see(other.place.clone(), "the other one")
@@ -368,7 +438,11 @@ impl Networks {
             }
         }
         for alike in held.values_mut() {
-            alike.sort_by(|a, b| b.overrides.cmp(&a.overrides).then_with(|| a.holder.cmp(&b.holder)));
+            alike.sort_by(|a, b| {
+                b.overrides
+                    .cmp(&a.overrides)
+                    .then_with(|| a.holder.cmp(&b.holder))
+            });
         }
         let plain = PlainFiles::new(repo, files, hosts);
         let mut beside = BTreeMap::new();
@@ -377,22 +451,43 @@ impl Networks {
                 beside.entry(host.key.clone()).or_insert(held);
             }
         }
-        let mut networks = Self { held, beside, unnamed: Vec::new(), keyless: BTreeMap::new() };
+        let mut networks = Self {
+            held,
+            beside,
+            unnamed: Vec::new(),
+            keyless: BTreeMap::new(),
+        };
         if !duplicates.is_empty() {
-            let names = hosts.iter().flat_map(|host| host.names().into_iter().chain(host.for_inspection()));
-            let named: HashSet<SecretKey> = names.filter_map(|name| networks.key_of(&name)).collect();
+            let names = hosts
+                .iter()
+                .flat_map(|host| host.names().into_iter().chain(host.for_inspection()));
+            let named: HashSet<SecretKey> =
+                names.filter_map(|name| networks.key_of(&name)).collect();
             duplicates.retain(|(key, _)| named.contains(key));
             findings.extend(duplicates.into_iter().map(|(_, finding)| finding));
         }
         let is_there = |name: &SecretKey| networks.key_of(name).is_some();
-        let lacking = hosts.iter().map(Referring::names).filter(|names| !names.iter().any(is_there));
+        let lacking = hosts
+            .iter()
+            .map(Referring::names)
+            .filter(|names| !names.iter().any(is_there));
         let lacking: BTreeSet<SecretKey> = lacking.flatten().collect();
         networks.keyless = keyless::find(repo, files, &lacking);
         if decrypt {
-            let needed: BTreeSet<SecretKey> =
-                hosts.iter().flat_map(Referring::names).filter_map(|name| networks.key_of(&name)).collect();
-            let keyed = networks.held.iter_mut().filter(|(key, _)| needed.contains(key)).flat_map(|(_, held)| held);
-            findings.extend(decryption::decrypt(repo, keyed.chain(networks.beside.values_mut()).collect()));
+            let needed: BTreeSet<SecretKey> = hosts
+                .iter()
+                .flat_map(Referring::names)
+                .filter_map(|name| networks.key_of(&name))
+                .collect();
+            let keyed = networks
+                .held
+                .iter_mut()
+                .filter(|(key, _)| needed.contains(key))
+                .flat_map(|(_, held)| held);
+            findings.extend(decryption::decrypt(
+                repo,
+                keyed.chain(networks.beside.values_mut()).collect(),
+            ));
         }
         networks.unnamed = networks.unnamed_by(hosts);
         networks
@@ -410,19 +505,35 @@ impl Networks {
             .filter_map(|host| host.names().iter().find_map(|name| self.key_of(name)))
             .chain(hosts.iter().filter_map(Referring::for_inspection))
             .collect();
-        let has_networks = |held: &Held| matches!(&held.data, Ok(data) if data.ids().next().is_some());
+        let has_networks =
+            |held: &Held| matches!(&held.data, Ok(data) if data.ids().next().is_some());
         let place = |origin: &Origin| (origin.file.clone(), origin.first_line);
-        let secrets = self.held.values().flatten().filter_map(|held| match (&held.holder, &held.start) {
-            (Holder::Secret(key), Place::Node(origin, _)) => Some((key, origin, held)),
-            _ => None,
-        });
+        let secrets =
+            self.held
+                .values()
+                .flatten()
+                .filter_map(|held| match (&held.holder, &held.start) {
+                    (Holder::Secret(key), Place::Node(origin, _)) => Some((key, origin, held)),
+                    _ => None,
+                });
         // One that several builds put into several namespaces is of use if a host of any of them names it.
-        let mut seen: HashSet<_> =
-            secrets.clone().filter(|(key, ..)| named.contains(key)).map(|(_, origin, _)| place(origin)).collect();
-        let unnamed = secrets.filter(|(key, _, held)| !named.contains(key) && !held.is_live && has_networks(held));
-        let unnamed = unnamed.map(|(key, origin, _)| Unnamed { key: key.clone(), origin: origin.clone() });
+        let mut seen: HashSet<_> = secrets
+            .clone()
+            .filter(|(key, ..)| named.contains(key))
+            .map(|(_, origin, _)| place(origin))
+            .collect();
+        let unnamed = secrets
+            .filter(|(key, _, held)| !named.contains(key) && !held.is_live && has_networks(held));
+        let unnamed = unnamed.map(|(key, origin, _)| Unnamed {
+            key: key.clone(),
+            origin: origin.clone(),
+        });
         let mut unnamed: Vec<Unnamed> = unnamed.collect();
-        unnamed.sort_by(|a, b| place(&a.origin).cmp(&place(&b.origin)).then_with(|| a.key.cmp(&b.key)));
+        unnamed.sort_by(|a, b| {
+            place(&a.origin)
+                .cmp(&place(&b.origin))
+                .then_with(|| a.key.cmp(&b.key))
+        });
         unnamed.retain(|secret| seen.insert(place(&secret.origin)));
         unnamed
     }
@@ -433,20 +544,38 @@ impl Networks {
             return Some(name.clone());
         }
         let (base, hash) = name.name.as_str().rsplit_once('-')?;
-        let is_hash = hash.len() == HASH && hash.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        let is_hash = hash.len() == HASH
+            && hash
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         let base: ObjectName = base.parse().ok().filter(|_| is_hash)?;
-        let base = SecretKey { namespace: name.namespace.clone(), name: base };
+        let base = SecretKey {
+            namespace: name.namespace.clone(),
+            name: base,
+        };
         let is_generated = |held: &Held| matches!(held.holder, Holder::Generator(_));
-        self.held.get(&base)?.iter().any(is_generated).then_some(base)
+        self.held
+            .get(&base)?
+            .iter()
+            .any(is_generated)
+            .then_some(base)
     }
 
     /// The network data that a host refers to, or that lies beside it, with what is wrong with that.
     pub(crate) fn of(&self, host: &Referring<'_>) -> (Network, Vec<Finding>) {
         let names = host.names();
-        let keyed = names.iter().find_map(|name| self.held.get(&self.key_of(name)?));
-        let all: Vec<&Held> = keyed.into_iter().flatten().chain(self.beside.get(host.key)).collect();
+        let keyed = names
+            .iter()
+            .find_map(|name| self.held.get(&self.key_of(name)?));
+        let all: Vec<&Held> = keyed
+            .into_iter()
+            .flatten()
+            .chain(self.beside.get(host.key))
+            .collect();
         let Some(first) = all.first() else {
-            let keyless = names.iter().find_map(|name| Some((name, self.keyless.get(name)?)));
+            let keyless = names
+                .iter()
+                .find_map(|name| Some((name, self.keyless.get(name)?)));
             let network = match (keyless, names.first()) {
                 (Some((name, keyless)), _) => Network::Keyless(name.clone(), keyless.clone()),
                 (None, Some(name)) => Network::Missing(name.clone()),
@@ -455,12 +584,21 @@ impl Networks {
             return (network, Vec::new());
         };
         let mut findings: Vec<Finding> = unreadable(host.key, first).into_iter().collect();
-        let differs = |other: &&&Held| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
-        if let Some(other) = all.iter().skip(1).find(differs).filter(|_| !first.overrides) {
+        let differs =
+            |other: &&&Held| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
+        if let Some(other) = all
+            .iter()
+            .skip(1)
+            .find(differs)
+            .filter(|_| !first.overrides)
+        {
             findings.push(
                 Finding::new(
                     Code::NetworkDataDiffers,
-                    format!("host {} has network data in {} and other in {}", host.key, first.holder, other.holder),
+                    format!(
+                        "host {} has network data in {} and other in {}",
+                        host.key, first.holder, other.holder
+                    ),
                 )
                 .at(first.place.clone())
                 .see(other.place.clone(), "the other one")
@@ -469,7 +607,9 @@ impl Networks {
         }
         let network = match &first.data {
             Ok(data) => Network::Known(data.clone()),
-            Err(Unreadable::Encrypted(_)) => Network::Encrypted(first.holder.clone(), first.place.clone()),
+            Err(Unreadable::Encrypted(_)) => {
+                Network::Encrypted(first.holder.clone(), first.place.clone())
+            }
             Err(Unreadable::Refused) => Network::Refused(first.holder.clone()),
             Err(unreadable) => Network::Unreadable(first.holder.clone(), unreadable.to_string()),
         };
@@ -504,6 +644,13 @@ fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
         Unreadable::NotBase64 => "write the text under `stringData`, or encode it by `base64`".to_owned(),
         Unreadable::NoFile(_) => "add the file, or correct the path, which begins at the kustomization".to_owned(),
     };
-    let message = format!("host {host} has network data in {}, which {error}", held.holder);
-    Some(Finding::new(Code::UnreadableNetworkData, message).at(held.place.clone()).help(help))
+    let message = format!(
+        "host {host} has network data in {}, which {error}",
+        held.holder
+    );
+    Some(
+        Finding::new(Code::UnreadableNetworkData, message)
+            .at(held.place.clone())
+            .help(help),
+    )
 }

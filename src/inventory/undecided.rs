@@ -16,22 +16,36 @@ pub struct Undecided {
 
 impl fmt::Display for Undecided {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "has a variable in `{}`: `{}` decides, and its value is not known", self.field, self.variable)
+        write!(
+            f,
+            "has a variable in `{}`: `{}` decides, and its value is not known",
+            self.field, self.variable
+        )
     }
 }
 
 impl Undecided {
     /// Finds the first value that decides about a host and has a variable in it.
     pub(crate) fn of(document: &HostDocument) -> Option<Self> {
-        let labels = document.host.metadata.labels.iter().flatten().map(|(key, value)| (key.clone(), value.as_str()));
+        let labels = document
+            .host
+            .metadata
+            .labels
+            .iter()
+            .flatten()
+            .map(|(key, value)| (key.clone(), value.as_str()));
         let spec = document.host.spec.as_ref();
-        let address = spec.and_then(|spec| spec.bmc.as_ref()).map(|bmc| ("bmc.address".to_owned(), &*bmc.address));
+        let address = spec
+            .and_then(|spec| spec.bmc.as_ref())
+            .map(|bmc| ("bmc.address".to_owned(), &*bmc.address));
         let mac = spec.and_then(|spec| spec.boot_mac_address.as_deref());
         let mac = mac.map(|mac| ("bootMACAddress".to_owned(), mac));
-        labels
-            .chain(address)
-            .chain(mac)
-            .find_map(|(field, value)| Some(Undecided { field, variable: variable(value)? }))
+        labels.chain(address).chain(mac).find_map(|(field, value)| {
+            Some(Undecided {
+                field,
+                variable: variable(value)?,
+            })
+        })
     }
 }
 

@@ -29,11 +29,18 @@ impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Usage::Consumer(consumer) => write!(f, "is in use by {consumer}"),
-            Usage::ExternallyProvisioned => f.write_str("is in use: spec.externallyProvisioned is true"),
+            Usage::ExternallyProvisioned => {
+                f.write_str("is in use: spec.externallyProvisioned is true")
+            }
             Usage::Image => f.write_str("is in use: it has spec.image"),
             Usage::CustomDeploy => f.write_str("is in use: it has spec.customDeploy"),
-            Usage::NodeReuse(owner) if owner.is_empty() => write!(f, "is kept for a Machine by the label {NODE_REUSE}"),
-            Usage::NodeReuse(owner) => write!(f, "is kept for Machines of {owner} by the label {NODE_REUSE}"),
+            Usage::NodeReuse(owner) if owner.is_empty() => {
+                write!(f, "is kept for a Machine by the label {NODE_REUSE}")
+            }
+            Usage::NodeReuse(owner) => write!(
+                f,
+                "is kept for Machines of {owner} by the label {NODE_REUSE}"
+            ),
         }
     }
 }
@@ -42,11 +49,19 @@ impl Usage {
     /// Returns every usage of a host, by its manifest or its snapshot; who consumes it comes first.
     pub(crate) fn all_of(document: &HostDocument) -> impl Iterator<Item = Usage> {
         let spec = document.host.spec.as_ref();
-        let label = document.host.metadata.labels.as_ref().and_then(|labels| labels.get(NODE_REUSE));
+        let label = document
+            .host
+            .metadata
+            .labels
+            .as_ref()
+            .and_then(|labels| labels.get(NODE_REUSE));
         let of_spec = |is: fn(&Spec) -> bool, usage: Usage| spec.is_some_and(is).then_some(usage);
         [
             consumer(document).map(Usage::Consumer),
-            of_spec(|spec| spec.externally_provisioned == Some(true), Usage::ExternallyProvisioned),
+            of_spec(
+                |spec| spec.externally_provisioned == Some(true),
+                Usage::ExternallyProvisioned,
+            ),
             of_spec(Spec::has_image, Usage::Image),
             of_spec(Spec::has_custom_deploy, Usage::CustomDeploy),
             label.map(|owner| Usage::NodeReuse(owner.clone())),

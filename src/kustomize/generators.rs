@@ -28,12 +28,18 @@ impl Generated<'_> {
 
     /// The place of an entry of a list that the generator has.
     pub fn place(&self, list: &str, index: usize) -> Place {
-        self.origin.at([Step::from(self.list), self.index.into(), list.into(), index.into()])
+        self.origin.at([
+            Step::from(self.list),
+            self.index.into(),
+            list.into(),
+            index.into(),
+        ])
     }
 
     /// The place of the name of what it makes.
     pub fn place_of_name(&self) -> Place {
-        self.origin.at([Step::from(self.list), self.index.into(), "name".into()])
+        self.origin
+            .at([Step::from(self.list), self.index.into(), "name".into()])
     }
 
     /// A file that the generator names, relative to the repo's root.
@@ -47,9 +53,16 @@ impl Builds {
     pub fn generated(&self) -> impl Iterator<Item = Generated<'_>> {
         self.nodes.iter().flat_map(|(directory, node)| {
             let own = &node.kustomization;
-            let lists = [("secretGenerator", &own.secret_generator), ("configMapGenerator", &own.config_map_generator)];
+            let lists = [
+                ("secretGenerator", &own.secret_generator),
+                ("configMapGenerator", &own.config_map_generator),
+            ];
             let all = lists.into_iter().flat_map(|(list, generators)| {
-                generators.iter().flatten().enumerate().map(move |(index, generator)| (list, index, generator))
+                generators
+                    .iter()
+                    .flatten()
+                    .enumerate()
+                    .map(move |(index, generator)| (list, index, generator))
             });
             all.map(|(list, index, generator)| Generated {
                 origin: &node.origin,

@@ -45,11 +45,22 @@ impl Builds {
     /// The files that a build of a directory reaches by its resources and by so many of its components, with the
     /// namespaces that everything below the directory gives them. What the directory itself does to namespaces comes
     /// after that: this is what the next one of its components finds.
-    pub fn before_component(&self, directory: &Utf8Path, components: usize) -> HashMap<Utf8PathBuf, Vec<Reach>> {
+    pub fn before_component(
+        &self,
+        directory: &Utf8Path,
+        components: usize,
+    ) -> HashMap<Utf8PathBuf, Vec<Reach>> {
         let mut reached = HashMap::new();
         if let Some(node) = self.nodes.get(directory) {
-            let reach = Reach { root: usize::MAX, effect: Effect::default() };
-            walk(&self.nodes, children(&self.nodes, node, components, reach), &mut reached);
+            let reach = Reach {
+                root: usize::MAX,
+                effect: Effect::default(),
+            };
+            walk(
+                &self.nodes,
+                children(&self.nodes, node, components, reach),
+                &mut reached,
+            );
         }
         reached
     }
@@ -79,9 +90,14 @@ impl Builds {
         hosts: &HashSet<&Utf8Path>,
         built: impl Iterator<Item = &'a Utf8Path>,
     ) -> Option<(&'a Arc<Utf8Path>, Place, &'static str)> {
-        let built: BTreeSet<&Utf8Path> = built.flat_map(|directory| self.made_of(directory)).collect();
-        let reaches_hosts =
-            |directory: &Utf8Path| self.below(directory).keys().any(|file| hosts.contains(file.as_path()));
+        let built: BTreeSet<&Utf8Path> = built
+            .flat_map(|directory| self.made_of(directory))
+            .collect();
+        let reaches_hosts = |directory: &Utf8Path| {
+            self.below(directory)
+                .keys()
+                .any(|file| hosts.contains(file.as_path()))
+        };
         self.nodes.iter().find_map(|(directory, node)| {
             let text = |path: &str| repo.text(&join(directory, path)?);
             let field = node.kustomization.field_that_may_rename(text)?;
@@ -89,7 +105,10 @@ impl Builds {
             let concerns_hosts = built.contains(directory.as_path())
                 || reaches_hosts(directory)
                 || node.is_component()
-                    && self.roots_of(directory).into_iter().any(|root| reaches_hosts(&self.root(root).directory));
+                    && self
+                        .roots_of(directory)
+                        .into_iter()
+                        .any(|root| reaches_hosts(&self.root(root).directory));
             concerns_hosts.then(|| (&node.file, node.origin.at([field]), field))
         })
     }
@@ -100,17 +119,29 @@ impl Builds {
         let mut seen: BTreeSet<Utf8PathBuf> = BTreeSet::new();
         // A cycle has no bottom.
         while seen.insert(lowest.clone()) {
-            let resources = self.nodes.get(&lowest).map(|node| node.resources.as_slice()).unwrap_or_default();
+            let resources = self
+                .nodes
+                .get(&lowest)
+                .map(|node| node.resources.as_slice())
+                .unwrap_or_default();
             let reaches_all = |directory: &&Utf8PathBuf| {
-                self.nodes.get(*directory).is_some_and(|node| !node.is_component()) && {
-                    let reached = self.below(directory);
-                    files.iter().all(|file| reached.contains_key(*file))
-                }
+                self.nodes
+                    .get(*directory)
+                    .is_some_and(|node| !node.is_component())
+                    && {
+                        let reached = self.below(directory);
+                        files.iter().all(|file| reached.contains_key(*file))
+                    }
             };
-            let Some(lower) = resources.iter().find(reaches_all) else { break };
+            let Some(lower) = resources.iter().find(reaches_all) else {
+                break;
+            };
             lowest = lower.clone();
         }
-        let components = self.nodes.get(&lowest).map_or(0, |node| node.components.len());
+        let components = self
+            .nodes
+            .get(&lowest)
+            .map_or(0, |node| node.components.len());
         (lowest, components)
     }
 
@@ -121,14 +152,18 @@ impl Builds {
 
     /// Where a root lists what it renders.
     pub fn resources_of(&self, root: &Root) -> Place {
-        self.place_in(&root.directory, "resources").unwrap_or_else(|| Place::File(root.file.clone()))
+        self.place_in(&root.directory, "resources")
+            .unwrap_or_else(|| Place::File(root.file.clone()))
     }
 
     /// The places that list directories below one, with those, sorted.
     pub fn listings_below<'a>(&'a self, top: &'a Utf8Path) -> Vec<(&'a Utf8Path, Listing<'a>)> {
         let mut found = Vec::new();
         for (directory, node) in &self.nodes {
-            let below: HashSet<&Utf8PathBuf> = node.listed().filter(|listed| listed.starts_with(top)).collect();
+            let below: HashSet<&Utf8PathBuf> = node
+                .listed()
+                .filter(|listed| listed.starts_with(top))
+                .collect();
             if below.is_empty() {
                 continue;
             }
@@ -141,7 +176,9 @@ impl Builds {
             for (name, list) in lists {
                 let mut before = 0;
                 for (index, entry) in list.iter().flatten().enumerate() {
-                    let Some(path) = join(directory, entry) else { continue };
+                    let Some(path) = join(directory, entry) else {
+                        continue;
+                    };
                     let among = match name {
                         "components" if node.is_component() => Among::ComponentsOfComponent,
                         "components" => Among::Components(before),
@@ -150,7 +187,14 @@ impl Builds {
                     before += 1;
                     if let Some(listed) = below.get(&path) {
                         let place = node.origin.at([name.into(), Step::from(index)]);
-                        found.push((listed.as_path(), Listing { directory, place, among }));
+                        found.push((
+                            listed.as_path(),
+                            Listing {
+                                directory,
+                                place,
+                                among,
+                            },
+                        ));
                     }
                 }
             }

@@ -80,7 +80,10 @@ struct Node {
 impl Effect {
     /// Reads the effect of a kustomization's own fields.
     fn of(kustomization: &Kustomization, file: &Arc<Utf8Path>) -> Self {
-        let namespace = kustomization.namespace.clone().filter(|namespace| !namespace.is_empty());
+        let namespace = kustomization
+            .namespace
+            .clone()
+            .filter(|namespace| !namespace.is_empty());
         let renaming = [&kustomization.name_prefix, &kustomization.name_suffix];
         let renames = renaming.into_iter().flatten().any(|text| !text.is_empty());
         Effect {
@@ -115,7 +118,10 @@ impl Node {
             ("components", &self.kustomization.components),
         ];
         lists.into_iter().find_map(|(name, list)| {
-            let index = list.iter().flatten().position(|entry| join(own, entry).as_deref() == Some(path))?;
+            let index = list
+                .iter()
+                .flatten()
+                .position(|entry| join(own, entry).as_deref() == Some(path))?;
             Some(self.origin.at([Step::from(name), Step::from(index)]))
         })
     }
@@ -133,15 +139,26 @@ fn join_effects(nodes: &mut BTreeMap<Utf8PathBuf, Node>) {
         // A directory is on the stack twice: to be entered, and below its components, to be left.
         let mut pending = vec![(start, false)];
         while let Some((directory, leave)) = pending.pop() {
-            let Some(node) = nodes.get(&directory) else { continue };
+            let Some(node) = nodes.get(&directory) else {
+                continue;
+            };
             if leave {
                 let mut effect = node.own.clone();
-                let components = node.components.iter().rev().filter_map(|component| nodes.get(component));
+                let components = node
+                    .components
+                    .iter()
+                    .rev()
+                    .filter_map(|component| nodes.get(component));
                 components.for_each(|component| effect.after(&component.as_component));
-                nodes.entry(directory).and_modify(|node| node.as_component = effect);
+                nodes
+                    .entry(directory)
+                    .and_modify(|node| node.as_component = effect);
             } else if entered.insert(directory.clone()) {
-                let components: Vec<(Utf8PathBuf, bool)> =
-                    node.components.iter().map(|component| (component.clone(), false)).collect();
+                let components: Vec<(Utf8PathBuf, bool)> = node
+                    .components
+                    .iter()
+                    .map(|component| (component.clone(), false))
+                    .collect();
                 pending.push((directory, true));
                 pending.extend(components);
             }
@@ -163,16 +180,33 @@ impl Builds {
             };
             let resources = paths(&[&kustomization.resources, &kustomization.bases]);
             let components = paths(&[&kustomization.components]);
-            let patch_paths = kustomization.patches.iter().flatten().filter_map(Patch::path);
+            let patch_paths = kustomization
+                .patches
+                .iter()
+                .flatten()
+                .filter_map(Patch::path);
             let merge_paths = kustomization.patches_strategic_merge.iter().flatten();
-            patches.extend(patch_paths.chain(merge_paths).filter_map(|path| join(&directory, path)));
-            let generates = kustomization.secret_generator.is_some() || kustomization.config_map_generator.is_some();
+            patches.extend(
+                patch_paths
+                    .chain(merge_paths)
+                    .filter_map(|path| join(&directory, path)),
+            );
+            let generates = kustomization.secret_generator.is_some()
+                || kustomization.config_map_generator.is_some();
             let generates = generates.then(|| origin.file.to_path_buf());
             let file = origin.file.clone();
             let (own, as_component) = (Effect::of(&kustomization, &file), Effect::default());
             let origin_of = origin.clone();
-            let node =
-                Node { origin: origin_of, file, kustomization, resources, components, generates, own, as_component };
+            let node = Node {
+                origin: origin_of,
+                file,
+                kustomization,
+                resources,
+                components,
+                generates,
+                own,
+                as_component,
+            };
             if let Some(other) = nodes.insert(directory, node) {
                 findings.push(
                     Finding::new(
@@ -187,23 +221,42 @@ impl Builds {
         }
 
         join_effects(&mut nodes);
-        let inner: BTreeSet<&Utf8PathBuf> =
-            nodes.values().flat_map(Node::listed).filter(|path| nodes.contains_key(*path)).collect();
-        let mut builds = Builds { patches, ..Builds::default() };
+        let inner: BTreeSet<&Utf8PathBuf> = nodes
+            .values()
+            .flat_map(Node::listed)
+            .filter(|path| nodes.contains_key(*path))
+            .collect();
+        let mut builds = Builds {
+            patches,
+            ..Builds::default()
+        };
         for (directory, node) in &nodes {
             if inner.contains(directory) || node.is_component() {
                 continue;
             }
             let root = builds.roots.len();
-            builds.roots.push(Root { directory: directory.clone(), file: node.file.clone() });
-            let reach = Reach { root, effect: node.own.clone() };
-            walk(&nodes, children(&nodes, node, usize::MAX, reach), &mut builds.reached);
+            builds.roots.push(Root {
+                directory: directory.clone(),
+                file: node.file.clone(),
+            });
+            let reach = Reach {
+                root,
+                effect: node.own.clone(),
+            };
+            walk(
+                &nodes,
+                children(&nodes, node, usize::MAX, reach),
+                &mut builds.reached,
+            );
         }
         findings.extend(cycles(&nodes).into_iter().map(|(node, next)| {
             let listed = node.place_of_listed(next.file.parent().unwrap_or(Utf8Path::new("")));
             Finding::new(
                 Code::KustomizationCycle,
-                format!("{} has itself among its resources, directly or through others", node.file),
+                format!(
+                    "{} has itself among its resources, directly or through others",
+                    node.file
+                ),
             )
             .at(listed.unwrap_or_else(|| Place::File(node.file.clone())))
             .help("kustomize cannot build a cycle; remove one of the references")
@@ -224,7 +277,10 @@ impl Builds {
 
     /// Where a kustomization lists a path that builds reach, and that kustomization's file.
     pub(crate) fn place_of_listed(&self, path: &Utf8Path) -> (Place, Arc<Utf8Path>) {
-        let found = self.nodes.values().find_map(|node| Some((node.place_of_listed(path)?, node.file.clone())));
+        let found = self
+            .nodes
+            .values()
+            .find_map(|node| Some((node.place_of_listed(path)?, node.file.clone())));
         found.unwrap_or_else(|| (Place::File(Arc::from(path)), Arc::from(path)))
     }
 
@@ -238,19 +294,30 @@ impl Builds {
         match origin.delivered() {
             None => Cow::Borrowed(all),
             Some(delivered) if delivered.is_evaluated => {
-                let reaches = delivered.roots.iter().map(|root| Reach { root: *root, effect: Effect::default() });
+                let reaches = delivered.roots.iter().map(|root| Reach {
+                    root: *root,
+                    effect: Effect::default(),
+                });
                 Cow::Owned(reaches.collect())
             }
-            Some(delivered) => {
-                Cow::Owned(all.iter().filter(|reach| delivered.roots.contains(&reach.root)).cloned().collect())
-            }
+            Some(delivered) => Cow::Owned(
+                all.iter()
+                    .filter(|reach| delivered.roots.contains(&reach.root))
+                    .cloned()
+                    .collect(),
+            ),
         }
     }
 
     /// The outermost kustomizations whose builds have a directory's in them, by index; itself, if it is one.
     pub fn roots_of(&self, directory: &Utf8Path) -> Vec<usize> {
         let has = |(_, root): &(usize, &Root)| self.made_of(&root.directory).contains(directory);
-        self.roots.iter().enumerate().filter(has).map(|(index, _)| index).collect()
+        self.roots
+            .iter()
+            .enumerate()
+            .filter(has)
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// The root with an index that a [`Reach`] has.
@@ -260,16 +327,30 @@ impl Builds {
 
     /// Where a kustomization, by its file, gives a namespace to what it builds.
     pub fn place_of_namespace(&self, file: &Arc<Utf8Path>) -> Place {
-        self.node_of(file).map_or_else(|| Place::File(file.clone()), |node| node.origin.at(["namespace"]))
+        self.node_of(file).map_or_else(
+            || Place::File(file.clone()),
+            |node| node.origin.at(["namespace"]),
+        )
     }
 
     /// Where a kustomization, by its file, renames what it builds.
     pub fn place_of_renaming(&self, file: &Arc<Utf8Path>) -> Place {
         let field = |node: &Node| {
-            let has_prefix = node.kustomization.name_prefix.as_ref().is_some_and(|text| !text.is_empty());
-            if has_prefix { "namePrefix" } else { "nameSuffix" }
+            let has_prefix = node
+                .kustomization
+                .name_prefix
+                .as_ref()
+                .is_some_and(|text| !text.is_empty());
+            if has_prefix {
+                "namePrefix"
+            } else {
+                "nameSuffix"
+            }
         };
-        self.node_of(file).map_or_else(|| Place::File(file.clone()), |node| node.origin.at([field(node)]))
+        self.node_of(file).map_or_else(
+            || Place::File(file.clone()),
+            |node| node.origin.at([field(node)]),
+        )
     }
 
     fn node_of(&self, file: &Utf8Path) -> Option<&Node> {
@@ -299,9 +380,17 @@ fn children<'a>(
     let mut children = Vec::new();
     for component in node.components.iter().take(components).rev() {
         children.push((component, reach.clone()));
-        nodes.get(component).into_iter().for_each(|node| reach.effect.after(&node.as_component));
+        nodes
+            .get(component)
+            .into_iter()
+            .for_each(|node| reach.effect.after(&node.as_component));
     }
-    children.extend(node.resources.iter().chain(&node.generates).map(|resource| (resource, reach.clone())));
+    children.extend(
+        node.resources
+            .iter()
+            .chain(&node.generates)
+            .map(|resource| (resource, reach.clone())),
+    );
     children
 }
 
@@ -345,7 +434,9 @@ fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<(&Node, &Node)> {
                 done.insert(directory);
                 continue;
             }
-            let Some(node) = nodes.get(directory).filter(|_| !done.contains(directory)) else { continue };
+            let Some(node) = nodes.get(directory).filter(|_| !done.contains(directory)) else {
+                continue;
+            };
             if let Some(at) = depths.get(directory).copied() {
                 let next = path.get(at + 1).and_then(|next| nodes.get(*next));
                 found.push((node, next.unwrap_or(node)));
@@ -392,26 +483,45 @@ mod tests {
         }
         let repo = Files::on_disk(root);
         let files = repo.files(Utf8Path::new("overlays")).unwrap();
-        let read =
-            repo.scan(&files, |_, _| true, |document| Some((document.origin.clone(), document.parse().unwrap())));
+        let read = repo.scan(
+            &files,
+            |_, _| true,
+            |document| Some((document.origin.clone(), document.parse().unwrap())),
+        );
         Builds::new(read.unwrap())
     }
 
     fn namespace(builds: &Builds, file: &str) -> Vec<Option<String>> {
         let reach = builds.reach(Utf8Path::new(file));
-        reach.iter().map(|reach| reach.effect.namespace.as_ref().map(|(namespace, _)| namespace.clone())).collect()
+        reach
+            .iter()
+            .map(|reach| {
+                reach
+                    .effect
+                    .namespace
+                    .as_ref()
+                    .map(|(namespace, _)| namespace.clone())
+            })
+            .collect()
     }
 
     #[test]
     fn the_outermost_namespace_wins() {
         let (builds, findings) = builds(&[
             ("site", "namespace: outer\nresources: [a.yaml, inner]"),
-            ("site/inner", "namespace: inner\nresources: [b.yaml, ../../shared]"),
+            (
+                "site/inner",
+                "namespace: inner\nresources: [b.yaml, ../../shared]",
+            ),
             ("shared", "resources: [c.yaml]"),
         ]);
         assert!(findings.is_empty());
         for file in ["site/a.yaml", "site/inner/b.yaml", "shared/c.yaml"] {
-            assert_eq!(namespace(&builds, file), [Some("outer".to_owned())], "{file}");
+            assert_eq!(
+                namespace(&builds, file),
+                [Some("outer".to_owned())],
+                "{file}"
+            );
         }
         assert_eq!(builds.roots.len(), 1);
         assert_eq!(builds.root(0).directory, "site");
@@ -424,12 +534,18 @@ mod tests {
             ("b", "namespace: b\nresources: [../base]"),
             ("base", "resources: [host.yaml]"),
         ]);
-        assert_eq!(namespace(&builds, "base/host.yaml"), [Some("a".to_owned()), Some("b".to_owned())]);
+        assert_eq!(
+            namespace(&builds, "base/host.yaml"),
+            [Some("a".to_owned()), Some("b".to_owned())]
+        );
     }
 
     #[test]
     fn an_unreached_file_is_in_no_build_and_a_patch_is_no_resource() {
-        let (builds, _) = builds(&[(".", "resources: [a.yaml]\npatches: [{path: p.yaml}, {patch: x}]")]);
+        let (builds, _) = builds(&[(
+            ".",
+            "resources: [a.yaml]\npatches: [{path: p.yaml}, {patch: x}]",
+        )]);
         assert!(builds.reach(Utf8Path::new("b.yaml")).is_empty());
         assert!(builds.is_patch(Utf8Path::new("p.yaml")));
         assert!(!builds.is_patch(Utf8Path::new("a.yaml")));
@@ -440,7 +556,11 @@ mod tests {
         let (_, findings) = builds(&[("a", "resources: [../b]"), ("b", "resources: [../a]")]);
         assert_eq!(findings.len(), 1, "{findings:?}");
 
-        let (_, findings) = builds(&[(".", "resources: [a]"), ("a", "resources: [../b]"), ("b", "resources: [../a]")]);
+        let (_, findings) = builds(&[
+            (".", "resources: [a]"),
+            ("a", "resources: [../b]"),
+            ("b", "resources: [../a]"),
+        ]);
         assert_eq!(findings.len(), 1, "{findings:?}");
     }
 }

@@ -48,7 +48,9 @@ impl Found {
 pub(crate) fn refusal(document: &Document<'_>, written: &Value) -> Option<Refusal> {
     let plain = Plain::of(document);
     let reader = Reader { plain: &plain };
-    let refused = reader.check(written, KUSTOMIZATION, &mut Vec::new()).or_else(|| enforced(written));
+    let refused = reader
+        .check(written, KUSTOMIZATION, &mut Vec::new())
+        .or_else(|| enforced(written));
     refused.map(|(why, route, is_key)| {
         let origin = &document.origin;
         let place = if route.is_empty() {
@@ -88,14 +90,21 @@ impl Reader<'_> {
                 Type::List(_) => "a list",
                 Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => "a mapping",
             };
-            let why = format!("`{}` must be {should_be}, found {}", shown(route), found.words());
+            let why = format!(
+                "`{}` must be {should_be}, found {}",
+                shown(route),
+                found.words()
+            );
             return Some((why, route.clone(), false));
         }
         match (value, wanted) {
-            (Value::Sequence(items), Type::List(wanted)) => items
-                .iter()
-                .enumerate()
-                .find_map(|(index, item)| within(route, Step::from(index), |route| self.check(item, *wanted, route))),
+            (Value::Sequence(items), Type::List(wanted)) => {
+                items.iter().enumerate().find_map(|(index, item)| {
+                    within(route, Step::from(index), |route| {
+                        self.check(item, *wanted, route)
+                    })
+                })
+            }
             (Value::Mapping(fields), Type::Object(_) | Type::Texts | Type::Labels) => {
                 fields.iter().find_map(|(key, value)| {
                     let Some(key) = key.as_str() else {
@@ -105,26 +114,42 @@ impl Reader<'_> {
                             true,
                         ));
                     };
-                    within(route, Step::from(key), |route| self.check_field(key, value, wanted, route))
+                    within(route, Step::from(key), |route| {
+                        self.check_field(key, value, wanted, route)
+                    })
                 })
             }
             _ => None,
         }
     }
 
-    fn check_field(&self, key: &str, value: &Value, wanted: Type, route: &mut Vec<Step>) -> Option<Refused> {
+    fn check_field(
+        &self,
+        key: &str,
+        value: &Value,
+        wanted: Type,
+        route: &mut Vec<Step>,
+    ) -> Option<Refused> {
         match wanted {
             Type::Object(_) => match wanted.field(key).filter(|_| !self.is_switch(key, route)) {
                 Some((_, of_field)) => self.check(value, *of_field, route),
-                None => Some((format!("unknown field `{}`", shown(route)), route.clone(), true)),
+                None => Some((
+                    format!("unknown field `{}`", shown(route)),
+                    route.clone(),
+                    true,
+                )),
             },
             // kustomize writes such a key without quotes, and cannot read it back.
             Type::Labels
-                if matches!(read_by_others(key), Some(Reading::Boolean | Reading::Number))
-                    || self.is_switch(key, route) =>
+                if matches!(
+                    read_by_others(key),
+                    Some(Reading::Boolean | Reading::Number)
+                ) || self.is_switch(key, route) =>
             {
-                let why =
-                    format!("the key `{key}` of `{}` is not a string to kustomize", shown(&route[..route.len() - 1]));
+                let why = format!(
+                    "the key `{key}` of `{}` is not a string to kustomize",
+                    shown(&route[..route.len() - 1])
+                );
                 Some((why, route.clone(), true))
             }
             _ => self.check(value, Type::Text, route),
@@ -143,12 +168,14 @@ impl Reader<'_> {
             Value::Number(_) => Found::Number,
             Value::Sequence(_) => Found::List,
             Value::Mapping(_) => Found::Mapping,
-            Value::String(text) => match read_by_others(text).filter(|_| self.plain.has_at(route, text)) {
-                Some(Reading::Switch | Reading::Boolean) => Found::Bool,
-                Some(Reading::Number) => Found::Number,
-                Some(Reading::Null) => Found::Null,
-                Some(Reading::Date) | None => Found::Text,
-            },
+            Value::String(text) => {
+                match read_by_others(text).filter(|_| self.plain.has_at(route, text)) {
+                    Some(Reading::Switch | Reading::Boolean) => Found::Bool,
+                    Some(Reading::Number) => Found::Number,
+                    Some(Reading::Null) => Found::Null,
+                    Some(Reading::Date) | None => Found::Text,
+                }
+            }
             Value::Tagged(tagged) => self.found(&tagged.value, route),
         }
     }
@@ -166,8 +193,13 @@ fn within<T>(route: &mut Vec<Step>, step: Step, look: impl FnOnce(&mut Vec<Step>
 fn enforced(written: &Value) -> Option<Refused> {
     let fields = written.as_mapping()?;
     let text = |wanted: &str| {
-        let found = fields.iter().filter_map(|(key, value)| Some((key.as_str()?, value.as_str()?)));
-        found.filter(|(key, _)| key.eq_ignore_ascii_case(wanted)).last().unwrap_or_default()
+        let found = fields
+            .iter()
+            .filter_map(|(key, value)| Some((key.as_str()?, value.as_str()?)));
+        found
+            .filter(|(key, _)| key.eq_ignore_ascii_case(wanted))
+            .last()
+            .unwrap_or_default()
     };
     let (kind_key, kind) = text("kind");
     if !["", KIND, COMPONENT].contains(&kind) {
@@ -175,14 +207,19 @@ fn enforced(written: &Value) -> Option<Refused> {
         return Some((why, vec![Step::from(kind_key)], false));
     }
     let (version_key, version) = text("apiVersion");
-    let wanted = if kind == COMPONENT { COMPONENT_API_VERSION } else { API_VERSION };
+    let wanted = if kind == COMPONENT {
+        COMPONENT_API_VERSION
+    } else {
+        API_VERSION
+    };
     if !["", wanted].contains(&version) {
         let why = format!("`apiVersion` must be `{wanted}`, found `{version}`");
         return Some((why, vec![Step::from(version_key)], false));
     }
     let says = |(key, value): (&Value, &Value)| {
-        let is_type =
-            key.as_str().is_some_and(|key| ["kind", "apiversion"].contains(&key.to_ascii_lowercase().as_str()));
+        let is_type = key
+            .as_str()
+            .is_some_and(|key| ["kind", "apiversion"].contains(&key.to_ascii_lowercase().as_str()));
         !is_type && !value.is_null() && value.as_str() != Some("")
     };
     (!fields.iter().any(says)).then(|| ("the kustomization is empty".to_owned(), Vec::new(), false))
@@ -198,5 +235,9 @@ fn shown(route: &[Step]) -> String {
             Step::Key(key) => shown.push_str(&format!(".{key}")),
         }
     }
-    if shown.is_empty() { "the kustomization".to_owned() } else { shown }
+    if shown.is_empty() {
+        "the kustomization".to_owned()
+    } else {
+        shown
+    }
 }

@@ -12,19 +12,28 @@ use crate::text::counted;
 pub(super) fn contended(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     // Labelselectors that differ in words may still select the same hosts.
     let mut by_pool: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
-    for (index, set) in
-        node_sets.all.iter().enumerate().filter(|(_, set)| set.node_set.wanted() > 0 && !node_sets.pool(set).is_empty())
+    for (index, set) in node_sets
+        .all
+        .iter()
+        .enumerate()
+        .filter(|(_, set)| set.node_set.wanted() > 0 && !node_sets.pool(set).is_empty())
     {
         by_pool.entry(node_sets.pool(set)).or_default().push(index);
     }
     // A pool can only lie in one that has its first kind.
     let mut with_kind: HashMap<usize, Vec<&[usize]>> = HashMap::new();
     for pool in by_pool.keys() {
-        pool.iter().for_each(|kind| with_kind.entry(*kind).or_default().push(pool));
+        pool.iter()
+            .for_each(|kind| with_kind.entry(*kind).or_default().push(pool));
     }
     let mut within: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
     for (pool, sets) in &by_pool {
-        for around in with_kind.get(&pool[0]).into_iter().flatten().filter(|around| lies_in(pool, around)) {
+        for around in with_kind
+            .get(&pool[0])
+            .into_iter()
+            .flatten()
+            .filter(|around| lies_in(pool, around))
+        {
             within.entry(around).or_default().extend(sets);
         }
     }
@@ -46,11 +55,25 @@ fn lies_in(one: &[usize], other: &[usize]) -> bool {
     one.len() <= other.len() && one.iter().all(|kind| rest.any(|other| other == kind))
 }
 
-fn describe(rivals: &[&Wanting<'_>], node_sets: &NodeSets<'_>, told: &mut BTreeSet<usize>) -> Option<Finding> {
-    let largest = rivals.iter().copied().max_by_key(|set| node_sets.count(set))?;
-    let (hosts, wanted) = (node_sets.count(largest), rivals.iter().map(|set| set.node_set.wanted()).sum::<usize>());
+fn describe(
+    rivals: &[&Wanting<'_>],
+    node_sets: &NodeSets<'_>,
+    told: &mut BTreeSet<usize>,
+) -> Option<Finding> {
+    let largest = rivals
+        .iter()
+        .copied()
+        .max_by_key(|set| node_sets.count(set))?;
+    let (hosts, wanted) = (
+        node_sets.count(largest),
+        rivals
+            .iter()
+            .map(|set| set.node_set.wanted())
+            .sum::<usize>(),
+    );
     // What an error or another rule says of one of them explains the rest.
-    let is_told = |set: &&Wanting<'_>| set.is_short || exceeds(set, node_sets) || told.contains(&set.pool);
+    let is_told =
+        |set: &&Wanting<'_>| set.is_short || exceeds(set, node_sets) || told.contains(&set.pool);
     if rivals.len() < 2 || wanted <= hosts || rivals.iter().any(is_told) {
         return None;
     }
@@ -65,8 +88,17 @@ fn describe(rivals: &[&Wanting<'_>], node_sets: &NodeSets<'_>, told: &mut BTreeS
     .help("they cannot all be filled: want fewer, or select other hosts for one of them");
     for (index, set) in rivals.iter().enumerate() {
         let place = set.place(["count".into()]);
-        let what = format!("{} of {} wants {}", set.role, set.cluster.key, set.node_set.wanted());
-        finding = if index == 0 { finding.at(place) } else { finding.see(place, what) };
+        let what = format!(
+            "{} of {} wants {}",
+            set.role,
+            set.cluster.key,
+            set.node_set.wanted()
+        );
+        finding = if index == 0 {
+            finding.at(place)
+        } else {
+            finding.see(place, what)
+        };
         if !finding.clusters.contains(&set.cluster.key) {
             finding = finding.of(&set.cluster.key);
         }

@@ -10,8 +10,11 @@ use crate::text::counted;
 
 /// The node sets that want more hosts than match, or than there are domains among those.
 pub(super) fn beyond_reach(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    let open = node_sets.wanting().filter(|set| !set.is_short && !node_sets.pool(set).is_empty());
-    open.filter_map(|set| too_few_hosts(set, node_sets).or_else(|| too_few_domains(set, node_sets))).collect()
+    let open = node_sets
+        .wanting()
+        .filter(|set| !set.is_short && !node_sets.pool(set).is_empty());
+    open.filter_map(|set| too_few_hosts(set, node_sets).or_else(|| too_few_domains(set, node_sets)))
+        .collect()
 }
 
 /// Whether a node set alone wants more hosts than match.
@@ -28,7 +31,10 @@ fn too_few_hosts(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Finding>
         format!("the site has {matching}")
     } else {
         let verb = if matching == 1 { "matches" } else { "match" };
-        format!("{matching} of the site's {} {verb} its labelSelector", counted(all, "host"))
+        format!(
+            "{matching} of the site's {} {verb} its labelSelector",
+            counted(all, "host")
+        )
     };
     Some(describe(set, matching, &why))
 }
@@ -49,7 +55,10 @@ fn too_few_domains(set: &Wanting<'_>, node_sets: &NodeSets<'_>) -> Option<Findin
                 return None;
             }
         }
-        let why = format!("those that its labelSelector matches are in {} of {key}", counted(domains.len(), "domain"));
+        let why = format!(
+            "those that its labelSelector matches are in {} of {key}",
+            counted(domains.len(), "domain")
+        );
         Some(describe(set, domains.len() + unknown, &why))
     })
 }
@@ -58,7 +67,10 @@ fn describe(set: &Wanting<'_>, reach: usize, why: &str) -> Finding {
     let (role, cluster, wanted) = (set.role, &set.cluster.key, set.node_set.wanted());
     Finding::new(
         Code::BeyondReach,
-        format!("{role} of {cluster} wants {}, and can never have more than {reach}: {why}", counted(wanted, "host")),
+        format!(
+            "{role} of {cluster} wants {}, and can never have more than {reach}: {why}",
+            counted(wanted, "host")
+        ),
     )
     .at(set.count_beyond(reach))
     .help("want fewer, or add and label hosts; it cannot be filled when its turn comes")

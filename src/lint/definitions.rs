@@ -10,9 +10,15 @@ use crate::site::Site;
 
 /// Returns a warning for each kind of request that a build of declared hosts has and that the repo does not define.
 pub(super) fn missing(site: &Site) -> Vec<Finding> {
-    let Some(agent) = site.settings.gitops else { return Vec::new() };
+    let Some(agent) = site.settings.gitops else {
+        return Vec::new();
+    };
     let mut found: BTreeMap<&str, (BTreeSet<&Utf8Path>, Vec<Place>)> = BTreeMap::new();
-    for request in site.clusters.values().filter(|request| !site.definitions.contains(definition(request.kind))) {
+    for request in site
+        .clusters
+        .values()
+        .filter(|request| !site.definitions.contains(definition(request.kind)))
+    {
         let roots = site.roots_with(&request.origin);
         if !roots.is_empty() {
             let (files, places) = found.entry(request.kind).or_default();
@@ -22,12 +28,20 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
     }
     let describe = |(kind, (files, places)): (&str, (BTreeSet<&Utf8Path>, Vec<Place>))| {
         let first = files.first()?;
-        let builds = if files.len() == 1 { "builds".to_owned() } else { format!("and {} more build", files.len() - 1) };
+        let builds = if files.len() == 1 {
+            "builds".to_owned()
+        } else {
+            format!("and {} more build", files.len() - 1)
+        };
         let message = format!(
             "{first} {builds} hosts and {kind}s: where the base cluster does not define {kind}, {} applies no host of it",
             agent.title()
         );
-        let argument = if kind == provisioning::KIND { " provisioning" } else { "" };
+        let argument = if kind == provisioning::KIND {
+            " provisioning"
+        } else {
+            ""
+        };
         let command = format!("sipgen schema crd{argument} | kubectl apply --server-side -f -");
         let finding = Finding::new(Code::RequestsUndefined, message).help(format!(
             "apply the definition once, or mute {} if the base cluster has it:\n{command}",
@@ -39,5 +53,9 @@ pub(super) fn missing(site: &Site) -> Vec<Finding> {
 }
 
 fn definition(kind: &str) -> &'static str {
-    if kind == provisioning::KIND { provisioning::DEFINITION } else { sipcluster::DEFINITION }
+    if kind == provisioning::KIND {
+        provisioning::DEFINITION
+    } else {
+        sipcluster::DEFINITION
+    }
 }

@@ -9,7 +9,9 @@ use crate::site::Site;
 
 /// What is wrong with what Provisionings have installed.
 pub(super) fn doubtful(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
-    let installed = clusters.iter().filter_map(|cluster| Some((*cluster, cluster.installation.as_ref()?)));
+    let installed = clusters
+        .iter()
+        .filter_map(|cluster| Some((*cluster, cluster.installation.as_ref()?)));
     let mut findings = Vec::new();
     for (cluster, installation) in installed {
         findings.extend(even_etcd(cluster, installation));
@@ -37,7 +39,8 @@ fn unknown_network(site: &Site, cluster: &Cluster, installation: &Installation) 
     let settings = &site.settings.provisioning;
     let is_public = settings.image == DEFAULT_IMAGE && settings.inventory == InventoryFormat::Ini;
     let network = installation.pod_subnet.as_ref().filter(|_| is_public)?;
-    let message = format!("the public installer does not know `--network {network}`, and ends with an error");
+    let message =
+        format!("the public installer does not know `--network {network}`, and ends with an error");
     Some(
         Finding::new(Code::NetworkUnknown, message)
             .at(cluster.origin.at(["spec", "PodSubnet"]))
@@ -48,13 +51,23 @@ fn unknown_network(site: &Site, cluster: &Cluster, installation: &Installation) 
 
 /// Kubernetes takes DNS names for its nodes.
 fn unfit_names(cluster: &Cluster) -> Option<Finding> {
-    let named = cluster.node_sets.iter().filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
-    let unfit: Vec<(&NodeName, &NodeSet)> =
-        named.filter(|(name, _)| name.as_str().parse::<ObjectName>().is_err()).collect();
+    let named = cluster
+        .node_sets
+        .iter()
+        .filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
+    let unfit: Vec<(&NodeName, &NodeSet)> = named
+        .filter(|(name, _)| name.as_str().parse::<ObjectName>().is_err())
+        .collect();
     let (first, _) = unfit.first()?;
-    let others = if unfit.len() == 1 { String::new() } else { format!(", nor of {} more", unfit.len() - 1) };
+    let others = if unfit.len() == 1 {
+        String::new()
+    } else {
+        format!(", nor of {} more", unfit.len() - 1)
+    };
     let message = format!("Kubernetes takes no node of the name `{first}`{others}");
-    let places = unfit.iter().map(|(_, node_set)| cluster.origin.key(node_set.route.clone()));
+    let places = unfit
+        .iter()
+        .map(|(_, node_set)| cluster.origin.key(node_set.route.clone()));
     Some(
         places
             .fold(Finding::new(Code::UnfitNodeName, message), Finding::at)

@@ -27,7 +27,9 @@ pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         for interface in set.cluster.interfaces(set.role) {
             if is_nowhere(set, interface, node_sets) {
                 match nowhere.last_mut() {
-                    Some(((cluster, other), sets)) if *other == interface && cluster.key == set.cluster.key => {
+                    Some(((cluster, other), sets))
+                        if *other == interface && cluster.key == set.cluster.key =>
+                    {
                         sets.push(set);
                     }
                     _ => nowhere.push(((set.cluster, interface), vec![set])),
@@ -37,7 +39,10 @@ pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
             let hosts = misspelt.hosts(set, interface, node_sets);
             if !hosts.is_empty() {
                 let (clusters, all) = elsewhere.entry(interface).or_default();
-                if clusters.last().is_none_or(|cluster| cluster.key != set.cluster.key) {
+                if clusters
+                    .last()
+                    .is_none_or(|cluster| cluster.key != set.cluster.key)
+                {
                     clusters.push(set.cluster);
                 }
                 all.extend(hosts);
@@ -49,7 +54,10 @@ pub(super) fn unknown(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         .map(|((cluster, interface), sets)| on_no_host(cluster, interface, &sets, node_sets))
         .collect();
     for (interface, (clusters, hosts)) in elsewhere {
-        let hosts: Vec<&Host> = hosts.into_iter().map(|host| &node_sets.site.inventory.hosts[host]).collect();
+        let hosts: Vec<&Host> = hosts
+            .into_iter()
+            .map(|host| &node_sets.site.inventory.hosts[host])
+            .collect();
         findings.extend(spelled_otherwise(interface, &clusters, &hosts));
     }
     findings
@@ -62,49 +70,85 @@ fn has_networks(host: &Host) -> bool {
 /// Whether some of a node set's hosts have network data, and none an address in this network.
 fn is_nowhere(set: &Wanting<'_>, interface: &str, node_sets: &NodeSets<'_>) -> bool {
     // The hosts of a kind all have an address there, or none has.
-    !node_sets.kinds_of(set).any(|kind| kind.first().is_some_and(|host| host.address(interface).is_ok()))
-        && node_sets.hosts(set).any(has_networks)
+    !node_sets.kinds_of(set).any(|kind| {
+        kind.first()
+            .is_some_and(|host| host.address(interface).is_ok())
+    }) && node_sets.hosts(set).any(has_networks)
 }
 
 /// The places in a cluster where services that use a role name a network.
 fn places(cluster: &Cluster, interface: &str, roles: &[Role]) -> Vec<Place> {
     let uses = |service: &&Service| {
-        service.interface.as_deref() == Some(interface) && roles.iter().any(|role| service.uses(*role))
+        service.interface.as_deref() == Some(interface)
+            && roles.iter().any(|role| service.uses(*role))
     };
-    let route = |service: &Service| service.route().into_iter().chain(["nodeInterfaceId".into()]);
-    cluster.services.iter().filter(uses).map(|service| cluster.origin.at(route(service))).collect()
+    let route = |service: &Service| {
+        service
+            .route()
+            .into_iter()
+            .chain(["nodeInterfaceId".into()])
+    };
+    cluster
+        .services
+        .iter()
+        .filter(uses)
+        .map(|service| cluster.origin.at(route(service)))
+        .collect()
 }
 
 /// A finding at the first of some places; the others are the same.
 fn at_all(finding: Finding, places: Vec<Place>) -> Finding {
     places.into_iter().fold(finding, |finding, place| {
-        if finding.places.is_empty() { finding.at(place) } else { finding.see(place, "the same") }
+        if finding.places.is_empty() {
+            finding.at(place)
+        } else {
+            finding.see(place, "the same")
+        }
     })
 }
 
-fn on_no_host(cluster: &Cluster, interface: &str, sets: &[&Wanting<'_>], node_sets: &NodeSets<'_>) -> Finding {
+fn on_no_host(
+    cluster: &Cluster,
+    interface: &str,
+    sets: &[&Wanting<'_>],
+    node_sets: &NodeSets<'_>,
+) -> Finding {
     let roles: Vec<Role> = sets.iter().map(|set| set.role).collect();
     let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
-    let hosts = sets.iter().flat_map(|set| node_sets.hosts(set)).take(HOSTS_ASKED);
+    let hosts = sets
+        .iter()
+        .flat_map(|set| node_sets.hosts(set))
+        .take(HOSTS_ASKED);
     let known = hosts.filter_map(|host| match &host.network {
         Network::Known(data) => Some(data),
         _ => None,
     });
     let known: Vec<_> = known.collect();
-    let (what, help) = if known.iter().any(|data| data.ids().any(|id| id == interface)) {
+    let (what, help) = if known
+        .iter()
+        .any(|data| data.ids().any(|id| id == interface))
+    {
         let help = "a service needs a static `ip_address` there, which networks with DHCP do not have: add it to the \
                     network data, or name another network";
         ("has an address in the network", help.to_owned())
     } else {
-        let has_hidden = known.iter().any(|data| data.ids().count() > data.shown_ids().count());
+        let has_hidden = known
+            .iter()
+            .any(|data| data.ids().count() > data.shown_ids().count());
         let shown = known.iter().flat_map(|data| data.shown_ids()).collect();
         ("has the network", networks(interface, shown, has_hidden))
     };
     let finding = Finding::new(
         Code::UnknownInterface,
-        format!("no host that {} of {} may take {what} `{interface}`", names.join(" or "), cluster.key),
+        format!(
+            "no host that {} of {} may take {what} `{interface}`",
+            names.join(" or "),
+            cluster.key
+        ),
     );
-    at_all(finding, places(cluster, interface, &roles)).help(help).of(&cluster.key)
+    at_all(finding, places(cluster, interface, &roles))
+        .help(help)
+        .of(&cluster.key)
 }
 
 /// Which networks hosts do have, of those that may be shown, and which of them was meant.
@@ -120,8 +164,16 @@ fn networks(interface: &str, networks: BTreeSet<&str>, has_hidden: bool) -> Stri
         return "their network data has no network with a name: give them an address in one, and name its id"
             .to_owned();
     }
-    let shown: Vec<String> = networks.iter().take(NETWORKS_SHOWN).map(|id| format!("`{id}`")).collect();
-    let more = if networks.len() > NETWORKS_SHOWN { ", …" } else { "" };
+    let shown: Vec<String> = networks
+        .iter()
+        .take(NETWORKS_SHOWN)
+        .map(|id| format!("`{id}`"))
+        .collect();
+    let more = if networks.len() > NETWORKS_SHOWN {
+        ", …"
+    } else {
+        ""
+    };
     let meant = match alike(interface, networks.iter().copied()) {
         Some(id) => format!(": did you mean `{id}`?"),
         None => ": name the id of one of them".to_owned(),
@@ -138,16 +190,25 @@ impl<'a> Misspelt<'a> {
         let mut sought: HashMap<String, BTreeSet<&'a str>> = HashMap::new();
         for set in &node_sets.all {
             for interface in set.cluster.interfaces(set.role) {
-                sought.entry(letters(interface).collect()).or_default().insert(interface);
+                sought
+                    .entry(letters(interface).collect())
+                    .or_default()
+                    .insert(interface);
             }
         }
         let mut found: HashMap<&'a str, Vec<usize>> = HashMap::new();
         for (index, host) in node_sets.site.inventory.hosts.iter().enumerate() {
-            let Network::Known(data) = &host.network else { continue };
+            let Network::Known(data) = &host.network else {
+                continue;
+            };
             for id in data.ids() {
                 // Most are spelled as somebody spells them.
                 let letters: String = letters(id).collect();
-                let others = sought.get(&letters).into_iter().flatten().filter(|interface| **interface != id);
+                let others = sought
+                    .get(&letters)
+                    .into_iter()
+                    .flatten()
+                    .filter(|interface| **interface != id);
                 others.for_each(|interface| found.entry(interface).or_default().push(index));
             }
         }
@@ -157,7 +218,9 @@ impl<'a> Misspelt<'a> {
     /// Those of them that a node set could take but for the spelling, by their index.
     fn hosts(&self, set: &Wanting<'_>, interface: &str, node_sets: &NodeSets<'_>) -> Vec<usize> {
         use kube::core::SelectorExt;
-        let Some(hosts) = self.0.get(interface) else { return Vec::new() };
+        let Some(hosts) = self.0.get(interface) else {
+            return Vec::new();
+        };
         let is_lost = |index: &&usize| {
             let host = &node_sets.site.inventory.hosts[**index];
             set.node_set.selector.matches(&host.labels) && host.address(interface).is_err()
@@ -168,13 +231,19 @@ impl<'a> Misspelt<'a> {
 
 fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) -> Option<Finding> {
     let first = hosts.first()?;
-    let Network::Known(data) = &first.network else { return None };
+    let Network::Known(data) = &first.network else {
+        return None;
+    };
     data.ids().find(|id| is_spelled_like(id, interface))?;
     let id = match data.shown_ids().find(|id| is_spelled_like(id, interface)) {
         Some(id) => format!("a network `{id}`"),
         None => "a network of another spelling".to_owned(),
     };
-    let (verb, them) = if hosts.len() == 1 { ("has", "it") } else { ("have", "them") };
+    let (verb, them) = if hosts.len() == 1 {
+        ("has", "it")
+    } else {
+        ("have", "them")
+    };
     let finding = Finding::new(
         Code::SpelledOtherwise,
         format!(
@@ -182,11 +251,20 @@ fn spelled_otherwise(interface: &str, clusters: &[&Cluster], hosts: &[&Host]) ->
             counted(hosts.len(), "host")
         ),
     );
-    let places = clusters.iter().flat_map(|cluster| places(cluster, interface, &Role::ALL));
+    let places = clusters
+        .iter()
+        .flat_map(|cluster| places(cluster, interface, &Role::ALL));
     let finding = at_all(finding, places.take(1).collect());
     let finding = hosts.iter().fold(finding, |finding, host| {
-        finding.see(host.origin.at(host.network_field.iter().copied()), format!("host {}", host.key))
+        finding.see(
+            host.origin.at(host.network_field.iter().copied()),
+            format!("host {}", host.key),
+        )
     });
-    let finding = clusters.iter().fold(finding, |finding, cluster| finding.of(&cluster.key));
-    Some(finding.help(format!("call the network `{interface}` in their network data, as the other hosts do")))
+    let finding = clusters
+        .iter()
+        .fold(finding, |finding, cluster| finding.of(&cluster.key));
+    Some(finding.help(format!(
+        "call the network `{interface}` in their network data, as the other hosts do"
+    )))
 }

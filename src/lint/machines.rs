@@ -28,16 +28,28 @@ pub(super) fn beyond_reach(site: &Site, clusters: &[&Cluster], except: &Except) 
     for cluster in clusters {
         let mut beyond: BTreeMap<Asked, Vec<(&Part, &NodeSet)>> = BTreeMap::new();
         for (part, set) in &cluster.node_sets {
-            let any = set.machine.as_ref().filter(|machine| machine.named.is_none());
-            let Some((machine, asked)) = any.zip(Asked::of(set)) else { continue };
+            let any = set
+                .machine
+                .as_ref()
+                .filter(|machine| machine.named.is_none());
+            let Some((machine, asked)) = any.zip(Asked::of(set)) else {
+                continue;
+            };
             let suffices = *answers.entry(asked.clone()).or_insert_with(|| {
-                site.inventory.hosts.iter().any(|host| set.selector.matches(&host.labels) && has(host, machine))
+                site.inventory
+                    .hosts
+                    .iter()
+                    .any(|host| set.selector.matches(&host.labels) && has(host, machine))
             });
             if !suffices && !except.short.contains(&(cluster.key.clone(), part.clone())) {
                 beyond.entry(asked).or_default().push((part, set));
             }
         }
-        findings.extend(beyond.into_iter().map(|(asked, machines)| describe(site, cluster, &asked, machines)));
+        findings.extend(
+            beyond
+                .into_iter()
+                .map(|(asked, machines)| describe(site, cluster, &asked, machines)),
+        );
     }
     findings
 }
@@ -46,12 +58,21 @@ fn has(host: &Host, asked: &AskedMachine) -> bool {
     host.machine.lacks(asked).next().is_none()
 }
 
-fn describe(site: &Site, cluster: &Cluster, asked: &Asked, mut machines: Vec<(&Part, &NodeSet)>) -> Finding {
+fn describe(
+    site: &Site,
+    cluster: &Cluster,
+    asked: &Asked,
+    mut machines: Vec<(&Part, &NodeSet)>,
+) -> Finding {
     machines.sort_by(|(a, _), (b, _)| by_role_and_name(a, b));
     let names: Vec<String> = machines.iter().map(|(part, _)| part.to_string()).collect();
     let who = match names.as_slice() {
         [first, others @ ..] if !others.is_empty() => {
-            format!("{first} and {} of {}", counted(others.len(), "more machine"), cluster.key)
+            format!(
+                "{first} and {} of {}",
+                counted(others.len(), "more machine"),
+                cluster.key
+            )
         }
         only => format!("{} of {}", only.concat(), cluster.key),
     };
@@ -60,7 +81,9 @@ fn describe(site: &Site, cluster: &Cluster, asked: &Asked, mut machines: Vec<(&P
         Finding::new(Code::BeyondReach, format!("none of the site's {hosts} has what is asked of {who}: {asked}"))
             .help("ask for less, or add and inspect hosts; otherwise there can be no host when the turn comes")
             .of(&cluster.key);
-    let mut places = machines.iter().map(|(_, set)| cluster.origin.at(set.route.clone()));
+    let mut places = machines
+        .iter()
+        .map(|(_, set)| cluster.origin.at(set.route.clone()));
     let finding = places.next().into_iter().fold(finding, Finding::at);
     places.fold(finding, |finding, place| finding.see(place, "and this one"))
 }

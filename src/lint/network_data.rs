@@ -18,29 +18,50 @@ pub(super) fn unnamed(site: &Site) -> Vec<Finding> {
     if site.inventory.hosts.is_empty() {
         return Vec::new();
     }
-    let by_file = site.inventory.unnamed_network_data.chunk_by(|a, b| a.origin.file == b.origin.file);
+    let by_file = site
+        .inventory
+        .unnamed_network_data
+        .chunk_by(|a, b| a.origin.file == b.origin.file);
     by_file.filter_map(describe_unnamed).collect()
 }
 
 fn describe_unnamed(secrets: &[Unnamed]) -> Option<Finding> {
     let (first, others) = secrets.split_first()?;
     let message = if others.is_empty() {
-        format!("the Secret {} has network data that no host names", first.key)
+        format!(
+            "the Secret {} has network data that no host names",
+            first.key
+        )
     } else {
-        format!("{} Secrets have network data that no host names, {} among them", secrets.len(), first.key)
+        format!(
+            "{} Secrets have network data that no host names, {} among them",
+            secrets.len(),
+            first.key
+        )
     };
-    let finding = Finding::new(Code::UnnamedNetworkData, message).at(first.origin.at(["metadata", "name"]));
-    let finding = others
-        .iter()
-        .fold(finding, |finding, secret| finding.see(secret.origin.at(["metadata", "name"]), secret.key.to_string()));
-    Some(finding.help("name it in `spec.networkData` of its host, in the namespace of both; or remove it"))
+    let finding =
+        Finding::new(Code::UnnamedNetworkData, message).at(first.origin.at(["metadata", "name"]));
+    let finding = others.iter().fold(finding, |finding, secret| {
+        finding.see(
+            secret.origin.at(["metadata", "name"]),
+            secret.key.to_string(),
+        )
+    });
+    Some(
+        finding.help(
+            "name it in `spec.networkData` of its host, in the namespace of both; or remove it",
+        ),
+    )
 }
 
 /// The hosts that node sets may take, and that name network data which is not in the repo.
 pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut seen: BTreeSet<usize> = BTreeSet::new();
     let mut hosts: BTreeSet<usize> = BTreeSet::new();
-    for set in node_sets.wanting().filter(|set| !set.cluster.interfaces(set.role).is_empty()) {
+    for set in node_sets
+        .wanting()
+        .filter(|set| !set.cluster.interfaces(set.role).is_empty())
+    {
         if !seen.insert(set.pool) {
             continue;
         }
@@ -53,8 +74,13 @@ pub(super) fn missing(node_sets: &NodeSets<'_>) -> Vec<Finding> {
         let lost = node_sets.hosts(set).filter(is_lost);
         hosts.extend(lost.filter_map(|host| node_sets.site.inventory.index(&host.key)));
     }
-    let hosts: Vec<&Host> = hosts.into_iter().map(|host| &node_sets.site.inventory.hosts[host]).collect();
-    describe_missing(&hosts, node_sets.site).into_iter().collect()
+    let hosts: Vec<&Host> = hosts
+        .into_iter()
+        .map(|host| &node_sets.site.inventory.hosts[host])
+        .collect();
+    describe_missing(&hosts, node_sets.site)
+        .into_iter()
+        .collect()
 }
 
 fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
@@ -65,37 +91,69 @@ fn describe_missing(hosts: &[&Host], site: &Site) -> Option<Finding> {
     });
     let named: Vec<_> = named.collect();
     let ((first, secret, keyless), others) = named.split_first()?;
-    let lacks = if keyless.is_some() { "has no key `networkData`" } else { "is not in the repo" };
-    let message = if others.is_empty() {
-        format!("host {} names network data in the Secret {secret}, which {lacks}", first.key)
-    } else if named.iter().any(|(.., keyless)| keyless.is_some()) {
-        format!("{} name network data in Secrets that do not have it", counted(hosts.len(), "host"))
+    let lacks = if keyless.is_some() {
+        "has no key `networkData`"
     } else {
-        format!("{} name network data in Secrets that are not in the repo", counted(hosts.len(), "host"))
+        "is not in the repo"
+    };
+    let message = if others.is_empty() {
+        format!(
+            "host {} names network data in the Secret {secret}, which {lacks}",
+            first.key
+        )
+    } else if named.iter().any(|(.., keyless)| keyless.is_some()) {
+        format!(
+            "{} name network data in Secrets that do not have it",
+            counted(hosts.len(), "host")
+        )
+    } else {
+        format!(
+            "{} name network data in Secrets that are not in the repo",
+            counted(hosts.len(), "host")
+        )
     };
     let unnamed = &site.inventory.unnamed_network_data;
     let mut missing = named.iter().filter(|(.., keyless)| keyless.is_none());
     let meant = missing.find_map(|(host, secret, _)| {
         let names = unnamed.iter().map(|other| other.key.name.as_str());
-        let meant = unnamed.iter().find(|other| other.key.name == secret.name).map(|other| &other.key);
+        let meant = unnamed
+            .iter()
+            .find(|other| other.key.name == secret.name)
+            .map(|other| &other.key);
         let meant = meant.or_else(|| {
             let name = alike(secret.name.as_str(), names)?;
-            unnamed.iter().find(|other| other.key.name.as_str() == name).map(|other| &other.key)
+            unnamed
+                .iter()
+                .find(|other| other.key.name.as_str() == name)
+                .map(|other| &other.key)
         })?;
-        Some(format!("; no host names the Secret {meant}: did you mean that, for host {}?", host.key))
+        Some(format!(
+            "; no host names the Secret {meant}: did you mean that, for host {}?",
+            host.key
+        ))
     });
-    let add =
-        if keyless.is_none() { Some("add the Secrets to the repo".to_owned()) } else { remedy(&site.inventory, first) };
-    let help = format!("services need the hosts' addresses, so nobody takes them: {}", add.unwrap_or_default());
+    let add = if keyless.is_none() {
+        Some("add the Secrets to the repo".to_owned())
+    } else {
+        remedy(&site.inventory, first)
+    };
+    let help = format!(
+        "services need the hosts' addresses, so nobody takes them: {}",
+        add.unwrap_or_default()
+    );
     let mut finding = Finding::new(Code::MissingNetworkData, message)
         .at(first.origin.at(first.network_field.iter().copied()))
         .help(format!("{help}{}", meant.unwrap_or_default()));
     for (_, _, keyless) in &named {
-        finding = keyless.iter().fold(finding, |finding, keyless| finding.see(keyless.origin.name(), "the Secret"));
+        finding = keyless.iter().fold(finding, |finding, keyless| {
+            finding.see(keyless.origin.name(), "the Secret")
+        });
     }
     for (host, secret, _) in others {
-        finding = finding
-            .see(host.origin.at(host.network_field.iter().copied()), format!("host {} names {secret}", host.key));
+        finding = finding.see(
+            host.origin.at(host.network_field.iter().copied()),
+            format!("host {} names {secret}", host.key),
+        );
     }
     Some(finding)
 }

@@ -26,12 +26,20 @@ pub(super) fn of_the_repo(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
             let mut shared: BTreeMap<usize, (Vec<NodePort>, usize)> = BTreeMap::new();
             for port in service.node_ports() {
                 for (index, at) in taken.get(port).into_iter().flatten() {
-                    shared.entry(*index).or_insert_with(|| (Vec::new(), *at)).0.push(*port);
+                    shared
+                        .entry(*index)
+                        .or_insert_with(|| (Vec::new(), *at))
+                        .0
+                        .push(*port);
                 }
             }
-            let others = shared.into_iter().map(|(index, shared)| (&site.services[index], shared));
+            let others = shared
+                .into_iter()
+                .map(|(index, shared)| (&site.services[index], shared));
             let others = others.filter(|(other, _)| !is_same(other, cluster, service));
-            findings.extend(others.map(|(other, (ports, at))| describe(cluster, service, other, &ports, at)));
+            findings.extend(
+                others.map(|(other, (ports, at))| describe(cluster, service, other, &ports, at)),
+            );
         }
     }
     findings
@@ -40,10 +48,19 @@ pub(super) fn of_the_repo(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
 /// Whether a Service of the repo is a live copy of ours, or one that the SIP operator made by the same name.
 fn is_same(other: &ServiceWithPorts, cluster: &Cluster, service: &Service) -> bool {
     other.name == service.object_name(&cluster.key)
-        && other.namespaces.iter().any(|namespace| namespace == cluster.key.namespace.as_str())
+        && other
+            .namespaces
+            .iter()
+            .any(|namespace| namespace == cluster.key.namespace.as_str())
 }
 
-fn describe(cluster: &Cluster, service: &Service, other: &ServiceWithPorts, ports: &[NodePort], at: usize) -> Finding {
+fn describe(
+    cluster: &Cluster,
+    service: &Service,
+    other: &ServiceWithPorts,
+    ports: &[NodePort],
+    at: usize,
+) -> Finding {
     let namespace = other.namespaces.first().map_or("", String::as_str);
     let route: [Step; 4] = ["spec".into(), "ports".into(), at.into(), "nodePort".into()];
     let place: Place = other.origin.at(route);

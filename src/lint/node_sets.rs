@@ -42,20 +42,40 @@ pub(super) struct Wanting<'a> {
 
 impl<'a> NodeSets<'a> {
     pub(super) fn new(site: &'a Site, except: &Except) -> Self {
-        let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
-        let clusters: Vec<&Cluster> = clusters.filter(|cluster| !except.clusters.contains(&cluster.key)).collect();
-        let node_sets = clusters.iter().flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
+        let clusters = site
+            .clusters
+            .values()
+            .filter_map(|request| request.cluster.as_ref());
+        let clusters: Vec<&Cluster> = clusters
+            .filter(|cluster| !except.clusters.contains(&cluster.key))
+            .collect();
+        let node_sets = clusters
+            .iter()
+            .flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
         let mut needs: Vec<Needs<'a>> = Vec::new();
         let mut all: Vec<Wanting<'a>> = Vec::new();
         let mut known: HashMap<String, usize> = HashMap::new();
         for (cluster, (part, node_set)) in node_sets.filter(|(_, (part, _))| part.node.is_none()) {
-            let pool = *known.entry(node_set.selector.to_string()).or_insert_with(|| {
-                let (interfaces, topology_keys) = (BTreeSet::new(), Vec::new());
-                needs.push(Needs { selector: &node_set.selector, interfaces, topology_keys, machine: None });
-                needs.len() - 1
-            });
+            let pool = *known
+                .entry(node_set.selector.to_string())
+                .or_insert_with(|| {
+                    let (interfaces, topology_keys) = (BTreeSet::new(), Vec::new());
+                    needs.push(Needs {
+                        selector: &node_set.selector,
+                        interfaces,
+                        topology_keys,
+                        machine: None,
+                    });
+                    needs.len() - 1
+                });
             let is_short = except.short.contains(&(cluster.key.clone(), part.clone()));
-            all.push(Wanting { cluster, role: part.role, node_set, is_short, pool });
+            all.push(Wanting {
+                cluster,
+                role: part.role,
+                node_set,
+                is_short,
+                pool,
+            });
         }
         let networks = all.iter().map(|set| Needs {
             selector: &set.node_set.selector,
@@ -72,8 +92,17 @@ impl<'a> NodeSets<'a> {
                 kinds[kind].push(host);
             }
         }
-        let pools = needs.iter().map(|needs| kinds_of_hosts.meeting(hosts, needs)).collect();
-        Self { site, clusters, all, pools, kinds }
+        let pools = needs
+            .iter()
+            .map(|needs| kinds_of_hosts.meeting(hosts, needs))
+            .collect();
+        Self {
+            site,
+            clusters,
+            all,
+            pools,
+            kinds,
+        }
     }
 
     /// The node sets that want hosts.
@@ -105,7 +134,10 @@ impl<'a> NodeSets<'a> {
 impl Wanting<'_> {
     /// The way to a node of the node set.
     pub(super) fn route(&self, steps: impl IntoIterator<Item = Step>) -> Vec<Step> {
-        ["spec".into(), "nodes".into(), self.role.as_str().into()].into_iter().chain(steps).collect()
+        ["spec".into(), "nodes".into(), self.role.as_str().into()]
+            .into_iter()
+            .chain(steps)
+            .collect()
     }
 
     /// A node of the node set.
@@ -115,7 +147,11 @@ impl Wanting<'_> {
 
     /// The number that asks for more than some hosts: of the active ones, or of those on standby.
     pub(super) fn count_beyond(&self, hosts: usize) -> Place {
-        let field = if self.node_set.active > hosts { "active" } else { "standby" };
+        let field = if self.node_set.active > hosts {
+            "active"
+        } else {
+            "standby"
+        };
         self.place(["count".into(), field.into()])
     }
 }

@@ -10,12 +10,17 @@ use crate::inventory::mismatch::{Mismatch, mismatch};
 /// The node sets whose labelSelector matches no host at all, but for those of which an error says it. Even where none is
 /// wanted as yet, one will be.
 pub(super) fn unmatched(node_sets: &NodeSets<'_>) -> Vec<Finding> {
-    let unmatched = node_sets.all.iter().filter(|set| !set.is_short && node_sets.pool(set).is_empty());
+    let unmatched = node_sets
+        .all
+        .iter()
+        .filter(|set| !set.is_short && node_sets.pool(set).is_empty());
     let mut known: HashMap<usize, Option<Mismatch>> = HashMap::new();
     let mut findings = Vec::new();
     for set in unmatched {
         let all = &node_sets.site.inventory.hosts;
-        let mismatch = known.entry(set.pool).or_insert_with(|| mismatch(all, &set.node_set.selector));
+        let mismatch = known
+            .entry(set.pool)
+            .or_insert_with(|| mismatch(all, &set.node_set.selector));
         findings.extend(mismatch.as_ref().map(|mismatch| describe(set, mismatch)));
     }
     findings
@@ -25,9 +30,16 @@ fn describe(set: &Wanting<'_>, mismatch: &Mismatch) -> Finding {
     let (role, cluster) = (set.role, &set.cluster.key);
     let finding = Finding::new(
         Code::UnmatchedSelector,
-        format!("the labelSelector of {role} of {cluster} matches no host: {}", mismatch.what()),
+        format!(
+            "the labelSelector of {role} of {cluster} matches no host: {}",
+            mismatch.what()
+        ),
     );
-    let finding = mismatch.point(finding, &set.cluster.origin, &set.route(["labelSelector".into()]));
+    let finding = mismatch.point(
+        finding,
+        &set.cluster.origin,
+        &set.route(["labelSelector".into()]),
+    );
     let hints: Vec<&str> = mismatch.hints().collect();
     let help = if hints.is_empty() {
         "label the hosts, or select them by labels that they have".to_owned()

@@ -15,8 +15,16 @@ const HOSTS_ASKED: usize = 100;
 pub(super) fn unborne(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut known: HashMap<(usize, &str), bool> = HashMap::new();
-    for set in node_sets.wanting().filter(|set| !node_sets.pool(set).is_empty()) {
-        for (key, route) in set.node_set.topology_keys.iter().zip(&set.node_set.topology_routes) {
+    for set in node_sets
+        .wanting()
+        .filter(|set| !node_sets.pool(set).is_empty())
+    {
+        for (key, route) in set
+            .node_set
+            .topology_keys
+            .iter()
+            .zip(&set.node_set.topology_routes)
+        {
             let is_borne = known
                 .entry((set.pool, key))
                 .or_insert_with(|| node_sets.hosts(set).any(|host| domain(host, key).is_some()));

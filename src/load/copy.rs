@@ -29,11 +29,14 @@ impl Copied {
     ) -> Result<Self, ReadError> {
         let directory = tempfile::tempdir().map_err(|error| ReadError::new(repo.root(), error))?;
         let root = Utf8PathBuf::from_path_buf(directory.path().to_owned());
-        let root = root.map_err(|_| ReadError::new(repo.root(), io::Error::other("the path is not UTF-8")))?;
+        let root = root
+            .map_err(|_| ReadError::new(repo.root(), io::Error::other("the path is not UTF-8")))?;
         let put = |path: &Utf8Path, write: &dyn Fn(&Utf8Path) -> io::Result<()>| {
             let to = root.join(path);
             let above = to.parent().map_or(Ok(()), fs::create_dir_all);
-            above.and_then(|()| write(&to)).map_err(|error| ReadError::new(path, error))
+            above
+                .and_then(|()| write(&to))
+                .map_err(|error| ReadError::new(path, error))
         };
         for path in everything(repo)? {
             let from = repo.root().join(&path);
@@ -49,7 +52,10 @@ impl Copied {
                 None => put(path, &|to| fs::remove_file(to))?,
             }
         }
-        Ok(Self { _directory: directory, files: Files::on_disk(root) })
+        Ok(Self {
+            _directory: directory,
+            files: Files::on_disk(root),
+        })
     }
 
     /// The copied files.
@@ -62,11 +68,20 @@ impl Copied {
 fn everything(repo: &Files) -> Result<Vec<Utf8PathBuf>, ReadError> {
     let nowhere = Utf8Path::new(".git");
     let worktree = Worktree::around(repo.root(), may_hold_resources);
-    let mut worktree = worktree.map_err(|error| ReadError::new(repo.root(), io::Error::other(error)))?;
+    let mut worktree =
+        worktree.map_err(|error| ReadError::new(repo.root(), io::Error::other(error)))?;
     let mut paths = std::mem::take(&mut worktree.tracked);
     repo.walk(nowhere, worktree, |entry| {
-        let relative = entry.path().strip_prefix(repo.root()).ok().and_then(Utf8Path::from_path);
-        paths.extend(relative.filter(|path| !path.as_str().is_empty()).map(Utf8Path::to_owned));
+        let relative = entry
+            .path()
+            .strip_prefix(repo.root())
+            .ok()
+            .and_then(Utf8Path::from_path);
+        paths.extend(
+            relative
+                .filter(|path| !path.as_str().is_empty())
+                .map(Utf8Path::to_owned),
+        );
     })?;
     paths.sort();
     paths.dedup();

@@ -49,7 +49,11 @@ impl<'a> Document<'a> {
     /// The document that a build makes of one with a text.
     pub(crate) fn of_value(origin: Origin, value: Value, text: &'a str) -> Self {
         let kind = value.get("kind").and_then(Value::as_str).map(str::to_owned);
-        Document { origin, kind, content: Content::Value(Box::new(value), text) }
+        Document {
+            origin,
+            kind,
+            content: Content::Value(Box::new(value), text),
+        }
     }
 }
 
@@ -67,12 +71,17 @@ impl Document<'_> {
             api_version: Option<IgnoredAny>,
         }
         self.kind.is_some()
-            || self.broken().is_none() && self.parse::<Head>().is_ok_and(|head| head.api_version.is_some())
+            || self.broken().is_none()
+                && self
+                    .parse::<Head>()
+                    .is_ok_and(|head| head.api_version.is_some())
     }
 
     /// Parses all of it, and makes a broken document of one where that fails. What is no more than too large stays.
     pub(super) fn read_to_its_end(&mut self) {
-        let (Content::Yaml(text) | Content::Item(text)) = self.content else { return };
+        let (Content::Yaml(text) | Content::Item(text)) = self.content else {
+            return;
+        };
         if let Err(error) = self.parse::<IgnoredAny>()
             && error.line.is_some()
         {
@@ -99,8 +108,12 @@ impl Document<'_> {
         let is_quote_or_space = |c: char| matches!(c, '"' | '\'') || c.is_whitespace();
         let names = |kind: &&str| {
             self.text().match_indices(kind).any(|(at, _)| {
-                let before = self.text()[..at].trim_end_matches(is_quote_or_space).strip_suffix(':');
-                before.is_some_and(|before| before.trim_end_matches(is_quote_or_space).ends_with("kind"))
+                let before = self.text()[..at]
+                    .trim_end_matches(is_quote_or_space)
+                    .strip_suffix(':');
+                before.is_some_and(|before| {
+                    before.trim_end_matches(is_quote_or_space).ends_with("kind")
+                })
             })
         };
         kinds.iter().any(names)
@@ -109,13 +122,23 @@ impl Document<'_> {
     /// What stands behind a key on its line, wherever in a text that cannot be parsed; without quotes.
     pub fn scalar_of(&self, key: &str) -> Option<&str> {
         let is_quote = |c: char| matches!(c, '"' | '\'');
-        let lines = self.text().lines().filter(|line| !line.trim_start().starts_with('#'));
-        let values = lines.flat_map(|line| line.match_indices(key).map(move |(at, _)| line.split_at(at)));
+        let lines = self
+            .text()
+            .lines()
+            .filter(|line| !line.trim_start().starts_with('#'));
+        let values = lines.flat_map(|line| {
+            line.match_indices(key)
+                .map(move |(at, _)| line.split_at(at))
+        });
         let mut values = values.filter_map(|(before, found)| {
             let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-            let value = found[key.len()..].trim_start_matches(is_quote).trim_start().strip_prefix(':')?;
+            let value = found[key.len()..]
+                .trim_start_matches(is_quote)
+                .trim_start()
+                .strip_prefix(':')?;
             let value = value.trim_start().trim_start_matches(is_quote);
-            let end = value.find(|c: char| c.is_whitespace() || is_quote(c) || matches!(c, ',' | '}'));
+            let end =
+                value.find(|c: char| c.is_whitespace() || is_quote(c) || matches!(c, ',' | '}'));
             let value = &value[..end.unwrap_or(value.len())];
             (!before.ends_with(longer) && !value.is_empty()).then_some(value)
         });
@@ -124,8 +147,14 @@ impl Document<'_> {
 
     /// Whether one of some words stands anywhere in the text, or may stand in what a build has changed.
     pub fn mentions(&self, words: &[&str]) -> bool {
-        let is_changed = self.origin.delivered().is_some_and(|delivered| !delivered.given.is_empty());
-        is_changed || words.iter().any(|word| memchr::memmem::find(self.text().as_bytes(), word.as_bytes()).is_some())
+        let is_changed = self
+            .origin
+            .delivered()
+            .is_some_and(|delivered| !delivered.given.is_empty());
+        is_changed
+            || words
+                .iter()
+                .any(|word| memchr::memmem::find(self.text().as_bytes(), word.as_bytes()).is_some())
     }
 
     /// The lines of the text that are comments and begin with it.
@@ -139,7 +168,9 @@ impl Document<'_> {
         let mut lines = behind.lines().skip(1).map(str::trim);
         // An object from elsewhere has more lines, and no file here.
         let line = lines.next()?;
-        let named = line.strip_prefix("path: ").or_else(|| line.strip_prefix("configuredIn: "))?;
+        let named = line
+            .strip_prefix("path: ")
+            .or_else(|| line.strip_prefix("configuredIn: "))?;
         (!lines.next().is_some_and(|line| line.starts_with("repo: "))).then_some(named)
     }
 
@@ -149,7 +180,9 @@ impl Document<'_> {
             // The keys of an item stand where its first one does, behind the dash.
             Content::Item(text) => {
                 let dash = text.len() - text.trim_start_matches(' ').len() + 1;
-                dash + text.get(dash..).map_or(0, |rest| rest.len() - rest.trim_start_matches(' ').len())
+                dash + text
+                    .get(dash..)
+                    .map_or(0, |rest| rest.len() - rest.trim_start_matches(' ').len())
             }
             _ => 0,
         }
@@ -173,37 +206,63 @@ impl Document<'_> {
 
     /// Parses the object as a type that has no use for what is below `outer: inner:`. Where that is written as a
     /// block, it is never parsed.
-    pub fn parse_without<T: DeserializeOwned>(&self, outer: &str, inner: &str) -> Result<T, ParseError> {
-        let (Content::Yaml(text) | Content::Item(text)) = &self.content else { return self.parse() };
-        let Some(block) = split::block(text, self.column(), outer, inner) else { return self.parse() };
+    pub fn parse_without<T: DeserializeOwned>(
+        &self,
+        outer: &str,
+        inner: &str,
+    ) -> Result<T, ParseError> {
+        let (Content::Yaml(text) | Content::Item(text)) = &self.content else {
+            return self.parse();
+        };
+        let Some(block) = split::block(text, self.column(), outer, inner) else {
+            return self.parse();
+        };
         // Empty lines in its place, so that errors further down keep their lines.
         let lines = memchr::memchr_iter(b'\n', text[block.clone()].as_bytes()).count();
         let mut rest = String::with_capacity(text.len() - block.len() + lines);
         rest.push_str(&text[..block.start]);
         rest.extend(std::iter::repeat_n('\n', lines));
         rest.push_str(&text[block.end..]);
-        let content =
-            if matches!(self.content, Content::Yaml(_)) { Content::Yaml(&rest) } else { Content::Item(&rest) };
-        Document { origin: self.origin.clone(), kind: None, content }.parse()
+        let content = if matches!(self.content, Content::Yaml(_)) {
+            Content::Yaml(&rest)
+        } else {
+            Content::Item(&rest)
+        };
+        Document {
+            origin: self.origin.clone(),
+            kind: None,
+            content,
+        }
+        .parse()
     }
 
     /// Parses the object as a type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         match &self.content {
             Content::Yaml(text) => yaml(text, 0).map_err(|error| self.in_file(error)),
-            Content::Item(text) => yaml::<[T; 1]>(text, 0).map(|[item]| item).map_err(|error| self.in_file(error)),
+            Content::Item(text) => yaml::<[T; 1]>(text, 0)
+                .map(|[item]| item)
+                .map_err(|error| self.in_file(error)),
             Content::Json(text) => {
-                bounded::not_too_large(text).and_then(|()| bounded::not_too_many(text)).map_err(too_much)?;
+                bounded::not_too_large(text)
+                    .and_then(|()| bounded::not_too_many(text))
+                    .map_err(too_much)?;
                 serde_json::from_str(text).map_err(|error| {
                     let (line, column) = (Some(error.line()), Some(error.column()));
-                    self.in_file(ParseError { message: in_plain_words(&error.to_string()), line, column })
+                    self.in_file(ParseError {
+                        message: in_plain_words(&error.to_string()),
+                        line,
+                        column,
+                    })
                 })
             }
-            Content::Value(value, _) => yaml_serde::from_value((**value).clone()).map_err(|error| ParseError {
-                message: in_plain_words(&error.to_string()),
-                line: None,
-                column: None,
-            }),
+            Content::Value(value, _) => {
+                yaml_serde::from_value((**value).clone()).map_err(|error| ParseError {
+                    message: in_plain_words(&error.to_string()),
+                    line: None,
+                    column: None,
+                })
+            }
             Content::Broken(error, _) => Err(error.clone()),
         }
     }
@@ -217,7 +276,10 @@ impl Document<'_> {
     }
 
     fn in_file(&self, error: ParseError) -> ParseError {
-        ParseError { line: error.line.map(|line| line + self.origin.first_line - 1), ..error }
+        ParseError {
+            line: error.line.map(|line| line + self.origin.first_line - 1),
+            ..error
+        }
     }
 }
 
@@ -236,10 +298,18 @@ pub(crate) fn objects<'a>(file: &Arc<Utf8Path>, text: &'a str) -> Vec<Document<'
 
 /// Cuts a file's text into its objects, and hands over some of them at a time: an object takes a hundred times what the
 /// shortest ones take as text.
-pub(super) fn in_batches<'a>(file: &Arc<Utf8Path>, text: &'a str, mut take: impl FnMut(Vec<Document<'a>>)) {
+pub(super) fn in_batches<'a>(
+    file: &Arc<Utf8Path>,
+    text: &'a str,
+    mut take: impl FnMut(Vec<Document<'a>>),
+) {
     let mut found = Vec::new();
     // Lines are counted once for the whole file, forwards, or a file of many documents would be quadratic.
-    let mut lines = LineCounter { text, at: 0, line: 1 };
+    let mut lines = LineCounter {
+        text,
+        at: 0,
+        line: 1,
+    };
     let has_lines = !split::has_other_line_breaks(text);
     for range in split::documents(text) {
         if found.len() >= BATCH {
@@ -248,15 +318,24 @@ pub(super) fn in_batches<'a>(file: &Arc<Utf8Path>, text: &'a str, mut take: impl
         let first_line = lines.line_at(range.start);
         let origin = Origin::in_file(file.clone(), first_line, range.clone(), Shape::Document);
         let document = &text[range];
-        let body = document.strip_prefix("---").unwrap_or(document).trim_start();
+        let body = document
+            .strip_prefix("---")
+            .unwrap_or(document)
+            .trim_start();
         if body.starts_with('{') && json_objects(&origin, document, 0, &mut found) {
             continue;
         }
         let is_plain = has_lines && !split::has_ties(document);
-        let outline = split::outline(document, 0, 0).filter(|_| is_plain).unwrap_or_default();
+        let outline = split::outline(document, 0, 0)
+            .filter(|_| is_plain)
+            .unwrap_or_default();
         match (outline.kind, outline.items(document)) {
             (Some(kind), _) if !kind.ends_with("List") => {
-                found.push(Document { origin, kind: Some(kind.to_owned()), content: Content::Yaml(document) });
+                found.push(Document {
+                    origin,
+                    kind: Some(kind.to_owned()),
+                    content: Content::Yaml(document),
+                });
             }
             (Some(_), Some(items)) => {
                 for item in items {
@@ -264,10 +343,13 @@ pub(super) fn in_batches<'a>(file: &Arc<Utf8Path>, text: &'a str, mut take: impl
                         take(std::mem::take(&mut found));
                     }
                     let text = &document[item.range.clone()];
-                    let range = origin.range.start + item.range.start..origin.range.start + item.range.end;
+                    let range =
+                        origin.range.start + item.range.start..origin.range.start + item.range.end;
                     let first_line = lines.line_at(range.start);
-                    let item_origin = Origin::in_file(file.clone(), first_line, range, Shape::ListItem);
-                    let outline = split::outline(text, item.column, item.column).unwrap_or_default();
+                    let item_origin =
+                        Origin::in_file(file.clone(), first_line, range, Shape::ListItem);
+                    let outline =
+                        split::outline(text, item.column, item.column).unwrap_or_default();
                     match outline.kind {
                         Some(kind) if !kind.ends_with("List") => found.push(Document {
                             origin: item_origin,
@@ -290,14 +372,21 @@ pub(crate) fn documents(
     text: &str,
     judge: impl Fn(&Origin, Option<Value>) -> Option<Value>,
 ) -> Vec<Option<Value>> {
-    objects(file, text).iter().map(|document| judge(&document.origin, document.parse().ok())).collect()
+    objects(file, text)
+        .iter()
+        .map(|document| judge(&document.origin, document.parse().ok()))
+        .collect()
 }
 
 /// Parses a document whose lines do not prove what it is. `is_tied` is whether its parts may need each other: aliases
 /// and merge keys.
 fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Vec<Document<'a>>) {
     let parsed = yaml::<Value>(text, 0).and_then(|mut value| {
-        value.apply_merge().map_err(|error| ParseError { message: error.to_string(), line: None, column: None })?;
+        value.apply_merge().map_err(|error| ParseError {
+            message: error.to_string(),
+            line: None,
+            column: None,
+        })?;
         Ok(value)
     });
     let value = match parsed {
@@ -310,8 +399,16 @@ fn parsed_first<'a>(origin: Origin, text: &'a str, is_tied: bool, found: &mut Ve
     let kind = kind_of(&value, text);
     let is_one = kind.as_ref().is_some_and(|kind| !kind.ends_with("List"));
     if is_one && !is_tied && value.is_mapping() {
-        let content = if origin.shape == Shape::ListItem { Content::Item(text) } else { Content::Yaml(text) };
-        found.push(Document { origin, kind, content });
+        let content = if origin.shape == Shape::ListItem {
+            Content::Item(text)
+        } else {
+            Content::Yaml(text)
+        };
+        found.push(Document {
+            origin,
+            kind,
+            content,
+        });
     } else {
         nested(origin, value, text, found);
     }
@@ -324,12 +421,22 @@ fn kind_of(object: &Value, text: &str) -> Option<String> {
     let may_be_binary = memchr::memmem::find(text.as_bytes(), b"binary").is_some();
     let decoded = || String::from_utf8(BASE64_STANDARD.decode(kind).ok()?).ok();
     let is_word = |text: &String| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    Some(may_be_binary.then(decoded).flatten().filter(is_word).unwrap_or_else(|| kind.to_owned()))
+    Some(
+        may_be_binary
+            .then(decoded)
+            .flatten()
+            .filter(is_word)
+            .unwrap_or_else(|| kind.to_owned()),
+    )
 }
 
 fn broken<'a>(origin: Origin, error: ParseError, text: &'a str, found: &mut Vec<Document<'a>>) {
     let line = error.line.map(|line| line + origin.first_line - 1);
-    found.push(Document { origin, kind: None, content: Content::Broken(ParseError { line, ..error }, text) });
+    found.push(Document {
+        origin,
+        kind: None,
+        content: Content::Broken(ParseError { line, ..error }, text),
+    });
 }
 
 fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<Document<'a>>) {
@@ -338,22 +445,51 @@ fn nested<'a>(origin: Origin, mut value: Value, text: &'a str, found: &mut Vec<D
     if is_list && let Some(Value::Sequence(items)) = value.get_mut("items").map(std::mem::take) {
         for (index, item) in (0..).zip(items) {
             // A list in a list keeps the outer item's position: exact positions are for what people write.
-            let shape = if origin.shape == Shape::Document { Shape::Nested(index) } else { origin.shape };
-            nested(Origin { shape, ..origin.clone() }, item, text, found);
+            let shape = if origin.shape == Shape::Document {
+                Shape::Nested(index)
+            } else {
+                origin.shape
+            };
+            nested(
+                Origin {
+                    shape,
+                    ..origin.clone()
+                },
+                item,
+                text,
+                found,
+            );
         }
     } else if kind.is_none() && value.get("items").is_some_and(Value::is_sequence) {
-        let message = "it has `items`, but no `kind: List`: was the end of the file cut off?".to_owned();
-        broken(origin, ParseError { message, line: None, column: None }, text, found);
+        let message =
+            "it has `items`, but no `kind: List`: was the end of the file cut off?".to_owned();
+        broken(
+            origin,
+            ParseError {
+                message,
+                line: None,
+                column: None,
+            },
+            text,
+            found,
+        );
     } else if value.is_mapping() {
         labels_as_texts(&mut value);
-        found.push(Document { origin, kind, content: Content::Value(Box::new(value), text) });
+        found.push(Document {
+            origin,
+            kind,
+            content: Content::Value(Box::new(value), text),
+        });
     }
 }
 
 /// Read from text, an unquoted label such as `8` or `true` is the text that it was; here it has become a number.
 fn labels_as_texts(value: &mut Value) {
     for field in ["labels", "annotations"] {
-        let Some(Value::Mapping(map)) = value.get_mut("metadata").and_then(|metadata| metadata.get_mut(field)) else {
+        let Some(Value::Mapping(map)) = value
+            .get_mut("metadata")
+            .and_then(|metadata| metadata.get_mut(field))
+        else {
             continue;
         };
         for value in map.values_mut() {
@@ -371,7 +507,12 @@ fn labels_as_texts(value: &mut Value) {
 const LISTS: usize = 4;
 
 /// Cuts a JSON document that is in so many lists; false when it is not JSON after all but YAML's flow style.
-fn json_objects<'a>(origin: &Origin, document: &'a str, lists: usize, found: &mut Vec<Document<'a>>) -> bool {
+fn json_objects<'a>(
+    origin: &Origin,
+    document: &'a str,
+    lists: usize,
+    found: &mut Vec<Document<'a>>,
+) -> bool {
     if lists > LISTS || bounded::not_too_deep(document).is_err() {
         return false;
     }
@@ -383,15 +524,26 @@ fn json_objects<'a>(origin: &Origin, document: &'a str, lists: usize, found: &mu
         items: Option<Vec<&'a RawValue>>,
     }
     let text = document.strip_prefix("---").unwrap_or(document);
-    let Ok(envelope) = serde_json::from_str::<Envelope<'a>>(text) else { return false };
+    let Ok(envelope) = serde_json::from_str::<Envelope<'a>>(text) else {
+        return false;
+    };
     match (envelope.kind, envelope.items) {
         (Some(kind), Some(items)) if kind.ends_with("List") => {
-            let mut lines = LineCounter { text: document, at: 0, line: origin.first_line };
+            let mut lines = LineCounter {
+                text: document,
+                at: 0,
+                line: origin.first_line,
+            };
             for item in items {
                 let item = item.get();
                 let start = item.as_ptr() as usize - document.as_ptr() as usize;
                 let range = origin.range.start + start..origin.range.start + start + item.len();
-                let origin = Origin::in_file(origin.file.clone(), lines.line_at(start), range, Shape::Document);
+                let origin = Origin::in_file(
+                    origin.file.clone(),
+                    lines.line_at(start),
+                    range,
+                    Shape::Document,
+                );
                 if !json_objects(&origin, item, lists + 1, found) {
                     parsed_first(origin, item, true, found);
                 }
@@ -399,7 +551,11 @@ fn json_objects<'a>(origin: &Origin, document: &'a str, lists: usize, found: &mu
         }
         (None, Some(_)) => return false,
         (kind, _) => {
-            found.push(Document { origin: origin.clone(), kind, content: Content::Json(text) });
+            found.push(Document {
+                origin: origin.clone(),
+                kind,
+                content: Content::Json(text),
+            });
         }
     }
     true
@@ -411,14 +567,20 @@ fn yaml<T: DeserializeOwned>(text: &str, line_offset: usize) -> Result<T, ParseE
         let location = error.location();
         ParseError {
             message: in_plain_words(&error.to_string()),
-            line: location.as_ref().map(|location| location.line() + line_offset),
+            line: location
+                .as_ref()
+                .map(|location| location.line() + line_offset),
             column: location.as_ref().map(|location| location.column()),
         }
     })
 }
 
 fn too_much(error: TooMuch) -> ParseError {
-    ParseError { message: error.to_string(), line: None, column: None }
+    ParseError {
+        message: error.to_string(),
+        line: None,
+        column: None,
+    }
 }
 
 /// A parser's message without positions, which are those in the text that it saw and not those in the file, and
@@ -427,14 +589,27 @@ pub(crate) fn in_plain_words(message: &str) -> String {
     let mut words = message.to_owned();
     while let Some(start) = words.find(" at line ") {
         let position = words[start..].trim_start_matches(|c: char| c != ' ');
-        let rest = position.trim_start_matches(" at line ").trim_start_matches(|c: char| c.is_ascii_digit());
-        let rest = rest.strip_prefix(" column ").unwrap_or(rest).trim_start_matches(|c: char| c.is_ascii_digit());
+        let rest = position
+            .trim_start_matches(" at line ")
+            .trim_start_matches(|c: char| c.is_ascii_digit());
+        let rest = rest
+            .strip_prefix(" column ")
+            .unwrap_or(rest)
+            .trim_start_matches(|c: char| c.is_ascii_digit());
         words = words[..start].to_owned() + rest;
     }
     for introduction in ["invalid type: ", "invalid value: "] {
-        let Some(start) = words.find(introduction).map(|at| at + introduction.len()) else { continue };
-        let Some(end) = words.rfind(", expected ").filter(|end| *end > start) else { continue };
-        let kind = words[start..end].split(['"', '`', '\'']).next().unwrap_or_default().trim_end();
+        let Some(start) = words.find(introduction).map(|at| at + introduction.len()) else {
+            continue;
+        };
+        let Some(end) = words.rfind(", expected ").filter(|end| *end > start) else {
+            continue;
+        };
+        let kind = words[start..end]
+            .split(['"', '`', '\''])
+            .next()
+            .unwrap_or_default()
+            .trim_end();
         words = format!("{}{kind}{}", &words[..start], &words[end..]);
     }
     words
@@ -465,12 +640,21 @@ mod tests {
     fn read(text: &str) -> Vec<(Option<String>, usize, yaml_serde::Value)> {
         objects(&Arc::from(Utf8Path::new("f.yaml")), text)
             .iter()
-            .map(|document| (document.kind.clone(), document.origin.first_line, document.parse().unwrap_or_default()))
+            .map(|document| {
+                (
+                    document.kind.clone(),
+                    document.origin.first_line,
+                    document.parse().unwrap_or_default(),
+                )
+            })
             .collect()
     }
 
     fn names(text: &str) -> Vec<String> {
-        read(text).iter().map(|(_, _, value)| value["metadata"]["name"].as_str().unwrap_or("?").to_owned()).collect()
+        read(text)
+            .iter()
+            .map(|(_, _, value)| value["metadata"]["name"].as_str().unwrap_or("?").to_owned())
+            .collect()
     }
 
     #[test]
@@ -483,7 +667,10 @@ mod tests {
             "kind: List\nitems:\n- &x\n  kind: A\n  metadata: {name: a}\n- <<: *x\n  kind: B\n  metadata: {name: b}\n",
             "kind: A\nmetadata: {name: a}\n---\nkind: B\nmetadata: {name: b}\n",
         ] {
-            let kinds: Vec<_> = read(text).into_iter().map(|(kind, ..)| kind.unwrap()).collect();
+            let kinds: Vec<_> = read(text)
+                .into_iter()
+                .map(|(kind, ..)| kind.unwrap())
+                .collect();
             assert_eq!(kinds, ["A", "B"], "{text}");
             assert_eq!(names(text), ["a", "b"], "{text}");
         }
@@ -512,7 +699,10 @@ mod tests {
                 "spec: invalid type: string \"hunter2\", expected struct Spec at line 3 column 9",
                 "spec: invalid type: string, expected struct Spec",
             ),
-            ("invalid value: integer `7`, expected a name", "invalid value: integer, expected a name"),
+            (
+                "invalid value: integer `7`, expected a name",
+                "invalid value: integer, expected a name",
+            ),
             (
                 "did not find ',' at line 17 column 15, while parsing at line 2 column 1",
                 "did not find ',', while parsing",
@@ -525,7 +715,10 @@ mod tests {
 
     #[test]
     fn text_that_is_no_yaml_is_one_broken_document() {
-        let documents = objects(&Arc::from(Utf8Path::new("f.yaml")), "a: {{ .Values.x }}: b\n  - c");
+        let documents = objects(
+            &Arc::from(Utf8Path::new("f.yaml")),
+            "a: {{ .Values.x }}: b\n  - c",
+        );
         assert_eq!(documents.len(), 1);
         assert!(documents[0].broken().is_some());
     }

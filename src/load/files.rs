@@ -67,7 +67,10 @@ pub struct ReadError {
 
 impl ReadError {
     pub(crate) fn new(path: &Utf8Path, source: io::Error) -> Self {
-        Self { path: path.to_owned(), source }
+        Self {
+            path: path.to_owned(),
+            source,
+        }
     }
 }
 
@@ -81,7 +84,11 @@ const LARGEST: u64 = 256 << 20;
 fn too_large(bytes: u64) -> io::Error {
     io::Error::new(
         io::ErrorKind::FileTooLarge,
-        format!("it has {} MiB, and a file that is read has at most {}", bytes >> 20, LARGEST >> 20),
+        format!(
+            "it has {} MiB, and a file that is read has at most {}",
+            bytes >> 20,
+            LARGEST >> 20
+        ),
     )
 }
 
@@ -144,11 +151,19 @@ impl Files {
     /// # Ok::<(), sipgen::Error>(())
     /// ```
     pub fn in_memory(files: impl IntoIterator<Item = (Utf8PathBuf, Vec<u8>)>) -> Self {
-        Self::new(Utf8PathBuf::from("."), Kept::InMemory(files.into_iter().collect()))
+        Self::new(
+            Utf8PathBuf::from("."),
+            Kept::InMemory(files.into_iter().collect()),
+        )
     }
 
     fn new(root: Utf8PathBuf, kept: Kept) -> Self {
-        Self { root, kept: Arc::new(kept), streams: Vec::new(), part: None }
+        Self {
+            root,
+            kept: Arc::new(kept),
+            streams: Vec::new(),
+            part: None,
+        }
     }
 
     /// The directory that all paths are relative to.
@@ -184,9 +199,9 @@ impl Files {
         };
         match kind {
             None => Ok(None),
-            Some(Kind::File) => {
-                decode(self.content(file)?).map(Some).map_err(|_| io::Error::other("it is not text in UTF-8"))
-            }
+            Some(Kind::File) => decode(self.content(file)?)
+                .map(Some)
+                .map_err(|_| io::Error::other("it is not text in UTF-8")),
             // A pipe would never end.
             Some(_) => Err(io::Error::other("it is no plain file")),
         }
@@ -198,7 +213,8 @@ impl Files {
     ///
     /// When it cannot be read.
     pub fn read(&self, file: &Utf8Path) -> Result<Vec<u8>, ReadError> {
-        self.content(file).map_err(|source| ReadError::new(&self.root.join(file), source))
+        self.content(file)
+            .map_err(|source| ReadError::new(&self.root.join(file), source))
     }
 
     fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
@@ -220,7 +236,8 @@ impl Files {
         if size <= LARGEST {
             return None;
         }
-        let concerns = matches!(*self.kept, Kept::InGit(_)) || has_any(&self.root.join(file), words).unwrap_or(true);
+        let concerns = matches!(*self.kept, Kept::InGit(_))
+            || has_any(&self.root.join(file), words).unwrap_or(true);
         concerns.then(|| too_large(size))
     }
 
@@ -230,11 +247,15 @@ impl Files {
         match &*self.kept {
             Kept::OnDisk => {
                 let found = self.root.join(path).canonicalize_utf8().ok()?;
-                Some(found.strip_prefix(self.root.canonicalize_utf8().ok()?).ok()?.to_owned())
+                Some(
+                    found
+                        .strip_prefix(self.root.canonicalize_utf8().ok()?)
+                        .ok()?
+                        .to_owned(),
+                )
             }
-            Kept::InGit(files) => {
-                links::resolve(path, |path| files.target(path)).filter(|path| files.kind(path).is_some())
-            }
+            Kept::InGit(files) => links::resolve(path, |path| files.target(path))
+                .filter(|path| files.kind(path).is_some()),
             Kept::InMemory(_) => self.kind(path).map(|_| path.to_owned()),
         }
     }
@@ -254,17 +275,24 @@ impl Files {
 
     /// Returns whether a path, or a directory around it, is a symbolic link.
     pub(crate) fn has_link(&self, path: &Utf8Path) -> bool {
-        let mut around = path.ancestors().filter(|around| !around.as_str().is_empty());
+        let mut around = path
+            .ancestors()
+            .filter(|around| !around.as_str().is_empty());
         around.any(|around| self.kind(around) == Some(Kind::Link))
     }
 
     /// What there is at a path; links are not followed.
     pub fn kind(&self, path: &Utf8Path) -> Option<Kind> {
         match &*self.kept {
-            Kept::OnDisk => fs::symlink_metadata(self.root.join(path)).ok().map(|found| Kind::of(found.file_type())),
+            Kept::OnDisk => fs::symlink_metadata(self.root.join(path))
+                .ok()
+                .map(|found| Kind::of(found.file_type())),
             Kept::InGit(files) => files.kind(path),
             Kept::InMemory(files) if files.contains_key(path) => Some(Kind::File),
-            Kept::InMemory(files) => files.keys().any(|file| file.starts_with(path)).then_some(Kind::Directory),
+            Kept::InMemory(files) => files
+                .keys()
+                .any(|file| file.starts_with(path))
+                .then_some(Kind::Directory),
         }
     }
 
@@ -297,19 +325,36 @@ impl Files {
     /// # Errors
     ///
     /// When a file or directory cannot be read.
-    pub(crate) fn files_and_closed(&self, skip: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<Closed>), ReadError> {
+    pub(crate) fn files_and_closed(
+        &self,
+        skip: &Utf8Path,
+    ) -> Result<(Vec<Utf8PathBuf>, Vec<Closed>), ReadError> {
         let wanted = |file: &Utf8Path| may_hold_resources(file) && !file.starts_with(skip);
         if let Some(part) = &self.part {
-            return Ok((part.files.iter().filter(|file| wanted(file)).cloned().collect(), part.closed.clone()));
+            return Ok((
+                part.files
+                    .iter()
+                    .filter(|file| wanted(file))
+                    .cloned()
+                    .collect(),
+                part.closed.clone(),
+            ));
         }
         match &*self.kept {
             Kept::OnDisk => {}
             Kept::InGit(files) => {
-                let wanted = files.plain().filter(|file| wanted(file)).map(Utf8Path::to_owned).collect();
+                let wanted = files
+                    .plain()
+                    .filter(|file| wanted(file))
+                    .map(Utf8Path::to_owned)
+                    .collect();
                 return Ok((wanted, files.missing().to_vec()));
             }
             Kept::InMemory(files) => {
-                return Ok((files.keys().filter(|file| wanted(file)).cloned().collect(), Vec::new()));
+                return Ok((
+                    files.keys().filter(|file| wanted(file)).cloned().collect(),
+                    Vec::new(),
+                ));
             }
         }
         let matters = |file: &Utf8Path| may_hold_resources(file) || file.starts_with(skip);
@@ -329,8 +374,11 @@ impl Files {
             }
         })?;
         // What the walk has not met is ignored by git, or lies behind a link, where git itself finds nothing.
-        let is_there = |file: &Utf8PathBuf| self.kind(file) == Some(Kind::File) && !self.has_link(file);
-        let missed = tracked.into_iter().filter(|file| wanted(file) && !files.contains(file) && is_there(file));
+        let is_there =
+            |file: &Utf8PathBuf| self.kind(file) == Some(Kind::File) && !self.has_link(file);
+        let missed = tracked
+            .into_iter()
+            .filter(|file| wanted(file) && !files.contains(file) && is_there(file));
         let missed: Vec<Utf8PathBuf> = missed.collect();
         files.extend(missed);
         closed.extend(unreadable);
@@ -343,25 +391,40 @@ impl Files {
     /// # Errors
     ///
     /// When a directory cannot be read.
-    pub(crate) fn unread(&self, skip: &Utf8Path) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
+    pub(crate) fn unread(
+        &self,
+        skip: &Utf8Path,
+    ) -> Result<Vec<(Utf8PathBuf, &'static str)>, ReadError> {
         let mut unread = Vec::new();
         match &*self.kept {
             Kept::OnDisk => {
                 let worktree = Worktree::around(&self.root, |_| false)
                     .map_err(|error| ReadError::new(&self.root, io::Error::other(error)))?;
                 let closed = self.walk(skip, worktree, |entry| {
-                    let relative = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+                    let relative = entry
+                        .path()
+                        .strip_prefix(&self.root)
+                        .unwrap_or(entry.path());
                     let kind = entry.file_type().map_or(Kind::Other, Kind::of);
                     match Utf8Path::from_path(relative) {
                         Some(path) => unread.extend(self.why_unread(path, kind)),
-                        None if kind != Kind::Directory => unread.extend(not_utf8(&relative.to_string_lossy())),
+                        None if kind != Kind::Directory => {
+                            unread.extend(not_utf8(&relative.to_string_lossy()))
+                        }
                         None => {}
                     }
                 })?;
-                unread.extend(closed.into_iter().map(|(directory, _)| (directory, "it cannot be read")));
+                unread.extend(
+                    closed
+                        .into_iter()
+                        .map(|(directory, _)| (directory, "it cannot be read")),
+                );
             }
             Kept::InGit(files) => {
-                let entries = files.below(Utf8Path::new("")).into_iter().filter(|(path, _)| !path.starts_with(skip));
+                let entries = files
+                    .below(Utf8Path::new(""))
+                    .into_iter()
+                    .filter(|(path, _)| !path.starts_with(skip));
                 unread.extend(entries.filter_map(|(path, kind)| self.why_unread(&path, kind)));
                 unread.extend(files.not_utf8().iter().filter_map(|path| not_utf8(path)));
             }
@@ -379,8 +442,14 @@ impl Files {
             // What a link leads to in the repo is read by its own name.
             Kind::Link => match self.resolve(path) {
                 None => Some("it is a symbolic link that leads out of the repo or to nothing"),
-                Some(target) if self.kind(&target) == Some(Kind::Directory) || may_hold_resources(&target) => None,
-                Some(_) => may_hold_resources(path).then_some("it is a symbolic link to a file that is not read"),
+                Some(target)
+                    if self.kind(&target) == Some(Kind::Directory)
+                        || may_hold_resources(&target) =>
+                {
+                    None
+                }
+                Some(_) => may_hold_resources(path)
+                    .then_some("it is a symbolic link to a file that is not read"),
             },
         }?;
         Some((path.to_owned(), why))
@@ -396,13 +465,16 @@ impl Files {
     ) -> Result<Vec<Closed>, ReadError> {
         let (root, skipped) = (self.root.clone(), self.root.join(skip));
         let is_foreign = move |entry: &DirEntry| {
-            entry.file_type().is_some_and(|kind| kind.is_dir()) && worktree.is_foreign_repo(&root, entry.path())
+            entry.file_type().is_some_and(|kind| kind.is_dir())
+                && worktree.is_foreign_repo(&root, entry.path())
         };
         let walk = WalkBuilder::new(&self.root)
             .hidden(false)
             .ignore(false)
             .filter_entry(move |entry| {
-                entry.file_name() != ".git" && entry.path() != skipped.as_std_path() && !is_foreign(entry)
+                entry.file_name() != ".git"
+                    && entry.path() != skipped.as_std_path()
+                    && !is_foreign(entry)
             })
             .build();
         let mut closed = Vec::new();
@@ -428,8 +500,11 @@ impl Files {
                     directory = Utf8Path::from_path(path);
                     inner = err;
                 }
-                ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => inner = err,
-                ignore::Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
+                ignore::Error::WithDepth { err, .. }
+                | ignore::Error::WithLineNumber { err, .. } => inner = err,
+                ignore::Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    break;
+                }
                 _ => return None,
             }
         }
@@ -445,7 +520,11 @@ impl Files {
     /// When a directory cannot be read.
     pub fn files_below(&self, directory: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ReadError> {
         let entries = self.entries_below(directory)?;
-        Ok(entries.into_iter().filter(|(_, kind)| *kind == Kind::File).map(|(path, _)| path).collect())
+        Ok(entries
+            .into_iter()
+            .filter(|(_, kind)| *kind == Kind::File)
+            .map(|(path, _)| path)
+            .collect())
     }
 
     /// Everything below a directory, relative to the root and sorted. Links are not followed.
@@ -453,12 +532,17 @@ impl Files {
     /// # Errors
     ///
     /// When a directory cannot be read.
-    pub fn entries_below(&self, directory: &Utf8Path) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
+    pub fn entries_below(
+        &self,
+        directory: &Utf8Path,
+    ) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
         match &*self.kept {
             Kept::OnDisk => {}
             Kept::InGit(files) => return Ok(files.below(directory)),
             Kept::InMemory(files) => {
-                let below = files.keys().filter(|file| file.starts_with(directory) && *file != directory);
+                let below = files
+                    .keys()
+                    .filter(|file| file.starts_with(directory) && *file != directory);
                 return Ok(below.map(|file| (file.clone(), Kind::File)).collect());
             }
         }
@@ -501,13 +585,21 @@ fn read_bounded(path: &Utf8Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.take(LARGEST + 1).read_to_end(&mut content)?;
     let read = content.len() as u64;
-    if read > LARGEST { Err(too_large(read)) } else { Ok(content) }
+    if read > LARGEST {
+        Err(too_large(read))
+    } else {
+        Ok(content)
+    }
 }
 
 /// Whether a file has one of some words anywhere, or is in UTF-16 and may have them. Little of it is in memory at a time.
 fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
     let mentions = mentions(words);
-    let overlap = words.iter().map(|word| word.len()).max().unwrap_or_default();
+    let overlap = words
+        .iter()
+        .map(|word| word.len())
+        .max()
+        .unwrap_or_default();
     let mut file = fs::File::open(path)?;
     let mut window = Vec::new();
     let mut is_first = true;
@@ -516,7 +608,11 @@ fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
             return Ok(false);
         }
         if mentions(&window)
-            || is_first && matches!(window.as_slice(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, ..] | [_, 0, ..])
+            || is_first
+                && matches!(
+                    window.as_slice(),
+                    [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, ..] | [_, 0, ..]
+                )
         {
             return Ok(true);
         }
@@ -527,7 +623,11 @@ fn has_any(path: &Utf8Path, words: &[&str]) -> io::Result<bool> {
 
 /// Returns whether a file can hold resources, by its name. kustomize reads whatever it is told to, so case does not matter.
 pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
-    let is_known = |extension: &str| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known));
+    let is_known = |extension: &str| {
+        EXTENSIONS
+            .iter()
+            .any(|known| extension.eq_ignore_ascii_case(known))
+    };
     path.extension().is_some_and(is_known) || path.file_name() == Some("Kustomization")
 }
 
@@ -557,11 +657,15 @@ pub(super) fn lossy(bytes: Vec<u8>) -> String {
 pub(super) fn in_utf8(bytes: Vec<u8>) -> Vec<u8> {
     let decode_16 = |unit: fn([u8; 2]) -> u16| {
         let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));
-        char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>()
+        char::decode_utf16(units)
+            .map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect::<String>()
     };
     let decode_32 = |unit: fn([u8; 4]) -> u32| {
         let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));
-        units.map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>()
+        units
+            .map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect::<String>()
     };
     let text = match bytes.as_slice() {
         [0xff, 0xfe, 0, 0, ..] | [1..=255, 0, 0, 0, ..] => decode_32(u32::from_le_bytes),
@@ -585,7 +689,10 @@ mod tests {
             let mut content = vec![b'x'; 3 << 20];
             content[at..at + 10].copy_from_slice(b"SIPCluster");
             fs::write(path, &content).unwrap();
-            assert!(has_any(path, &["BareMetalHost", "SIPCluster"]).unwrap(), "{at}");
+            assert!(
+                has_any(path, &["BareMetalHost", "SIPCluster"]).unwrap(),
+                "{at}"
+            );
             assert!(!has_any(path, &["BareMetalHost"]).unwrap(), "{at}");
         }
     }

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use git2::{
-    Config, ErrorCode, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository, Tree, TreeWalkMode,
-    TreeWalkResult,
+    Config, ErrorCode, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Repository, Tree,
+    TreeWalkMode, TreeWalkResult,
 };
 
 use super::files::Kind;
@@ -39,7 +39,9 @@ struct Entry {
 
 impl fmt::Debug for GitFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GitFiles").field("entries", &self.entries.len()).finish_non_exhaustive()
+        f.debug_struct("GitFiles")
+            .field("entries", &self.entries.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -55,49 +57,75 @@ impl GitFiles {
         opened.workdir()?;
         let index = opened.index()?;
         if index.has_conflicts() {
-            return Err(GitError::new("git's index has conflicts: resolve them first, `git status` names them"));
+            return Err(GitError::new(
+                "git's index has conflicts: resolve them first, `git status` names them",
+            ));
         }
         // What `git add --intent-to-add` names is to be staged some day; its content is not.
-        let is_staged =
-            |entry: &IndexEntry| !IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_intent_to_add();
-        let entries = index.iter().filter(is_staged).map(|entry| (entry.path, entry.mode, entry.id));
+        let is_staged = |entry: &IndexEntry| {
+            !IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_intent_to_add()
+        };
+        let entries = index
+            .iter()
+            .filter(is_staged)
+            .map(|entry| (entry.path, entry.mode, entry.id));
         Self::gather(&opened, entries.collect())
     }
 
     /// What a revision has, below a directory of a repo.
     pub(super) fn at_revision(root: &Utf8Path, revision: &str) -> Result<Self, GitError> {
         if revision.trim().is_empty() {
-            return Err(GitError::new("the name of a revision is empty: name a commit, such as origin/main"));
+            return Err(GitError::new(
+                "the name of a revision is empty: name a commit, such as origin/main",
+            ));
         }
         let opened = open::expect(root)?;
         let found = opened.repo.revparse_single(revision);
         let found = found.map_err(|error| no_such_revision(&opened.repo, revision, &error))?;
         // Of a tree within a commit, all paths would be others.
-        let commit = found.peel_to_commit().map_err(|_| no_commit(revision, found.kind()))?;
+        let commit = found
+            .peel_to_commit()
+            .map_err(|_| no_commit(revision, found.kind()))?;
         Self::gather(&opened, blobs(&commit.tree()?)?)
     }
 
     fn gather(opened: &Opened, entries: Vec<Listed>) -> Result<Self, GitError> {
-        let mut files = Self { repos: Vec::new(), entries: BTreeMap::new(), not_utf8: Vec::new(), missing: Vec::new() };
+        let mut files = Self {
+            repos: Vec::new(),
+            entries: BTreeMap::new(),
+            not_utf8: Vec::new(),
+            missing: Vec::new(),
+        };
         files.add(opened, Utf8Path::new(""), entries)?;
         Ok(files)
     }
 
     /// Adds entries of a repo that lies at `at` in the outermost one, unless they lie outside of what is wanted of it.
     /// A path that is not UTF-8 is none that a manifest can name.
-    fn add(&mut self, opened: &Opened, at: &Utf8Path, entries: Vec<Listed>) -> Result<(), GitError> {
-        let names = entries.iter().find(|(path, ..)| path == NAMES.as_bytes()).map(|(.., id)| *id);
+    fn add(
+        &mut self,
+        opened: &Opened,
+        at: &Utf8Path,
+        entries: Vec<Listed>,
+    ) -> Result<(), GitError> {
+        let names = entries
+            .iter()
+            .find(|(path, ..)| path == NAMES.as_bytes())
+            .map(|(.., id)| *id);
         let mut links = Vec::new();
         for (path, mode, id) in entries {
             let path = match String::from_utf8(path) {
                 Ok(path) => Utf8PathBuf::from(path),
                 Err(error) => {
-                    self.not_utf8.push(String::from_utf8_lossy(error.as_bytes()).into_owned());
+                    self.not_utf8
+                        .push(String::from_utf8_lossy(error.as_bytes()).into_owned());
                     continue;
                 }
             };
             let full = at.join(&path);
-            let Ok(below) = full.strip_prefix(&opened.prefix) else { continue };
+            let Ok(below) = full.strip_prefix(&opened.prefix) else {
+                continue;
+            };
             let kind = match mode & KIND {
                 PLAIN => Kind::File,
                 LINK => Kind::Link,
@@ -107,10 +135,21 @@ impl GitFiles {
                 }
                 _ => Kind::Other,
             };
-            self.entries.insert(below.to_owned(), Entry { kind, id, repo: self.repos.len() });
+            self.entries.insert(
+                below.to_owned(),
+                Entry {
+                    kind,
+                    id,
+                    repo: self.repos.len(),
+                },
+            );
         }
         self.repos.push(Blobs::of(opened));
-        if links.is_empty() { Ok(()) } else { self.add_submodules(opened, at, names, links) }
+        if links.is_empty() {
+            Ok(())
+        } else {
+            self.add_submodules(opened, at, names, links)
+        }
     }
 
     /// Adds the files of submodules, each at the commit that is recorded for it.
@@ -136,11 +175,16 @@ impl GitFiles {
             let entries = match submodule.find_commit(recorded) {
                 Ok(commit) => blobs(&commit.tree()?)?,
                 Err(_) => {
-                    self.missing.push((below, not_fetched(&full, recorded).to_string()));
+                    self.missing
+                        .push((below, not_fetched(&full, recorded).to_string()));
                     continue;
                 }
             };
-            let opened = Opened { repo: submodule, prefix: prefix.clone(), of_environment: false };
+            let opened = Opened {
+                repo: submodule,
+                prefix: prefix.clone(),
+                of_environment: false,
+            };
             self.add(&opened, &full, entries)?;
         }
         Ok(())
@@ -154,10 +198,14 @@ impl GitFiles {
     }
 
     fn is_directory(&self, path: &Utf8Path) -> bool {
-        self.entries.range(path.to_owned()..).map(|(entry, _)| entry).find(|entry| *entry != path).is_some_and(
-            // Paths are ordered by their parts, so what is below a directory follows it.
-            |next| next.starts_with(path),
-        )
+        self.entries
+            .range(path.to_owned()..)
+            .map(|(entry, _)| entry)
+            .find(|entry| *entry != path)
+            .is_some_and(
+                // Paths are ordered by their parts, so what is below a directory follows it.
+                |next| next.starts_with(path),
+            )
     }
 
     pub(super) fn content(&self, file: &Utf8Path) -> io::Result<Vec<u8>> {
@@ -167,8 +215,17 @@ impl GitFiles {
 
     /// What the symbolic link at a path says; nothing where there is none, or one that is not UTF-8.
     pub(super) fn target(&self, path: &Utf8Path) -> Option<Utf8PathBuf> {
-        let Entry { kind: Kind::Link, id, repo } = self.entries.get(path)? else { return None };
-        String::from_utf8(self.repos[*repo].content(*id).ok()?).ok().map(Utf8PathBuf::from)
+        let Entry {
+            kind: Kind::Link,
+            id,
+            repo,
+        } = self.entries.get(path)?
+        else {
+            return None;
+        };
+        String::from_utf8(self.repos[*repo].content(*id).ok()?)
+            .ok()
+            .map(Utf8PathBuf::from)
     }
 
     /// The directories of submodules whose files cannot be had, with the reason.
@@ -189,14 +246,21 @@ impl GitFiles {
 
     /// All plain files.
     pub(super) fn plain(&self) -> impl Iterator<Item = &Utf8Path> {
-        self.entries.iter().filter(|(_, entry)| entry.kind == Kind::File).map(|(path, _)| path.as_path())
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.kind == Kind::File)
+            .map(|(path, _)| path.as_path())
     }
 
     /// Everything below a directory, directories excepted.
     pub(super) fn below(&self, directory: &Utf8Path) -> Vec<(Utf8PathBuf, Kind)> {
         let from = self.entries.range(directory.to_owned()..);
-        let below = from.take_while(|(path, _)| path.starts_with(directory)).filter(|(path, _)| *path != directory);
-        below.map(|(path, entry)| (path.clone(), entry.kind)).collect()
+        let below = from
+            .take_while(|(path, _)| path.starts_with(directory))
+            .filter(|(path, _)| *path != directory);
+        below
+            .map(|(path, entry)| (path.clone(), entry.kind))
+            .collect()
     }
 }
 
@@ -208,19 +272,31 @@ struct Blobs {
 }
 
 impl Blobs {
-    fn of(Opened { repo, of_environment, .. }: &Opened) -> Self {
-        Self { git_dir: repo.path().to_owned(), of_environment: *of_environment, spare: Mutex::default() }
+    fn of(
+        Opened {
+            repo,
+            of_environment,
+            ..
+        }: &Opened,
+    ) -> Self {
+        Self {
+            git_dir: repo.path().to_owned(),
+            of_environment: *of_environment,
+            spare: Mutex::default(),
+        }
     }
 
     fn content(&self, id: Oid) -> Result<Vec<u8>, GitError> {
         self.with_repo(|repo| {
-            repo.find_blob(id).map(|blob| blob.content().to_vec()).map_err(|error| match error.code() {
-                ErrorCode::NotFound if is_partial(repo) => GitError::new(
-                    "this is a partial clone, and the file's content has not been fetched; say \
+            repo.find_blob(id)
+                .map(|blob| blob.content().to_vec())
+                .map_err(|error| match error.code() {
+                    ErrorCode::NotFound if is_partial(repo) => GitError::new(
+                        "this is a partial clone, and the file's content has not been fetched; say \
                      `git fetch --refetch --no-filter`",
-                ),
-                _ => error.into(),
-            })
+                    ),
+                    _ => error.into(),
+                })
         })
     }
 
@@ -228,7 +304,10 @@ impl Blobs {
         self.with_repo(|repo| Ok(repo.odb()?.read_header(id)?.0 as u64))
     }
 
-    fn with_repo<T>(&self, read: impl FnOnce(&Repository) -> Result<T, GitError>) -> Result<T, GitError> {
+    fn with_repo<T>(
+        &self,
+        read: impl FnOnce(&Repository) -> Result<T, GitError>,
+    ) -> Result<T, GitError> {
         let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let repo = spare().pop();
         let repo = repo.map_or_else(|| open::again(&self.git_dir, self.of_environment), Ok)?;
@@ -240,7 +319,12 @@ impl Blobs {
 
 /// Whether a remote has promised to have what this clone lacks.
 fn is_partial(repo: &Repository) -> bool {
-    let has_any = |config: Config| Ok(config.entries(Some(r"^remote\..*\.promisor$"))?.next().is_some());
+    let has_any = |config: Config| {
+        Ok(config
+            .entries(Some(r"^remote\..*\.promisor$"))?
+            .next()
+            .is_some())
+    };
     repo.config().and_then(has_any).unwrap_or_default()
 }
 
@@ -270,7 +354,10 @@ fn no_such_revision(repo: &Repository, revision: &str, error: &git2::Error) -> G
     } else {
         "`git branch --all` lists the branches there are; `git fetch` gets those of others"
     };
-    GitError::new(format!("there is no revision `{revision}` here ({}): {help}", error.message()))
+    GitError::new(format!(
+        "there is no revision `{revision}` here ({}): {help}",
+        error.message()
+    ))
 }
 
 fn no_commit(revision: &str, kind: Option<ObjectType>) -> GitError {

@@ -111,29 +111,43 @@ pub(crate) fn build(repo: &Files, build: &Build<'_>) -> Result<Built, NotBuilt> 
     let asked_in = place.join("build");
     fs::create_dir(&asked_in)?;
     let way = relative(&asked_in, &root.join(build.directory));
-    let around = format!("resources:\n- {}\nbuildMetadata: [originAnnotations]\n", listed(way.as_str()));
+    let around = format!(
+        "resources:\n- {}\nbuildMetadata: [originAnnotations]\n",
+        listed(way.as_str())
+    );
     fs::write(asked_in.join("kustomization.yaml"), around)?;
 
     let mut command = Command::new(program);
-    command.args(first).arg(&asked_in).args(["--load-restrictor", "LoadRestrictionsRootOnly"]);
+    command
+        .args(first)
+        .arg(&asked_in)
+        .args(["--load-restrictor", "LoadRestrictionsRootOnly"]);
     if build.helm {
         command.arg("--enable-helm");
     } else {
         command.envs(NO_NETWORK);
     }
-    let ended = program::run(&mut command, Vec::new(), build.longest).map_err(|error| match error {
-        NotRun::Io(error) => NotBuilt::Io(error),
-        NotRun::TimedOut => NotBuilt::TimedOut(build.longest),
-    })?;
+    let ended =
+        program::run(&mut command, Vec::new(), build.longest).map_err(|error| match error {
+            NotRun::Io(error) => NotBuilt::Io(error),
+            NotRun::TimedOut => NotBuilt::TimedOut(build.longest),
+        })?;
     if !ended.status.success() {
         // Without the paths of this run, which are others in the next one.
         let said = ended.stderr.replace(way.as_str(), build.directory.as_str());
-        let said = said.replace(&format!("{root}/"), "").replace(root.as_str(), ".");
+        let said = said
+            .replace(&format!("{root}/"), "")
+            .replace(root.as_str(), ".");
         let said = said.replace(asked_in.as_str(), build.directory.as_str());
         return Err(NotBuilt::Failed(program::first_lines(&said)));
     }
-    let text = String::from_utf8(ended.stdout).map_err(|_| io::Error::other("what kustomize prints is no text"))?;
-    Ok(Built { text, root, asked_in })
+    let text = String::from_utf8(ended.stdout)
+        .map_err(|_| io::Error::other("what kustomize prints is no text"))?;
+    Ok(Built {
+        text,
+        root,
+        asked_in,
+    })
 }
 
 /// The program, with its first argument.
@@ -144,7 +158,9 @@ fn program() -> Option<(PathBuf, [&'static str; 1])> {
         return Some((named, [if of_kubectl { "kustomize" } else { "build" }]));
     }
     let kubectl = || program::find("kubectl").map(|found| (found, ["kustomize"]));
-    program::find("kustomize").map(|found| (found, ["build"])).or_else(kubectl)
+    program::find("kustomize")
+        .map(|found| (found, ["build"]))
+        .or_else(kubectl)
 }
 
 /// The lists of a kustomization whose entries are files or directories, or else texts of their own.
@@ -174,7 +190,9 @@ fn needed(repo: &Files, directory: &Utf8Path) -> Result<BTreeSet<Utf8PathBuf>, N
             continue;
         }
         let own = FILE_NAMES.map(|name| directory.join(name));
-        let own = own.into_iter().find_map(|file| Some((repo.plain_text(&file).ok()??, file)));
+        let own = own
+            .into_iter()
+            .find_map(|file| Some((repo.plain_text(&file).ok()??, file)));
         let Some((text, file)) = own else {
             // A directory of a chart or the like; the first one is to be a kustomization.
             if needed.len() == 1 {
@@ -183,15 +201,26 @@ fn needed(repo: &Files, directory: &Utf8Path) -> Result<BTreeSet<Utf8PathBuf>, N
             continue;
         };
         // What cannot be read, kustomize refuses.
-        let Ok(kustomization) = yaml_serde::from_str::<Value>(&text) else { continue };
+        let Ok(kustomization) = yaml_serde::from_str::<Value>(&text) else {
+            continue;
+        };
         for entry in entries(&kustomization) {
-            let path = plain(&directory.join(entry)).filter(|_| !entry.contains("://") && !entry.starts_with('/'));
-            match path.as_ref().and_then(|path| Some((path, kind(repo, path)?))) {
+            let path = plain(&directory.join(entry))
+                .filter(|_| !entry.contains("://") && !entry.starts_with('/'));
+            match path
+                .as_ref()
+                .and_then(|path| Some((path, kind(repo, path)?)))
+            {
                 Some((path, Kind::Directory)) => pending.push(path.clone()),
                 Some((path, Kind::File)) => {
                     needed.insert(path.clone());
                 }
-                _ => return Err(NotBuilt::Elsewhere { file, entry: entry.to_owned() }),
+                _ => {
+                    return Err(NotBuilt::Elsewhere {
+                        file,
+                        entry: entry.to_owned(),
+                    });
+                }
             }
         }
     }
@@ -203,22 +232,57 @@ fn kind(repo: &Files, path: &Utf8Path) -> Option<Kind> {
     if path.as_str().is_empty() {
         return Some(Kind::Directory);
     }
-    let mut around = path.ancestors().skip(1).filter(|around| !around.as_str().is_empty());
+    let mut around = path
+        .ancestors()
+        .skip(1)
+        .filter(|around| !around.as_str().is_empty());
     let is_behind_link = around.any(|around| repo.kind(around) == Some(Kind::Link));
     repo.kind(path).filter(|_| !is_behind_link)
 }
 
 /// All that a kustomization names by path.
 fn entries(kustomization: &Value) -> Vec<&str> {
-    let list = |name: &str| kustomization.get(name).and_then(Value::as_sequence).into_iter().flatten();
-    let mut entries: Vec<&str> = LISTS.into_iter().flat_map(list).filter_map(Value::as_str).collect();
-    entries.extend(WITH_PATHS.into_iter().flat_map(list).filter_map(|entry| entry.get("path")?.as_str()));
-    entries.extend(kustomization.get("openapi").and_then(|openapi| openapi.get("path")?.as_str()));
-    for generator in ["configMapGenerator", "secretGenerator"].into_iter().flat_map(list) {
-        let names = |field: &str| generator.get(field).and_then(Value::as_sequence).into_iter().flatten();
+    let list = |name: &str| {
+        kustomization
+            .get(name)
+            .and_then(Value::as_sequence)
+            .into_iter()
+            .flatten()
+    };
+    let mut entries: Vec<&str> = LISTS
+        .into_iter()
+        .flat_map(list)
+        .filter_map(Value::as_str)
+        .collect();
+    entries.extend(
+        WITH_PATHS
+            .into_iter()
+            .flat_map(list)
+            .filter_map(|entry| entry.get("path")?.as_str()),
+    );
+    entries.extend(
+        kustomization
+            .get("openapi")
+            .and_then(|openapi| openapi.get("path")?.as_str()),
+    );
+    for generator in ["configMapGenerator", "secretGenerator"]
+        .into_iter()
+        .flat_map(list)
+    {
+        let names = |field: &str| {
+            generator
+                .get(field)
+                .and_then(Value::as_sequence)
+                .into_iter()
+                .flatten()
+        };
         let files = names("files").filter_map(Value::as_str);
         entries.extend(files.map(|file| file.split_once('=').map_or(file, |(_, path)| path)));
-        entries.extend(names("envs").chain(generator.get("env")).filter_map(Value::as_str));
+        entries.extend(
+            names("envs")
+                .chain(generator.get("env"))
+                .filter_map(Value::as_str),
+        );
     }
     let is_inline = |entry: &&str| entry.contains('\n') || entry.trim_start().starts_with('{');
     entries.retain(|entry| !is_inline(entry));
@@ -227,8 +291,12 @@ fn entries(kustomization: &Value) -> Vec<&str> {
 
 /// The paths that a kustomization in a directory names, files and directories of the repo alike.
 pub(crate) fn named(directory: &Utf8Path, kustomization: &Value) -> Vec<Utf8PathBuf> {
-    let local = entries(kustomization).into_iter().filter(|entry| !entry.contains("://") && !entry.starts_with('/'));
-    local.filter_map(|entry| plain(&directory.join(entry))).collect()
+    let local = entries(kustomization)
+        .into_iter()
+        .filter(|entry| !entry.contains("://") && !entry.starts_with('/'));
+    local
+        .filter_map(|entry| plain(&directory.join(entry)))
+        .collect()
 }
 
 /// Writes what a build reads to another directory: of a directory all that is below it.
@@ -237,7 +305,11 @@ fn export(repo: &Files, needed: &BTreeSet<Utf8PathBuf>, to: &Utf8Path) -> io::Re
     for path in needed {
         let below = repo.files_below(path).map_err(io::Error::other)?;
         let own = (kind(repo, path) == Some(Kind::File)).then(|| path.clone());
-        for file in below.into_iter().chain(own).filter(|file| !file.starts_with(".git")) {
+        for file in below
+            .into_iter()
+            .chain(own)
+            .filter(|file| !file.starts_with(".git"))
+        {
             if written.insert(file.clone()) {
                 let target = to.join(&file);
                 target.parent().map(fs::create_dir_all).transpose()?;
@@ -263,12 +335,21 @@ fn plain(path: &Utf8Path) -> Option<Utf8PathBuf> {
 
 /// The way from one directory to another, where both are relative to one directory or absolute.
 pub(crate) fn relative(from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
-    let shared = from.iter().zip(to.iter()).take_while(|(a, b)| a == b).count();
-    from.iter().skip(shared).map(|_| "..").chain(to.iter().skip(shared)).collect()
+    let shared = from
+        .iter()
+        .zip(to.iter())
+        .take_while(|(a, b)| a == b)
+        .count();
+    from.iter()
+        .skip(shared)
+        .map(|_| "..")
+        .chain(to.iter().skip(shared))
+        .collect()
 }
 
 fn utf8(path: PathBuf) -> io::Result<Utf8PathBuf> {
-    Utf8PathBuf::from_path_buf(path).map_err(|path| io::Error::other(format!("{} is not UTF-8", path.display())))
+    Utf8PathBuf::from_path_buf(path)
+        .map_err(|path| io::Error::other(format!("{} is not UTF-8", path.display())))
 }
 
 #[cfg(test)]
@@ -278,7 +359,11 @@ mod tests {
     #[test]
     fn a_way_leads_up_as_far_as_needed() {
         for (from, to, way) in [
-            ("sites/lab/hosts", "overlays/hosts/declared/sites", "../../../overlays/hosts/declared/sites"),
+            (
+                "sites/lab/hosts",
+                "overlays/hosts/declared/sites",
+                "../../../overlays/hosts/declared/sites",
+            ),
             ("", "overlays/hosts", "overlays/hosts"),
             ("fleet/a", "fleet/overlays/hosts", "../overlays/hosts"),
         ] {

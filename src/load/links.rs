@@ -14,7 +14,10 @@ const MOST: usize = 40;
 /// When a symbolic link on the way leads out of it.
 pub(super) fn stay_inside(root: &Utf8Path, path: &Utf8Path) -> io::Result<()> {
     let (root, found) = (root.canonicalize_utf8()?, path.canonicalize_utf8()?);
-    let top = root.ancestors().find(|around| around.join(".git").exists()).unwrap_or(&root);
+    let top = root
+        .ancestors()
+        .find(|around| around.join(".git").exists())
+        .unwrap_or(&root);
     if found.starts_with(top) {
         return Ok(());
     }
@@ -23,7 +26,10 @@ pub(super) fn stay_inside(root: &Utf8Path, path: &Utf8Path) -> io::Result<()> {
 
 /// The path of what a path leads to, by what each link says: the text of the link at a path, if there is one. Nothing
 /// where one leads out, or they lead in circles.
-pub(super) fn resolve(path: &Utf8Path, target: impl Fn(&Utf8Path) -> Option<Utf8PathBuf>) -> Option<Utf8PathBuf> {
+pub(super) fn resolve(
+    path: &Utf8Path,
+    target: impl Fn(&Utf8Path) -> Option<Utf8PathBuf>,
+) -> Option<Utf8PathBuf> {
     let mut resolved = Utf8PathBuf::new();
     let mut rest: Vec<String> = parts(path);
     let mut followed = 0;
@@ -46,7 +52,10 @@ pub(super) fn resolve(path: &Utf8Path, target: impl Fn(&Utf8Path) -> Option<Utf8
 
 /// The parts of a path, the last one first.
 fn parts(path: &Utf8Path) -> Vec<String> {
-    let parts = path.components().rev().filter(|part| *part != Utf8Component::CurDir);
+    let parts = path
+        .components()
+        .rev()
+        .filter(|part| *part != Utf8Component::CurDir);
     parts.map(|part| part.as_str().to_owned()).collect()
 }
 
@@ -57,9 +66,18 @@ mod tests {
     #[test]
     fn links_are_followed_as_far_as_they_stay_inside() {
         let target = |path: &Utf8Path| {
-            let links =
-                [("a", "b/c"), ("b/c", "./d"), ("up", "../x"), ("dir/link", "../b/d"), ("loop", "loop"), ("abs", "/x")];
-            links.iter().find(|(link, _)| path == *link).map(|(_, target)| Utf8PathBuf::from(target))
+            let links = [
+                ("a", "b/c"),
+                ("b/c", "./d"),
+                ("up", "../x"),
+                ("dir/link", "../b/d"),
+                ("loop", "loop"),
+                ("abs", "/x"),
+            ];
+            links
+                .iter()
+                .find(|(link, _)| path == *link)
+                .map(|(_, target)| Utf8PathBuf::from(target))
         };
         for (path, expected) in [
             ("b/d", Some("b/d")),
@@ -70,7 +88,11 @@ mod tests {
             ("loop", None),
             ("abs/y", None),
         ] {
-            assert_eq!(resolve(path.into(), target).as_deref(), expected.map(Utf8Path::new), "{path}");
+            assert_eq!(
+                resolve(path.into(), target).as_deref(),
+                expected.map(Utf8Path::new),
+                "{path}"
+            );
         }
     }
 }

@@ -67,8 +67,19 @@ impl Nodes {
         options.block_nesting_limit = DEEPEST;
         options.emit_unresolved_aliases = true;
         options.emit_anchor_events = true;
-        let nodes = Nodes { nodes: Vec::new(), children: Vec::new(), spelled: HashMap::new(), comments: Vec::new() };
-        let mut builder = Builder { text, nodes, open: Vec::new(), anchors: HashMap::new(), read: 0 };
+        let nodes = Nodes {
+            nodes: Vec::new(),
+            children: Vec::new(),
+            spelled: HashMap::new(),
+            comments: Vec::new(),
+        };
+        let mut builder = Builder {
+            text,
+            nodes,
+            open: Vec::new(),
+            anchors: HashMap::new(),
+            read: 0,
+        };
         for event in Parser::new_from_str_with_options(text, options) {
             let (event, span) = event.ok()?;
             if matches!(event, Event::DocumentEnd) {
@@ -85,15 +96,22 @@ impl Nodes {
     }
 
     /// The entry at the end of a route through the document, whose text this is.
-    pub(crate) fn find<'s>(&self, text: &str, route: impl IntoIterator<Item = &'s Step>) -> Option<Entry> {
+    pub(crate) fn find<'s>(
+        &self,
+        text: &str,
+        route: impl IntoIterator<Item = &'s Step>,
+    ) -> Option<Entry> {
         let (mut key, mut node) = (None, 0);
         for step in route {
             let children = self.children_of(self.target(node)?);
             (key, node) = match (step, self.kind(self.target(node)?)) {
                 (Step::Key(name), Kind::Mapping) => {
                     let (entries, _) = children.as_chunks::<2>();
-                    let at = entries.partition_point(|[key, _]| self.text_of(*key, text) < name.as_str());
-                    let [key, value] = *entries.get(at).filter(|[key, _]| self.text_of(*key, text) == name)?;
+                    let at = entries
+                        .partition_point(|[key, _]| self.text_of(*key, text) < name.as_str());
+                    let [key, value] = *entries
+                        .get(at)
+                        .filter(|[key, _]| self.text_of(*key, text) == name)?;
                     (Some(key), value)
                 }
                 (Step::Index(index), Kind::Sequence) => (None, *children.get(*index)?),
@@ -101,31 +119,47 @@ impl Nodes {
             };
         }
         let key = key.map(|key| self.whole(key));
-        let value = self.target(node).filter(|node| self.kind(*node) != Kind::Absent).map(|node| self.range(node));
+        let value = self
+            .target(node)
+            .filter(|node| self.kind(*node) != Kind::Absent)
+            .map(|node| self.range(node));
         Some(Entry { key, value })
     }
 
     /// Returns whether a position in the text is within a comment.
     pub(crate) fn is_in_comment(&self, at: usize) -> bool {
         let behind = self.comments.partition_point(|comment| comment.end <= at);
-        self.comments.get(behind).is_some_and(|comment| comment.contains(&at))
+        self.comments
+            .get(behind)
+            .is_some_and(|comment| comment.contains(&at))
     }
 
     fn kind(&self, node: u32) -> Kind {
-        self.nodes.get(node as usize).map_or(Kind::Absent, |node| node.kind)
+        self.nodes
+            .get(node as usize)
+            .map_or(Kind::Absent, |node| node.kind)
     }
 
     fn range(&self, node: u32) -> Range<usize> {
-        self.nodes.get(node as usize).map_or(0..0, |node| node.start as usize..node.end as usize)
+        self.nodes
+            .get(node as usize)
+            .map_or(0..0, |node| node.start as usize..node.end as usize)
     }
 
     fn whole(&self, node: u32) -> Range<usize> {
-        self.nodes.get(node as usize).map_or(0..0, |node| node.whole as usize..node.end as usize)
+        self.nodes
+            .get(node as usize)
+            .map_or(0..0, |node| node.whole as usize..node.end as usize)
     }
 
     fn children_of(&self, node: u32) -> &[u32] {
-        let children = self.nodes.get(node as usize).map_or(0..0, |node| node.children.clone());
-        self.children.get(children.start as usize..children.end as usize).unwrap_or_default()
+        let children = self
+            .nodes
+            .get(node as usize)
+            .map_or(0..0, |node| node.children.clone());
+        self.children
+            .get(children.start as usize..children.end as usize)
+            .unwrap_or_default()
     }
 
     /// The node that an alias stands for; any other itself.
@@ -167,7 +201,11 @@ impl Builder<'_> {
                 if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
                     range = self.with_header(range);
                 }
-                let kind = if range.is_empty() && tag.is_none() { Kind::Absent } else { Kind::Scalar };
+                let kind = if range.is_empty() && tag.is_none() {
+                    Kind::Absent
+                } else {
+                    Kind::Scalar
+                };
                 let is_key = self.is_at_key();
                 if kind == Kind::Absent && !is_key {
                     range = self.behind_colon(range);
@@ -197,14 +235,17 @@ impl Builder<'_> {
                 }
                 self.begin(Kind::Sequence, tag, range.clone(), anchor)?;
             }
-            Event::MappingStart(_, anchor, _) => self.begin(Kind::Mapping, tag, range.clone(), anchor)?,
+            Event::MappingStart(_, anchor, _) => {
+                self.begin(Kind::Mapping, tag, range.clone(), anchor)?
+            }
             Event::SequenceEnd | Event::MappingEnd => self.end(&range)?,
             Event::Anchor(id, _) => {
                 let node = *self.anchors.get(&id)?;
                 let node = self.nodes.nodes.get_mut(node as usize)?;
                 node.whole = node.whole.min(small(range.start));
                 if node.kind == Kind::Absent {
-                    (node.kind, node.start, node.end) = (Kind::Scalar, small(range.start), small(range.end));
+                    (node.kind, node.start, node.end) =
+                        (Kind::Scalar, small(range.start), small(range.end));
                 }
             }
             Event::Comment(..) => self.nodes.comments.push(range.clone()),
@@ -217,7 +258,13 @@ impl Builder<'_> {
     fn add(&mut self, kind: Kind, range: Range<usize>, anchor: usize) -> Option<u32> {
         let number = u32::try_from(self.nodes.nodes.len()).ok()?;
         let (start, end) = (small(range.start), small(range.end));
-        self.nodes.nodes.push(Node { kind, whole: start, start, end, children: 0..0 });
+        self.nodes.nodes.push(Node {
+            kind,
+            whole: start,
+            start,
+            end,
+            children: 0..0,
+        });
         if anchor != 0 {
             self.anchors.insert(anchor, number);
         }
@@ -227,7 +274,13 @@ impl Builder<'_> {
         Some(number)
     }
 
-    fn begin(&mut self, kind: Kind, tag: Option<Range<usize>>, range: Range<usize>, anchor: usize) -> Option<()> {
+    fn begin(
+        &mut self,
+        kind: Kind,
+        tag: Option<Range<usize>>,
+        range: Range<usize>,
+        anchor: usize,
+    ) -> Option<()> {
         let start = tag.map_or(range.start, |tag| tag.start.min(range.start));
         let node = self.add(kind, start..range.end, anchor)?;
         self.open.push((node, Vec::new()));
@@ -237,12 +290,23 @@ impl Builder<'_> {
     /// Ends a collection: in flow style where its last bracket is, else where its last child ends.
     fn end(&mut self, bracket: &Range<usize>) -> Option<()> {
         let (number, mut children) = self.open.pop()?;
-        let last = children.last().map_or(0..0, |last| self.nodes.whole(*last)).end;
-        let end = if bracket.is_empty() { last } else { last.max(bracket.end) };
+        let last = children
+            .last()
+            .map_or(0..0, |last| self.nodes.whole(*last))
+            .end;
+        let end = if bracket.is_empty() {
+            last
+        } else {
+            last.max(bracket.end)
+        };
         if self.nodes.kind(number) == Kind::Mapping {
             let (entries, _) = children.as_chunks_mut::<2>();
             // Of keys that are there twice, the first stays the first.
-            entries.sort_by(|[a, _], [b, _]| self.nodes.text_of(*a, self.text).cmp(self.nodes.text_of(*b, self.text)));
+            entries.sort_by(|[a, _], [b, _]| {
+                self.nodes
+                    .text_of(*a, self.text)
+                    .cmp(self.nodes.text_of(*b, self.text))
+            });
         }
         let first = u32::try_from(self.nodes.children.len()).ok()?;
         self.nodes.children.extend(children);
@@ -254,9 +318,9 @@ impl Builder<'_> {
 
     /// Returns whether what comes next is a key of a mapping.
     fn is_at_key(&self) -> bool {
-        self.open
-            .last()
-            .is_some_and(|(node, children)| self.nodes.kind(*node) == Kind::Mapping && children.len().is_multiple_of(2))
+        self.open.last().is_some_and(|(node, children)| {
+            self.nodes.kind(*node) == Kind::Mapping && children.len().is_multiple_of(2)
+        })
     }
 
     /// A block of text with the `|` or `>` before it: behind what was read last there is nothing else but comments,
@@ -280,29 +344,52 @@ impl Builder<'_> {
             }
         }
         let start = self.read + at.saturating_sub(1);
-        let text = self.text.get(start..range.end).unwrap_or_default().trim_end();
+        let text = self
+            .text
+            .get(start..range.end)
+            .unwrap_or_default()
+            .trim_end();
         start..start + text.len()
     }
 
     /// Where nothing is written behind a key, its place is behind the key's colon.
     fn behind_colon(&self, range: Range<usize>) -> Range<usize> {
-        let key = self.open.last().filter(|(node, _)| self.nodes.kind(*node) == Kind::Mapping);
-        let Some(end) = key.and_then(|(_, children)| children.last()).map(|key| self.nodes.range(*key).end) else {
+        let key = self
+            .open
+            .last()
+            .filter(|(node, _)| self.nodes.kind(*node) == Kind::Mapping);
+        let Some(end) = key
+            .and_then(|(_, children)| children.last())
+            .map(|key| self.nodes.range(*key).end)
+        else {
             return range;
         };
         let rest = self.text.get(end..).unwrap_or_default();
         let body = rest.trim_start_matches([' ', '\t']);
         let at = end + rest.len() - body.len() + usize::from(body.starts_with(':'));
-        if body.starts_with(':') { at..at } else { end..end }
+        if body.starts_with(':') {
+            at..at
+        } else {
+            end..end
+        }
     }
 
     /// A sequence that is not indented below its key is told from its first item on, and begins with the dash.
     fn at_dash(&self, range: Range<usize>) -> Range<usize> {
-        let is_value = self.open.last().is_some_and(|(node, _)| self.nodes.kind(*node) == Kind::Mapping);
-        let line = memchr::memrchr(b'\n', &self.text.as_bytes()[..range.start]).map_or(0, |newline| newline + 1);
+        let is_value = self
+            .open
+            .last()
+            .is_some_and(|(node, _)| self.nodes.kind(*node) == Kind::Mapping);
+        let line = memchr::memrchr(b'\n', &self.text.as_bytes()[..range.start])
+            .map_or(0, |newline| newline + 1);
         let before = self.text.get(line..range.start).unwrap_or_default();
         let dash = line + before.len() - before.trim_start_matches(' ').len();
-        if is_value && self.text.get(dash..).is_some_and(|rest| rest.starts_with('-')) {
+        if is_value
+            && self
+                .text
+                .get(dash..)
+                .is_some_and(|rest| rest.starts_with('-'))
+        {
             return dash..range.end.max(dash);
         }
         range

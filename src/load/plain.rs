@@ -27,11 +27,13 @@ pub(crate) enum Reading {
 /// What others read where a text stands without quotes; nothing where they read the text.
 pub(crate) fn read_by_others(text: &str) -> Option<Reading> {
     match text {
-        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "n" | "N" | "no" | "No" | "NO" | "off" | "Off"
-        | "OFF" => Some(Reading::Switch),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "n" | "N" | "no" | "No" | "NO"
+        | "off" | "Off" | "OFF" => Some(Reading::Switch),
         "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Some(Reading::Boolean),
         "~" | "null" | "Null" | "NULL" => Some(Reading::Null),
-        _ if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) => None,
+        _ if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) => {
+            None
+        }
         _ if is_number(text) => Some(Reading::Number),
         _ if is_date(text) => Some(Reading::Date),
         _ => None,
@@ -42,16 +44,25 @@ pub(crate) fn read_by_others(text: &str) -> Option<Reading> {
 fn is_number(text: &str) -> bool {
     let compact = text.replace('_', "");
     let unsigned = compact.strip_prefix(['+', '-']).unwrap_or(&compact);
-    if matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
+    if matches!(
+        unsigned,
+        ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN"
+    ) {
         return true;
     }
     let based = |prefixes: [&str; 2], base: u32| {
-        let digits = prefixes.iter().find_map(|prefix| unsigned.strip_prefix(prefix));
-        digits.is_some_and(|digits| u64::from_str_radix(digits, base).is_ok() && !digits.starts_with('+'))
+        let digits = prefixes
+            .iter()
+            .find_map(|prefix| unsigned.strip_prefix(prefix));
+        digits.is_some_and(|digits| {
+            u64::from_str_radix(digits, base).is_ok() && !digits.starts_with('+')
+        })
     };
     let is_decimal = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
         && unsigned.contains(|c: char| c.is_ascii_digit())
-        && unsigned.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'))
+        && unsigned
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'))
         && unsigned.parse::<f64>().is_ok_and(f64::is_finite);
     is_decimal || based(["0x", "0X"], 16) || based(["0b", "0B"], 2) || based(["0o", "0O"], 8)
 }
@@ -63,7 +74,9 @@ fn is_date(text: &str) -> bool {
         parts.next().is_some_and(|part| {
             lengths.contains(&part.len())
                 && part.bytes().all(|byte| byte.is_ascii_digit())
-                && part.parse::<u32>().is_ok_and(|number| (1..=most).contains(&number))
+                && part
+                    .parse::<u32>()
+                    .is_ok_and(|number| (1..=most).contains(&number))
         })
     };
     is_part([4, 4], 9999) && is_part([1, 2], 12) && is_part([1, 2], 31) && parts.next().is_none()
@@ -79,7 +92,9 @@ pub(crate) fn is_of_base_60(text: &str) -> bool {
     is_digits(first)
         && !first.starts_with('0')
         && others.peek().is_some()
-        && others.all(|part| part.len() <= 2 && is_digits(part) && part.parse::<u8>().is_ok_and(|number| number < 60))
+        && others.all(|part| {
+            part.len() <= 2 && is_digits(part) && part.parse::<u8>().is_ok_and(|number| number < 60)
+        })
 }
 
 /// What of a document has no quotes. Its text is looked through once, however many values are asked for.
@@ -99,12 +114,19 @@ pub(crate) struct PlainEntries<'p> {
 impl<'d> Plain<'d> {
     /// What of a document has no quotes.
     pub(crate) fn of(document: &'d Document<'d>) -> Self {
-        Self { document, nodes: OnceCell::new() }
+        Self {
+            document,
+            nodes: OnceCell::new(),
+        }
     }
 
     /// The mapping under a key of a key.
     pub(crate) fn entries(&self, route: [&'static str; 2]) -> PlainEntries<'_> {
-        PlainEntries { plain: self, route, lines: OnceCell::new() }
+        PlainEntries {
+            plain: self,
+            route,
+            lines: OnceCell::new(),
+        }
     }
 
     /// Returns whether the scalar at the end of a route of keys is this text without quotes.
@@ -115,13 +137,17 @@ impl<'d> Plain<'d> {
 
     /// Returns whether the scalar at the end of a route is this text without quotes.
     pub(crate) fn has_at(&self, route: &[Step], text: &str) -> bool {
-        let value = self.find(route).and_then(|found| self.document.text().get(found.value?));
+        let value = self
+            .find(route)
+            .and_then(|found| self.document.text().get(found.value?));
         value.is_some_and(|value| value.trim_end() == text)
     }
 
     /// Whether the key at the end of a route has no quotes.
     pub(crate) fn has_key(&self, route: &[Step]) -> bool {
-        let key = self.find(route).and_then(|found| self.document.text().get(found.key?));
+        let key = self
+            .find(route)
+            .and_then(|found| self.document.text().get(found.key?));
         key.is_some_and(|key| !key.starts_with(['"', '\'']))
     }
 
@@ -167,11 +193,19 @@ fn without_quote(line: &str) -> &str {
 /// Returns whether one of the sorted lines of a block mapping gives a key this text without quotes.
 fn has_plain_line(lines: &[&str], key: &str, text: &str) -> bool {
     let first = lines.partition_point(|line| *line < key);
-    lines[first..].iter().take_while(|line| line.starts_with(key)).any(|line| {
-        let value = line.strip_prefix(key).and_then(|rest| rest.trim_start_matches(['"', '\'', ' ']).strip_prefix(':'));
-        let rest = value.and_then(|value| value.trim_start().strip_prefix(text));
-        rest.is_some_and(|rest| rest.trim().is_empty() || rest.starts_with([' ', '\t']) && rest.trim().starts_with('#'))
-    })
+    lines[first..]
+        .iter()
+        .take_while(|line| line.starts_with(key))
+        .any(|line| {
+            let value = line
+                .strip_prefix(key)
+                .and_then(|rest| rest.trim_start_matches(['"', '\'', ' ']).strip_prefix(':'));
+            let rest = value.and_then(|value| value.trim_start().strip_prefix(text));
+            rest.is_some_and(|rest| {
+                rest.trim().is_empty()
+                    || rest.starts_with([' ', '\t']) && rest.trim().starts_with('#')
+            })
+        })
 }
 
 #[cfg(test)]
@@ -225,7 +259,15 @@ mod tests {
     #[test]
     fn only_digits_below_sixty_are_of_base_60() {
         assert!(is_of_base_60("52:54:00:12:34:56"));
-        for text in ["00:00:5e:00:53:15", "08:00:27:12:34:56", "52:54:00:12:34:60", "52", "52:", "", "52:5a"] {
+        for text in [
+            "00:00:5e:00:53:15",
+            "08:00:27:12:34:56",
+            "52:54:00:12:34:60",
+            "52",
+            "52:",
+            "",
+            "52:5a",
+        ] {
             assert!(!is_of_base_60(text), "{text}");
         }
     }
@@ -234,21 +276,46 @@ mod tests {
     fn quotes_are_seen_however_the_document_is_written() {
         for (text, expected) in [
             ("kind: A\nmetadata:\n  labels:\n    rack: 008\n", true),
-            ("kind: A\nmetadata:\n  labels:\n    \"rack\": 008 # of old\r\n", true),
+            (
+                "kind: A\nmetadata:\n  labels:\n    \"rack\": 008 # of old\r\n",
+                true,
+            ),
             ("kind: A\nmetadata:\n  labels: {rack: 008}\n", true),
-            ("metadata:\n  labels: &l\n    rack: 008\nkind: A\nx: *l\n", true),
-            ("kind: List\nitems:\n- kind: A\n  metadata:\n    labels:\n      rack: 008\n", true),
-            ("kind: List\nitems: [{kind: A, metadata: {labels: {rack: 008}}}]\n", true),
+            (
+                "metadata:\n  labels: &l\n    rack: 008\nkind: A\nx: *l\n",
+                true,
+            ),
+            (
+                "kind: List\nitems:\n- kind: A\n  metadata:\n    labels:\n      rack: 008\n",
+                true,
+            ),
+            (
+                "kind: List\nitems: [{kind: A, metadata: {labels: {rack: 008}}}]\n",
+                true,
+            ),
             ("kind: A\nmetadata:\n  labels:\n    rack: \"008\"\n", false),
-            ("kind: A\nmetadata:\n  labels:\n    rack: '008'\n    other: 008\n", false),
-            ("kind: A\nmetadata:\n  annotations:\n    rack: 008\n  labels:\n    rack: \"008\"\n", false),
+            (
+                "kind: A\nmetadata:\n  labels:\n    rack: '008'\n    other: 008\n",
+                false,
+            ),
+            (
+                "kind: A\nmetadata:\n  annotations:\n    rack: 008\n  labels:\n    rack: \"008\"\n",
+                false,
+            ),
             ("kind: A\nmetadata:\n  labels: {rack: \"008\"}\n", false),
-            ("{\"kind\": \"A\", \"metadata\": {\"labels\": {\"rack\": \"008\"}}}", false),
+            (
+                "{\"kind\": \"A\", \"metadata\": {\"labels\": {\"rack\": \"008\"}}}",
+                false,
+            ),
             ("kind: A\nmetadata:\n  labels:\n    rack: 0080\n", false),
         ] {
             let documents = objects(&Arc::from(Utf8Path::new("f.yaml")), text);
             let plain = Plain::of(&documents[0]);
-            assert_eq!(plain.entries(["metadata", "labels"]).has("rack", "008"), expected, "{text}");
+            assert_eq!(
+                plain.entries(["metadata", "labels"]).has("rack", "008"),
+                expected,
+                "{text}"
+            );
         }
     }
 }

@@ -40,7 +40,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// repo is looked at.
 pub(super) fn find(name: &str) -> Option<PathBuf> {
     let directories = env::var_os("PATH")?;
-    let mut candidates = env::split_paths(&directories).filter(|path| path.is_absolute()).map(|path| path.join(name));
+    let mut candidates = env::split_paths(&directories)
+        .filter(|path| path.is_absolute())
+        .map(|path| path.join(name));
     candidates.find(|path| is_executable(path))
 }
 
@@ -52,13 +54,23 @@ fn is_executable(path: &Path) -> bool {
 
 #[cfg(not(unix))]
 fn is_executable(path: &Path) -> bool {
-    fs::metadata(path.with_extension("exe")).or_else(|_| fs::metadata(path)).is_ok_and(|found| found.is_file())
+    fs::metadata(path.with_extension("exe"))
+        .or_else(|_| fs::metadata(path))
+        .is_ok_and(|found| found.is_file())
 }
 
 /// Runs a program to its end, or ends it after a while. It reads `input`.
-pub(super) fn run(command: &mut Command, input: Vec<u8>, longest: Duration) -> Result<Ended, NotRun> {
+pub(super) fn run(
+    command: &mut Command,
+    input: Vec<u8>,
+    longest: Duration,
+) -> Result<Ended, NotRun> {
     let deadline = Instant::now() + longest;
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         // A program that stops reading says why. This thread ends with it.
         thread::spawn(move || stdin.write_all(&input));
@@ -67,7 +79,11 @@ pub(super) fn run(command: &mut Command, input: Vec<u8>, longest: Duration) -> R
     let ended = (|| {
         let stdout = heard(&stdout, deadline)?;
         let stderr = String::from_utf8_lossy(&heard(&stderr, deadline)?).into_owned();
-        Ok(Ended { status: wait(&mut child, deadline)?, stdout, stderr })
+        Ok(Ended {
+            status: wait(&mut child, deadline)?,
+            stdout,
+            stderr,
+        })
     })();
     if ended.is_err() {
         // One that has ended meanwhile needs no end.
@@ -108,7 +124,12 @@ fn wait(child: &mut Child, deadline: Instant) -> Result<ExitStatus, NotRun> {
 
 /// The first lines of what a program says of its failure, without values of the files that it has read.
 pub(super) fn first_lines(said: &str) -> String {
-    let lines: Vec<String> = said.lines().map(str::trim).filter(|line| !line.is_empty()).map(without_values).collect();
+    let lines: Vec<String> = said
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(without_values)
+        .collect();
     match lines.as_slice() {
         [] => "it says nothing".to_owned(),
         lines => lines[..lines.len().min(LINES_SHOWN)].join("\n"),
@@ -123,8 +144,9 @@ fn without_values(line: &str) -> String {
     }
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
-    while let Some((before, quote, behind)) =
-        rest.find(['"', '`']).map(|at| (&rest[..at], &rest[at..=at], &rest[at + 1..]))
+    while let Some((before, quote, behind)) = rest
+        .find(['"', '`'])
+        .map(|at| (&rest[..at], &rest[at..=at], &rest[at + 1..]))
     {
         let mut is_escaped = false;
         let end = behind.find(|c: char| {
@@ -133,12 +155,24 @@ fn without_values(line: &str) -> String {
             ends
         });
         let (quoted, after) = end.map_or((behind, ""), |end| (&behind[..end], &behind[end + 1..]));
-        let is_document = quoted.contains("\\n") || quoted.contains(": ") || credentials::is_random(quoted);
-        out.extend([before, quote, if is_document { "…" } else { quoted }, if end.is_some() { quote } else { "" }]);
+        let is_document =
+            quoted.contains("\\n") || quoted.contains(": ") || credentials::is_random(quoted);
+        out.extend([
+            before,
+            quote,
+            if is_document { "…" } else { quoted },
+            if end.is_some() { quote } else { "" },
+        ]);
         rest = after;
     }
     out.push_str(rest);
-    let words = out.split(' ').map(|word| if credentials::is_random(word) { "…" } else { word });
+    let words = out.split(' ').map(|word| {
+        if credentials::is_random(word) {
+            "…"
+        } else {
+            word
+        }
+    });
     let words: Vec<&str> = words.collect();
     credentials::masked_value(&words.join(" ")).into_owned()
 }
@@ -159,7 +193,12 @@ mod tests {
     #[test]
     fn a_program_reads_all_of_its_input_while_it_writes() {
         let input = vec![b'x'; 1 << 20];
-        let ended = run(&mut shell("cat; echo done >&2"), input.clone(), Duration::from_secs(60)).unwrap();
+        let ended = run(
+            &mut shell("cat; echo done >&2"),
+            input.clone(),
+            Duration::from_secs(60),
+        )
+        .unwrap();
         assert!(ended.status.success());
         assert!(ended.stdout == input && ended.stderr == "done\n");
     }
@@ -171,12 +210,24 @@ mod tests {
                 r#"Error: trouble with config: "patch: |-\n  password: \"a b\"\n" in file "x.yaml""#,
                 r#"Error: trouble with config: "…" in file "x.yaml""#,
             ),
-            ("Error: cannot parse `{a: b, c}`: no", "Error: cannot parse `…`: no"),
+            (
+                "Error: cannot parse `{a: b, c}`: no",
+                "Error: cannot parse `…`: no",
+            ),
             ("Error: password: hunter2", "Error: password: …"),
-            ("Error: got Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5 here", "Error: got … here"),
-            ("Error: https://me:x@git.example/a failed", "Error: https://…@git.example/a failed"),
+            (
+                "Error: got Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5 here",
+                "Error: got … here",
+            ),
+            (
+                "Error: https://me:x@git.example/a failed",
+                "Error: https://…@git.example/a failed",
+            ),
             ("Error: open \"a", "Error: open \"a"),
-            ("Error: literal sources [hunter2]: invalid literal source hunter2", "Error: literal sources …"),
+            (
+                "Error: literal sources [hunter2]: invalid literal source hunter2",
+                "Error: literal sources …",
+            ),
         ] {
             assert_eq!(first_lines(said), expected, "{said}");
         }
@@ -185,7 +236,11 @@ mod tests {
     #[test]
     fn one_that_takes_too_long_is_ended_even_when_its_children_keep_its_pipes() {
         let start = Instant::now();
-        let ended = run(&mut shell("sleep 60 & sleep 60"), Vec::new(), Duration::from_millis(200));
+        let ended = run(
+            &mut shell("sleep 60 & sleep 60"),
+            Vec::new(),
+            Duration::from_millis(200),
+        );
         assert!(matches!(ended, Err(NotRun::TimedOut)));
         assert!(start.elapsed() < Duration::from_secs(30));
     }

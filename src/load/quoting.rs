@@ -41,7 +41,9 @@ const MISSPELT: usize = 4;
 
 /// Whether a route leads through what may have secrets under any key.
 pub(super) fn is_guarded(route: &[Step]) -> bool {
-    route.iter().any(|step| matches!(step, Step::Key(key) if GUARDED.contains(&key.as_str())))
+    route
+        .iter()
+        .any(|step| matches!(step, Step::Key(key) if GUARDED.contains(&key.as_str())))
 }
 
 /// Whether a text that cannot be read names a key below which any value may be a secret.
@@ -107,9 +109,16 @@ fn is_telling_word(word: &str) -> bool {
 
 /// Whether a text that cannot be read says of anything in it that it is a Secret of some kind.
 fn is_secret(document: &str) -> bool {
-    let kinds = document.match_indices("kind").map(|(at, _)| document[at + "kind".len()..].lines().next());
-    let mut kinds = kinds.map(|rest| rest.unwrap_or_default().trim_start_matches(['"', '\'', ' ']));
-    kinds.any(|rest| rest.starts_with(':') && rest.chars().take(80).collect::<String>().contains("Secret"))
+    let kinds = document
+        .match_indices("kind")
+        .map(|(at, _)| document[at + "kind".len()..].lines().next());
+    let mut kinds = kinds.map(|rest| {
+        rest.unwrap_or_default()
+            .trim_start_matches(['"', '\'', ' '])
+    });
+    kinds.any(|rest| {
+        rest.starts_with(':') && rest.chars().take(80).collect::<String>().contains("Secret")
+    })
 }
 
 /// Whether a value tells nothing by itself: no key's, no token's and nothing with a login in it.
@@ -117,13 +126,17 @@ pub(super) fn is_harmless(value: &str) -> bool {
     let has_user = value.split("://").skip(1).any(|rest| rest.contains('@'));
     // A login without a scheme, `user:password@registry`; but `image:tag@sha256:…` has none.
     let has_login = value.match_indices('@').any(|(at, _)| {
-        let before =
-            value[..at].rsplit(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '{' | '[' | ',')).next();
+        let before = value[..at]
+            .rsplit(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '{' | '[' | ','))
+            .next();
         before.is_some_and(|before| before.contains(':')) && !value[at + 1..].starts_with("sha")
     });
     let has_credential = has_user || has_login || credentials::found(value, false).is_some();
     let is_name = !value.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '{' | '['));
-    (is_name || !tells(value)) && !has_credential && !value.contains("ENC[") && !credentials::is_random(value)
+    (is_name || !tells(value))
+        && !has_credential
+        && !value.contains("ENC[")
+        && !credentials::is_random(value)
 }
 
 /// Returns whether a scalar, as it is written, tells nothing by itself, however many lines it has and whatever of it is escaped.
@@ -133,7 +146,10 @@ pub(super) fn is_harmless_scalar(written: &str) -> bool {
     let logs_in = written.split_once('@').is_some_and(|(before, behind)| {
         before.contains(':') && before.contains(char::is_whitespace) && !behind.starts_with("sha")
     });
-    is_harmless(written) && !is_escaped && !logs_in && (!written.contains('\n') || is_harmless(&unwrapped(written)))
+    is_harmless(written)
+        && !is_escaped
+        && !logs_in
+        && (!written.contains('\n') || is_harmless(&unwrapped(written)))
 }
 
 /// Returns whether a line as it would be shown has no credential in it, not even behind an escape.
@@ -144,7 +160,10 @@ pub(super) fn is_shown(line: &str) -> bool {
 
 /// What lines say together, if a scalar goes on from one to the next.
 fn unwrapped(lines: &str) -> String {
-    lines.lines().map(|line| line.trim().trim_end_matches('\\')).collect()
+    lines
+        .lines()
+        .map(|line| line.trim().trim_end_matches('\\'))
+        .collect()
 }
 
 /// How many lines before and behind a line may belong to a scalar that is on it, and how many bytes of each are looked at.
@@ -154,23 +173,43 @@ const WRAPPED_BYTES: usize = 400;
 /// Returns whether a line has a part of a credential that goes on in the lines around it; `line` is its range in the text.
 pub(super) fn is_part_of_credential(text: &str, line: Range<usize>) -> bool {
     let first_bytes = |line: &str| line[..line.floor_char_boundary(WRAPPED_BYTES)].to_owned();
-    let mut before: Vec<String> = text[..line.start].lines().rev().take(WRAPPED).map(first_bytes).collect();
+    let mut before: Vec<String> = text[..line.start]
+        .lines()
+        .rev()
+        .take(WRAPPED)
+        .map(first_bytes)
+        .collect();
     before.reverse();
-    let behind = text.get(line.end..).unwrap_or_default().lines().skip(1).take(WRAPPED).map(first_bytes);
-    let lines: Vec<String> = before.into_iter().chain([first_bytes(&text[line])]).chain(behind).collect();
+    let behind = text
+        .get(line.end..)
+        .unwrap_or_default()
+        .lines()
+        .skip(1)
+        .take(WRAPPED)
+        .map(first_bytes);
+    let lines: Vec<String> = before
+        .into_iter()
+        .chain([first_bytes(&text[line])])
+        .chain(behind)
+        .collect();
     let opens = |line: &String| line.contains("//") || line.contains(['?', '@']);
     if !lines.iter().any(opens) {
         return false;
     }
     // What a line has alone is no concern of its neighbours.
-    let alone = lines.iter().filter(|line| credentials::found(line, false).is_some()).count();
+    let alone = lines
+        .iter()
+        .filter(|line| credentials::found(line, false).is_some())
+        .count();
     alone == 0 && credentials::found(&unwrapped(&lines.join("\n")), false).is_some()
 }
 
 /// Whether the words before a node on its line open the brackets that it stands in, so that all of the line belongs
 /// together.
 pub(super) fn opens(before: &str) -> bool {
-    let Some(first) = before.find(['{', '[']) else { return before.trim_start_matches([' ', '-']).is_empty() };
+    let Some(first) = before.find(['{', '[']) else {
+        return before.trim_start_matches([' ', '-']).is_empty();
+    };
     let mut depth = 0;
     before[first..].chars().all(|c| {
         match c {
@@ -199,11 +238,18 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
         return false;
     }
     // How deep a line stands is not sure where a parser has stopped: what guards may be any line before it.
-    if is_secret(&text[document.clone()]) || !has_key(shown) || guards(&text[document.start..line.end]) {
+    if is_secret(&text[document.clone()])
+        || !has_key(shown)
+        || guards(&text[document.start..line.end])
+    {
         return false;
     }
     // Without indentation, nothing tells what a line stands below.
-    if text[document.clone()].trim_start_matches("---").trim_start().starts_with(['{', '[']) {
+    if text[document.clone()]
+        .trim_start_matches("---")
+        .trim_start()
+        .starts_with(['{', '['])
+    {
         return !guards(&text[document.clone()]) && text[document].lines().all(is_harmless);
     }
     let (mut indent, mut is_item) = (indent_of(shown), is_item_of_list(shown));
@@ -211,11 +257,17 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
         let body = above.trim_start();
         // The key of a list may stand as far in as the list's dashes.
         let is_above = indent_of(above) < indent
-            || indent_of(above) == indent && is_item && body.ends_with(':') && !is_item_of_list(above);
+            || indent_of(above) == indent
+                && is_item
+                && body.ends_with(':')
+                && !is_item_of_list(above);
         if body.is_empty() || body.starts_with('#') || !is_above {
             continue;
         }
-        if tells(above) || matches!(body, "data:" | "networkData:") || body.ends_with(['|', '>', '-', '+']) {
+        if tells(above)
+            || matches!(body, "data:" | "networkData:")
+            || body.ends_with(['|', '>', '-', '+'])
+        {
             return false;
         }
         (indent, is_item) = (indent_of(above), is_item_of_list(above));
@@ -227,19 +279,28 @@ pub(super) fn may_show_line(text: &str, line: Range<usize>, is_yaml: bool) -> bo
 pub(crate) fn is_of_secret(text: &str, line: Range<usize>) -> bool {
     let document = document_around(text, &line);
     let (before, own) = (&text[document.start..line.start], &text[line.clone()]);
-    let is_in_key = before
-        .rfind("-----BEGIN ")
-        .is_some_and(|begin| before[begin..].contains("PRIVATE KEY") && !before[begin..].contains("-----END "));
+    let is_in_key = before.rfind("-----BEGIN ").is_some_and(|begin| {
+        before[begin..].contains("PRIVATE KEY") && !before[begin..].contains("-----END ")
+    });
     let (key, value) = own.split_once(':').unwrap_or((own, ""));
-    let last = words(key.trim_end_matches(['"', '\''])).last().unwrap_or_default();
-    let is_password = matches!(last.as_str(), "password" | "passwd" | "pwd" | "token" | "passphrase");
+    let last = words(key.trim_end_matches(['"', '\'']))
+        .last()
+        .unwrap_or_default();
+    let is_password = matches!(
+        last.as_str(),
+        "password" | "passwd" | "pwd" | "token" | "passphrase"
+    );
     is_in_key || is_password && !value.trim().is_empty() || is_secret(&text[document])
 }
 
 /// The document that a line is in. The whole text may have thousands of them.
 fn document_around(text: &str, line: &Range<usize>) -> Range<usize> {
-    let start = text[..line.start].rfind("\n---").map_or(0, |before| before + 1);
-    let end = text[line.end..].find("\n---").map_or(text.len(), |end| line.end + end);
+    let start = text[..line.start]
+        .rfind("\n---")
+        .map_or(0, |before| before + 1);
+    let end = text[line.end..]
+        .find("\n---")
+        .map_or(text.len(), |end| line.end + end);
     start..end
 }
 
@@ -256,7 +317,10 @@ fn has_key(line: &str) -> bool {
     let body = line.trim_start_matches([' ', '-', '{', '[']);
     let end = body.find(':').unwrap_or(0);
     let key = body[..end].trim_matches(['"', '\'']);
-    !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'))
+    !key.is_empty()
+        && key
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'))
 }
 
 #[cfg(test)]
@@ -271,18 +335,26 @@ mod tests {
 
     #[test]
     fn a_login_is_not_harmless_with_a_scheme_or_without() {
-        for login in ["http://reg.example.com/x?a=b@c", "http://a:b@reg/x", "\"a:b@reg/x\"", "image: a:b@reg:5000/x"] {
+        for login in [
+            "http://reg.example.com/x?a=b@c",
+            "http://a:b@reg/x",
+            "\"a:b@reg/x\"",
+            "image: a:b@reg:5000/x",
+        ] {
             assert!(!is_harmless(login), "{login}");
         }
-        for other in ["reg:5000/x:1@sha256:0123456789abcdef", "mail: a@b.example", "git@example.com:a/b"] {
+        for other in [
+            "reg:5000/x:1@sha256:0123456789abcdef",
+            "mail: a@b.example",
+            "git@example.com:a/b",
+        ] {
             assert!(is_harmless(other), "{other}");
         }
     }
 
     #[test]
     fn a_line_is_shown_only_if_nothing_above_it_tells() {
-        let text =
-            "kind: Host\nspec:\n  bmc:\n    address: x\n  online: [\n  sshKeys:\n  - a: b\n  auth: |\n    x: y\n";
+        let text = "kind: Host\nspec:\n  bmc:\n    address: x\n  online: [\n  sshKeys:\n  - a: b\n  auth: |\n    x: y\n";
 
         assert!(shows(text, "  online: ["));
         assert!(shows(text, "spec:"));
@@ -293,7 +365,8 @@ mod tests {
 
     #[test]
     fn nothing_is_shown_behind_what_may_have_secrets_under_any_key() {
-        let text = "kind: SIPCluster\nspec:\n  nodes: [\n  auth:\n  - connectors:\n    - id: [\n  x: y\n";
+        let text =
+            "kind: SIPCluster\nspec:\n  nodes: [\n  auth:\n  - connectors:\n    - id: [\n  x: y\n";
 
         assert!(shows(text, "  nodes: ["));
         for line in ["  - connectors:", "    - id: [", "  x: y"] {
@@ -303,17 +376,34 @@ mod tests {
 
     #[test]
     fn a_key_tells_with_a_slip_of_the_finger() {
-        for key in ["secert", "clientSecert", "pasword", "tokn", "pw", "rootPw", "db_pwd", "private-key"] {
+        for key in [
+            "secert",
+            "clientSecert",
+            "pasword",
+            "tokn",
+            "pw",
+            "rootPw",
+            "db_pwd",
+            "private-key",
+        ] {
             assert!(tells(key), "{key}");
         }
-        for key in ["topologyKey", "nodePort", "power", "selector", "compass", "network"] {
+        for key in [
+            "topologyKey",
+            "nodePort",
+            "power",
+            "selector",
+            "compass",
+            "network",
+        ] {
             assert!(!tells(key), "{key}");
         }
     }
 
     #[test]
     fn nothing_of_a_secret_is_shown() {
-        let text = "kind: Host\nx: 1\n---\nkind: Secret\ny: 1\n---\n{\"kind\": \"Secret\",\n\"z\": 1}\n";
+        let text =
+            "kind: Host\nx: 1\n---\nkind: Secret\ny: 1\n---\n{\"kind\": \"Secret\",\n\"z\": 1}\n";
 
         assert!(shows(text, "x: 1"));
         assert!(!shows(text, "y: 1"));
@@ -356,7 +446,10 @@ mod tests {
         let text = "a: 1\nurl: https://\n  me:hunter2\n  @git.example\nb: 2\n";
         for line in ["url: https://", "  me:hunter2", "  @git.example"] {
             let start = text.find(line).unwrap();
-            assert!(is_part_of_credential(text, start..start + line.len()), "{line}");
+            assert!(
+                is_part_of_credential(text, start..start + line.len()),
+                "{line}"
+            );
         }
         let text = "mail: a@b.example\nurl: https://git.example\nimage: reg:5000/x\n";
         assert!(!is_part_of_credential(text, 0..17));

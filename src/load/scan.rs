@@ -53,7 +53,10 @@ impl Files {
             });
             Ok(found)
         };
-        let found = files.par_iter().map(read).collect::<Result<Vec<Vec<T>>, _>>()?;
+        let found = files
+            .par_iter()
+            .map(read)
+            .collect::<Result<Vec<Vec<T>>, _>>()?;
         Ok(found.into_iter().flatten().collect())
     }
 }
@@ -66,8 +69,14 @@ pub(crate) fn scan_stream<T: Send>(
 ) -> (usize, Vec<T>) {
     let text = lossy(stream.content.clone());
     let mut documents = document::objects(&stream.name, &text);
-    let count = documents.iter().filter(|document| document.is_object()).count();
-    if let Some(last) = documents.last_mut().filter(|last| !last.looks_like_template()) {
+    let count = documents
+        .iter()
+        .filter(|document| document.is_object())
+        .count();
+    if let Some(last) = documents
+        .last_mut()
+        .filter(|last| !last.looks_like_template())
+    {
         last.read_to_its_end();
     }
     let read = |mut document: Document<'_>| {
@@ -99,8 +108,13 @@ pub(crate) fn scan_made<T: Send>(
 
 /// Returns whether a file's content mentions one of some words, such as kinds, or has what may spell them otherwise.
 pub fn mentions(words: &[&str]) -> impl Fn(&[u8]) -> bool + Sync + use<> {
-    let finders: Vec<_> = words.iter().map(|word| memmem::Finder::new(word).into_owned()).collect();
-    move |content| finders.iter().any(|finder| finder.find(content).is_some()) || may_spell_otherwise(content)
+    let finders: Vec<_> = words
+        .iter()
+        .map(|word| memmem::Finder::new(word).into_owned())
+        .collect();
+    move |content| {
+        finders.iter().any(|finder| finder.find(content).is_some()) || may_spell_otherwise(content)
+    }
 }
 
 /// Returns whether a content has an escape by which YAML or JSON writes letters, a text that goes on behind an escaped line

@@ -69,10 +69,16 @@ pub(crate) fn form(text: &str) -> Option<Form> {
     if is_json {
         let file: serde_json::Value = serde_json::from_str(text).ok()?;
         let own = file.get("sops")?.as_object()?;
-        let is_whole = file.as_object().is_some_and(|file| file.len() == 2 && file.contains_key("data"));
-        return own.contains_key("mac").then_some(if is_whole { Form::Binary } else { Form::Json });
+        let is_whole = file
+            .as_object()
+            .is_some_and(|file| file.len() == 2 && file.contains_key("data"));
+        return own
+            .contains_key("mac")
+            .then_some(if is_whole { Form::Binary } else { Form::Json });
     }
-    text.lines().any(|line| line.starts_with("sops:")).then_some(Form::Yaml)
+    text.lines()
+        .any(|line| line.starts_with("sops:"))
+        .then_some(Form::Yaml)
 }
 
 /// Has sops decrypt a text.
@@ -83,18 +89,35 @@ pub(crate) fn decrypt(text: &str, form: Form) -> Result<String, Refusal> {
         Form::Dotenv => "dotenv",
         Form::Binary => "binary",
     };
-    let named = env::var_os(PROGRAM).filter(|named| !named.is_empty()).map(PathBuf::from);
-    let program = named.or_else(|| program::find("sops")).ok_or(Refusal::NoProgram)?;
+    let named = env::var_os(PROGRAM)
+        .filter(|named| !named.is_empty())
+        .map(PathBuf::from);
+    let program = named
+        .or_else(|| program::find("sops"))
+        .ok_or(Refusal::NoProgram)?;
     let mut command = Command::new(program);
-    command.args(["--decrypt", "--input-type", kind, "--output-type", kind, "/dev/stdin"]);
-    let ended = program::run(&mut command, text.as_bytes().to_vec(), LONGEST).map_err(|error| match error {
-        NotRun::Io(error) => Refusal::Io(error.to_string()),
-        NotRun::TimedOut => Refusal::TimedOut,
-    })?;
+    command.args([
+        "--decrypt",
+        "--input-type",
+        kind,
+        "--output-type",
+        kind,
+        "/dev/stdin",
+    ]);
+    let ended =
+        program::run(&mut command, text.as_bytes().to_vec(), LONGEST).map_err(
+            |error| match error {
+                NotRun::Io(error) => Refusal::Io(error.to_string()),
+                NotRun::TimedOut => Refusal::TimedOut,
+            },
+        )?;
     if !ended.status.success() {
-        return Err(Refusal::Failed(program::first_lines(&without_values(&ended.stderr))));
+        return Err(Refusal::Failed(program::first_lines(&without_values(
+            &ended.stderr,
+        ))));
     }
-    String::from_utf8(ended.stdout).map_err(|_| Refusal::Io(io::Error::other("what it prints is no text").to_string()))
+    String::from_utf8(ended.stdout)
+        .map_err(|_| Refusal::Io(io::Error::other("what it prints is no text").to_string()))
 }
 
 /// What sops says, without encrypted values: of some, the length tells much.
@@ -117,8 +140,14 @@ mod tests {
     fn an_encrypted_file_is_told_by_what_sops_adds() {
         for (text, expected) in [
             ("a: ENC[x]\nsops:\n    mac: ENC[y]\n", Some(Form::Yaml)),
-            (r#"{"data": "ENC[x]", "sops": {"mac": "ENC[y]"}}"#, Some(Form::Binary)),
-            (r#"{"networks": ["ENC[x]"], "sops": {"mac": "ENC[y]"}}"#, Some(Form::Json)),
+            (
+                r#"{"data": "ENC[x]", "sops": {"mac": "ENC[y]"}}"#,
+                Some(Form::Binary),
+            ),
+            (
+                r#"{"networks": ["ENC[x]"], "sops": {"mac": "ENC[y]"}}"#,
+                Some(Form::Json),
+            ),
             ("networkData=ENC[x]\nsops_mac=ENC[y]\n", Some(Form::Dotenv)),
             ("a: b # sops: ENC[x]\n", None),
             (r#"{"networks": []}"#, None),
@@ -129,7 +158,13 @@ mod tests {
 
     #[test]
     fn words_of_sops_are_shown_without_values() {
-        assert_eq!(without_values("cannot read ENC[AES256_GCM,data:abc] here"), "cannot read ENC[…] here");
-        assert_eq!(without_values("cannot read ENC[AES256_GCM,data:abc"), "cannot read ENC[…]");
+        assert_eq!(
+            without_values("cannot read ENC[AES256_GCM,data:abc] here"),
+            "cannot read ENC[…] here"
+        );
+        assert_eq!(
+            without_values("cannot read ENC[AES256_GCM,data:abc"),
+            "cannot read ENC[…]"
+        );
     }
 }

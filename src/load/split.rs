@@ -20,7 +20,8 @@ pub(super) fn documents(text: &str) -> impl Iterator<Item = Range<usize>> {
         let end = lines.find_map(|line| {
             let marker = text[line.clone()].trim_end_matches(['\n', '\r']);
             let is_end = is_marker(marker, "...");
-            (is_end || is_marker(marker, "---")).then_some((line.start, if is_end { line.end } else { line.start }))
+            (is_end || is_marker(marker, "---"))
+                .then_some((line.start, if is_end { line.end } else { line.start }))
         });
         start = end.map(|(_, next)| next);
         Some(first..end.map_or(text.len(), |(end, _)| end))
@@ -52,10 +53,17 @@ pub(super) fn outline(text: &str, column: usize, first_line_offset: usize) -> Op
     let mut last = None;
     for line in lines(text, 0..text.len()) {
         let content = text[line.clone()].trim_end_matches(['\n', '\r']);
-        let skipped = if line.start == 0 { content.get(..first_line_offset)?.len() } else { 0 };
+        let skipped = if line.start == 0 {
+            content.get(..first_line_offset)?.len()
+        } else {
+            0
+        };
         let body = content[skipped..].trim_start_matches(' ');
         let indent = content.len() - body.len();
-        if body.trim_ascii_start().is_empty() || body.starts_with('#') || line.start == 0 && is_bare_marker(content) {
+        if body.trim_ascii_start().is_empty()
+            || body.starts_with('#')
+            || line.start == 0 && is_bare_marker(content)
+        {
             continue;
         }
         if indent > column {
@@ -106,17 +114,27 @@ const LINE_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 pub(super) fn has_other_line_breaks(text: &str) -> bool {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'\r', bytes).any(|at| bytes.get(at + 1) != Some(&b'\n'))
-        || LINE_BREAKS[2..].iter().any(|char| memchr::memmem::find(bytes, char.to_string().as_bytes()).is_some())
+        || LINE_BREAKS[2..]
+            .iter()
+            .any(|char| memchr::memmem::find(bytes, char.to_string().as_bytes()).is_some())
 }
 
 /// Returns whether a text may have an alias or a merge key, which tie its parts together.
 pub(super) fn has_ties(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let is_name = |at: usize| bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte));
-    let begins_node = |at: usize| at == 0 || bytes[at - 1].is_ascii_whitespace() || b"[{,".contains(&bytes[at - 1]);
-    let has = |sign: u8| memchr::memchr_iter(sign, bytes).any(|at| begins_node(at) && is_name(at + 1));
+    let is_name = |at: usize| {
+        bytes
+            .get(at)
+            .is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
+    };
+    let begins_node = |at: usize| {
+        at == 0 || bytes[at - 1].is_ascii_whitespace() || b"[{,".contains(&bytes[at - 1])
+    };
+    let has =
+        |sign: u8| memchr::memchr_iter(sign, bytes).any(|at| begins_node(at) && is_name(at + 1));
     let merges = || {
-        let mut after = memchr::memmem::find_iter(bytes, "<<").map(|at| text[at + 2..].trim_start_matches([' ', '\t']));
+        let mut after = memchr::memmem::find_iter(bytes, "<<")
+            .map(|at| text[at + 2..].trim_start_matches([' ', '\t']));
         after.any(|after| after.starts_with(':'))
     };
     has(b'*') && has(b'&') || merges()
@@ -136,11 +154,16 @@ impl Outline<'_> {
             let is_filler = body.trim_ascii_start().is_empty() || body.starts_with('#');
             let is_full = items.len() == ITEMS;
             match items.last_mut() {
-                Some(last) if is_filler || dash.is_some_and(|dash| indent > dash) => last.range.end = line.end,
+                Some(last) if is_filler || dash.is_some_and(|dash| indent > dash) => {
+                    last.range.end = line.end
+                }
                 None if is_filler => {}
                 _ if is_item && !is_full && *dash.get_or_insert(indent) == indent => {
                     let rest = body[1..].trim_start_matches(' ');
-                    items.push(Item { range: line, column: content.len() - rest.len() });
+                    items.push(Item {
+                        range: line,
+                        column: content.len() - rest.len(),
+                    });
                 }
                 _ => return None,
             }
@@ -153,7 +176,10 @@ impl Outline<'_> {
 /// deeper than `inner`. `None` when it is not written as a block.
 pub(super) fn block(text: &str, column: usize, outer: &str, inner: &str) -> Option<Range<usize>> {
     let opens = |content: &str, key: &str| {
-        content.strip_prefix(key).and_then(|rest| rest.strip_prefix(':')).is_some_and(|rest| rest.trim().is_empty())
+        content
+            .strip_prefix(key)
+            .and_then(|rest| rest.strip_prefix(':'))
+            .is_some_and(|rest| rest.trim().is_empty())
     };
     let mut inner_indent = None;
     let mut in_outer = false;
@@ -197,7 +223,8 @@ fn lines(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> 
         if start >= range.end {
             return None;
         }
-        let end = memchr::memchr(b'\n', &bytes[start..range.end]).map_or(range.end, |at| start + at + 1);
+        let end =
+            memchr::memchr(b'\n', &bytes[start..range.end]).map_or(range.end, |at| start + at + 1);
         let line = start..end;
         start = end;
         Some(line)
@@ -205,7 +232,8 @@ fn lines(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> 
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {
-    line.strip_prefix(marker).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+    line.strip_prefix(marker)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
 /// Whether anything but comments, directives and a bare marker is there.
@@ -223,15 +251,19 @@ fn is_bare_marker(line: &str) -> bool {
 
 /// Returns whether nothing of a value stands behind its key.
 fn is_blank_or_comment(value: &str) -> bool {
-    value.trim_ascii_start().is_empty() || value.starts_with([' ', '\t']) && value.trim_ascii_start().starts_with('#')
+    value.trim_ascii_start().is_empty()
+        || value.starts_with([' ', '\t']) && value.trim_ascii_start().starts_with('#')
 }
 
 /// The key at the beginning of a line, and what stands behind its colon.
 fn plain_key(line: &str) -> Option<(&str, &str)> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
     let (key, value) = line.split_at(line.find(|c| !is_plain(c))?);
-    let value = value.strip_prefix(':').filter(|value| value.is_empty() || value.starts_with([' ', '\t']))?;
-    key.starts_with(|c: char| c.is_ascii_alphanumeric()).then_some((key, value))
+    let value = value
+        .strip_prefix(':')
+        .filter(|value| value.is_empty() || value.starts_with([' ', '\t']))?;
+    key.starts_with(|c: char| c.is_ascii_alphanumeric())
+        .then_some((key, value))
 }
 
 /// The only word of a value, in quotes or not, before a comment.
@@ -239,9 +271,15 @@ fn plain_word(value: &str) -> Option<&str> {
     let value = value.trim_ascii();
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
     let value = value.strip_prefix(|c| Some(c) == quote).unwrap_or(value);
-    let word = &value[..value.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(value.len())];
+    let word = &value[..value
+        .find(|c: char| !c.is_ascii_alphanumeric())
+        .unwrap_or(value.len())];
     let rest = value[word.len()..].strip_prefix(|c| Some(c) == quote);
-    let rest = if quote.is_some() { rest? } else { &value[word.len()..] };
+    let rest = if quote.is_some() {
+        rest?
+    } else {
+        &value[word.len()..]
+    };
     (!word.is_empty() && is_blank_or_comment(rest)).then_some(word)
 }
 
@@ -256,7 +294,10 @@ mod tests {
     #[test]
     fn documents_end_at_markers_and_empty_ones_are_dropped() {
         let text = "%YAML 1.2\n---\na: 1\n---\n# only a comment\n--- # b\nb: 2\r\n...\n---\n";
-        assert_eq!(texts(text, &documents(text).collect::<Vec<_>>()), ["---\na: 1\n", "--- # b\nb: 2\r\n"]);
+        assert_eq!(
+            texts(text, &documents(text).collect::<Vec<_>>()),
+            ["---\na: 1\n", "--- # b\nb: 2\r\n"]
+        );
     }
 
     #[test]
@@ -268,14 +309,19 @@ mod tests {
 
     #[test]
     fn a_kubectl_list_is_cut_into_its_items() {
-        let text =
-            "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n- kind: Pod\nkind: List\n";
+        let text = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n- kind: Pod\nkind: List\n";
         let outline = outline(text, 0, 0).unwrap();
         assert_eq!(outline.kind, Some("List"));
         let items = outline.items(text).unwrap();
         assert_eq!(
-            items.iter().map(|item| &text[item.range.clone()]).collect::<Vec<_>>(),
-            ["- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n", "- kind: Pod\n"]
+            items
+                .iter()
+                .map(|item| &text[item.range.clone()])
+                .collect::<Vec<_>>(),
+            [
+                "- apiVersion: v1\n  kind: Secret\n  data:\n    - x\n",
+                "- kind: Pod\n"
+            ]
         );
         assert_eq!(items[0].column, 2);
     }
@@ -288,7 +334,12 @@ mod tests {
         assert_eq!(items.len(), 2);
         assert_eq!(items[0].column, 6);
         let item = &text[items[0].range.clone()];
-        assert_eq!(crate::load::split::outline(item, items[0].column, items[0].column).unwrap().kind, Some("A"));
+        assert_eq!(
+            crate::load::split::outline(item, items[0].column, items[0].column)
+                .unwrap()
+                .kind,
+            Some("A")
+        );
     }
 
     #[test]
@@ -300,13 +351,27 @@ mod tests {
     #[test]
     fn a_block_ends_where_something_stands_as_far_left_as_its_key() {
         for (text, expected) in [
-            ("  s:\n    x: 1\n    h:\n      n: 1\n# c\n\n      m: 2\n    z: 3\n", "      n: 1\n# c\n\n      m: 2\n"),
-            ("  s:\n    h:\n    - 1\n    - 2\n  t: 1\n", "    - 1\n    - 2\n"),
+            (
+                "  s:\n    x: 1\n    h:\n      n: 1\n# c\n\n      m: 2\n    z: 3\n",
+                "      n: 1\n# c\n\n      m: 2\n",
+            ),
+            (
+                "  s:\n    h:\n    - 1\n    - 2\n  t: 1\n",
+                "    - 1\n    - 2\n",
+            ),
             ("- t: 1\n  s:\n    h:\n      n: 1\n", "      n: 1\n"),
         ] {
-            assert_eq!(block(text, 2, "s", "h").map(|range| &text[range]), Some(expected), "{text}");
+            assert_eq!(
+                block(text, 2, "s", "h").map(|range| &text[range]),
+                Some(expected),
+                "{text}"
+            );
         }
-        for text in ["  s: {h: {n: 1}}\n", "  s:\n    x:\n      h:\n        n: 1\n", "  t:\n    h:\n      n: 1\n"] {
+        for text in [
+            "  s: {h: {n: 1}}\n",
+            "  s:\n    x:\n      h:\n        n: 1\n",
+            "  t:\n    h:\n      n: 1\n",
+        ] {
             assert_eq!(block(text, 2, "s", "h"), None, "{text}");
         }
     }
@@ -321,7 +386,11 @@ mod tests {
             "--- # a\n# b\nkind: Secret\n",
             "apiVersion: v1\ndata:\n  x: |\n    kind: Pod\nlist:\n- kind: Pod\nkind: Secret\n\n# end",
         ] {
-            assert_eq!(outline(text, 0, 0).unwrap().kind, Some("Secret"), "{text:?}");
+            assert_eq!(
+                outline(text, 0, 0).unwrap().kind,
+                Some("Secret"),
+                "{text:?}"
+            );
         }
     }
 
@@ -345,16 +414,31 @@ mod tests {
             "x: 1\n- kind\nkind: Secret\n",
             "kind : Secret\n",
         ] {
-            assert!(outline(text, 0, 0).is_none_or(|outline| outline.kind.is_none()), "{text:?}");
+            assert!(
+                outline(text, 0, 0).is_none_or(|outline| outline.kind.is_none()),
+                "{text:?}"
+            );
         }
     }
 
     #[test]
     fn aliases_and_merge_keys_are_told_from_what_scripts_have() {
-        for text in ["a: &x 1\nb: *x\n", "a: [&x 1,*x]\n", "- &x 1\n-\t*x\n", "<<: {a: 1}\n", "<<\t: {a: 1}\n"] {
+        for text in [
+            "a: &x 1\nb: *x\n",
+            "a: [&x 1,*x]\n",
+            "- &x 1\n-\t*x\n",
+            "<<: {a: 1}\n",
+            "<<\t: {a: 1}\n",
+        ] {
             assert!(has_ties(text), "{text:?}");
         }
-        for text in ["run: a && b & c; echo * ** &\n", "cron: 0 * * * *\n", "cat <<EOF\n", "a: &x 1\n", "x: \"*a\"\n"] {
+        for text in [
+            "run: a && b & c; echo * ** &\n",
+            "cron: 0 * * * *\n",
+            "cat <<EOF\n",
+            "a: &x 1\n",
+            "x: \"*a\"\n",
+        ] {
             assert!(!has_ties(text), "{text:?}");
         }
     }

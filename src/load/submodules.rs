@@ -29,10 +29,12 @@ struct Submodule {
 impl Submodules {
     /// Reads a `.gitmodules`.
     pub(super) fn read(content: &[u8]) -> Result<Self, GitError> {
-        let unreadable = |error: &dyn std::fmt::Display| GitError::new(format!("cannot read {NAMES}: {error}"));
+        let unreadable =
+            |error: &dyn std::fmt::Display| GitError::new(format!("cannot read {NAMES}: {error}"));
         // git's own reader of its configuration takes files only.
         let mut file = tempfile::NamedTempFile::new().map_err(|error| unreadable(&error))?;
-        file.write_all(content).map_err(|error| unreadable(&error))?;
+        file.write_all(content)
+            .map_err(|error| unreadable(&error))?;
         let config = Config::open(file.path()).map_err(|error| unreadable(&error.message()))?;
         let mut submodules = Vec::new();
         config
@@ -40,11 +42,19 @@ impl Submodules {
             .and_then(|mut entries| {
                 while let Some(entry) = entries.next() {
                     let entry = entry?;
-                    let (Ok(key), Ok(path)) = (entry.name(), entry.value()) else { continue };
-                    let name = key.strip_prefix("submodule.").and_then(|key| key.strip_suffix(".path"));
+                    let (Ok(key), Ok(path)) = (entry.name(), entry.value()) else {
+                        continue;
+                    };
+                    let name = key
+                        .strip_prefix("submodule.")
+                        .and_then(|key| key.strip_suffix(".path"));
                     let Some(name) = name else { continue };
                     let update = config.get_string(&update_of(name)).ok();
-                    submodules.push(Submodule { name: name.to_owned(), path: path.into(), update });
+                    submodules.push(Submodule {
+                        name: name.to_owned(),
+                        path: path.into(),
+                        update,
+                    });
                 }
                 Ok(())
             })
@@ -55,8 +65,12 @@ impl Submodules {
     /// Whether a submodule is one that is checked out. `update = none`, here or in the repo's own configuration, says
     /// that nobody needs it.
     pub(super) fn wants(&self, repo: &Repository, path: &Utf8Path) -> bool {
-        let Some(submodule) = self.0.iter().find(|submodule| submodule.path == path) else { return true };
-        let configured = repo.config().and_then(|config| config.get_string(&update_of(&submodule.name)));
+        let Some(submodule) = self.0.iter().find(|submodule| submodule.path == path) else {
+            return true;
+        };
+        let configured = repo
+            .config()
+            .and_then(|config| config.get_string(&update_of(&submodule.name)));
         configured.ok().or(submodule.update.clone()).as_deref() != Some("none")
     }
 
@@ -64,11 +78,22 @@ impl Submodules {
     pub(super) fn open(&self, repo: &Repository, path: &Utf8Path) -> Option<Repository> {
         let of_path = self.0.iter().filter(|submodule| submodule.path == path);
         // A name that leads elsewhere is refused by git, too.
-        let is_safe = |name: &Path| name.components().all(|part| matches!(part, Component::Normal(_)));
-        let names = of_path.map(|submodule| Path::new(&submodule.name)).filter(|name| is_safe(name));
-        let kept = names.flat_map(|name| [repo.path(), repo.commondir()].map(|top| top.join("modules").join(name)));
-        let checked_out = repo.workdir().filter(|_| is_safe(path.as_std_path())).map(|top| top.join(path));
-        kept.chain(checked_out).find_map(|place| Repository::open(place).ok())
+        let is_safe = |name: &Path| {
+            name.components()
+                .all(|part| matches!(part, Component::Normal(_)))
+        };
+        let names = of_path
+            .map(|submodule| Path::new(&submodule.name))
+            .filter(|name| is_safe(name));
+        let kept = names.flat_map(|name| {
+            [repo.path(), repo.commondir()].map(|top| top.join("modules").join(name))
+        });
+        let checked_out = repo
+            .workdir()
+            .filter(|_| is_safe(path.as_std_path()))
+            .map(|top| top.join(path));
+        kept.chain(checked_out)
+            .find_map(|place| Repository::open(place).ok())
     }
 }
 

@@ -57,17 +57,32 @@ struct Spot {
 impl<'a> Texts<'a> {
     /// The texts of some files, none of them read yet.
     pub fn new(files: &'a Files) -> Self {
-        Self { files, texts: HashMap::new() }
+        Self {
+            files,
+            texts: HashMap::new(),
+        }
     }
 
     /// Looks a place up; what cannot be found is named as well as it is known.
     pub fn position(&mut self, place: &Place) -> Position {
         let file = place.file().clone();
         let (line, column) = match place {
-            Place::File(_) => return Position { file, line: None, column: None, end_column: None },
+            Place::File(_) => {
+                return Position {
+                    file,
+                    line: None,
+                    column: None,
+                    end_column: None,
+                };
+            }
             // What a program has made of files has no text of its own.
             Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => {
-                return Position { file, line: None, column: None, end_column: None };
+                return Position {
+                    file,
+                    line: None,
+                    column: None,
+                    end_column: None,
+                };
             }
             Place::Spot(_, line, column) => (*line, *column),
             Place::Node(origin, _) | Place::Key(origin, _) => (origin.first_line, None),
@@ -78,9 +93,19 @@ impl<'a> Texts<'a> {
         });
         match found {
             Some((line, start, end)) if column.is_some() || !matches!(place, Place::Spot(..)) => {
-                Position { file, line: Some(line), column: Some(start), end_column: Some(end) }
+                Position {
+                    file,
+                    line: Some(line),
+                    column: Some(start),
+                    end_column: Some(end),
+                }
             }
-            _ => Position { file, line: Some(line), column, end_column: None },
+            _ => Position {
+                file,
+                line: Some(line),
+                column,
+                end_column: None,
+            },
         }
     }
 
@@ -88,9 +113,15 @@ impl<'a> Texts<'a> {
     /// stands under a key is not shown in any case.
     pub fn excerpt(&mut self, place: &Place, values: bool) -> Option<Excerpt> {
         // A key may be what it should not be, too.
-        let is_shown =
-            |excerpt: &Excerpt| quoting::is_shown(&format!("{}{}{}", excerpt.before, excerpt.marked, excerpt.after));
-        self.get(place.file())?.excerpt(place, values).filter(is_shown)
+        let is_shown = |excerpt: &Excerpt| {
+            quoting::is_shown(&format!(
+                "{}{}{}",
+                excerpt.before, excerpt.marked, excerpt.after
+            ))
+        };
+        self.get(place.file())?
+            .excerpt(place, values)
+            .filter(is_shown)
     }
 
     fn get(&mut self, file: &Arc<Utf8Path>) -> Option<&mut Text> {
@@ -106,14 +137,21 @@ impl Text {
             Some(*before)
         });
         let lines = std::iter::once(0).chain(blocks).collect();
-        Self { text, lines, parsed: HashMap::new() }
+        Self {
+            text,
+            lines,
+            parsed: HashMap::new(),
+        }
     }
 
     fn spot_of(&mut self, place: &Place) -> Option<Spot> {
         match place {
             Place::File(_) => None,
             Place::Node(origin, _) | Place::Key(origin, _) if origin.made_for().is_some() => None,
-            Place::Spot(_, line, column) => Some(Spot { marked: self.word_at(*line, *column)?, found: None }),
+            Place::Spot(_, line, column) => Some(Spot {
+                marked: self.word_at(*line, *column)?,
+                found: None,
+            }),
             Place::Node(origin, route) => self.node(origin, route, false),
             Place::Key(origin, route) => self.node(origin, route, true),
         }
@@ -123,22 +161,33 @@ impl Text {
     fn node(&mut self, origin: &Origin, route: &[Step], by_key: bool) -> Option<Spot> {
         let found = self.find(origin, route).or_else(|| self.name(origin));
         let Some(found) = found else {
-            return Some(Spot { marked: self.first_line(origin)?, found: None });
+            return Some(Spot {
+                marked: self.first_line(origin)?,
+                found: None,
+            });
         };
         let is_there = found.depth == 0 || found.depth == route.len();
-        let value = found.value.clone().filter(|value| lookup::is_plain(&self.text[value.clone()]));
+        let value = found
+            .value
+            .clone()
+            .filter(|value| lookup::is_plain(&self.text[value.clone()]));
         let marked = match (&found.key, value) {
             (Some(key), None) => key.clone(),
             (Some(key), Some(_)) if by_key || !is_there => key.clone(),
             (_, Some(value)) => value,
             (None, None) => self.said(found.value.as_ref()?.start, found.value.as_ref()?.start),
         };
-        Some(Spot { marked: self.on_one_line(marked), found: Some(found) })
+        Some(Spot {
+            marked: self.on_one_line(marked),
+            found: Some(found),
+        })
     }
 
     /// The name of a document's object, by which the document itself is pointed at.
     fn name(&mut self, origin: &Origin) -> Option<Found> {
-        let found = self.find(origin, &["metadata".into(), "name".into()]).filter(|found| found.depth == 2)?;
+        let found = self
+            .find(origin, &["metadata".into(), "name".into()])
+            .filter(|found| found.depth == 2)?;
         Some(Found { depth: 0, ..found })
     }
 
@@ -146,7 +195,14 @@ impl Text {
         let range = origin.range.clone();
         let document = self.text.get(range.clone())?;
         if !self.parsed.contains_key(&range) {
-            if self.parsed.values().flatten().map(Nodes::count).sum::<usize>() > KEPT {
+            if self
+                .parsed
+                .values()
+                .flatten()
+                .map(Nodes::count)
+                .sum::<usize>()
+                > KEPT
+            {
                 self.parsed.clear();
             }
             self.parsed.insert(range.clone(), lookup::nodes(document));
@@ -154,7 +210,11 @@ impl Text {
         let nodes = self.parsed.get(&range)?.as_ref()?;
         let found = lookup::find(nodes, document, origin.shape, route)?;
         let moved = |part: Range<usize>| range.start + part.start..range.start + part.end;
-        Some(Found { key: found.key.map(moved), value: found.value.map(moved), depth: found.depth })
+        Some(Found {
+            key: found.key.map(moved),
+            value: found.value.map(moved),
+            depth: found.depth,
+        })
     }
 
     /// The first line of a document that says something.
@@ -179,15 +239,24 @@ impl Text {
             let start = text.len() - text.trim_start().len();
             return Some(range.start + start..range.start + text.trim_end().len().max(start));
         };
-        let start = text.char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
-        let word = text[start..].find(char::is_whitespace).unwrap_or(text.len() - start);
+        let start = text
+            .char_indices()
+            .nth(column.saturating_sub(1))
+            .map_or(text.len(), |(at, _)| at);
+        let word = text[start..]
+            .find(char::is_whitespace)
+            .unwrap_or(text.len() - start);
         Some(range.start + start..range.start + start + word)
     }
 
     /// The range of a line, from 1, without its end.
     fn line(&self, line: usize) -> Option<Range<usize>> {
         let before = line.checked_sub(1)?;
-        let start = if before == 0 { 0 } else { self.end_of_line(before)? + 1 };
+        let start = if before == 0 {
+            0
+        } else {
+            self.end_of_line(before)? + 1
+        };
         let rest = &self.text.as_bytes()[start..];
         let end = memchr::memchr(b'\n', rest).map_or(self.text.len(), |length| start + length);
         Some(start..start + self.text[start..end].trim_end_matches('\r').len())
@@ -195,7 +264,10 @@ impl Text {
 
     /// Where the line feed of a line is, from 1.
     fn end_of_line(&self, line: usize) -> Option<usize> {
-        let block = self.lines.partition_point(|before| *before < line).checked_sub(1)?;
+        let block = self
+            .lines
+            .partition_point(|before| *before < line)
+            .checked_sub(1)?;
         let start = block * BLOCK;
         let mut feeds = memchr::memchr_iter(b'\n', self.text.as_bytes().get(start..)?);
         Some(start + feeds.nth(line - self.lines[block] - 1)?)
@@ -204,7 +276,9 @@ impl Text {
     fn line_number(&self, offset: usize) -> usize {
         let block = (offset / BLOCK).min(self.lines.len() - 1);
         let start = (block * BLOCK).min(offset);
-        self.lines[block] + memchr::memchr_iter(b'\n', &self.text.as_bytes()[start..offset]).count() + 1
+        self.lines[block]
+            + memchr::memchr_iter(b'\n', &self.text.as_bytes()[start..offset]).count()
+            + 1
     }
 
     fn line_start(&self, offset: usize) -> usize {
@@ -212,7 +286,9 @@ impl Text {
     }
 
     fn rest_of_line(&self, offset: usize) -> Range<usize> {
-        let end = self.line(self.line_number(offset)).map_or(offset, |line| line.end);
+        let end = self
+            .line(self.line_number(offset))
+            .map_or(offset, |line| line.end);
         offset..offset + self.text[offset..end.max(offset)].trim_end().len()
     }
 
@@ -232,7 +308,11 @@ impl Text {
 
     /// The part of a range that is on its first line, without a comment.
     fn on_one_line(&self, range: Range<usize>) -> Range<usize> {
-        if range.end <= self.rest_of_line(range.start).end { range } else { self.said(range.start, range.start) }
+        if range.end <= self.rest_of_line(range.start).end {
+            range
+        } else {
+            self.said(range.start, range.start)
+        }
     }
 
     /// Line, column and the column behind the end, all from 1; columns count characters.
@@ -248,15 +328,22 @@ impl Text {
         let number = self.line_number(marked.start);
         let line = self.line(number)?;
         let (route, is_secret) = match place {
-            Place::Node(origin, route) | Place::Key(origin, route) => (route.as_slice(), self.is_secret(origin)),
+            Place::Node(origin, route) | Place::Key(origin, route) => {
+                (route.as_slice(), self.is_secret(origin))
+            }
             _ => (&[][..], false),
         };
         let Some(found) = found else {
             let extension = place.file().extension();
-            let is_yaml = !extension.is_some_and(|extension| matches!(extension, "cfg" | "j2" | "sh"))
+            let is_yaml = !extension
+                .is_some_and(|extension| matches!(extension, "cfg" | "j2" | "sh"))
                 && !self.text.starts_with("#!");
             let is_shown = values && quoting::may_show_line(&self.text, line.clone(), is_yaml);
-            let shown = if is_yaml { line.start..self.said(line.start, line.start).end } else { line.clone() };
+            let shown = if is_yaml {
+                line.start..self.said(line.start, line.start).end
+            } else {
+                line.clone()
+            };
             let marked = marked.start.min(shown.end)..marked.end.min(shown.end);
             return is_shown.then(|| self.cut(number, line, marked, shown));
         };
@@ -273,11 +360,24 @@ impl Text {
         let telling = is_secret && found.depth > 0 && !quoting::is_name(route)
             || quoting::is_telling(route)
             || is_guarded && !(is_own && lookup::is_plain(&self.text[marked.clone()]));
-        let is_harmless = found.value.as_ref().is_none_or(|value| self.is_harmless(value, &line));
-        let shows_value = value.as_ref().is_none_or(|_| values && !telling && is_harmless);
+        let is_harmless = found
+            .value
+            .as_ref()
+            .is_none_or(|value| self.is_harmless(value, &line));
+        let shows_value = value
+            .as_ref()
+            .is_none_or(|_| values && !telling && is_harmless);
         let is_whole = !quoting::is_part_of_credential(&self.text, line.clone());
-        if shows_value && is_whole && !is_secret && !is_guarded && quoting::opens(&self.text[line.start..start]) {
-            let known = value.as_ref().or(key.as_ref()).map_or(start, |known| known.end);
+        if shows_value
+            && is_whole
+            && !is_secret
+            && !is_guarded
+            && quoting::opens(&self.text[line.start..start])
+        {
+            let known = value
+                .as_ref()
+                .or(key.as_ref())
+                .map_or(start, |known| known.end);
             let shown = line.start..self.said(line.start, known).end.max(marked.end);
             if values && !telling && quoting::is_harmless(&self.text[shown.clone()]) {
                 return Some(self.cut(number, line, marked, shown));
@@ -295,12 +395,26 @@ impl Text {
             return Some(excerpt);
         }
         // The value's place is marked, and not the value.
-        let excerpt = self.cut(number, line, marked.start..marked.start, start..marked.start);
-        Some(Excerpt { marked: "…".to_owned(), ..excerpt })
+        let excerpt = self.cut(
+            number,
+            line,
+            marked.start..marked.start,
+            start..marked.start,
+        );
+        Some(Excerpt {
+            marked: "…".to_owned(),
+            ..excerpt
+        })
     }
 
     /// The part of a line that is shown, with what is before it on the line only as far as that says nothing.
-    fn cut(&self, number: usize, line: Range<usize>, marked: Range<usize>, shown: Range<usize>) -> Excerpt {
+    fn cut(
+        &self,
+        number: usize,
+        line: Range<usize>,
+        marked: Range<usize>,
+        shown: Range<usize>,
+    ) -> Excerpt {
         let before = &self.text[line.start..shown.start];
         let says_nothing = before.chars().all(|c| matches!(c, ' ' | '-' | '\t'));
         let before = if says_nothing { before } else { "… " };
@@ -315,17 +429,26 @@ impl Text {
     /// Returns whether a node's first line tells nothing: all of it is looked at, as a scalar may go on in the next line.
     fn is_harmless(&self, node: &Range<usize>, line: &Range<usize>) -> bool {
         let first = &self.text[self.on_one_line(node.clone())];
-        let is_collection = first.starts_with(['{', '[']) || first.contains(": ") || first.ends_with(':');
+        let is_collection =
+            first.starts_with(['{', '[']) || first.contains(": ") || first.ends_with(':');
         if is_collection && !first.starts_with(['"', '\'']) {
-            return quoting::is_harmless(first) && !quoting::is_part_of_credential(&self.text, line.clone());
+            return quoting::is_harmless(first)
+                && !quoting::is_part_of_credential(&self.text, line.clone());
         }
         quoting::is_harmless(first) && quoting::is_harmless_scalar(&self.text[node.clone()])
     }
 
     /// Returns whether the object is a Secret of some kind, or may be one: a kind may be written with escapes or by an alias.
     fn is_secret(&mut self, origin: &Origin) -> bool {
-        let kind = self.find(origin, &["kind".into()]).and_then(|found| found.value);
-        let is_word = |kind: &str| kind.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '"' | '\''));
-        kind.is_some_and(|kind| self.text[kind.clone()].contains("Secret") || !is_word(self.text[kind].trim()))
+        let kind = self
+            .find(origin, &["kind".into()])
+            .and_then(|found| found.value);
+        let is_word = |kind: &str| {
+            kind.chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '"' | '\''))
+        };
+        kind.is_some_and(|kind| {
+            self.text[kind.clone()].contains("Secret") || !is_word(self.text[kind].trim())
+        })
     }
 }

@@ -26,13 +26,34 @@ pub(super) struct Worktree {
 impl Worktree {
     /// Asks git about a directory. Files that `matters` must be there if git has them: without an error, a file that
     /// a sparse checkout leaves out would be hosts that are gone.
-    pub(super) fn around(root: &Utf8Path, matters: impl Fn(&Utf8Path) -> bool) -> Result<Self, GitError> {
-        let Some(opened) = open::open(root)? else { return Ok(Self::default()) };
-        let Ok(workdir) = opened.workdir() else { return Ok(Self::default()) };
+    pub(super) fn around(
+        root: &Utf8Path,
+        matters: impl Fn(&Utf8Path) -> bool,
+    ) -> Result<Self, GitError> {
+        let Some(opened) = open::open(root)? else {
+            return Ok(Self::default());
+        };
+        let Ok(workdir) = opened.workdir() else {
+            return Ok(Self::default());
+        };
         let workdir = workdir.to_owned();
-        let mut worktree = Self { has_repo: true, ..Self::default() };
-        let mut asked = Asked { root, prefix: &opened.prefix, matters: &matters, left_out: Vec::new() };
-        worktree.add(&mut asked, &opened.repo, &opened.index()?, &workdir, Utf8Path::new(""))?;
+        let mut worktree = Self {
+            has_repo: true,
+            ..Self::default()
+        };
+        let mut asked = Asked {
+            root,
+            prefix: &opened.prefix,
+            matters: &matters,
+            left_out: Vec::new(),
+        };
+        worktree.add(
+            &mut asked,
+            &opened.repo,
+            &opened.index()?,
+            &workdir,
+            Utf8Path::new(""),
+        )?;
         match asked.left_out.first() {
             Some(first) => Err(left_out(first, asked.left_out.len())),
             None => Ok(worktree),
@@ -45,7 +66,8 @@ impl Worktree {
         let below = || Utf8Path::from_path(directory).and_then(|path| path.strip_prefix(root).ok());
         self.has_repo
             && is_repo()
-            && below().is_none_or(|below| !below.as_str().is_empty() && !self.submodules.contains(below))
+            && below()
+                .is_none_or(|below| !below.as_str().is_empty() && !self.submodules.contains(below))
     }
 
     /// Adds what a repo tracks that lies at `at` in the outermost one.
@@ -60,15 +82,23 @@ impl Worktree {
         let mut links = Vec::new();
         for entry in index.iter() {
             // A path that is not UTF-8 is none that a manifest can name.
-            let Ok(path) = String::from_utf8(entry.path).map(Utf8PathBuf::from) else { continue };
+            let Ok(path) = String::from_utf8(entry.path).map(Utf8PathBuf::from) else {
+                continue;
+            };
             let full = at.join(&path);
-            let Ok(below) = full.strip_prefix(asked.prefix) else { continue };
+            let Ok(below) = full.strip_prefix(asked.prefix) else {
+                continue;
+            };
             if entry.mode == GITLINK {
                 links.push((path, below.to_owned()));
                 continue;
             }
-            let is_skipped = IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree();
-            if is_skipped && (asked.matters)(below) && fs::symlink_metadata(asked.root.join(below)).is_err() {
+            let is_skipped =
+                IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree();
+            if is_skipped
+                && (asked.matters)(below)
+                && fs::symlink_metadata(asked.root.join(below)).is_err()
+            {
                 asked.left_out.push(below.to_owned());
             }
             self.tracked.push(below.to_owned());
@@ -81,10 +111,17 @@ impl Worktree {
             let directory = workdir.join(&path);
             if !submodules::is_checked_out(&directory) {
                 if names.wants(repo, &path) {
-                    self.missing.push((below.clone(), submodules::missing(&below).to_string()));
+                    self.missing
+                        .push((below.clone(), submodules::missing(&below).to_string()));
                 }
             } else if let Ok(submodule) = Repository::open(&directory) {
-                self.add(asked, &submodule, &submodule.index()?, &directory, &at.join(&path))?;
+                self.add(
+                    asked,
+                    &submodule,
+                    &submodule.index()?,
+                    &directory,
+                    &at.join(&path),
+                )?;
             }
             self.submodules.insert(below);
         }
@@ -101,7 +138,11 @@ struct Asked<'a> {
 }
 
 fn left_out(first: &Utf8Path, count: usize) -> GitError {
-    let others = if count == 1 { String::new() } else { format!(" and {} more files are", count - 1) };
+    let others = if count == 1 {
+        String::new()
+    } else {
+        format!(" and {} more files are", count - 1)
+    };
     let is = if count == 1 { " is" } else { "" };
     GitError::new(format!(
         "{first}{others}{is} left out of this sparse checkout, so what the repo has is not known; say \

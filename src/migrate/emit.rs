@@ -19,13 +19,23 @@ pub(super) enum Flow {
 pub(super) fn text(text: &str) -> String {
     let is_word = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
     // What YAML 1.1 takes for true or false, and kubectl's parser with it.
-    let is_flag = ["y", "n", "yes", "no", "on", "off"].iter().any(|flag| text.eq_ignore_ascii_case(flag));
-    let stays = || yaml_serde::from_str::<Value>(text).is_ok_and(|value| value.as_str() == Some(text));
+    let is_flag = ["y", "n", "yes", "no", "on", "off"]
+        .iter()
+        .any(|flag| text.eq_ignore_ascii_case(flag));
+    let stays =
+        || yaml_serde::from_str::<Value>(text).is_ok_and(|value| value.as_str() == Some(text));
     // Digits alone may be read in a base of 60, or as a date.
-    let is_plain = text.chars().any(|c| c.is_ascii_alphabetic()) || text.parse::<Ipv4Addr>().is_ok();
-    if is_word && !is_flag && is_plain && stays() { text.to_owned() } else { quoted(text) }
+    let is_plain =
+        text.chars().any(|c| c.is_ascii_alphabetic()) || text.parse::<Ipv4Addr>().is_ok();
+    if is_word && !is_flag && is_plain && stays() {
+        text.to_owned()
+    } else {
+        quoted(text)
+    }
 }
 
 fn quoted(text: &str) -> String {
@@ -56,7 +66,11 @@ pub(super) fn flow(value: &Value, style: Flow) -> String {
     let (line, space, inner) = match style {
         Flow::JsonLines(indent, step) => {
             let line = |indent: usize| format!("\n{}", " ".repeat(indent));
-            ((line(indent + step), line(indent)), "", Flow::JsonLines(indent + step, step))
+            (
+                (line(indent + step), line(indent)),
+                "",
+                Flow::JsonLines(indent + step, step),
+            )
         }
         one_line => ((String::new(), String::new()), " ", one_line),
     };
@@ -64,15 +78,28 @@ pub(super) fn flow(value: &Value, style: Flow) -> String {
         if items.is_empty() {
             return format!("{open}{close}");
         }
-        let ((first, last), between) = (&line, if space.is_empty() { format!(",{}", line.0) } else { ", ".to_owned() });
+        let ((first, last), between) = (
+            &line,
+            if space.is_empty() {
+                format!(",{}", line.0)
+            } else {
+                ", ".to_owned()
+            },
+        );
         format!("{open}{first}{}{last}{close}", items.join(&between))
     };
     match (value, style) {
         (Value::Mapping(map), _) => {
-            let entry = |(name, value): (&Value, &Value)| format!("{}: {}", key(name, style), flow(value, inner));
+            let entry = |(name, value): (&Value, &Value)| {
+                format!("{}: {}", key(name, style), flow(value, inner))
+            };
             wrapped('{', map.iter().map(entry).collect(), '}')
         }
-        (Value::Sequence(items), _) => wrapped('[', items.iter().map(|item| flow(item, inner)).collect(), ']'),
+        (Value::Sequence(items), _) => wrapped(
+            '[',
+            items.iter().map(|item| flow(item, inner)).collect(),
+            ']',
+        ),
         (Value::String(text), Flow::JsonLine | Flow::JsonLines(..)) => quoted(text),
         (other, _) => scalar(other),
     }
@@ -86,13 +113,18 @@ pub(super) fn block(name: &str, value: &Value, column: usize) -> String {
         Value::Mapping(map) if !map.is_empty() => {
             let entry = |(name, value): (&Value, &Value)| match name {
                 Value::String(name) => format!("{indent}{}", block(name, value, column + 2)),
-                other => format!("{indent}{}: {}", key(other, Flow::Yaml), flow(value, Flow::Yaml)),
+                other => format!(
+                    "{indent}{}: {}",
+                    key(other, Flow::Yaml),
+                    flow(value, Flow::Yaml)
+                ),
             };
             map.iter().map(entry).collect()
         }
-        Value::Sequence(items) if !items.is_empty() => {
-            items.iter().map(|item| format!("{indent}- {}", flow(item, Flow::Yaml))).collect()
-        }
+        Value::Sequence(items) if !items.is_empty() => items
+            .iter()
+            .map(|item| format!("{indent}- {}", flow(item, Flow::Yaml)))
+            .collect(),
         other => return format!("{name}: {}", flow(other, Flow::Yaml)),
     };
     format!("{name}:\n{}", lines.join("\n"))
@@ -104,19 +136,46 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_as_what_it_was() {
-        let texts =
-            ["worker", "8", "on", "NO", "1e3", "0x1f", "12:30:45", "a: b", "#x", "", " x", "a/b.c", "null", "é"];
-        let list: Value = texts.iter().copied().map(Value::from).collect::<Vec<_>>().into();
-        let map = Value::Mapping(texts.iter().map(|text| (Value::from(*text), Value::from(*text))).collect());
-        let whole =
-            Value::Mapping([("list".into(), list), ("map".into(), map), ("n".into(), 3.into())].into_iter().collect());
+        let texts = [
+            "worker", "8", "on", "NO", "1e3", "0x1f", "12:30:45", "a: b", "#x", "", " x", "a/b.c",
+            "null", "é",
+        ];
+        let list: Value = texts
+            .iter()
+            .copied()
+            .map(Value::from)
+            .collect::<Vec<_>>()
+            .into();
+        let map = Value::Mapping(
+            texts
+                .iter()
+                .map(|text| (Value::from(*text), Value::from(*text)))
+                .collect(),
+        );
+        let whole = Value::Mapping(
+            [
+                ("list".into(), list),
+                ("map".into(), map),
+                ("n".into(), 3.into()),
+            ]
+            .into_iter()
+            .collect(),
+        );
         for style in [Flow::Yaml, Flow::JsonLine, Flow::JsonLines(0, 2)] {
             let text = flow(&whole, style);
-            assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap(), whole, "{text}");
+            assert_eq!(
+                yaml_serde::from_str::<Value>(&text).unwrap(),
+                whole,
+                "{text}"
+            );
         }
         serde_json::from_str::<serde_json::Value>(&flow(&whole, Flow::JsonLines(4, 4))).unwrap();
         let text = format!("   {}", block("whole", &whole, 3));
-        assert_eq!(yaml_serde::from_str::<Value>(&text).unwrap()["whole"], whole, "{text}");
+        assert_eq!(
+            yaml_serde::from_str::<Value>(&text).unwrap()["whole"],
+            whole,
+            "{text}"
+        );
     }
 
     #[test]

@@ -45,14 +45,28 @@ pub struct Migration {
 /// # Errors
 ///
 /// When the repo cannot be read.
-pub fn migrate_sites(sites: &Sites, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Migration, ReadError> {
-    let mut all = Migration { findings: sites.findings.clone(), ..Migration::default() };
+pub fn migrate_sites(
+    sites: &Sites,
+    only: Option<&BTreeSet<Utf8PathBuf>>,
+) -> Result<Migration, ReadError> {
+    let mut all = Migration {
+        findings: sites.findings.clone(),
+        ..Migration::default()
+    };
     for site in &sites.all {
-        let Migration { changes, clusters, findings } = migrate(&site.files, only)?;
+        let Migration {
+            changes,
+            clusters,
+            findings,
+        } = migrate(&site.files, only)?;
         all.clusters.extend(clusters);
         all.findings.extend(findings);
         for (file, change) in changes.files {
-            let other = all.changes.files.get(&file).filter(|other| **other != change);
+            let other = all
+                .changes
+                .files
+                .get(&file)
+                .filter(|other| **other != change);
             if other.is_some() {
                 all.findings.push(
                     Finding::new(
@@ -67,15 +81,25 @@ pub fn migrate_sites(sites: &Sites, only: Option<&BTreeSet<Utf8PathBuf>>) -> Res
             }
         }
     }
-    let refused: BTreeSet<&Utf8Path> =
-        all.findings.iter().filter(|finding| finding.code == Code::NotMigrated).flat_map(files_of).collect();
-    all.changes.files.retain(|file, _| !refused.contains(file.as_path()));
+    let refused: BTreeSet<&Utf8Path> = all
+        .findings
+        .iter()
+        .filter(|finding| finding.code == Code::NotMigrated)
+        .flat_map(files_of)
+        .collect();
+    all.changes
+        .files
+        .retain(|file, _| !refused.contains(file.as_path()));
     all.findings = finding::merge(all.findings);
     Ok(all)
 }
 
 fn files_of(finding: &Finding) -> impl Iterator<Item = &Utf8Path> {
-    finding.places.iter().take(1).map(|(place, _)| &**place.file())
+    finding
+        .places
+        .iter()
+        .take(1)
+        .map(|(place, _)| &**place.file())
 }
 
 /// Works out how the files of a repo change, all or some of them. Writes nothing.
@@ -86,23 +110,46 @@ fn files_of(finding: &Finding) -> impl Iterator<Item = &Utf8Path> {
 pub fn migrate(repo: &Files, only: Option<&BTreeSet<Utf8PathBuf>>) -> Result<Migration, ReadError> {
     let settings = match Settings::load(repo) {
         Ok(settings) => settings,
-        Err(unreadable) => return Ok(Migration { findings: vec![unreadable], ..Migration::default() }),
+        Err(unreadable) => {
+            return Ok(Migration {
+                findings: vec![unreadable],
+                ..Migration::default()
+            });
+        }
     };
     let (site, findings) = Site::read(repo, settings)?;
     let is_wanted = |file: &Utf8Path| only.is_none_or(|only| only.contains(file));
     let mut by_file: BTreeMap<Arc<Utf8Path>, Vec<Older<'_>>> = BTreeMap::new();
-    for (cluster, request) in site.clusters.iter().filter(|(_, request)| is_wanted(&request.origin.file)) {
-        if let Request { origin, older: Some(conversion), .. } = request {
-            by_file.entry(origin.file.clone()).or_default().push(Older { cluster, origin, conversion });
+    for (cluster, request) in site
+        .clusters
+        .iter()
+        .filter(|(_, request)| is_wanted(&request.origin.file))
+    {
+        if let Request {
+            origin,
+            older: Some(conversion),
+            ..
+        } = request
+        {
+            by_file.entry(origin.file.clone()).or_default().push(Older {
+                cluster,
+                origin,
+                conversion,
+            });
         }
     }
     let mut migration = Migration::default();
     let matters = |finding: &&Finding| {
         finding.is_error()
             && HIDING.contains(&finding.code)
-            && finding.places.first().is_none_or(|(place, _)| is_wanted(place.file()))
+            && finding
+                .places
+                .first()
+                .is_none_or(|(place, _)| is_wanted(place.file()))
     };
-    migration.findings.extend(findings.iter().filter(matters).cloned());
+    migration
+        .findings
+        .extend(findings.iter().filter(matters).cloned());
     for (file, older) in by_file {
         let failed: Vec<Finding> = older.iter().flat_map(|older| older.errors()).collect();
         if !failed.is_empty() {
@@ -151,18 +198,25 @@ struct Older<'a> {
 
 impl Older<'_> {
     fn errors(&self) -> impl Iterator<Item = Finding> {
-        self.conversion.errors.iter().map(|error| error.clone().of(self.cluster))
+        self.conversion
+            .errors
+            .iter()
+            .map(|error| error.clone().of(self.cluster))
     }
 
     /// The document as it is to be read.
     fn expected(&self) -> Value {
         let mut document = self.conversion.document.clone();
-        let Some(fields) = document.as_mapping_mut() else { return document };
+        let Some(fields) = document.as_mapping_mut() else {
+            return document;
+        };
         fields.insert("spec".into(), self.conversion.spec.clone());
         if let Some(former) = &self.conversion.former_name
             && let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_mapping_mut)
         {
-            let annotations = metadata.entry("annotations".into()).or_insert_with(|| Mapping::new().into());
+            let annotations = metadata
+                .entry("annotations".into())
+                .or_insert_with(|| Mapping::new().into());
             if let Some(annotations) = annotations.as_mapping_mut() {
                 annotations.insert(FORMER_NAME.into(), former.as_str().into());
             }
@@ -172,7 +226,9 @@ impl Older<'_> {
 
     /// Carries the edits out. What cannot be done is told with the route at which it would have been.
     fn rewrite(&self, text: String) -> Result<String, (Vec<Step>, Refused)> {
-        let Conversion { edits, moved, spec, .. } = self.conversion;
+        let Conversion {
+            edits, moved, spec, ..
+        } = self.conversion;
         let mut text = Text::new(text, self.origin.steps_into());
         // What lies between braces is written anew as a whole, and before anything gets another name.
         let (mut in_braces, mut left) = (Vec::new(), Vec::new());
@@ -180,7 +236,9 @@ impl Older<'_> {
             match flow_around(&text, edit).map_err(|why| (edit.route().to_vec(), why))? {
                 Some(route) if route.last() == Some(&"optional".into()) => {}
                 Some(route) => {
-                    if let (true, Edit::Wrap(at, name) | Edit::Group(at, name, _)) = (route == edit.route(), edit) {
+                    if let (true, Edit::Wrap(at, name) | Edit::Group(at, name, _)) =
+                        (route == edit.route(), edit)
+                    {
                         left.push(Edit::Rename(at.clone(), name.clone()));
                     }
                     if !in_braces.contains(&route) {
@@ -196,8 +254,11 @@ impl Older<'_> {
                 Step::Key(key) => value.get(key.as_str()),
                 Step::Index(index) => value.get(*index),
             });
-            let value = value.ok_or_else(|| Refused("it is laid out in a way that is not understood".into()));
-            value.and_then(|value| text.set_flow(route, value)).map_err(|why| (route.clone(), why))?;
+            let value = value
+                .ok_or_else(|| Refused("it is laid out in a way that is not understood".into()));
+            value
+                .and_then(|value| text.set_flow(route, value))
+                .map_err(|why| (route.clone(), why))?;
         }
         for edit in &left {
             match edit {
@@ -212,7 +273,8 @@ impl Older<'_> {
             .map_err(|why| (edit.route().to_vec(), why))?;
         }
         if let Some(former) = &self.conversion.former_name {
-            text.annotate(FORMER_NAME, former).map_err(|why| (vec!["metadata".into()], why))?;
+            text.annotate(FORMER_NAME, former)
+                .map_err(|why| (vec!["metadata".into()], why))?;
         }
         Ok(text.into_text())
     }
@@ -236,7 +298,11 @@ impl Edit {
 fn flow_around(text: &Text, edit: &Edit) -> Result<Option<Vec<Step>>, Refused> {
     let route = edit.route();
     let takes_apart = matches!(edit, Edit::Wrap(..) | Edit::Group(..));
-    let deepest = if takes_apart { route.len() } else { route.len() - 1 };
+    let deepest = if takes_apart {
+        route.len()
+    } else {
+        route.len() - 1
+    };
     for length in 1..=deepest {
         if text.is_flow(&route[..length])? {
             return Ok(Some(route[..length].to_vec()));
@@ -248,17 +314,25 @@ fn flow_around(text: &Text, edit: &Edit) -> Result<Option<Vec<Step>>, Refused> {
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// A file's text before and after; or why not, and where.
-fn rewritten(file: &Arc<Utf8Path>, bytes: Vec<u8>, older: &[Older<'_>]) -> Result<(String, String), (Place, Refused)> {
+fn rewritten(
+    file: &Arc<Utf8Path>,
+    bytes: Vec<u8>,
+    older: &[Older<'_>],
+) -> Result<(String, String), (Place, Refused)> {
     let at = |older: &Older<'_>, route: Vec<Step>| older.origin.as_written().at(route);
     let nowhere = || Place::File(file.clone());
-    let before = String::from_utf8(bytes).map_err(|_| (nowhere(), Refused("the file is not in UTF-8".into())))?;
+    let before = String::from_utf8(bytes)
+        .map_err(|_| (nowhere(), Refused("the file is not in UTF-8".into())))?;
     let (mark, text) = match before.strip_prefix(BYTE_ORDER_MARK) {
         Some(text) => (BYTE_ORDER_MARK, text),
         None => ("", before.as_str()),
     };
     let has_crlf = text.contains("\r\n");
     if has_crlf && text.matches('\n').count() != text.matches("\r\n").count() {
-        return Err((nowhere(), Refused("some lines end with a carriage return and some do not".into())));
+        return Err((
+            nowhere(),
+            Refused("some lines end with a carriage return and some do not".into()),
+        ));
     }
     let mut after = text.to_owned();
     let mut last_first: Vec<&Older<'_>> = older.iter().collect();
@@ -270,9 +344,14 @@ fn rewritten(file: &Arc<Utf8Path>, bytes: Vec<u8>, older: &[Older<'_>]) -> Resul
         if let Some((_, end)) = grown.filter(|(start, _)| *start == range.start) {
             range.end = end;
         }
-        let rewritten =
-            one.rewrite(after[range.clone()].replace("\r\n", "\n")).map_err(|(route, why)| (at(one, route), why))?;
-        let rewritten = if has_crlf { rewritten.replace('\n', "\r\n") } else { rewritten };
+        let rewritten = one
+            .rewrite(after[range.clone()].replace("\r\n", "\n"))
+            .map_err(|(route, why)| (at(one, route), why))?;
+        let rewritten = if has_crlf {
+            rewritten.replace('\n', "\r\n")
+        } else {
+            rewritten
+        };
         grown = Some((range.start, range.start + rewritten.len()));
         after.replace_range(range, &rewritten);
     }
@@ -282,9 +361,10 @@ fn rewritten(file: &Arc<Utf8Path>, bytes: Vec<u8>, older: &[Older<'_>]) -> Resul
     });
     let is_as_expected = unlike == documents(file, &after, |_, value| value);
     match older.first() {
-        Some(first) if !is_as_expected => {
-            Err((at(first, Vec::new()), Refused("what it would become is not what it means".into())))
-        }
+        Some(first) if !is_as_expected => Err((
+            at(first, Vec::new()),
+            Refused("what it would become is not what it means".into()),
+        )),
         _ => Ok((before.clone(), format!("{mark}{after}"))),
     }
 }

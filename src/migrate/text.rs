@@ -37,8 +37,13 @@ impl Text {
     /// A text in which the document lies behind some steps.
     pub(super) fn new(text: String, into: Vec<Step>) -> Self {
         let body = text.trim_start().trim_start_matches("---").trim_start();
-        let is_json = body.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
-        Self { text, into, is_json }
+        let is_json =
+            body.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
+        Self {
+            text,
+            into,
+            is_json,
+        }
     }
 
     /// The changed text.
@@ -51,7 +56,9 @@ impl Text {
     }
 
     fn find(&self, route: &[Step]) -> Result<Entry, Refused> {
-        self.parsed()?.find(&self.text, self.into.iter().chain(route)).ok_or_else(|| refused(ALIASES))
+        self.parsed()?
+            .find(&self.text, self.into.iter().chain(route))
+            .ok_or_else(|| refused(ALIASES))
     }
 
     fn key(&self, route: &[Step]) -> Result<Range<usize>, Refused> {
@@ -70,14 +77,18 @@ impl Text {
         match &value {
             // An alias leads to where its anchor is.
             Some(value) if value.start <= key.end => Err(refused(ALIASES)),
-            Some(value) if self.text[key.end..value.start].contains(['&', '*', '!']) => Err(refused(ALIASES)),
+            Some(value) if self.text[key.end..value.start].contains(['&', '*', '!']) => {
+                Err(refused(ALIASES))
+            }
             _ => Ok((key, value)),
         }
     }
 
     /// Whether the value at a route is written in flow style.
     pub(super) fn is_flow(&self, route: &[Step]) -> Result<bool, Refused> {
-        Ok(self.value(route)?.is_some_and(|value| self.text[value].starts_with(['{', '['])))
+        Ok(self
+            .value(route)?
+            .is_some_and(|value| self.text[value].starts_with(['{', '['])))
     }
 
     fn line_start(&self, at: usize) -> usize {
@@ -86,7 +97,9 @@ impl Text {
 
     /// The start of the next line.
     fn line_end(&self, at: usize) -> usize {
-        self.text[at..].find('\n').map_or(self.text.len(), |newline| at + newline + 1)
+        self.text[at..]
+            .find('\n')
+            .map_or(self.text.len(), |newline| at + newline + 1)
     }
 
     fn column(&self, at: usize) -> usize {
@@ -111,8 +124,14 @@ impl Text {
     /// Puts comments on lines of their own above the line of a position.
     fn comment_above(&mut self, at: usize, comments: &[String]) {
         let start = self.line_start(at);
-        let indent: String = self.text[start..].chars().take_while(|c| *c == ' ').collect();
-        let lines: String = comments.iter().map(|comment| format!("{indent}{comment}\n")).collect();
+        let indent: String = self.text[start..]
+            .chars()
+            .take_while(|c| *c == ' ')
+            .collect();
+        let lines: String = comments
+            .iter()
+            .map(|comment| format!("{indent}{comment}\n"))
+            .collect();
         self.text.insert_str(start, &lines);
     }
 
@@ -130,7 +149,9 @@ impl Text {
 
     /// Gives an entry or item another value, in flow style.
     pub(super) fn set_flow(&mut self, route: &[Step], value: &Value) -> Done {
-        let Some(range) = self.value(route)? else { return Err(refused(LAYOUT)) };
+        let Some(range) = self.value(route)? else {
+            return Err(refused(LAYOUT));
+        };
         if !self.comments(&range)?.is_empty() {
             return Err(refused("it has comments between its braces"));
         }
@@ -138,9 +159,13 @@ impl Text {
             (false, _) => Flow::Yaml,
             (true, None) => Flow::JsonLine,
             (true, Some(newline)) => {
-                let indent_of = |at: usize| self.text[at..].chars().take_while(|c| *c == ' ').count();
+                let indent_of =
+                    |at: usize| self.text[at..].chars().take_while(|c| *c == ' ').count();
                 let indent = indent_of(self.line_start(range.start));
-                Flow::JsonLines(indent, indent_of(range.start + newline + 1).saturating_sub(indent))
+                Flow::JsonLines(
+                    indent,
+                    indent_of(range.start + newline + 1).saturating_sub(indent),
+                )
             }
         };
         self.text.replace_range(range, &emit::flow(value, style));
@@ -164,12 +189,16 @@ impl Text {
 
     /// Behind the colon behind a key.
     fn colon(&self, key_end: usize) -> usize {
-        self.text[key_end..].find(':').map_or(key_end, |colon| key_end + colon + 1)
+        self.text[key_end..]
+            .find(':')
+            .map_or(key_end, |colon| key_end + colon + 1)
     }
 
     /// Makes a list of a text, as it is written.
     pub(super) fn make_list(&mut self, route: &[Step], name: &str, list: &Value) -> Done {
-        let (key, Some(value)) = self.entry(route)? else { return Err(refused(LAYOUT)) };
+        let (key, Some(value)) = self.entry(route)? else {
+            return Err(refused(LAYOUT));
+        };
         let text = &self.text[value.clone()];
         if text.contains('\n') || text.starts_with(['|', '>']) {
             return self.replace(route, name, list);
@@ -186,9 +215,15 @@ impl Text {
         let end = self.line_end(value.map_or(key.end, |value| value.end));
         let start = self.line_start(key.start);
         let comments = self.comments(&(key.start..end))?;
-        if self.text[start..key.start].trim_start_matches(' ').is_empty() {
+        if self.text[start..key.start]
+            .trim_start_matches(' ')
+            .is_empty()
+        {
             let indent = self.text[start..key.start].to_owned();
-            let lines: String = comments.iter().map(|comment| format!("{indent}{comment}\n")).collect();
+            let lines: String = comments
+                .iter()
+                .map(|comment| format!("{indent}{comment}\n"))
+                .collect();
             self.text.replace_range(start..end, &lines);
             return Ok(());
         }
@@ -217,22 +252,36 @@ impl Text {
         if entries.is_empty() {
             return self.remove(route);
         }
-        let (key, Some(value)) = self.entry(route)? else { return Err(refused(LAYOUT)) };
+        let (key, Some(value)) = self.entry(route)? else {
+            return Err(refused(LAYOUT));
+        };
         if self.is_flow(route)? {
-            let named = |(name, value): (&Value, &Value)| Some((name.as_str()?.to_owned(), value.clone()));
+            let named =
+                |(name, value): (&Value, &Value)| Some((name.as_str()?.to_owned(), value.clone()));
             let entries: Vec<(String, Value)> = entries.iter().filter_map(named).collect();
             return self.put(route, |column| {
-                let lines = entries.iter().map(|(name, value)| emit::block(name, value, column));
-                lines.collect::<Vec<_>>().join(&format!("\n{}", " ".repeat(column)))
+                let lines = entries
+                    .iter()
+                    .map(|(name, value)| emit::block(name, value, column));
+                lines
+                    .collect::<Vec<_>>()
+                    .join(&format!("\n{}", " ".repeat(column)))
             });
         }
-        let less = self.column(value.start).checked_sub(self.column(key.start)).ok_or_else(|| refused(LAYOUT))?;
+        let less = self
+            .column(value.start)
+            .checked_sub(self.column(key.start))
+            .ok_or_else(|| refused(LAYOUT))?;
         let comments = self.comments(&(key.start..value.start))?;
         let mut lifted = String::new();
         for (number, line) in self.text[value.clone()].split_inclusive('\n').enumerate() {
             let indent = line.chars().take_while(|c| *c == ' ').count();
             let cut = if number == 0 { 0 } else { less.min(indent) };
-            if number > 0 && indent < less && !line.trim().is_empty() && !line.trim_start().starts_with('#') {
+            if number > 0
+                && indent < less
+                && !line.trim().is_empty()
+                && !line.trim_start().starts_with('#')
+            {
                 return Err(refused(LAYOUT));
             }
             lifted.push_str(&line[cut..]);
@@ -244,9 +293,14 @@ impl Text {
 
     /// Makes a list of a mapping, under another key.
     pub(super) fn wrap(&mut self, route: &[Step], name: &str) -> Done {
-        let (_, Some(value)) = self.entry(route)? else { return Err(refused(LAYOUT)) };
+        let (_, Some(value)) = self.entry(route)? else {
+            return Err(refused(LAYOUT));
+        };
         let start = self.line_start(value.start);
-        if !self.text[start..value.start].trim_start_matches(' ').is_empty() {
+        if !self.text[start..value.start]
+            .trim_start_matches(' ')
+            .is_empty()
+        {
             return Err(refused(LAYOUT));
         }
         let column = value.start - start;
@@ -257,7 +311,12 @@ impl Text {
     }
 
     /// Puts the items of a list into lists of their own, below the list's entry, which gets another key.
-    pub(super) fn group(&mut self, route: &[Step], name: &str, groups: &[(&str, Vec<usize>)]) -> Done {
+    pub(super) fn group(
+        &mut self,
+        route: &[Step],
+        name: &str,
+        groups: &[(&str, Vec<usize>)],
+    ) -> Done {
         let (key, _) = self.entry(route)?;
         let count = groups.iter().map(|(_, indices)| indices.len()).sum();
         let mut items: Vec<Range<usize>> = Vec::with_capacity(count);
@@ -266,11 +325,18 @@ impl Text {
         let region_start = from;
         for index in 0..count {
             let item = [route, &[Step::Index(index)]].concat();
-            let Some(value) = self.value(&item)? else { return Err(refused(LAYOUT)) };
+            let Some(value) = self.value(&item)? else {
+                return Err(refused(LAYOUT));
+            };
             let before = self.text[..value.start].trim_end_matches([' ', '\n']);
-            let dash = before.len().checked_sub(1).filter(|_| before.ends_with('-') && before.len() > from);
+            let dash = before
+                .len()
+                .checked_sub(1)
+                .filter(|_| before.ends_with('-') && before.len() > from);
             let dash = dash.ok_or_else(|| refused(LAYOUT))?;
-            if !self.text[self.line_start(dash)..dash].trim_start_matches(' ').is_empty()
+            if !self.text[self.line_start(dash)..dash]
+                .trim_start_matches(' ')
+                .is_empty()
                 || *dash_column.get_or_insert(self.column(dash)) != self.column(dash)
             {
                 return Err(refused(LAYOUT));
@@ -290,7 +356,9 @@ impl Text {
                 let mut item = shifted(&self.text[items[*index].clone()], more);
                 if nth == 0 {
                     // Empty lines between items stay between them.
-                    let empty = item.split_inclusive('\n').take_while(|line| line.trim().is_empty());
+                    let empty = item
+                        .split_inclusive('\n')
+                        .take_while(|line| line.trim().is_empty());
                     let empty = empty.map(str::len).sum();
                     item.insert_str(empty, &format!("{}{kind}:\n", " ".repeat(column + step)));
                 }
@@ -309,17 +377,26 @@ impl Text {
 
     /// Gives the document an annotation.
     pub(super) fn annotate(&mut self, name: &str, value: &str) -> Done {
-        let route = |steps: &[&str]| steps.iter().map(|step| Step::from(*step)).collect::<Vec<_>>();
+        let route = |steps: &[&str]| {
+            steps
+                .iter()
+                .map(|step| Step::from(*step))
+                .collect::<Vec<_>>()
+        };
         let there = route(&["metadata", "annotations"]);
         let line = emit::block(name, &value.into(), 0);
         let in_json = |text: &str| serde_json::Value::from(text).to_string();
         let entry = format!("{}: {}", in_json(name), in_json(value));
         let has_annotations = self.find(&there).is_ok();
         if has_annotations {
-            let (_, Some(range)) = self.entry(&there)? else { return Err(refused("its annotations are empty")) };
+            let (_, Some(range)) = self.entry(&there)? else {
+                return Err(refused("its annotations are empty"));
+            };
             return self.insert(&range, &entry, &format!("{line}\n"));
         }
-        let (metadata, Some(range)) = self.entry(&route(&["metadata"]))? else { return Err(refused(LAYOUT)) };
+        let (metadata, Some(range)) = self.entry(&route(&["metadata"]))? else {
+            return Err(refused(LAYOUT));
+        };
         let indent = " ".repeat(self.column(range.start).max(metadata.len().min(2)));
         let lines = format!("annotations:\n{indent}  {line}\n");
         self.insert(&range, &format!("\"annotations\": {{{entry}}}"), &lines)
@@ -328,12 +405,16 @@ impl Text {
     /// Puts an entry before all others of a mapping.
     fn insert(&mut self, mapping: &Range<usize>, in_flow: &str, as_lines: &str) -> Done {
         if self.text[mapping.clone()].starts_with('{') {
-            let is_empty = self.text[mapping.start + 1..mapping.end].trim_start().starts_with('}');
+            let is_empty = self.text[mapping.start + 1..mapping.end]
+                .trim_start()
+                .starts_with('}');
             let comma = if is_empty { "" } else { ", " };
-            self.text.insert_str(mapping.start + 1, &format!("{in_flow}{comma}"));
+            self.text
+                .insert_str(mapping.start + 1, &format!("{in_flow}{comma}"));
         } else {
             let indent = " ".repeat(self.column(mapping.start));
-            self.text.insert_str(mapping.start, &format!("{as_lines}{indent}"));
+            self.text
+                .insert_str(mapping.start, &format!("{as_lines}{indent}"));
         }
         Ok(())
     }
@@ -342,6 +423,12 @@ impl Text {
 /// Lines that stand further to the right; empty ones stay empty.
 fn shifted(text: &str, more: usize) -> String {
     let indent = " ".repeat(more);
-    let shift = |line: &str| if line.trim().is_empty() { line.to_owned() } else { format!("{indent}{line}") };
+    let shift = |line: &str| {
+        if line.trim().is_empty() {
+            line.to_owned()
+        } else {
+            format!("{indent}{line}")
+        }
+    };
     text.split_inclusive('\n').map(shift).collect()
 }

@@ -57,9 +57,14 @@ impl GeneratedHost {
     /// Reads a document of a generated file.
     pub(crate) fn read(document: &Document<'_>) -> Result<Self, Unreadable> {
         let origin = &document.origin;
-        let unreadable = |reason: &str, place: Place| Unreadable { reason: reason.to_owned(), place };
+        let unreadable = |reason: &str, place: Place| Unreadable {
+            reason: reason.to_owned(),
+            place,
+        };
         let Generated { metadata } = document.parse().map_err(|error| {
-            let place = error.line.map_or(origin.start(), |line| Place::Spot(origin.file.clone(), line, error.column));
+            let place = error.line.map_or(origin.start(), |line| {
+                Place::Spot(origin.file.clone(), line, error.column)
+            });
             unreadable(&error.message, place)
         })?;
         if document.kind() != Some(host::KIND) {
@@ -70,27 +75,53 @@ impl GeneratedHost {
         let named = document.comments().find_map(layout::host_of_comment);
         let own = || {
             let namespace = metadata.namespace.as_ref()?.parse().ok()?;
-            Some(HostKey { namespace, name: metadata.name.parse().ok()? })
+            Some(HostKey {
+                namespace,
+                name: metadata.name.parse().ok()?,
+            })
         };
-        let key = named.filter(|host| host.name.as_str().contains(&metadata.name)).or_else(own);
-        let key = key.ok_or_else(|| unreadable("its host has no valid name", origin.at(["metadata"])))?;
+        let key = named
+            .filter(|host| host.name.as_str().contains(&metadata.name))
+            .or_else(own);
+        let key =
+            key.ok_or_else(|| unreadable("its host has no valid name", origin.at(["metadata"])))?;
         let says = if let Some(given_back) = metadata.annotations.get(assignment::GIVEN_BACK) {
-            let by = metadata.annotations.get(assignment::GIVEN_BACK_BY).and_then(|by| by.parse().ok());
-            Says::Released(Release { given_back: GivenBack::from_value(given_back), by })
+            let by = metadata
+                .annotations
+                .get(assignment::GIVEN_BACK_BY)
+                .and_then(|by| by.parse().ok());
+            Says::Released(Release {
+                given_back: GivenBack::from_value(given_back),
+                by,
+            })
         } else {
-            let labels = metadata.labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+            let labels = metadata
+                .labels
+                .into_iter()
+                .filter_map(|(key, value)| Some((key, value?)))
+                .collect();
             match assignment::claim(&labels) {
                 Some(Claim::Cluster(cluster, part)) => Says::Held(cluster, part),
                 Some(Claim::Older(_) | Claim::Unclear(_)) => {
-                    return Err(unreadable("its labels are not those of a cluster", origin.at(["metadata", "labels"])));
+                    return Err(unreadable(
+                        "its labels are not those of a cluster",
+                        origin.at(["metadata", "labels"]),
+                    ));
                 }
                 None if origin.file.file_name() == Some(layout::UNLABELLED) => Says::Unlabelled,
                 // What a file may be that was cut off.
                 None => {
-                    return Err(unreadable("its host is neither a cluster's nor given back", origin.at(["metadata"])));
+                    return Err(unreadable(
+                        "its host is neither a cluster's nor given back",
+                        origin.at(["metadata"]),
+                    ));
                 }
             }
         };
-        Ok(Self { key, namespace: metadata.namespace, says })
+        Ok(Self {
+            key,
+            namespace: metadata.namespace,
+            says,
+        })
     }
 }

@@ -63,17 +63,30 @@ impl Lock {
     }
 }
 
-fn acquire(directory: &Utf8Path, lock: impl Fn(&File) -> Result<(), TryLockError>) -> Result<Lock, LockError> {
+fn acquire(
+    directory: &Utf8Path,
+    lock: impl Fn(&File) -> Result<(), TryLockError>,
+) -> Result<Lock, LockError> {
     let name = || directory.as_str().to_owned();
-    let file = File::open(directory).map_err(|source| LockError::Unreadable { directory: name(), source })?;
+    let file = File::open(directory).map_err(|source| LockError::Unreadable {
+        directory: name(),
+        source,
+    })?;
     for _ in 0..TRIES {
         match lock(&file) {
-            Ok(()) => return Ok(Lock { _directory: Some(file) }),
+            Ok(()) => {
+                return Ok(Lock {
+                    _directory: Some(file),
+                });
+            }
             Err(TryLockError::Error(_)) => return Ok(Lock { _directory: None }),
             Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
         }
     }
-    Err(LockError::Held { directory: name(), holder: holder(&file) })
+    Err(LockError::Held {
+        directory: name(),
+        holder: holder(&file),
+    })
 }
 
 /// The process that has a lock on a file, as the kernel's table of locks names it.
@@ -85,7 +98,11 @@ fn holder(file: &File) -> String {
         |process| {
             let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
             let name: String = name.chars().filter(|c| !c.is_control()).collect();
-            if name.is_empty() { format!("process {process}") } else { format!("process {process} ({name})") }
+            if name.is_empty() {
+                format!("process {process}")
+            } else {
+                format!("process {process} ({name})")
+            }
         },
     )
 }
@@ -94,8 +111,13 @@ fn holder(file: &File) -> String {
 fn holder_in(table: &str, inode: u64) -> Option<u32> {
     table.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let [_, "FLOCK", _, _, process, place, ..] = fields.as_slice() else { return None };
-        let is_it = place.rsplit(':').next().is_some_and(|number| number.parse() == Ok(inode));
+        let [_, "FLOCK", _, _, process, place, ..] = fields.as_slice() else {
+            return None;
+        };
+        let is_it = place
+            .rsplit(':')
+            .next()
+            .is_some_and(|number| number.parse() == Ok(inode));
         process.parse().ok().filter(|_| is_it)
     })
 }

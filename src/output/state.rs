@@ -93,21 +93,38 @@ impl State {
                 path: below.to_owned(),
                 fingerprint: fingerprint(&layout::with_line_feeds(content)),
                 emptied: has_hosts && content.is_empty(),
-                node_ports: if below.file_name() == Some(layout::SERVICE) { node_ports(content) } else { Vec::new() },
+                node_ports: if below.file_name() == Some(layout::SERVICE) {
+                    node_ports(content)
+                } else {
+                    Vec::new()
+                },
                 made_from: layout::made_from(content),
             };
-            FirstLook { says: Some(Entry::File(file)), read: has_hosts && layout::is_ours(content) }
+            FirstLook {
+                says: Some(Entry::File(file)),
+                read: has_hosts && layout::is_ours(content),
+            }
         };
         let entries = repo.scan(&files, look, |document| Some(read_entry(&document)))?;
         let mut state = State::default();
         let mut findings = Vec::new();
         for entry in entries {
             match entry {
-                Entry::File(File { path, fingerprint, emptied, node_ports, made_from }) => {
+                Entry::File(File {
+                    path,
+                    fingerprint,
+                    emptied,
+                    node_ports,
+                    made_from,
+                }) => {
                     if emptied {
                         // What a crash of the machine may leave, and as a memory worse than none.
                         let file = output.join(&path);
-                        findings.push(unreadable("it is empty", &file, Place::File(Arc::from(file.as_path()))));
+                        findings.push(unreadable(
+                            "it is empty",
+                            &file,
+                            Place::File(Arc::from(file.as_path())),
+                        ));
                     }
                     if let Some(cluster) = layout::cluster_of(&path) {
                         let inputs = state.made_from.entry(cluster.clone()).or_default();
@@ -115,7 +132,11 @@ impl State {
                         state.files.entry(cluster).or_default().push(path.clone());
                     }
                     let service = path.parent().unwrap_or(&path);
-                    state.node_ports.extend(node_ports.into_iter().map(|port| (port, service.to_owned())));
+                    state.node_ports.extend(
+                        node_ports
+                            .into_iter()
+                            .map(|port| (port, service.to_owned())),
+                    );
                     state.fingerprints.insert(path, fingerprint);
                 }
                 Entry::Held(host, held) => state.held.entry(host).or_default().push(held),
@@ -133,12 +154,18 @@ impl State {
 
     /// The clusters of which the output directory has anything.
     pub fn clusters(&self) -> BTreeSet<&ClusterKey> {
-        self.held.values().flatten().map(|held| &held.cluster).chain(self.files.keys()).collect()
+        self.held
+            .values()
+            .flatten()
+            .map(|held| &held.cluster)
+            .chain(self.files.keys())
+            .collect()
     }
 
     /// Whether there is the overlay by which the hosts of a root's build are patched.
     pub fn has_overlay_of(&self, root: &Utf8Path) -> bool {
-        self.fingerprints.contains_key(&layout::declared_directory(root).join(layout::KUSTOMIZATION))
+        self.fingerprints
+            .contains_key(&layout::declared_directory(root).join(layout::KUSTOMIZATION))
     }
 
     /// The first file with hosts, or that would have had some, that is no longer as it was when the state was read; by
@@ -147,17 +174,33 @@ impl State {
     /// # Errors
     ///
     /// When a file or directory cannot be read.
-    pub fn changed_since(&self, repo: &Files, output: &Utf8Path) -> Result<Option<Utf8PathBuf>, ReadError> {
+    pub fn changed_since(
+        &self,
+        repo: &Files,
+        output: &Utf8Path,
+    ) -> Result<Option<Utf8PathBuf>, ReadError> {
         let files = repo.files_below(&output.join(layout::HOSTS))?;
         let look = |file: &Utf8Path, content: &[u8]| FirstLook {
-            says: Some((file.to_owned(), fingerprint(&layout::with_line_feeds(content)))),
+            says: Some((
+                file.to_owned(),
+                fingerprint(&layout::with_line_feeds(content)),
+            )),
             read: false,
         };
-        let now: HashMap<Utf8PathBuf, u64> = repo.scan(&files, look, |_| None)?.into_iter().collect();
-        let known = self.fingerprints.iter().filter(|(path, _)| path.starts_with(layout::HOSTS));
-        let known: HashMap<Utf8PathBuf, u64> = known.map(|(path, print)| (output.join(path), *print)).collect();
+        let now: HashMap<Utf8PathBuf, u64> =
+            repo.scan(&files, look, |_| None)?.into_iter().collect();
+        let known = self
+            .fingerprints
+            .iter()
+            .filter(|(path, _)| path.starts_with(layout::HOSTS));
+        let known: HashMap<Utf8PathBuf, u64> = known
+            .map(|(path, print)| (output.join(path), *print))
+            .collect();
         let all: BTreeSet<&Utf8PathBuf> = now.keys().chain(known.keys()).collect();
-        Ok(all.into_iter().find(|path| now.get(*path) != known.get(*path)).cloned())
+        Ok(all
+            .into_iter()
+            .find(|path| now.get(*path) != known.get(*path))
+            .cloned())
     }
 
     /// Whether a file, by its path relative to the output directory, already has this text.
@@ -170,14 +213,27 @@ impl State {
 
 /// The hosts that the text of a generated file names.
 pub(crate) fn hosts_of_generated(file: &Arc<Utf8Path>, text: &str) -> BTreeSet<HostKey> {
-    objects(file, text).iter().filter_map(|document| Some(GeneratedHost::read(document).ok()?.key)).collect()
+    objects(file, text)
+        .iter()
+        .filter_map(|document| Some(GeneratedHost::read(document).ok()?.key))
+        .collect()
 }
 
 /// The NodePorts in the manifest of a Service. Read line by line, as sites have thousands of them.
 pub(crate) fn node_ports(content: &[u8]) -> Vec<NodePort> {
-    let lines = content.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
-    let numbers = lines.filter_map(|line| line.trim().strip_prefix("nodePort:")?.trim().parse::<i64>().ok());
-    numbers.filter_map(|number| NodePort::try_from(number).ok()).collect()
+    let lines = content
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| std::str::from_utf8(line).ok());
+    let numbers = lines.filter_map(|line| {
+        line.trim()
+            .strip_prefix("nodePort:")?
+            .trim()
+            .parse::<i64>()
+            .ok()
+    });
+    numbers
+        .filter_map(|number| NodePort::try_from(number).ok())
+        .collect()
 }
 
 /// Tells texts apart, and is small where a site has thousands of them.
@@ -190,12 +246,32 @@ fn fingerprint(content: &[u8]) -> u64 {
 fn read_entry(document: &Document<'_>) -> Entry {
     let origin = &document.origin;
     match GeneratedHost::read(document) {
-        Ok(GeneratedHost { key, says: Says::Held(cluster, part), namespace }) => {
-            Entry::Held(key, Held { cluster, part, namespace, origin: origin.clone() })
+        Ok(GeneratedHost {
+            key,
+            says: Says::Held(cluster, part),
+            namespace,
+        }) => Entry::Held(
+            key,
+            Held {
+                cluster,
+                part,
+                namespace,
+                origin: origin.clone(),
+            },
+        ),
+        Ok(GeneratedHost {
+            key,
+            says: Says::Released(release),
+            ..
+        }) => Entry::Released(key, release),
+        Ok(GeneratedHost {
+            key,
+            says: Says::Unlabelled,
+            ..
+        }) => Entry::Unlabelled(key),
+        Err(Unreadable { reason, place }) => {
+            Entry::Unreadable(unreadable(&reason, &origin.file, place))
         }
-        Ok(GeneratedHost { key, says: Says::Released(release), .. }) => Entry::Released(key, release),
-        Ok(GeneratedHost { key, says: Says::Unlabelled, .. }) => Entry::Unlabelled(key),
-        Err(Unreadable { reason, place }) => Entry::Unreadable(unreadable(&reason, &origin.file, place)),
     }
 }
 

@@ -94,7 +94,9 @@ pub struct Endpoint {
 impl NodeSetPicture {
     /// How many hosts it is without, of those that it wants.
     pub fn missing(&self) -> usize {
-        self.wanted.map_or(0, |wanted| (wanted.active + wanted.standby).saturating_sub(self.have))
+        self.wanted.map_or(0, |wanted| {
+            (wanted.active + wanted.standby).saturating_sub(self.have)
+        })
     }
 }
 
@@ -102,50 +104,86 @@ impl ClusterPicture {
     /// Whether all is well and stays as it is.
     pub fn is_quiet(&self) -> bool {
         let changes = |set: &NodeSetPicture| set.missing() > 0 || set.added > 0;
-        !self.gone && !self.left_as_it_is && self.gives_back.is_empty() && !self.node_sets.iter().any(changes)
+        !self.gone
+            && !self.left_as_it_is
+            && self.gives_back.is_empty()
+            && !self.node_sets.iter().any(changes)
     }
 }
 
 /// A picture of every cluster; those that are gone come last.
-pub(super) fn pictures(site: &Site, plan: &Plan, hosts: &[HostPicture], findings: &[Finding]) -> Vec<ClusterPicture> {
+pub(super) fn pictures(
+    site: &Site,
+    plan: &Plan,
+    hosts: &[HostPicture],
+    findings: &[Finding],
+) -> Vec<ClusterPicture> {
     let mut have: BTreeMap<&ClusterKey, BTreeMap<&Part, (usize, usize)>> = BTreeMap::new();
     for host in hosts {
         if let Some(assigned) = &host.assigned {
-            let (count, added) = have.entry(&assigned.cluster).or_default().entry(&assigned.part).or_default();
+            let (count, added) = have
+                .entry(&assigned.cluster)
+                .or_default()
+                .entry(&assigned.part)
+                .or_default();
             *count += 1;
             *added += usize::from(host.is_new());
         }
     }
     let mut errors: BTreeMap<&ClusterKey, Vec<String>> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.is_error()) {
-        finding.clusters.iter().for_each(|key| errors.entry(key).or_default().push(finding.message.clone()));
+        finding
+            .clusters
+            .iter()
+            .for_each(|key| errors.entry(key).or_default().push(finding.message.clone()));
     }
 
-    let gone: BTreeSet<&ClusterKey> = site.state.clusters().into_iter().chain(plan.given_back.keys()).collect();
-    let gone = gone.into_iter().filter(|key| !site.clusters.contains_key(key));
+    let gone: BTreeSet<&ClusterKey> = site
+        .state
+        .clusters()
+        .into_iter()
+        .chain(plan.given_back.keys())
+        .collect();
+    let gone = gone
+        .into_iter()
+        .filter(|key| !site.clusters.contains_key(key));
     let keys = site.clusters.keys().chain(gone);
     let picture = |key: &ClusterKey| {
         let request = site.clusters.get(key);
         let cluster = request.and_then(|request| request.cluster.as_ref());
         let have = have.get(key);
-        let asked = cluster.into_iter().flat_map(|cluster| cluster.node_sets.keys());
-        let parts: BTreeSet<&Part> = asked.chain(have.into_iter().flat_map(|have| have.keys().copied())).collect();
+        let asked = cluster
+            .into_iter()
+            .flat_map(|cluster| cluster.node_sets.keys());
+        let parts: BTreeSet<&Part> = asked
+            .chain(have.into_iter().flat_map(|have| have.keys().copied()))
+            .collect();
         let node_set = |part: &Part| {
             let node_set = cluster.and_then(|cluster| cluster.node_sets.get(part));
-            let (have, added) = have.and_then(|have| have.get(part)).copied().unwrap_or_default();
+            let (have, added) = have
+                .and_then(|have| have.get(part))
+                .copied()
+                .unwrap_or_default();
             let shortage = plan.shortages.get(&(key.clone(), part.clone()));
             let worker_too = cluster.is_some_and(|cluster| cluster.is_worker_too(part));
-            NodeSetPicture { worker_too, ..picture_of(part, node_set, have, added, shortage) }
+            NodeSetPicture {
+                worker_too,
+                ..picture_of(part, node_set, have, added, shortage)
+            }
         };
         ClusterPicture {
             key: key.clone(),
             kind: site.kind_of(key),
-            provisioning: cluster.and_then(|cluster| Some(cluster.installation.as_ref()?.provisioning.clone())),
+            provisioning: cluster
+                .and_then(|cluster| Some(cluster.installation.as_ref()?.provisioning.clone())),
             gone: request.is_none(),
-            left_as_it_is: request.is_some() && (plan.frozen.contains(key) || errors.contains_key(key)),
+            left_as_it_is: request.is_some()
+                && (plan.frozen.contains(key) || errors.contains_key(key)),
             errors: errors.get(key).cloned().unwrap_or_default(),
             node_sets: in_order(parts).into_iter().map(node_set).collect(),
-            endpoints: cluster.map(|cluster| cluster.services.iter().map(endpoint).collect()).unwrap_or_default(),
+            endpoints: cluster
+                .map(|cluster| cluster.services.iter().map(endpoint).collect())
+                .unwrap_or_default(),
             gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
         }
     };
@@ -162,12 +200,17 @@ fn picture_of(
     NodeSetPicture {
         part: part.clone(),
         worker_too: false,
-        wanted: node_set.map(|set| Wanted { active: set.active, standby: set.standby }),
+        wanted: node_set.map(|set| Wanted {
+            active: set.active,
+            standby: set.standby,
+        }),
         have,
         added,
         asked: node_set.and_then(Asked::of),
         selector: node_set.map(|set| set.selector.to_string()),
-        topology_keys: node_set.map(|set| set.topology_keys.clone()).unwrap_or_default(),
+        topology_keys: node_set
+            .map(|set| set.topology_keys.clone())
+            .unwrap_or_default(),
         short_of: shortage.map_or(0, Shortage::short_of),
         shortage: shortage.map(Shortage::proof).unwrap_or_default(),
     }
@@ -181,7 +224,13 @@ fn endpoint(service: &Service) -> Endpoint {
             _ => ranges.push((port, port)),
         }
     }
-    let text = |(first, last): (u16, u16)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let text = |(first, last): (u16, u16)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
+    };
     Endpoint {
         service: service.directory(),
         address: service.cluster_ip.map(bracketed),
@@ -196,9 +245,19 @@ mod tests {
 
     #[test]
     fn a_cluster_lacks_what_active_and_standby_ask_for_together() {
-        let wanted = Some(Wanted { active: 3, standby: 1 });
-        let set = |have| NodeSetPicture { wanted, have, ..picture_of(&Role::Worker.into(), None, 0, 0, None) };
+        let wanted = Some(Wanted {
+            active: 3,
+            standby: 1,
+        });
+        let set = |have| NodeSetPicture {
+            wanted,
+            have,
+            ..picture_of(&Role::Worker.into(), None, 0, 0, None)
+        };
 
-        assert_eq!([set(2).missing(), set(4).missing(), set(5).missing()], [2, 0, 0]);
+        assert_eq!(
+            [set(2).missing(), set(4).missing(), set(5).missing()],
+            [2, 0, 0]
+        );
     }
 }

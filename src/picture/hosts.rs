@@ -62,7 +62,9 @@ impl HostPicture {
 
     /// Whether this run is what gives it to its cluster.
     pub fn is_new(&self) -> bool {
-        self.assigned.as_ref().is_some_and(|assigned| is_new(assigned.how))
+        self.assigned
+            .as_ref()
+            .is_some_and(|assigned| is_new(assigned.how))
     }
 }
 
@@ -73,11 +75,21 @@ pub(super) fn pictures(
     standings: &[HostStanding],
     rack_by: Option<&str>,
 ) -> Vec<HostPicture> {
-    let node_sets = site.clusters.values().flat_map(|request| &request.cluster).flat_map(|c| c.node_sets.values());
-    let keys: BTreeSet<&str> = node_sets.flat_map(|set| &set.topology_keys).map(String::as_str).collect();
+    let node_sets = site
+        .clusters
+        .values()
+        .flat_map(|request| &request.cluster)
+        .flat_map(|c| c.node_sets.values());
+    let keys: BTreeSet<&str> = node_sets
+        .flat_map(|set| &set.topology_keys)
+        .map(String::as_str)
+        .collect();
     let picture = |(host, standing): (&Host, &HostStanding)| {
         let assigned = standing.assigned.clone();
-        let changes = standing.given_back_now || assigned.as_ref().is_some_and(|assigned| is_new(assigned.how));
+        let changes = standing.given_back_now
+            || assigned
+                .as_ref()
+                .is_some_and(|assigned| is_new(assigned.how));
         HostPicture {
             key: host.key.clone(),
             state: standing.state,
@@ -88,13 +100,23 @@ pub(super) fn pictures(
             deleting: host.deleting,
             why_not_free: standing.why_not_free.clone(),
             consumer: host.user(),
-            rack: rack_by.and_then(|label| value(host, label)).map(str::to_owned),
-            topology: keys.iter().filter_map(|key| Some(((*key).to_owned(), value(host, key)?.to_owned()))).collect(),
+            rack: rack_by
+                .and_then(|label| value(host, label))
+                .map(str::to_owned),
+            topology: keys
+                .iter()
+                .filter_map(|key| Some(((*key).to_owned(), value(host, key)?.to_owned())))
+                .collect(),
             facts: explain::facts(host, plan),
             place: host.origin.shown(),
         }
     };
-    site.inventory.hosts.iter().zip(standings).map(picture).collect()
+    site.inventory
+        .hosts
+        .iter()
+        .zip(standings)
+        .map(picture)
+        .collect()
 }
 
 /// Whether a host was not yet its cluster's before this run.

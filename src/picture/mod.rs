@@ -51,7 +51,12 @@ impl Picture {
     ///
     /// When no host has the label.
     pub fn new(generated: &Generated, rack_by: Option<&str>) -> Result<Self, NoSuchLabel> {
-        let Generated { site, plan, findings, .. } = generated;
+        let Generated {
+            site,
+            plan,
+            findings,
+            ..
+        } = generated;
         let rack_by = match rack_by {
             Some(label) => Some(racks::checked(site, label)?),
             None => racks::label(site),

@@ -32,7 +32,10 @@ pub struct NoSuchLabel {
 
 /// A host's value of a label. ViNO copies a label that its node lacks as `""`: that is none.
 pub(super) fn value<'a>(host: &'a Host, label: &str) -> Option<&'a str> {
-    host.labels.get(label).map(String::as_str).filter(|value| !value.is_empty())
+    host.labels
+        .get(label)
+        .map(String::as_str)
+        .filter(|value| !value.is_empty())
 }
 
 /// The label, if a host has it.
@@ -41,7 +44,11 @@ pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
     if hosts.iter().any(|host| value(host, label).is_some()) {
         return Ok(label.to_owned());
     }
-    let known: BTreeSet<&str> = hosts.iter().flat_map(|host| host.labels.keys()).map(String::as_str).collect();
+    let known: BTreeSet<&str> = hosts
+        .iter()
+        .flat_map(|host| host.labels.keys())
+        .map(String::as_str)
+        .collect();
     let shown: Vec<&str> = known.iter().take(LABELS_SHOWN).copied().collect();
     let more = known.len() - shown.len();
     let known = match (shown.as_slice(), more) {
@@ -49,22 +56,45 @@ pub(super) fn checked(site: &Site, label: &str) -> Result<String, NoSuchLabel> {
         (_, 0) => shown.join(", "),
         _ => format!("{} and {more} more", shown.join(", ")),
     };
-    Err(NoSuchLabel { label: label.to_owned(), known })
+    Err(NoSuchLabel {
+        label: label.to_owned(),
+        known,
+    })
 }
 
 /// The topology key that most node sets use. One that gives every host a domain of its own is no rack, if there is
 /// another; of those used alike, the one with the fewest domains counts, because racks hold more than chassis do.
 pub(super) fn label(site: &Site) -> Option<String> {
-    let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
-    let keys = clusters.flat_map(|cluster| cluster.node_sets.values()).flat_map(|set| &set.topology_keys);
+    let clusters = site
+        .clusters
+        .values()
+        .filter_map(|request| request.cluster.as_ref());
+    let keys = clusters
+        .flat_map(|cluster| cluster.node_sets.values())
+        .flat_map(|set| &set.topology_keys);
     let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
     keys.for_each(|key| *uses.entry(key).or_default() += 1);
     let worth = |(key, uses): &(&str, usize)| {
-        let values: Vec<&str> = site.inventory.hosts.iter().filter_map(|host| value(host, key)).collect();
+        let values: Vec<&str> = site
+            .inventory
+            .hosts
+            .iter()
+            .filter_map(|host| value(host, key))
+            .collect();
         let domains = values.iter().collect::<BTreeSet<_>>().len();
-        (domains < values.len(), *uses, Reverse(domains), Reverse((*key).to_owned()))
+        (
+            domains < values.len(),
+            *uses,
+            Reverse(domains),
+            Reverse((*key).to_owned()),
+        )
     };
-    let labelled = |(key, _): &(&str, usize)| site.inventory.hosts.iter().any(|host| value(host, key).is_some());
+    let labelled = |(key, _): &(&str, usize)| {
+        site.inventory
+            .hosts
+            .iter()
+            .any(|host| value(host, key).is_some())
+    };
     let best = uses.into_iter().filter(labelled).max_by_key(worth)?;
     Some(best.0.to_owned())
 }
@@ -75,7 +105,10 @@ pub(super) fn group(hosts: &[HostPicture]) -> Vec<Rack> {
     for (index, host) in hosts.iter().enumerate() {
         by_name.entry(host.rack.as_deref()).or_default().push(index);
     }
-    let rack = |(name, hosts): (Option<&str>, Vec<usize>)| Rack { name: name.map(str::to_owned), hosts };
+    let rack = |(name, hosts): (Option<&str>, Vec<usize>)| Rack {
+        name: name.map(str::to_owned),
+        hosts,
+    };
     let mut racks: Vec<Rack> = by_name.into_iter().map(rack).collect();
     racks.sort_by(|a, b| match (&a.name, &b.name) {
         (Some(a), Some(b)) => natural(a, b),

@@ -41,8 +41,16 @@ pub struct Spare {
 
 /// The spare hosts of all that is asked for, in the order of the clusters.
 pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostPicture]) -> Vec<Spare> {
-    let clusters = site.clusters.values().filter_map(|request| request.cluster.as_ref());
-    let node_sets = clusters.flat_map(|cluster| cluster.node_sets.iter().map(move |(part, set)| (cluster, part, set)));
+    let clusters = site
+        .clusters
+        .values()
+        .filter_map(|request| request.cluster.as_ref());
+    let node_sets = clusters.flat_map(|cluster| {
+        cluster
+            .node_sets
+            .iter()
+            .map(move |(part, set)| (cluster, part, set))
+    });
     let mut found: Vec<(&Selector, Option<&AskedMachine>, Spare)> = Vec::new();
     let mut known: HashMap<(String, Option<&AskedMachine>), usize> = HashMap::new();
     for (cluster, part, node_set) in node_sets {
@@ -67,7 +75,9 @@ pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostPicture]) -> Vec<Spare>
         let spare = &mut found[at].2;
         match &part.node {
             None => spare.node_sets.push((cluster.key.clone(), part.role)),
-            Some(node) => spare.machines.push((cluster.key.clone(), part.role, node.clone())),
+            Some(node) => spare
+                .machines
+                .push((cluster.key.clone(), part.role, node.clone())),
         }
     }
 
@@ -76,7 +86,13 @@ pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostPicture]) -> Vec<Spare>
             selector.matches(&host.labels)
                 && machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none())
         };
-        for (_, picture) in site.inventory.hosts.iter().zip(hosts).filter(|(host, _)| is_of_use(host)) {
+        for (_, picture) in site
+            .inventory
+            .hosts
+            .iter()
+            .zip(hosts)
+            .filter(|(host, _)| is_of_use(host))
+        {
             spare.matching += 1;
             spare.assigned += usize::from(picture.state == HostState::Assigned);
             spare.free += usize::from(picture.state == HostState::Free);

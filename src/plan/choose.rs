@@ -36,45 +36,85 @@ pub(super) fn choose(
     availability: &[Availability],
     demands: &[Demand<'_>],
 ) -> Vec<Result<Chosen, Box<Shortage>>> {
-    let mut results: Vec<Result<Chosen, Box<Shortage>>> = demands.iter().map(|_| Ok(Chosen::default())).collect();
-    let open: Vec<usize> = (0..demands.len()).filter(|demand| demands[*demand].is_open()).collect();
+    let mut results: Vec<Result<Chosen, Box<Shortage>>> =
+        demands.iter().map(|_| Ok(Chosen::default())).collect();
+    let open: Vec<usize> = (0..demands.len())
+        .filter(|demand| demands[*demand].is_open())
+        .collect();
     if open.is_empty() {
         return results;
     }
     let hosts = &site.inventory.hosts;
     let instance = Instance::new(hosts, availability, demands, &open);
     let all: Vec<usize> = (0..open.len()).collect();
-    let clusters = all.chunk_by(|a, b| demands[open[*a]].cluster.key == demands[open[*b]].cluster.key);
+    let clusters =
+        all.chunk_by(|a, b| demands[open[*a]].cluster.key == demands[open[*b]].cluster.key);
     let crosses = crossing_clusters(&instance);
-    let (crossing, others): (Vec<&[usize]>, Vec<&[usize]>) = clusters.partition(|cluster| crosses[cluster[0]]);
+    let (crossing, others): (Vec<&[usize]>, Vec<&[usize]>) =
+        clusters.partition(|cluster| crosses[cluster[0]]);
     let mut served = serve(&instance, others.into_iter(), |index| {
         let replaceable = demands[open[index]].replaceable.iter();
-        replaceable.map(|host| (*host, instance.left_by(&hosts[*host], index, &demands[open[index]]))).collect()
+        replaceable
+            .map(|host| {
+                (
+                    *host,
+                    instance.left_by(&hosts[*host], index, &demands[open[index]]),
+                )
+            })
+            .collect()
     });
     if !crossing.is_empty() {
-        let of_crossing = crossing.iter().copied().flatten().map(|index| (*index, &demands[open[*index]]));
+        let of_crossing = crossing
+            .iter()
+            .copied()
+            .flatten()
+            .map(|index| (*index, &demands[open[*index]]));
         let of_crossing: Vec<(usize, &Demand<'_>)> = of_crossing.collect();
-        served.join(crossing::serve(&instance, hosts, &of_crossing, crossing.into_iter()));
+        served.join(crossing::serve(
+            &instance,
+            hosts,
+            &of_crossing,
+            crossing.into_iter(),
+        ));
     }
 
     let mut next: Vec<_> = instance.hosts.iter().map(|hosts| hosts.iter()).collect();
     let mut takers: HashMap<usize, &Cluster> = HashMap::new();
     for (index, (picks, replaced)) in served.picks.iter().zip(served.replaced).enumerate() {
-        let added: Vec<usize> = picks.iter().filter_map(|pick| next[pick.class].next().copied()).collect();
-        takers.extend(added.iter().map(|host| (*host, demands[open[index]].cluster)));
+        let added: Vec<usize> = picks
+            .iter()
+            .filter_map(|pick| next[pick.class].next().copied())
+            .collect();
+        takers.extend(
+            added
+                .iter()
+                .map(|host| (*host, demands[open[index]].cluster)),
+        );
         results[open[index]] = Ok(Chosen { added, replaced });
     }
     for (told, Unserved { index, found, why }) in served.unserved.into_iter().enumerate() {
         let demand = &demands[open[index]];
-        let refusals = (told < TOLD_IN_FULL).then(|| refusals(hosts, availability, demand, &takers));
+        let refusals =
+            (told < TOLD_IN_FULL).then(|| refusals(hosts, availability, demand, &takers));
         let why = match why {
             Why::Cut(cut) => {
                 let rivals = cut.demands.iter().map(|rival| &demands[open[*rival]]);
-                let capacity: usize = cut.classes.iter().map(|class| instance.problem.capacities[*class]).sum();
-                Reason::counted(rivals, capacity + cut.domains.len(), !cut.domains.is_empty())
+                let capacity: usize = cut
+                    .classes
+                    .iter()
+                    .map(|class| instance.problem.capacities[*class])
+                    .sum();
+                Reason::counted(
+                    rivals,
+                    capacity + cut.domains.len(),
+                    !cut.domains.is_empty(),
+                )
             }
             Why::Crossing(conflict) => {
-                let node_sets = conflict.demands.iter().map(|demand| &demands[open[*demand]]);
+                let node_sets = conflict
+                    .demands
+                    .iter()
+                    .map(|demand| &demands[open[*demand]]);
                 Reason::crossing(node_sets, &conflict)
             }
             Why::Undecided => Reason::Undecided,
@@ -143,8 +183,15 @@ fn crossing_clusters(instance: &Instance<'_>) -> Vec<bool> {
     }
     let crossing = (0..pools).filter(|pool| !instance.crossing[*pool].is_empty());
     let crossing: Vec<usize> = crossing.collect();
-    let crossing: BTreeSet<usize> = crossing.into_iter().map(|pool| root(&mut parts, pool)).collect();
-    problem.demands.iter().map(|demand| crossing.contains(&root(&mut parts, demand.pool))).collect()
+    let crossing: BTreeSet<usize> = crossing
+        .into_iter()
+        .map(|pool| root(&mut parts, pool))
+        .collect();
+    problem
+        .demands
+        .iter()
+        .map(|demand| crossing.contains(&root(&mut parts, demand.pool)))
+        .collect()
 }
 
 fn join(parts: &mut [usize], one: usize, other: usize) {
@@ -178,15 +225,24 @@ fn serve<'i>(
     }
     let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
     for index in accepted {
-        replaced[index] = replace_each(replaceable(index), |left| matching.accept_one_more(index, left));
+        replaced[index] = replace_each(replaceable(index), |left| {
+            matching.accept_one_more(index, left)
+        });
     }
     matching.settle();
-    Served { picks: matching.picks, replaced, unserved }
+    Served {
+        picks: matching.picks,
+        replaced,
+        unserved,
+    }
 }
 
 /// Replaces what can be replaced of a demand's hosts, each with what it leaves, and returns the hosts that are. One that
 /// cannot be is tried again when another one has left a domain.
-pub(super) fn replace_each<T>(mut hosts: Vec<(usize, T)>, mut replace: impl FnMut(&T) -> bool) -> Vec<usize> {
+pub(super) fn replace_each<T>(
+    mut hosts: Vec<(usize, T)>,
+    mut replace: impl FnMut(&T) -> bool,
+) -> Vec<usize> {
     let mut replaced = Vec::new();
     loop {
         let before = replaced.len();
@@ -202,7 +258,11 @@ pub(super) fn replace_each<T>(mut hosts: Vec<(usize, T)>, mut replace: impl FnMu
 }
 
 fn of_cut((index, found, cut): (usize, usize, Cut)) -> Unserved {
-    Unserved { index, found, why: Why::Cut(cut) }
+    Unserved {
+        index,
+        found,
+        why: Why::Cut(cut),
+    }
 }
 
 /// Why each host is not for a demand, but for those that could serve it if fewer were missing.
@@ -212,11 +272,19 @@ fn refusals(
     demand: &Demand<'_>,
     takers: &HashMap<usize, &Cluster>,
 ) -> BTreeMap<usize, Option<Refusal>> {
-    let others = hosts.iter().enumerate().filter(|(index, _)| !demand.kept.contains(index));
+    let others = hosts
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| !demand.kept.contains(index));
     others
         .map(|(index, host)| {
-            let taken = takers.get(&index).map(|cluster| Refusal::Assigned(cluster.key.clone()));
-            (index, taken_or_refused((index, host), demand, &availability[index], taken))
+            let taken = takers
+                .get(&index)
+                .map(|cluster| Refusal::Assigned(cluster.key.clone()));
+            (
+                index,
+                taken_or_refused((index, host), demand, &availability[index], taken),
+            )
         })
         .collect()
 }
@@ -229,12 +297,19 @@ pub(super) fn taken_or_refused(
     taken: Option<Refusal>,
 ) -> Option<Refusal> {
     let machine = demand.needs.machine;
-    let not_named = |(mac, named): (MacAddress, usize)| (named != index).then_some(Refusal::NotNamed(mac));
+    let not_named =
+        |(mac, named): (MacAddress, usize)| (named != index).then_some(Refusal::NotNamed(mac));
     machine
         .and_then(|asked| asked.named)
         .and_then(not_named)
         .or_else(|| eligibility::not_selected(host, demand.needs.selector))
-        .or_else(|| machine.and_then(|asked| Some(Refusal::Insufficient(eligibility::insufficient(host, asked)?))))
+        .or_else(|| {
+            machine.and_then(|asked| {
+                Some(Refusal::Insufficient(eligibility::insufficient(
+                    host, asked,
+                )?))
+            })
+        })
         .or_else(|| availability.refuses(&demand.cluster.key).cloned())
         .or(taken)
         .or_else(|| match demand.needs.named() {

@@ -36,7 +36,12 @@ type Taken<'a> = HashMap<(&'a str, &'a str), usize>;
 
 /// All in which two hosts of a class are alike: their kind, the cluster that alone may take them, their domains.
 /// Where there are several topology keys, a host that lacks one of them is a class by itself.
-type Alike<'a> = (usize, Option<&'a ClusterKey>, Vec<Option<&'a str>>, Option<usize>);
+type Alike<'a> = (
+    usize,
+    Option<&'a ClusterKey>,
+    Vec<Option<&'a str>>,
+    Option<usize>,
+);
 
 /// Hosts that are alike.
 struct Class<'a> {
@@ -50,7 +55,12 @@ struct Class<'a> {
 impl<'a> Instance<'a> {
     /// The problem of serving the `open` ones of all demands, which come cluster by cluster, with hosts that
     /// nobody has.
-    pub(super) fn new(hosts: &'a [Host], availability: &'a [Availability], all: &[Demand<'a>], open: &[usize]) -> Self {
+    pub(super) fn new(
+        hosts: &'a [Host],
+        availability: &'a [Availability],
+        all: &[Demand<'a>],
+        open: &[usize],
+    ) -> Self {
         let demands: Vec<&Demand<'a>> = open.iter().map(|demand| &all[*demand]).collect();
         let mut needs: Vec<&Needs<'a>> = Vec::new();
         let mut index = HashMap::new();
@@ -64,10 +74,16 @@ impl<'a> Instance<'a> {
             })
             .collect();
         let spread_by = commonest_key(all);
-        let topology: BTreeSet<&str> =
-            needs.iter().flat_map(|needs| &needs.topology_keys).copied().chain(spread_by).collect();
+        let topology: BTreeSet<&str> = needs
+            .iter()
+            .flat_map(|needs| &needs.topology_keys)
+            .copied()
+            .chain(spread_by)
+            .collect();
         let topology: Vec<&str> = topology.into_iter().collect();
-        let kinds = Kinds::new(hosts, &needs, &topology, |host| eligibility::unusable(host).is_none());
+        let kinds = Kinds::new(hosts, &needs, &topology, |host| {
+            eligibility::unusable(host).is_none()
+        });
         let (classes, of_kind) = classify(availability, &kinds);
 
         let members: Vec<Vec<usize>> = needs
@@ -75,7 +91,11 @@ impl<'a> Instance<'a> {
             .map(|needs| {
                 let kinds = kinds.meeting(hosts, needs);
                 let size = |class: usize| size(hosts, &classes[class], needs);
-                let mut members: Vec<usize> = kinds.into_iter().flat_map(|kind| &of_kind[kind]).copied().collect();
+                let mut members: Vec<usize> = kinds
+                    .into_iter()
+                    .flat_map(|kind| &of_kind[kind])
+                    .copied()
+                    .collect();
                 members.sort_unstable_by_key(|class| (size(*class), classes[*class].hosts.first()));
                 members
             })
@@ -89,12 +109,23 @@ impl<'a> Instance<'a> {
         let mut limiting = Vec::with_capacity(needs.len());
         for (needs, members) in needs.iter().zip(&members) {
             let place = |key: &str| topology.iter().position(|other| *other == key);
-            let own: Vec<usize> = needs.topology_keys.iter().filter_map(|key| place(key)).collect();
+            let own: Vec<usize> = needs
+                .topology_keys
+                .iter()
+                .filter_map(|key| place(key))
+                .collect();
             let binding = binding(&own, members, &classes);
-            let at = binding.or(own.first().copied()).or(spread_by.and_then(place));
+            let at = binding
+                .or(own.first().copied())
+                .or(spread_by.and_then(place));
             let size = |class: usize| size(hosts, &classes[class], needs);
-            let (mut pool, numbers) = pool(members, &classes, at, !own.is_empty(), &contention, size);
-            crossing.push(if binding.is_none() { own.clone() } else { Vec::new() });
+            let (mut pool, numbers) =
+                pool(members, &classes, at, !own.is_empty(), &contention, size);
+            crossing.push(if binding.is_none() {
+                own.clone()
+            } else {
+                Vec::new()
+            });
             limiting.push(own);
             let key = at.map(|at| topology[at]);
             pool.by_size = needs.machine.is_some();
@@ -105,29 +136,63 @@ impl<'a> Instance<'a> {
         let taken = taken_values(&demands);
         let wanted = demands.iter().zip(&pool_of).map(|(demand, pool)| {
             let mut load: BTreeMap<usize, usize> = BTreeMap::new();
-            for domain in demand.kept.iter().filter_map(|host| domain(&hosts[*host], keys[*pool], &domains[*pool])) {
+            for domain in demand
+                .kept
+                .iter()
+                .filter_map(|host| domain(&hosts[*host], keys[*pool], &domains[*pool]))
+            {
                 *load.entry(domain).or_default() += 1;
             }
             let mut taken_by: BTreeMap<usize, usize> = BTreeMap::new();
-            for value in demand.kept.iter().flat_map(|host| numbers_of(&hosts[*host], &demand.needs, &taken)) {
+            for value in demand
+                .kept
+                .iter()
+                .flat_map(|host| numbers_of(&hosts[*host], &demand.needs, &taken))
+            {
                 *taken_by.entry(value).or_default() += 1;
             }
             let group = groups[&demand.cluster.key];
-            matching::Demand { group, pool: *pool, missing: demand.missing, load, taken: taken_by }
+            matching::Demand {
+                group,
+                pool: *pool,
+                missing: demand.missing,
+                load,
+                taken: taken_by,
+            }
         });
         let problem = Problem {
             capacities: classes.iter().map(|class| class.hosts.len()).collect(),
             // A cluster without demands takes nothing, so that nobody does.
             reserved: classes
                 .iter()
-                .map(|class| class.only.map(|only| groups.get(only).copied().unwrap_or(usize::MAX)))
+                .map(|class| {
+                    class
+                        .only
+                        .map(|only| groups.get(only).copied().unwrap_or(usize::MAX))
+                })
                 .collect(),
-            values: classes.iter().map(|class| class.values(&topology, &taken)).collect(),
+            values: classes
+                .iter()
+                .map(|class| class.values(&topology, &taken))
+                .collect(),
             demands: wanted.collect(),
             pools,
         };
-        let (hosts, values) = classes.into_iter().map(|class| (class.hosts, class.domains)).unzip();
-        Self { hosts, values, crossing, limiting, topology, keys, domains, taken, problem }
+        let (hosts, values) = classes
+            .into_iter()
+            .map(|class| (class.hosts, class.domains))
+            .unzip();
+        Self {
+            hosts,
+            values,
+            crossing,
+            limiting,
+            topology,
+            keys,
+            domains,
+            taken,
+            problem,
+        }
     }
 
     /// Returns the domain and the values that a demand has no longer without a host.
@@ -143,22 +208,35 @@ impl<'a> Instance<'a> {
 impl Class<'_> {
     /// The values of topology keys that demands have taken.
     fn values(&self, topology: &[&str], taken: &Taken<'_>) -> Vec<usize> {
-        let values = topology.iter().zip(&self.domains).filter_map(|(key, value)| Some((*key, (*value)?)));
-        values.filter_map(|value| taken.get(&value).copied()).collect()
+        let values = topology
+            .iter()
+            .zip(&self.domains)
+            .filter_map(|(key, value)| Some((*key, (*value)?)));
+        values
+            .filter_map(|value| taken.get(&value).copied())
+            .collect()
     }
 }
 
 /// The numbers of a host's values of topology keys, where several keys keep hosts apart: the pool's domains are those
 /// of one only.
-fn numbers_of<'h>(host: &'h Host, needs: &Needs<'h>, taken: &Taken<'_>) -> impl Iterator<Item = usize> {
+fn numbers_of<'h>(
+    host: &'h Host,
+    needs: &Needs<'h>,
+    taken: &Taken<'_>,
+) -> impl Iterator<Item = usize> {
     let keys = needs.topology_keys.as_slice();
     let values = eligibility::domains(host, if keys.len() > 1 { keys } else { &[] });
-    values.into_iter().filter_map(|value| taken.get(&value).copied())
+    values
+        .into_iter()
+        .filter_map(|value| taken.get(&value).copied())
 }
 
 /// The number of a host's domain.
 fn domain(host: &Host, key: Option<&str>, numbers: &HashMap<Option<&str>, usize>) -> Option<usize> {
-    numbers.get(&Some(eligibility::domain(host, key?)?)).copied()
+    numbers
+        .get(&Some(eligibility::domain(host, key?)?))
+        .copied()
 }
 
 /// Of several topology keys, the one that keeps hosts apart for all: hosts that share a value of another key share
@@ -169,8 +247,11 @@ fn binding(keys: &[usize], members: &[usize], classes: &[Class<'_>]) -> Option<u
             let mut value_of: HashMap<&str, Option<&str>> = HashMap::new();
             members.iter().all(|class| {
                 let domains = &classes[*class].domains;
-                let Some(value) = domains[*other] else { return true };
-                domains[*key].is_some() && *value_of.entry(value).or_insert(domains[*key]) == domains[*key]
+                let Some(value) = domains[*other] else {
+                    return true;
+                };
+                domains[*key].is_some()
+                    && *value_of.entry(value).or_insert(domains[*key]) == domains[*key]
             })
         })
     };
@@ -182,7 +263,12 @@ type Size = (usize, u64, u64);
 
 fn size(hosts: &[Host], class: &Class<'_>, needs: &Needs<'_>) -> Size {
     let sample = class.hosts.first().map(|host| &hosts[*host]);
-    needs.machine.zip(sample).map_or_else(Size::default, |(asked, host)| eligibility::size(host, asked))
+    needs
+        .machine
+        .zip(sample)
+        .map_or_else(Size::default, |(asked, host)| {
+            eligibility::size(host, asked)
+        })
 }
 
 /// Numbers things in the order in which they first come.
@@ -196,7 +282,10 @@ fn number<T: Ord>(things: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
 }
 
 /// The classes of the hosts that somebody may take, and those of each kind.
-fn classify<'a>(availability: &'a [Availability], kinds: &Kinds<'a>) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
+fn classify<'a>(
+    availability: &'a [Availability],
+    kinds: &Kinds<'a>,
+) -> (Vec<Class<'a>>, Vec<Vec<usize>>) {
     let mut classes: Vec<Class<'a>> = Vec::new();
     let mut of_kind: Vec<Vec<usize>> = vec![Vec::new(); kinds.count()];
     let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
@@ -206,14 +295,22 @@ fn classify<'a>(availability: &'a [Availability], kinds: &Kinds<'a>) -> (Vec<Cla
             Availability::Only(cluster, _) => Some(cluster),
             Availability::Refused(_) => continue,
         };
-        let Some(kind) = kinds.of(index) else { continue };
+        let Some(kind) = kinds.of(index) else {
+            continue;
+        };
         let domains = kinds.domains(index).to_vec();
         let by_itself = (domains.len() > 1 && domains.contains(&None)).then_some(index);
-        let class = *known.entry((kind, only, domains.clone(), by_itself)).or_insert_with(|| {
-            of_kind[kind].push(classes.len());
-            classes.push(Class { only, domains, hosts: Vec::new() });
-            classes.len() - 1
-        });
+        let class = *known
+            .entry((kind, only, domains.clone(), by_itself))
+            .or_insert_with(|| {
+                of_kind[kind].push(classes.len());
+                classes.push(Class {
+                    only,
+                    domains,
+                    hosts: Vec::new(),
+                });
+                classes.len() - 1
+            });
         classes[class].hosts.push(index);
     }
     (classes, of_kind)
@@ -230,10 +327,19 @@ fn taken_values<'a>(demands: &[&Demand<'a>]) -> Taken<'a> {
 }
 
 /// How many demands could use a host of each class.
-fn contention(demands: &[&Demand<'_>], pool_of: &[usize], members: &[Vec<usize>], classes: &[Class<'_>]) -> Vec<usize> {
+fn contention(
+    demands: &[&Demand<'_>],
+    pool_of: &[usize],
+    members: &[Vec<usize>],
+    classes: &[Class<'_>],
+) -> Vec<usize> {
     let mut of_pool = vec![0; members.len()];
     let mut of_cluster: HashMap<(usize, &ClusterKey), usize> = HashMap::new();
-    for (demand, pool) in demands.iter().zip(pool_of).filter(|(demand, _)| demand.missing > 0) {
+    for (demand, pool) in demands
+        .iter()
+        .zip(pool_of)
+        .filter(|(demand, _)| demand.missing > 0)
+    {
         of_pool[*pool] += 1;
         *of_cluster.entry((*pool, &demand.cluster.key)).or_default() += 1;
     }
@@ -252,11 +358,18 @@ fn contention(demands: &[&Demand<'_>], pool_of: &[usize], members: &[Vec<usize>]
 /// The topology key that most node sets have. Those without one are spread by it.
 fn commonest_key<'a>(demands: &[Demand<'a>]) -> Option<&'a str> {
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
-    for key in demands.iter().flat_map(|demand| &demand.needs.topology_keys).copied() {
+    for key in demands
+        .iter()
+        .flat_map(|demand| &demand.needs.topology_keys)
+        .copied()
+    {
         *count.entry(key).or_default() += 1;
     }
     let most = count.values().copied().max()?;
-    count.into_iter().find(|(_, count)| *count == most).map(|(key, _)| key)
+    count
+        .into_iter()
+        .find(|(_, count)| *count == most)
+        .map(|(key, _)| key)
 }
 
 /// Classes by topology domain and by how good they are. `key` is the place of the topology key in the classes'
@@ -277,17 +390,30 @@ fn pool<'a>(
     for &class in members {
         let name = key.and_then(|key| classes[class].domains[key]);
         let domain = *numbers.entry(name).or_insert_with(|| {
-            domains.push(Domain { limited: limited && name.is_some(), classes: Vec::new() });
+            domains.push(Domain {
+                limited: limited && name.is_some(),
+                classes: Vec::new(),
+            });
             domains.len() - 1
         });
         domains[domain].classes.push(class);
         let tier = (limited && name.is_none(), size(class), contention[class]);
         let choices = tiers.entry(tier).or_default();
         let choice = *choice_of.entry((tier, domain)).or_insert_with(|| {
-            choices.push(Choice { domain, classes: Vec::new() });
+            choices.push(Choice {
+                domain,
+                classes: Vec::new(),
+            });
             choices.len() - 1
         });
         choices[choice].classes.push(class);
     }
-    (Pool { by_size: false, domains, tiers: tiers.into_values().collect() }, numbers)
+    (
+        Pool {
+            by_size: false,
+            domains,
+            tiers: tiers.into_values().collect(),
+        },
+        numbers,
+    )
 }

@@ -43,7 +43,9 @@ impl<'a> Demand<'a> {
         let topology_keys: Vec<&str> = node_set.topology_keys.iter().map(String::as_str).collect();
         let domains = kept
             .iter()
-            .flat_map(|assigned| eligibility::domains(&site.inventory.hosts[assigned.host], &topology_keys))
+            .flat_map(|assigned| {
+                eligibility::domains(&site.inventory.hosts[assigned.host], &topology_keys)
+            })
             .collect();
         let needs = Needs {
             selector: &node_set.selector,
@@ -53,7 +55,11 @@ impl<'a> Demand<'a> {
         };
         let wanted = node_set.wanted();
         let kept: BTreeSet<usize> = kept.iter().map(|assigned| assigned.host).collect();
-        let replaceable = kept.iter().copied().filter(|host| is_replaceable(*host)).collect();
+        let replaceable = kept
+            .iter()
+            .copied()
+            .filter(|host| is_replaceable(*host))
+            .collect();
         Self {
             cluster,
             part,
@@ -75,8 +81,13 @@ impl<'a> Demand<'a> {
     /// Whether a host that stays is in the topology domain of this one already.
     pub(super) fn domain_taken(&self, host: &Host) -> Option<Refusal> {
         let taken = |domain: &(&str, &str)| self.domains.contains(domain);
-        let (key, domain) = eligibility::domains(host, &self.needs.topology_keys).into_iter().find(taken)?;
-        Some(Refusal::DomainTaken { key: key.to_owned(), domain: domain.to_owned() })
+        let (key, domain) = eligibility::domains(host, &self.needs.topology_keys)
+            .into_iter()
+            .find(taken)?;
+        Some(Refusal::DomainTaken {
+            key: key.to_owned(),
+            domain: domain.to_owned(),
+        })
     }
 
     /// The chosen hosts that lack the topology label, so that nobody knows their domain.
@@ -88,8 +99,11 @@ impl<'a> Demand<'a> {
             let mut all = site.inventory.hosts.iter();
             all.any(|host| !lacks(host, key) && self.needs.selector.matches(&host.labels))
         };
-        let keys =
-            self.needs.topology_keys.iter().filter(|key| hosts.clone().any(|host| lacks(host, key)) && is_borne(key));
+        let keys = self
+            .needs
+            .topology_keys
+            .iter()
+            .filter(|key| hosts.clone().any(|host| lacks(host, key)) && is_borne(key));
         let keys: Vec<&&str> = keys.collect();
         let unlabelled = hosts.filter_map(|host| {
             let key = keys.iter().find(|key| lacks(host, key))?;

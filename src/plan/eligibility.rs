@@ -40,8 +40,20 @@ pub(crate) struct Needs<'a> {
 
 impl<'a> Needs<'a> {
     /// The same for needs that are the same.
-    pub(super) fn key(&self) -> (String, BTreeSet<&'a str>, Vec<&'a str>, Option<&'a AskedMachine>) {
-        (self.selector.to_string(), self.interfaces.clone(), self.topology_keys.clone(), self.machine)
+    pub(super) fn key(
+        &self,
+    ) -> (
+        String,
+        BTreeSet<&'a str>,
+        Vec<&'a str>,
+        Option<&'a AskedMachine>,
+    ) {
+        (
+            self.selector.to_string(),
+            self.interfaces.clone(),
+            self.topology_keys.clone(),
+            self.machine,
+        )
     }
 
     /// The host that is asked for by its MAC address: its index.
@@ -80,25 +92,38 @@ pub(crate) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::NotSelected(requirement) => write!(f, "does not match `{requirement}` of the labelSelector"),
+            Refusal::NotSelected(requirement) => {
+                write!(f, "does not match `{requirement}` of the labelSelector")
+            }
             Refusal::Assigned(cluster) => write!(f, "is assigned to {cluster}"),
             Refusal::NamedBy(cluster) => write!(f, "is named by its MAC address in {cluster}"),
             Refusal::Claimed(claim) => write!(f, "has the labels {claim}"),
-            Refusal::GivenBack(by) => write!(f, "is being given back by {by} and not yet seen free"),
+            Refusal::GivenBack(by) => {
+                write!(f, "is being given back by {by} and not yet seen free")
+            }
             Refusal::InUse(usage) => usage.fmt(f),
             Refusal::Deleting => write!(f, "is being deleted"),
             Refusal::AppliedInFull(by) => {
-                write!(f, "is applied in full by {by}, so labels of our own would erase its spec")
+                write!(
+                    f,
+                    "is applied in full by {by}, so labels of our own would erase its spec"
+                )
             }
             Refusal::InError(error) => write!(f, "is in an error: {error}"),
-            Refusal::NotFree(state) => write!(f, "is in the state `{state}`, neither `available` nor `ready`"),
+            Refusal::NotFree(state) => write!(
+                f,
+                "is in the state `{state}`, neither `available` nor `ready`"
+            ),
             Refusal::Reserved(annotation) => write!(f, "bears the annotation {annotation}"),
             Refusal::Unaddressed(reason) => reason.fmt(f),
             Refusal::NotNamed(mac) => write!(f, "has no network card {mac}"),
             Refusal::Insufficient(reason) => reason.fmt(f),
             Refusal::Undecided(undecided) => undecided.fmt(f),
             Refusal::DomainTaken { key, domain } => {
-                write!(f, "is in {key}={domain}, where the cluster has a host of this role already")
+                write!(
+                    f,
+                    "is in {key}={domain}, where the cluster has a host of this role already"
+                )
             }
         }
     }
@@ -108,14 +133,20 @@ impl Refusal {
     /// The rule that refuses, for any number of hosts: "5 assigned to a cluster already".
     pub(super) fn rule(&self) -> String {
         match self {
-            Refusal::NotSelected(requirement) => format!("not matching `{requirement}` of the labelSelector"),
+            Refusal::NotSelected(requirement) => {
+                format!("not matching `{requirement}` of the labelSelector")
+            }
             Refusal::Assigned(_) => "assigned to a cluster already".to_owned(),
             Refusal::NamedBy(_) => "named by another cluster".to_owned(),
             Refusal::Claimed(_) => "with assignment labels of another cluster".to_owned(),
-            Refusal::GivenBack(_) => "being given back, and not yet seen free in the snapshot".to_owned(),
+            Refusal::GivenBack(_) => {
+                "being given back, and not yet seen free in the snapshot".to_owned()
+            }
             Refusal::InUse(usage) => usage.rule().to_owned(),
             Refusal::Deleting => "being deleted".to_owned(),
-            Refusal::AppliedInFull(_) => "applied in full by another object of the agent".to_owned(),
+            Refusal::AppliedInFull(_) => {
+                "applied in full by another object of the agent".to_owned()
+            }
             Refusal::InError(_) => "in an error".to_owned(),
             Refusal::NotFree(state) => format!("in the state `{state}`"),
             Refusal::Reserved(annotation) => format!("with the annotation {annotation}"),
@@ -132,17 +163,29 @@ impl Refusal {
             Refusal::Unaddressed(Unaddressed::NoKey(_)) => {
                 "with network data in a Secret that has no key `networkData`".to_owned()
             }
-            Refusal::Unaddressed(Unaddressed::Encrypted(_)) => "with network data that is encrypted".to_owned(),
-            Refusal::Unaddressed(Unaddressed::Unreadable(..)) => "with network data that cannot be read".to_owned(),
-            Refusal::Unaddressed(Unaddressed::Refused(_)) => "with network data that cannot be decrypted".to_owned(),
+            Refusal::Unaddressed(Unaddressed::Encrypted(_)) => {
+                "with network data that is encrypted".to_owned()
+            }
+            Refusal::Unaddressed(Unaddressed::Unreadable(..)) => {
+                "with network data that cannot be read".to_owned()
+            }
+            Refusal::Unaddressed(Unaddressed::Refused(_)) => {
+                "with network data that cannot be decrypted".to_owned()
+            }
             Refusal::NotNamed(mac) => format!("without the network card {mac}"),
             Refusal::Insufficient(Insufficient::Unknown) => "without hardware details".to_owned(),
-            Refusal::Insufficient(Insufficient::Cpu(_, asked)) => format!("with fewer than {asked} CPUs"),
-            Refusal::Insufficient(Insufficient::Memory(_, asked)) => format!("with less than {asked} MiB of memory"),
+            Refusal::Insufficient(Insufficient::Cpu(_, asked)) => {
+                format!("with fewer than {asked} CPUs")
+            }
+            Refusal::Insufficient(Insufficient::Memory(_, asked)) => {
+                format!("with less than {asked} MiB of memory")
+            }
             Refusal::Insufficient(Insufficient::Sriov) => "without SR-IOV".to_owned(),
             Refusal::Insufficient(Insufficient::Qat) => "without QuickAssist".to_owned(),
             Refusal::Insufficient(Insufficient::Address) => "without an address".to_owned(),
-            Refusal::Undecided(undecided) => format!("that the variable `{}` decides about", undecided.variable),
+            Refusal::Undecided(undecided) => {
+                format!("that the variable `{}` decides about", undecided.variable)
+            }
             Refusal::DomainTaken { key, .. } => {
                 format!("in a domain of {key} where the cluster has a host of this role already")
             }
@@ -169,25 +212,37 @@ pub(super) fn in_use_as(host: &Host, part: &Part) -> Option<&'static str> {
         Some(Usage::Consumer(_)) => Some("a Machine consumes it"),
         Some(Usage::NodeReuse(_)) => Some("a Machine is to use it again"),
         Some(_) => Some("it has an operating system, and may be running"),
-        None => (part.node.is_some() && is_provisioned(host)).then_some("it is provisioned, and may be running"),
+        None => (part.node.is_some() && is_provisioned(host))
+            .then_some("it is provisioned, and may be running"),
     }
 }
 
 /// Returns whether a host may be running what was installed on it, by its state.
 pub(super) fn is_provisioned(host: &Host) -> bool {
-    host.state.as_ref().is_some_and(|state| PROVISIONED.contains(&state.as_str()))
+    host.state
+        .as_ref()
+        .is_some_and(|state| PROVISIONED.contains(&state.as_str()))
 }
 
 /// Why a host cannot be had although it is asked for by its MAC address. Whoever names a host knows it: it may be
 /// provisioned already, as the hosts of the Binary Provisioning Agent were, and no annotation keeps it from being named.
 pub(crate) fn unusable_when_named(host: &Host) -> Option<Refusal> {
-    let taken = || in_use(host).filter(|refusal| !matches!(refusal, Refusal::InUse(usage) if is_installed(usage)));
-    applied_in_full(host).or_else(taken).or_else(|| deleting(host)).or_else(|| in_error(host))
+    let taken = || {
+        in_use(host)
+            .filter(|refusal| !matches!(refusal, Refusal::InUse(usage) if is_installed(usage)))
+    };
+    applied_in_full(host)
+        .or_else(taken)
+        .or_else(|| deleting(host))
+        .or_else(|| in_error(host))
 }
 
 /// Returns whether a usage means that the host has an operating system, and nobody who consumes it.
 fn is_installed(usage: &Usage) -> bool {
-    matches!(usage, Usage::ExternallyProvisioned | Usage::Image | Usage::CustomDeploy)
+    matches!(
+        usage,
+        Usage::ExternallyProvisioned | Usage::Image | Usage::CustomDeploy
+    )
 }
 
 /// What a host has too little of to be a machine that a Provisioning describes. A host that is named by its MAC address
@@ -196,20 +251,38 @@ pub(crate) fn insufficient(host: &Host, asked: &AskedMachine) -> Option<Insuffic
     if asked.named.is_some() {
         return None;
     }
-    let no_address = || host.machine.address(None).is_none().then_some(Insufficient::Address);
+    let no_address = || {
+        host.machine
+            .address(None)
+            .is_none()
+            .then_some(Insufficient::Address)
+    };
     host.machine.lacks(asked).next().or_else(no_address)
 }
 
 /// How large a host is to who asks for a machine: first what it has and nobody asked for, then its CPUs and its memory.
 pub(super) fn size(host: &Host, asked: &AskedMachine) -> (usize, u64, u64) {
-    let Machine { cpu, memory_mib, sriov, qat, .. } = &host.machine;
+    let Machine {
+        cpu,
+        memory_mib,
+        sriov,
+        qat,
+        ..
+    } = &host.machine;
     let unasked = usize::from(*sriov && !asked.sriov) + usize::from(*qat && !asked.qat);
-    (unasked, cpu.unwrap_or_default(), memory_mib.unwrap_or_default())
+    (
+        unasked,
+        cpu.unwrap_or_default(),
+        memory_mib.unwrap_or_default(),
+    )
 }
 
 /// The topology domain of a host. ViNO copies a label that its node lacks as `""`: that is none.
 pub(crate) fn domain<'a>(host: &'a Host, topology_key: &str) -> Option<&'a str> {
-    host.labels.get(topology_key).map(String::as_str).filter(|domain| !domain.is_empty())
+    host.labels
+        .get(topology_key)
+        .map(String::as_str)
+        .filter(|domain| !domain.is_empty())
 }
 
 pub(super) fn not_selected(host: &Host, selector: &Selector) -> Option<Refusal> {
@@ -220,13 +293,22 @@ pub(super) fn not_selected(host: &Host, selector: &Selector) -> Option<Refusal> 
     if let Some(refusal) = undecided(host) {
         return Some(refusal);
     }
-    let requirement = selector.clone().into_iter().find(|requirement| !requirement.matches(&host.labels));
-    Some(Refusal::NotSelected(requirement.map(|requirement| requirement.to_string()).unwrap_or_default()))
+    let requirement = selector
+        .clone()
+        .into_iter()
+        .find(|requirement| !requirement.matches(&host.labels));
+    Some(Refusal::NotSelected(
+        requirement
+            .map(|requirement| requirement.to_string())
+            .unwrap_or_default(),
+    ))
 }
 
 /// The topology domains of a host that has them, each with its key.
 pub(super) fn domains<'k, 'h>(host: &'h Host, keys: &[&'k str]) -> Vec<(&'k str, &'h str)> {
-    keys.iter().filter_map(|key| Some((*key, domain(host, key)?))).collect()
+    keys.iter()
+        .filter_map(|key| Some((*key, domain(host, key)?)))
+        .collect()
 }
 
 /// The agent that would apply our object with labels alone takes the spec for something that it should no longer have.
@@ -252,7 +334,10 @@ fn in_error(host: &Host) -> Option<Refusal> {
 
 /// A host without a state is not yet registered, which is legitimate.
 fn not_free(host: &Host) -> Option<Refusal> {
-    host.state.clone().filter(|state| !FREE_STATES.contains(&state.as_str())).map(Refusal::NotFree)
+    host.state
+        .clone()
+        .filter(|state| !FREE_STATES.contains(&state.as_str()))
+        .map(Refusal::NotFree)
 }
 
 fn reserved(host: &Host) -> Option<Refusal> {
@@ -260,21 +345,33 @@ fn reserved(host: &Host) -> Option<Refusal> {
 }
 
 pub(super) fn unaddressed(host: &Host, interfaces: &BTreeSet<&str>) -> Option<Refusal> {
-    interfaces.iter().find_map(|interface| host.address(interface).err()).map(Refusal::Unaddressed)
+    interfaces
+        .iter()
+        .find_map(|interface| host.address(interface).err())
+        .map(Refusal::Unaddressed)
 }
 
 /// Returns the claims by labels on a host, except labels that this repo gave to a declared one: a run overwrites or
 /// removes those in the same build, whatever an older snapshot shows. They are known by the agent that set them, or by
 /// the last run, which gave the host to a cluster that is still there.
 fn foreign_claims<'a>(site: &'a Site, host: &'a Host) -> impl Iterator<Item = &'a Claim> {
-    let held = site.state.held.get(&host.key).filter(|_| host.is_declared());
+    let held = site
+        .state
+        .held
+        .get(&host.key)
+        .filter(|_| host.is_declared());
     let is_of_agent = giving_back::has_labels_of_agent(site, host);
     let is_own = move |claim: &Claim, origin: &Origin| {
-        let Claim::Cluster(cluster, _) = claim else { return false };
+        let Claim::Cluster(cluster, _) = claim else {
+            return false;
+        };
         let was_held = || held.is_some_and(|held| held.iter().any(|held| held.cluster == *cluster));
         origin != &host.origin && (is_of_agent || site.clusters.contains_key(cluster) && was_held())
     };
-    let claims = host.claims.iter().filter(move |(claim, origin)| !is_own(claim, origin));
+    let claims = host
+        .claims
+        .iter()
+        .filter(move |(claim, origin)| !is_own(claim, origin));
     claims.map(|(claim, _)| claim)
 }
 
@@ -298,11 +395,20 @@ impl Availability {
         left_out: &BTreeSet<ClusterKey>,
     ) -> Vec<Availability> {
         let hosts = site.inventory.hosts.iter().enumerate();
-        let mut all: Vec<Availability> =
-            hosts.map(|(at, host)| Self::of(site, host, assigned.get(&at).copied(), released.get(&host.key))).collect();
+        let mut all: Vec<Availability> = hosts
+            .map(|(at, host)| {
+                Self::of(
+                    site,
+                    host,
+                    assigned.get(&at).copied(),
+                    released.get(&host.key),
+                )
+            })
+            .collect();
         // A cluster that is left out or cannot be read must find the hosts that it names when its turn comes.
-        let has_no_turn =
-            |(key, request): &(&ClusterKey, &Request)| left_out.contains(key) || request.cluster.is_none();
+        let has_no_turn = |(key, request): &(&ClusterKey, &Request)| {
+            left_out.contains(key) || request.cluster.is_none()
+        };
         for (key, request) in site.clusters.iter().filter(has_no_turn) {
             for host in &request.named {
                 if let Some(free @ Availability::Free) = all.get_mut(*host) {
@@ -326,7 +432,10 @@ impl Availability {
         }
     }
 
-    fn of_unassigned<'a>(release: Option<&Release>, claims: impl Iterator<Item = &'a Claim>) -> Availability {
+    fn of_unassigned<'a>(
+        release: Option<&Release>,
+        claims: impl Iterator<Item = &'a Claim>,
+    ) -> Availability {
         let mut only: Option<(ClusterKey, Refusal)> = None;
         if let Some(release) = release {
             let refusal = |by: &dyn fmt::Display| Refusal::GivenBack(by.to_string());
@@ -342,14 +451,21 @@ impl Availability {
                 }
                 (Claim::Cluster(cluster, _), Some((other, _))) if cluster == other => {}
                 (Claim::Cluster(cluster, part), None) => {
-                    only = Some((cluster.clone(), Refusal::Claimed(format!("of {cluster}, {part}"))));
+                    only = Some((
+                        cluster.clone(),
+                        Refusal::Claimed(format!("of {cluster}, {part}")),
+                    ));
                 }
                 (Claim::Cluster(cluster, part), Some(_)) => {
-                    return Availability::Refused(Refusal::Claimed(format!("of {cluster}, {part}")));
+                    return Availability::Refused(Refusal::Claimed(format!(
+                        "of {cluster}, {part}"
+                    )));
                 }
             }
         }
-        only.map_or(Availability::Free, |(cluster, refusal)| Availability::Only(cluster, refusal))
+        only.map_or(Availability::Free, |(cluster, refusal)| {
+            Availability::Only(cluster, refusal)
+        })
     }
 
     /// Why a cluster may not take the host; `None` when it may.
@@ -368,11 +484,18 @@ mod tests {
 
     #[test]
     fn a_refusal_reads_as_a_sentence_about_one_host_and_about_many() {
-        let refusal = Refusal::DomainTaken { key: "example.com/rack".to_owned(), domain: "a3".to_owned() };
+        let refusal = Refusal::DomainTaken {
+            key: "example.com/rack".to_owned(),
+            domain: "a3".to_owned(),
+        };
         assert_eq!(
             format!("the host {refusal}"),
             "the host is in example.com/rack=a3, where the cluster has a host of this role already"
         );
-        assert!(refusal.rule().starts_with("in a domain of example.com/rack"));
+        assert!(
+            refusal
+                .rule()
+                .starts_with("in a domain of example.com/rack")
+        );
     }
 }

@@ -14,16 +14,22 @@ use crate::text::counted;
 /// Says which encrypted values have addresses that a cluster needs: of hosts that one of its node sets may have, and that
 /// its services have to reach. What nobody needs may be encrypted.
 pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
-    let encrypted = site.inventory.hosts.iter().filter_map(|host| match &host.network {
-        Network::Encrypted(holder, place) => Some((host, holder, place)),
-        _ => None,
-    });
+    let encrypted = site
+        .inventory
+        .hosts
+        .iter()
+        .filter_map(|host| match &host.network {
+            Network::Encrypted(holder, place) => Some((host, holder, place)),
+            _ => None,
+        });
     let mut needed: BTreeMap<&HostKey, (&Holder, &Place)> = BTreeMap::new();
     let mut concerned: Vec<&Cluster> = Vec::new();
     for (host, holder, place) in encrypted {
         let may_have = |cluster: &&&Cluster| {
             let mut sets = cluster.node_sets.iter();
-            sets.any(|(part, set)| set.selector.matches(&host.labels) && !cluster.interfaces(part.role).is_empty())
+            sets.any(|(part, set)| {
+                set.selector.matches(&host.labels) && !cluster.interfaces(part.role).is_empty()
+            })
         };
         for cluster in clusters.iter().filter(may_have) {
             needed.insert(&host.key, (holder, place));
@@ -37,7 +43,9 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
     }
     let message = match needed.iter().next() {
         Some((host, (holder, _))) if needed.len() == 1 => {
-            format!("host {host} has no address that services could reach it by: {holder} is encrypted with SOPS")
+            format!(
+                "host {host} has no address that services could reach it by: {holder} is encrypted with SOPS"
+            )
         }
         _ => format!(
             "{} have no addresses that services could reach them by: their network data is encrypted with SOPS",
@@ -46,23 +54,33 @@ pub(super) fn needed(site: &Site, clusters: &[&Cluster]) -> Option<Finding> {
     };
     // sops has signed the file, and not what somebody else renders of it.
     let of_stream = "decrypt it before it is rendered and given to sipgen";
-    let is_of_stream =
-        |place: &Place| matches!(place, Place::Node(origin, _) if origin.is_rendered() && origin.made_for().is_none());
-    let help = if site.settings.sops.decrypt || needed.values().all(|(_, place)| is_of_stream(place)) {
+    let is_of_stream = |place: &Place| matches!(place, Place::Node(origin, _) if origin.is_rendered() && origin.made_for().is_none());
+    let help = if site.settings.sops.decrypt
+        || needed.values().all(|(_, place)| is_of_stream(place))
+    {
         format!("{of_stream}; `sops.decrypt` reaches files of the repo only")
     } else {
-        let own =
-            "set `sops: {decrypt: true}` in sipgen.yaml, if all who run sipgen have the key and the `sops` program";
+        let own = "set `sops: {decrypt: true}` in sipgen.yaml, if all who run sipgen have the key and the `sops` program";
         let clear = "leave network data in clear, as by an `encrypted_regex` of .sops.yaml";
         let stream = needed.values().any(|(_, place)| is_of_stream(place));
         format!(
             "{own}; or {clear}{}",
-            if stream { format!("; of what is rendered, {of_stream}") } else { String::new() }
+            if stream {
+                format!("; of what is rendered, {of_stream}")
+            } else {
+                String::new()
+            }
         )
     };
     let finding = Finding::new(Code::EncryptedNetworkData, message).help(help);
     let finding = needed
         .into_iter()
-        .fold(finding, |finding, (host, (_, place))| finding.see(place.clone(), format!("the network data of {host}")));
-    Some(concerned.into_iter().fold(finding, |finding, cluster| finding.of(&cluster.key)))
+        .fold(finding, |finding, (host, (_, place))| {
+            finding.see(place.clone(), format!("the network data of {host}"))
+        });
+    Some(
+        concerned
+            .into_iter()
+            .fold(finding, |finding, cluster| finding.of(&cluster.key)),
+    )
 }

@@ -126,20 +126,38 @@ pub struct RefusedBy {
 /// Explains a cluster; nothing when the repo does not ask for it.
 pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExplanation> {
     let request = site.clusters.get(key)?;
-    let held = || site.state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
+    let held = || {
+        site.state
+            .held
+            .iter()
+            .flat_map(|(host, held)| held.iter().map(move |held| (host, held)))
+    };
     let mut node_sets = Vec::new();
-    let asked = request.cluster.iter().flat_map(|cluster| cluster.node_sets.keys());
+    let asked = request
+        .cluster
+        .iter()
+        .flat_map(|cluster| cluster.node_sets.keys());
     let placement = plan.clusters.get(key);
-    let own = held().filter(|(_, held)| held.cluster == *key && placement.is_none()).map(|(_, held)| &held.part);
+    let own = held()
+        .filter(|(_, held)| held.cluster == *key && placement.is_none())
+        .map(|(_, held)| &held.part);
     let placed = placement.into_iter().flat_map(|placement| placement.keys());
     let parts: BTreeSet<&Part> = asked.chain(placed).chain(own).collect();
     for part in in_order(parts) {
-        let node_set = request.cluster.as_ref().and_then(|cluster| cluster.node_sets.get(part));
+        let node_set = request
+            .cluster
+            .as_ref()
+            .and_then(|cluster| cluster.node_sets.get(part));
         let hosts: Vec<AssignedHost> = match placement {
             Some(placement) => {
                 let assigned = placement.get(part).into_iter().flatten();
                 let describe = |assigned: &super::Assigned| {
-                    described(&site.inventory.hosts[assigned.host], assigned.how, part, node_set)
+                    described(
+                        &site.inventory.hosts[assigned.host],
+                        assigned.how,
+                        part,
+                        node_set,
+                    )
                 };
                 assigned.map(describe).collect()
             }
@@ -152,17 +170,30 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
                         how: How::Stays,
                         domains: BTreeMap::new(),
                         machine: None,
-                        why: part.node.as_ref().map(|_| "is no longer in the inventory".to_owned()),
+                        why: part
+                            .node
+                            .as_ref()
+                            .map(|_| "is no longer in the inventory".to_owned()),
                     },
                 };
                 own.map(|(host, _)| describe(host)).collect()
             }
         };
         let shortage = plan.shortages.get(&(key.clone(), part.clone())).cloned();
-        let worker_too = request.cluster.as_ref().is_some_and(|cluster| cluster.is_worker_too(part));
+        let worker_too = request
+            .cluster
+            .as_ref()
+            .is_some_and(|cluster| cluster.is_worker_too(part));
         let wanted = node_set.map_or(0, |node_set| node_set.wanted());
         let asked = node_set.and_then(Asked::of);
-        node_sets.push(NodeSetExplanation { part: part.clone(), worker_too, wanted, asked, hosts, shortage });
+        node_sets.push(NodeSetExplanation {
+            part: part.clone(),
+            worker_too,
+            wanted,
+            asked,
+            hosts,
+            shortage,
+        });
     }
     Some(ClusterExplanation {
         cluster: key.clone(),
@@ -172,7 +203,10 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
             .as_ref()
             .and_then(|cluster| Some(cluster.installation.as_ref()?.provisioning.clone())),
         place: request.origin.shown(),
-        priority: request.cluster.as_ref().map_or(0, |cluster| cluster.priority),
+        priority: request
+            .cluster
+            .as_ref()
+            .map_or(0, |cluster| cluster.priority),
         left_as_it_is: !plan.clusters.contains_key(key),
         node_sets,
         gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
@@ -180,13 +214,19 @@ pub fn cluster(site: &Site, plan: &Plan, key: &ClusterKey) -> Option<ClusterExpl
 }
 
 fn described(host: &Host, how: How, part: &Part, node_set: Option<&NodeSet>) -> AssignedHost {
-    let keys: Vec<&str> = node_set.iter().flat_map(|set| &set.topology_keys).map(String::as_str).collect();
+    let keys: Vec<&str> = node_set
+        .iter()
+        .flat_map(|set| &set.topology_keys)
+        .map(String::as_str)
+        .collect();
     let domains = eligibility::domains(host, &keys).into_iter();
     let is_machine = part.node.is_some();
     AssignedHost {
         host: host.key.clone(),
         how,
-        domains: domains.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        domains: domains
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect(),
         machine: is_machine.then(|| MachineFacts::of(host, node_set)),
         why: is_machine.then(|| machines::why(host, how, node_set)),
     }
@@ -203,13 +243,27 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
     let clusters = super::in_order(site, &plan.frozen);
     for cluster in clusters {
         for part in in_order(cluster.node_sets.keys().collect()) {
-            let Some(node_set) = cluster.node_sets.get(part) else { continue };
-            let own = |assignment: &Assignment| assignment.cluster == cluster.key && assignment.part == *part;
+            let Some(node_set) = cluster.node_sets.get(part) else {
+                continue;
+            };
+            let own = |assignment: &Assignment| {
+                assignment.cluster == cluster.key && assignment.part == *part
+            };
             if assigned.as_ref().is_some_and(own) {
                 continue;
             }
-            let kept = plan.clusters.get(&cluster.key).and_then(|placement| placement.get(part));
-            let demand = Demand::new(site, cluster, part, node_set, kept.map_or(&[], Vec::as_slice), |_| false);
+            let kept = plan
+                .clusters
+                .get(&cluster.key)
+                .and_then(|placement| placement.get(part));
+            let demand = Demand::new(
+                site,
+                cluster,
+                part,
+                node_set,
+                kept.map_or(&[], Vec::as_slice),
+                |_| false,
+            );
             let refusal = taken_or_refused((index, host), &demand, &availability, None);
             refused.push(RefusedBy {
                 cluster: cluster.key.clone(),
@@ -220,36 +274,70 @@ pub fn host(site: &Site, plan: &Plan, key: &HostKey) -> Option<HostExplanation> 
         }
     }
     let declared = host.is_declared();
-    Some(HostExplanation { host: key.clone(), declared, facts: facts(host, plan), assigned, refused })
+    Some(HostExplanation {
+        host: key.clone(),
+        declared,
+        facts: facts(host, plan),
+        assigned,
+        refused,
+    })
 }
 
 /// What is true of a host for every cluster: how it stands, and who claims it. Each completes the sentence "the host …".
 pub fn facts(host: &Host, plan: &Plan) -> Vec<String> {
     let mut facts = Vec::new();
     match host.standing {
-        Standing::Declared { .. } => facts.push("is declared by a manifest of this repo".to_owned()),
-        Standing::Observed => facts.push("is observed in a snapshot; somebody else makes it".to_owned()),
+        Standing::Declared { .. } => {
+            facts.push("is declared by a manifest of this repo".to_owned())
+        }
+        Standing::Observed => {
+            facts.push("is observed in a snapshot; somebody else makes it".to_owned())
+        }
     }
-    facts.extend(host.applied_in_full_by.as_ref().map(|by| format!("is applied in full by {by}")));
-    facts.extend(host.state.as_ref().map(|state| format!("is in the state `{state}`")));
-    facts.extend((!host.is_use_known()).then(|| "has no known state: no snapshot shows it".to_owned()));
+    facts.extend(
+        host.applied_in_full_by
+            .as_ref()
+            .map(|by| format!("is applied in full by {by}")),
+    );
+    facts.extend(
+        host.state
+            .as_ref()
+            .map(|state| format!("is in the state `{state}`")),
+    );
+    facts.extend(
+        (!host.is_use_known()).then(|| "has no known state: no snapshot shows it".to_owned()),
+    );
     facts.extend(host.usage.as_ref().map(|usage| match usage {
         Usage::Consumer(consumer) => format!("is consumed by {consumer}"),
         other => other.to_string(),
     }));
     facts.extend(host.deleting.then(|| "is being deleted".to_owned()));
-    facts.extend(host.error.as_ref().map(|error| format!("is in an error: {error}")));
-    facts.extend(host.reserved_by.map(|annotation| format!("bears the annotation {annotation}")));
+    facts.extend(
+        host.error
+            .as_ref()
+            .map(|error| format!("is in an error: {error}")),
+    );
+    facts.extend(
+        host.reserved_by
+            .map(|annotation| format!("bears the annotation {annotation}")),
+    );
     for (claim, _) in &host.claims {
         facts.push(match claim {
             Claim::Cluster(cluster, part) => format!("bears the labels of {cluster}, {part}"),
-            Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels) => format!("bears the labels {labels}"),
+            Claim::Older(OlderClaim { labels, .. }) | Claim::Unclear(labels) => {
+                format!("bears the labels {labels}")
+            }
         });
     }
     facts.extend(machines::fact(host));
     if let Some(release) = plan.released.get(&host.key) {
-        let by = release.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
-        facts.push(format!("is being given back by {by}, and not yet seen free in the snapshot"));
+        let by = release
+            .by
+            .as_ref()
+            .map_or("a cluster".to_owned(), ToString::to_string);
+        facts.push(format!(
+            "is being given back by {by}, and not yet seen free in the snapshot"
+        ));
     }
     facts
 }

@@ -23,10 +23,14 @@ pub(super) fn still_released(site: &Site) -> BTreeMap<HostKey, Release> {
     let mut released = BTreeMap::new();
     for (key, release) in &site.state.released {
         // Where somebody applies the host in full, one more application of ours would erase its spec.
-        let is_ours = |host: &&Host| host.standing == Standing::Observed && host.applied_in_full_by.is_none();
-        let Some(host) = site.inventory.host(key).filter(is_ours) else { continue };
+        let is_ours =
+            |host: &&Host| host.standing == Standing::Observed && host.applied_in_full_by.is_none();
+        let Some(host) = site.inventory.host(key).filter(is_ours) else {
+            continue;
+        };
         let labelled = !host.claims.is_empty();
-        let proven = !labelled && (release.given_back.labels_seen || annotation_seen(host, release));
+        let proven =
+            !labelled && (release.given_back.labels_seen || annotation_seen(host, release));
         if !proven {
             let mut release = release.clone();
             release.given_back.labels_seen |= labelled;
@@ -42,9 +46,21 @@ pub(super) fn newly_released(site: &Site, holdings: &Holdings<'_>) -> BTreeMap<H
     for (cluster, index, _) in &holdings.given_back {
         let host = &site.inventory.hosts[*index];
         if host.standing == Standing::Observed && !holdings.kept.contains_key(index) {
-            let round = host.given_back.map_or(0, |given_back| given_back.round).saturating_add(1);
-            let given_back = GivenBack { labels_seen: !host.claims.is_empty(), round };
-            released.insert(host.key.clone(), Release { given_back, by: Some((*cluster).clone()) });
+            let round = host
+                .given_back
+                .map_or(0, |given_back| given_back.round)
+                .saturating_add(1);
+            let given_back = GivenBack {
+                labels_seen: !host.claims.is_empty(),
+                round,
+            };
+            released.insert(
+                host.key.clone(),
+                Release {
+                    given_back,
+                    by: Some((*cluster).clone()),
+                },
+            );
         }
     }
     released
@@ -52,7 +68,8 @@ pub(super) fn newly_released(site: &Site, holdings: &Holdings<'_>) -> BTreeMap<H
 
 /// Whether the snapshot shows that the release has been applied.
 fn annotation_seen(host: &Host, release: &Release) -> bool {
-    host.given_back.is_some_and(|seen| seen.round == release.given_back.round)
+    host.given_back
+        .is_some_and(|seen| seen.round == release.given_back.round)
 }
 
 /// The released hosts whose labels stay although the release has been applied: somebody else set them too, and
@@ -65,9 +82,16 @@ pub(super) fn stuck(site: &Site, released: &BTreeMap<HostKey, Release>) -> Vec<F
     let describe = |host: &Host| {
         Finding::new(
             Code::LabelsStay,
-            format!("host {} was given back, but somebody else's labels stay on it", host.key),
+            format!(
+                "host {} was given back, but somebody else's labels stay on it",
+                host.key
+            ),
         )
-        .at(labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin)))
+        .at(labelled(
+            host.claims
+                .last()
+                .map_or(&host.origin, |(_, origin)| origin),
+        ))
         .help(format!(
             "{}: remove them, then take a new snapshot\n{}",
             who_set_labels(site, host),
@@ -87,7 +111,11 @@ pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
     let surplus = holdings.given_back.iter().filter(stays);
     let describe = |(cluster, index, _): &(&ClusterKey, usize, How)| {
         let host = &site.inventory.hosts[*index];
-        let place = labelled(host.claims.last().map_or(&host.origin, |(_, origin)| origin));
+        let place = labelled(
+            host.claims
+                .last()
+                .map_or(&host.origin, |(_, origin)| origin),
+        );
         Finding::new(
             Code::Surplus,
             format!("host {} has the labels of {cluster}, which has all the hosts that it wants", host.key),
@@ -107,7 +135,11 @@ pub(super) fn surplus(site: &Site, holdings: &Holdings<'_>) -> Vec<Finding> {
 /// Returns whether the agent set the assignment labels that the snapshot shows. It removes those of a declared host with
 /// the next sync, or has done so since.
 pub(super) fn has_labels_of_agent(site: &Site, host: &Host) -> bool {
-    host.is_declared() && host.label_owners.iter().any(|owner| site.settings.gitops.is_none_or(|used| used == *owner))
+    host.is_declared()
+        && host
+            .label_owners
+            .iter()
+            .any(|owner| site.settings.gitops.is_none_or(|used| used == *owner))
 }
 
 /// Whether a file of ours can take a host's labels away.
@@ -118,22 +150,36 @@ fn is_ours_to_take(host: &Host, how: How) -> bool {
 /// Names who set labels that nothing of ours can remove. The agent of before, if it was replaced by another, still owns
 /// the labels that it applied.
 fn who_set_labels(site: &Site, host: &Host) -> String {
-    let mut owners = host.label_owners.iter().filter(|owner| site.settings.gitops.is_some_and(|used| used != **owner));
-    owners.next().map_or("another tool set them".to_owned(), |owner| {
-        format!("{} applied them before, and its manager `{}` still owns them", owner.title(), owner.manager())
-    })
+    let mut owners = host
+        .label_owners
+        .iter()
+        .filter(|owner| site.settings.gitops.is_some_and(|used| used != **owner));
+    owners
+        .next()
+        .map_or("another tool set them".to_owned(), |owner| {
+            format!(
+                "{} applied them before, and its manager `{}` still owns them",
+                owner.title(),
+                owner.manager()
+            )
+        })
 }
 
 /// The command that removes a host's assignment labels.
 fn labels_off(host: &Host) -> String {
-    let others = host.live_labels.iter().filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
+    let others = host
+        .live_labels
+        .iter()
+        .filter(|label| !assignment::OF_EVERY_CLUSTER.contains(label));
     without_labels(host, assignment::OF_EVERY_CLUSTER.iter().chain(others))
 }
 
 /// The command that takes those older labels off a host that no file of ours can take off: an object that others apply
 /// in part, or make, keeps what they set. Those in a manifest are patched away.
 pub(super) fn older_labels_that_stay(host: &Host) -> Option<String> {
-    let stays = |label: &&&str| assignment::OLDER_LABELS.contains(label) && !host.manifest_labels.contains(label);
+    let stays = |label: &&&str| {
+        assignment::OLDER_LABELS.contains(label) && !host.manifest_labels.contains(label)
+    };
     let mut stay = host.live_labels.iter().filter(stays).peekable();
     stay.peek()?;
     Some(without_labels(host, stay))
@@ -141,7 +187,12 @@ pub(super) fn older_labels_that_stay(host: &Host) -> Option<String> {
 
 fn without_labels<'a>(host: &Host, labels: impl Iterator<Item = &'a &'static str>) -> String {
     let labels: Vec<String> = labels.map(|label| format!("{label}-")).collect();
-    format!("kubectl label baremetalhost -n {} {} {}", host.key.namespace, host.key.name, labels.join(" "))
+    format!(
+        "kubectl label baremetalhost -n {} {} {}",
+        host.key.namespace,
+        host.key.name,
+        labels.join(" ")
+    )
 }
 
 /// The declared hosts without a cluster whose manifests bear assignment labels that must be patched away: those
@@ -152,7 +203,11 @@ pub(super) fn unlabelled(
     assigned: &BTreeMap<usize, &ClusterKey>,
 ) -> BTreeSet<HostKey> {
     let given_back = holdings.given_back.iter().map(|(_, index, _)| *index);
-    let before = site.state.unlabelled.iter().filter_map(|key| site.inventory.index(key));
+    let before = site
+        .state
+        .unlabelled
+        .iter()
+        .filter_map(|key| site.inventory.index(key));
     before
         .chain(given_back)
         .filter(|index| !assigned.contains_key(index))
@@ -173,7 +228,10 @@ pub(super) fn by_cluster(
     for (cluster, index, how) in &holdings.given_back {
         let host = &site.inventory.hosts[*index];
         if is_ours_to_take(host, *how) && assigned.get(index) != Some(cluster) {
-            given_back.entry((*cluster).clone()).or_default().push(host.key.clone());
+            given_back
+                .entry((*cluster).clone())
+                .or_default()
+                .push(host.key.clone());
         }
     }
     given_back

@@ -51,7 +51,10 @@ pub(super) struct Holding<'a> {
 }
 
 /// Reads who has which host. Clusters that the repo no longer asks for give all back, unless they are frozen.
-pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdings<'a>, Vec<Finding>) {
+pub(super) fn read<'a>(
+    site: &'a Site,
+    frozen: &BTreeSet<ClusterKey>,
+) -> (Holdings<'a>, Vec<Finding>) {
     let mut findings = Vec::new();
     let mut holdings = Holdings {
         by_cluster: BTreeMap::new(),
@@ -62,19 +65,40 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
     };
     for (key, entries) in &site.state.held {
         let Some(host) = site.inventory.index(key) else {
-            findings.extend(entries.iter().filter_map(|held| vanished(key, held, site, frozen)));
+            findings.extend(
+                entries
+                    .iter()
+                    .filter_map(|held| vanished(key, held, site, frozen)),
+            );
             continue;
         };
         let host_there = &site.inventory.hosts[host];
-        findings.extend(entries.iter().filter_map(|held| standing::changed(host_there, held, site, frozen)));
+        findings.extend(
+            entries
+                .iter()
+                .filter_map(|held| standing::changed(host_there, held, site, frozen)),
+        );
         for held in one_each(entries) {
-            let holding = Holding { host, part: &held.part, how: How::Stays, origin: &held.origin };
+            let holding = Holding {
+                host,
+                part: &held.part,
+                how: How::Stays,
+                origin: &held.origin,
+            };
             findings.extend(conflict(host_there, held, site, frozen));
             if frozen.contains(&held.cluster) {
                 findings.extend(patch_without_host(key, held, site));
-                holdings.kept.entry(host).or_default().push((&held.cluster, &held.part, &held.origin));
+                holdings.kept.entry(host).or_default().push((
+                    &held.cluster,
+                    &held.part,
+                    &held.origin,
+                ));
             } else if site.clusters.contains_key(&held.cluster) {
-                holdings.by_cluster.entry(&held.cluster).or_default().push(holding);
+                holdings
+                    .by_cluster
+                    .entry(&held.cluster)
+                    .or_default()
+                    .push(holding);
             } else {
                 holdings.given_back.push((&held.cluster, host, How::Stays));
             }
@@ -83,7 +107,8 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
     for (index, host) in site.inventory.hosts.iter().enumerate() {
         findings.extend(standing::no_longer_patched(host, site));
         findings.extend(standing::applied_while_given_back(host, site, frozen));
-        let in_output = site.state.held.contains_key(&host.key) || site.state.unlabelled.contains(&host.key);
+        let in_output =
+            site.state.held.contains_key(&host.key) || site.state.unlabelled.contains(&host.key);
         if in_output {
             continue;
         }
@@ -92,12 +117,23 @@ pub(super) fn read<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> (Holdin
             Adopter::Cluster(cluster, part, origin) if !frozen.contains(cluster) => {
                 findings.extend(standing::applied_in_full(host, cluster, origin));
                 findings.extend(by_older_labels(host, cluster, part, origin));
-                let holding = Holding { host: index, part, how: How::Adopted, origin };
-                holdings.by_cluster.entry(cluster).or_default().push(holding);
+                let holding = Holding {
+                    host: index,
+                    part,
+                    how: How::Adopted,
+                    origin,
+                };
+                holdings
+                    .by_cluster
+                    .entry(cluster)
+                    .or_default()
+                    .push(holding);
             }
             Adopter::Cluster(..) => {}
             Adopter::Several(finding) => {
-                findings.extend(Some(finding).filter(|finding| concerns_planned(finding, site, frozen)));
+                findings.extend(
+                    Some(finding).filter(|finding| concerns_planned(finding, site, frozen)),
+                );
             }
         }
     }
@@ -108,7 +144,12 @@ impl<'a> Holdings<'a> {
     /// Decides which of its hosts a cluster keeps: as many as it wants. The rest is given back, a host that is in use
     /// last of all, and of the others those with the worst [`Flaw`] first, then those that only
     /// labels gave it, then by name from the end. With `inherit`, machines keep their hosts under other names.
-    pub(super) fn keep(&mut self, cluster: &'a Cluster, site: &'a Site, inherit: bool) -> (Placement, Vec<Finding>) {
+    pub(super) fn keep(
+        &mut self,
+        cluster: &'a Cluster,
+        site: &'a Site,
+        inherit: bool,
+    ) -> (Placement, Vec<Finding>) {
         let mut placement = Placement::new();
         let mut findings = Vec::new();
         let holdings = self.by_cluster.remove(&cluster.key).unwrap_or_default();
@@ -120,16 +161,31 @@ impl<'a> Holdings<'a> {
             let is_another = |holding: &Holding<'_>| is_another_than_named(node_set, holding.host);
             let (others, own): (Vec<_>, Vec<_>) = holdings.into_iter().partition(is_another);
             let mut own = by_worth(own, node_set, site);
-            let surplus: Vec<Holding<'_>> = own.drain(wanted.min(own.len())..).map(|(_, holding)| holding).collect();
+            let surplus: Vec<Holding<'_>> = own
+                .drain(wanted.min(own.len())..)
+                .map(|(_, holding)| holding)
+                .collect();
             for (flaw, holding) in own {
-                let assigned = Assigned { host: holding.host, how: holding.how };
+                let assigned = Assigned {
+                    host: holding.host,
+                    how: holding.how,
+                };
                 placement.entry(part.clone()).or_default().push(assigned);
-                self.kept.entry(holding.host).or_default().push((&cluster.key, part, holding.origin));
+                self.kept.entry(holding.host).or_default().push((
+                    &cluster.key,
+                    part,
+                    holding.origin,
+                ));
                 self.flaws.extend(flaw.map(|flaw| (holding.host, flaw)));
             }
             for holding in surplus.into_iter().chain(others) {
-                self.given_back.push((&cluster.key, holding.host, holding.how));
-                findings.extend(in_use_given_back(&site.inventory.hosts[holding.host], part, cluster));
+                self.given_back
+                    .push((&cluster.key, holding.host, holding.how));
+                findings.extend(in_use_given_back(
+                    &site.inventory.hosts[holding.host],
+                    part,
+                    cluster,
+                ));
             }
         }
         placement.values_mut().for_each(|assigned| assigned.sort());
@@ -145,8 +201,9 @@ impl<'a> Holdings<'a> {
 
     /// Who keeps each host.
     pub(super) fn kept_by(&self) -> BTreeMap<usize, &'a ClusterKey> {
-        let first =
-            |(host, keepers): (&usize, &Vec<(&'a ClusterKey, &Part, &Origin)>)| Some((*host, keepers.first()?.0));
+        let first = |(host, keepers): (&usize, &Vec<(&'a ClusterKey, &Part, &Origin)>)| {
+            Some((*host, keepers.first()?.0))
+        };
         self.kept.iter().filter_map(first).collect()
     }
 
@@ -157,10 +214,15 @@ impl<'a> Holdings<'a> {
             let host = &site.inventory.hosts[*host];
             let in_use = eligibility::in_use_as(host, part);
             let help = match (flaw, in_use) {
-                (Flaw::Failed | Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, Some(why)) => {
+                (
+                    Flaw::Failed | Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain,
+                    Some(why),
+                ) => {
                     format!("it stays: {why}")
                 }
-                (Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, None) if !rebalance => {
+                (Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain, None)
+                    if !rebalance =>
+                {
                     "it stays; `--rebalance` moves such hosts where that is possible".to_owned()
                 }
                 _ => "it stays: no other host can take its place".to_owned(),
@@ -170,17 +232,38 @@ impl<'a> Holdings<'a> {
                 Flaw::SharesDomain => (Code::Flawed, labels, Some("topologyKey")),
                 Flaw::NotSelected => (Code::Flawed, labels, Some("labelSelector")),
                 Flaw::Insufficient => (Code::Flawed, host.origin.name(), Some("")),
-                Flaw::Failed => (Code::Failing, host.live_place(["status", "errorMessage"]), None),
-                Flaw::Deleting => (Code::Failing, host.live_place(["metadata", "deletionTimestamp"]), None),
+                Flaw::Failed => (
+                    Code::Failing,
+                    host.live_place(["status", "errorMessage"]),
+                    None,
+                ),
+                Flaw::Deleting => (
+                    Code::Failing,
+                    host.live_place(["metadata", "deletionTimestamp"]),
+                    None,
+                ),
             };
             let message = format!("host {} ({part} of {cluster}) {}", host.key, flaw.words());
             let mut finding = Finding::new(code, message).at(place);
-            let request = site.clusters.get(cluster).and_then(|request| request.cluster.as_ref());
+            let request = site
+                .clusters
+                .get(cluster)
+                .and_then(|request| request.cluster.as_ref());
             if let (Some(field), Some(request)) = (asked_for, request) {
-                let asked = request.node_sets.get(part).map(|set| set.route.clone()).unwrap_or_default();
-                let field = Some(field).filter(|field| !field.is_empty()).map(Step::from);
+                let asked = request
+                    .node_sets
+                    .get(part)
+                    .map(|set| set.route.clone())
+                    .unwrap_or_default();
+                let field = Some(field)
+                    .filter(|field| !field.is_empty())
+                    .map(Step::from);
                 let place = request.origin.at(asked.into_iter().chain(field));
-                let asks = if part.node.is_some() { "what is asked of it" } else { "what the node set asks for" };
+                let asks = if part.node.is_some() {
+                    "what is asked of it"
+                } else {
+                    "what the node set asks for"
+                };
                 finding = finding.see(place, asks);
             }
             Some(finding.help(help).of(cluster))
@@ -196,9 +279,13 @@ impl<'a> Holdings<'a> {
             let key = &site.inventory.hosts[*host].key;
             let finding = Finding::new(Code::AssignedTwice, format!("host {key} is assigned {} times", keepers.len()))
                 .help("a host has one role in one cluster: remove all entries but one from the generated files");
-            keepers.iter().fold(finding, |finding, (cluster, part, origin)| {
-                finding.see(origin.name(), format!("as {part} of {cluster}")).of(cluster)
-            })
+            keepers
+                .iter()
+                .fold(finding, |finding, (cluster, part, origin)| {
+                    finding
+                        .see(origin.name(), format!("as {part} of {cluster}"))
+                        .of(cluster)
+                })
         };
         contested.map(describe).collect()
     }
@@ -207,16 +294,34 @@ impl<'a> Holdings<'a> {
 /// A cluster's holdings by the parts that they are for, in the order of the parts. Of a Provisioning, a host that a machine
 /// names is for that machine, whatever it was for; any other is for the machine of its name, whose role may be another
 /// one by now.
-fn by_part<'a>(holdings: Vec<Holding<'a>>, cluster: &'a Cluster) -> BTreeMap<&'a Part, Vec<Holding<'a>>> {
-    let of_machines = || cluster.node_sets.iter().filter(|(part, _)| part.node.is_some());
-    let named: BTreeMap<usize, &Part> =
-        of_machines().filter_map(|(part, set)| Some((set.machine.as_ref()?.named?.1, part))).collect();
-    let by_name: BTreeMap<&NodeName, &Part> =
-        of_machines().filter_map(|(part, _)| Some((part.node.as_ref()?, part))).collect();
+fn by_part<'a>(
+    holdings: Vec<Holding<'a>>,
+    cluster: &'a Cluster,
+) -> BTreeMap<&'a Part, Vec<Holding<'a>>> {
+    let of_machines = || {
+        cluster
+            .node_sets
+            .iter()
+            .filter(|(part, _)| part.node.is_some())
+    };
+    let named: BTreeMap<usize, &Part> = of_machines()
+        .filter_map(|(part, set)| Some((set.machine.as_ref()?.named?.1, part)))
+        .collect();
+    let by_name: BTreeMap<&NodeName, &Part> = of_machines()
+        .filter_map(|(part, _)| Some((part.node.as_ref()?, part)))
+        .collect();
     let mut by_part: BTreeMap<&Part, Vec<Holding<'_>>> = BTreeMap::new();
     for holding in holdings {
-        let same_name = holding.part.node.as_ref().and_then(|node| by_name.get(node));
-        let part = named.get(&holding.host).or(same_name).copied().unwrap_or(holding.part);
+        let same_name = holding
+            .part
+            .node
+            .as_ref()
+            .and_then(|node| by_name.get(node));
+        let part = named
+            .get(&holding.host)
+            .or(same_name)
+            .copied()
+            .unwrap_or(holding.part);
         by_part.entry(part).or_default().push(holding);
     }
     by_part
@@ -265,11 +370,17 @@ pub(super) fn own_flaw(host: &Host, node_set: Option<&NodeSet>) -> Option<Flaw> 
         return Some(Flaw::Failed);
     }
     // Of a host that is named by its MAC address, reading has told already what it lacks.
-    let is_named = |set: &NodeSet| set.machine.as_ref().is_some_and(|machine| machine.named.is_some());
+    let is_named = |set: &NodeSet| {
+        set.machine
+            .as_ref()
+            .is_some_and(|machine| machine.named.is_some())
+    };
     let selected = node_set.is_none_or(|set| is_named(set) || set.selector.matches(&host.labels));
     let machine = node_set.and_then(|node_set| node_set.machine.as_ref());
     let suffices = machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none());
-    (!selected).then_some(Flaw::NotSelected).or((!suffices).then_some(Flaw::Insufficient))
+    (!selected)
+        .then_some(Flaw::NotSelected)
+        .or((!suffices).then_some(Flaw::Insufficient))
 }
 
 /// The hosts of a node set with their flaws, those first that are kept longest.
@@ -283,7 +394,13 @@ fn by_worth<'a>(
     let worth = |flaw: Option<Flaw>, holding: &Holding<'_>| {
         let host = &hosts[holding.host];
         let is_in_use = eligibility::in_use_as(host, holding.part).is_some();
-        (!is_in_use, flaw, !eligibility::is_provisioned(host), holding.how, holding.host)
+        (
+            !is_in_use,
+            flaw,
+            !eligibility::is_provisioned(host),
+            holding.how,
+            holding.host,
+        )
     };
     holdings.sort_by_key(|holding| worth(own_flaw(&hosts[holding.host]), holding));
     let mut domains = BTreeSet::new();
@@ -293,7 +410,10 @@ fn by_worth<'a>(
         let keys = node_set.iter().flat_map(|node_set| &node_set.topology_keys);
         let own = keys.filter_map(|key| Some((key, eligibility::domain(host, key)?)));
         let shares = own.filter(|domain| !domains.insert(*domain)).count() > 0;
-        flawed.push((own_flaw(host).or(shares.then_some(Flaw::SharesDomain)), holding));
+        flawed.push((
+            own_flaw(host).or(shares.then_some(Flaw::SharesDomain)),
+            holding,
+        ));
     }
     flawed.sort_by_key(|(flaw, holding)| worth(*flaw, holding));
     flawed
@@ -319,7 +439,10 @@ fn in_use_given_back(host: &Host, part: &Part, cluster: &Cluster) -> Option<Find
     Some(
         Finding::new(
             Code::InUseGivenBack,
-            format!("{} gives host {}{machine} back, which {what}", cluster.key, host.key),
+            format!(
+                "{} gives host {}{machine} back, which {what}",
+                cluster.key, host.key
+            ),
         )
         .at(cluster.origin.at(wanted_at(cluster, part)))
         .see(host.live_place(usage.route()), "in use here")
@@ -337,14 +460,27 @@ fn wanted_at(cluster: &Cluster, part: &Part) -> Vec<Step> {
             Role::ControlPlane => vec!["spec".into(), "masters".into()],
             Role::Worker => vec!["spec".into(), "workers".into()],
         },
-        _ => vec!["spec".into(), "nodes".into(), part.role.as_str().into(), "count".into()],
+        _ => vec![
+            "spec".into(),
+            "nodes".into(),
+            part.role.as_str().into(),
+            "count".into(),
+        ],
     }
 }
 
 /// A host that is adopted by labels of an older generation, which name no namespace.
-fn by_older_labels(host: &Host, cluster: &ClusterKey, part: &Part, origin: &Origin) -> Option<Finding> {
+fn by_older_labels(
+    host: &Host,
+    cluster: &ClusterKey,
+    part: &Part,
+    origin: &Origin,
+) -> Option<Finding> {
     let label = host.by_older_labels?;
-    let message = format!("{cluster} adopts host {} ({part}) by labels of an older generation", host.key);
+    let message = format!(
+        "{cluster} adopts host {} ({part}) by labels of an older generation",
+        host.key
+    );
     let help = match giving_back::older_labels_that_stay(host) {
         Some(command) => {
             format!(
@@ -354,21 +490,36 @@ fn by_older_labels(host: &Host, cluster: &ClusterKey, part: &Part, origin: &Orig
         None => "today's labels take their place".to_owned(),
     };
     let place = origin.at(["metadata", "labels", label]);
-    Some(Finding::new(Code::AdoptedByOlderLabels, message).at(place).help(help).of(cluster))
+    Some(
+        Finding::new(Code::AdoptedByOlderLabels, message)
+            .at(place)
+            .help(help)
+            .of(cluster),
+    )
 }
 
 /// Without repetitions of one cluster and role, which a host has that moved from one file to another.
 fn one_each(entries: &[Held]) -> impl Iterator<Item = &Held> {
     let mut seen = BTreeSet::new();
-    entries.iter().filter(move |held| seen.insert((&held.cluster, &held.part)))
+    entries
+        .iter()
+        .filter(move |held| seen.insert((&held.cluster, &held.part)))
 }
 
 /// Whether one of the clusters that a finding is of is to be planned.
 fn concerns_planned(finding: &Finding, site: &Site, frozen: &BTreeSet<ClusterKey>) -> bool {
-    finding.clusters.iter().any(|cluster| site.clusters.contains_key(cluster) && !frozen.contains(cluster))
+    finding
+        .clusters
+        .iter()
+        .any(|cluster| site.clusters.contains_key(cluster) && !frozen.contains(cluster))
 }
 
-fn vanished(host: &HostKey, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
+fn vanished(
+    host: &HostKey,
+    held: &Held,
+    site: &Site,
+    frozen: &BTreeSet<ClusterKey>,
+) -> Option<Finding> {
     if frozen.contains(&held.cluster) {
         return patch_without_host(host, held, site);
     }
@@ -383,7 +534,11 @@ fn vanished(host: &HostKey, held: &Held, site: &Site, frozen: &BTreeSet<ClusterK
             })
             .of(&held.cluster)
     };
-    let finding = || site.left_out.get(host).map_or_else(gone, |left_out| still_declared(host, held, left_out));
+    let finding = || {
+        site.left_out
+            .get(host)
+            .map_or_else(gone, |left_out| still_declared(host, held, left_out))
+    };
     site.clusters.contains_key(&held.cluster).then(finding)
 }
 
@@ -415,7 +570,9 @@ fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Findin
     // Whoever removes the entry of a host that is still there makes it one that the agent may be told to erase.
     let help = match site.inventory.host(host).map(|host| host.standing) {
         Some(Standing::Observed) => standing::STAY_DECLARED,
-        _ => "let the cluster be generated again: correct its errors, or do not leave it out by --only",
+        _ => {
+            "let the cluster be generated again: correct its errors, or do not leave it out by --only"
+        }
     };
     (below.starts_with(layout::declared_directory("".into())) && !renders).then(|| {
         Finding::new(Code::FrozenHostGone, format!(
@@ -432,14 +589,22 @@ fn patch_without_host(host: &HostKey, held: &Held, site: &Site) -> Option<Findin
 /// The output has the host with one cluster, labels say another. Those of a declared host that is not in use are
 /// overwritten with the next sync, if it is known that they are of an earlier run: the agent set them, or they name a
 /// cluster of this repo.
-fn conflict(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
+fn conflict(
+    host: &Host,
+    held: &Held,
+    site: &Site,
+    frozen: &BTreeSet<ClusterKey>,
+) -> Option<Finding> {
     let is_free = host.is_declared() && host.usage.is_none();
     let is_of_earlier_run = |cluster: &ClusterKey, origin: &Origin| {
-        let is_ours = site.clusters.contains_key(cluster) || giving_back::has_labels_of_agent(site, host);
+        let is_ours =
+            site.clusters.contains_key(cluster) || giving_back::has_labels_of_agent(site, host);
         is_free && is_ours && *origin != host.origin
     };
     let (other, origin) = host.claims.iter().find_map(|(claim, origin)| match claim {
-        Claim::Cluster(cluster, _) if *cluster != held.cluster && !is_of_earlier_run(cluster, origin) => {
+        Claim::Cluster(cluster, _)
+            if *cluster != held.cluster && !is_of_earlier_run(cluster, origin) =>
+        {
             Some((cluster, origin))
         }
         _ => None,
@@ -481,19 +646,29 @@ fn adopter<'a>(host: &'a Host, site: &'a Site) -> Adopter<'a> {
             Claim::Older(_) | Claim::Unclear(_) => return Adopter::Nobody,
         }
     }
-    let Some((cluster, part, origin)) = named.pop() else { return Adopter::Nobody };
+    let Some((cluster, part, origin)) = named.pop() else {
+        return Adopter::Nobody;
+    };
     if let Some((other, _, other_origin)) = named.iter().find(|(other, ..)| *other != cluster) {
         let finding = Finding::new(
             Code::SeveralClaims,
-            format!("host {} bears the labels of {other} and of {cluster}", host.key),
+            format!(
+                "host {} bears the labels of {other} and of {cluster}",
+                host.key
+            ),
         )
         .at(labelled(other_origin))
         .see(labelled(origin), format!("those of {cluster}"))
-        .help(format!("a host belongs to one cluster: take the labels of {other} or those of {cluster} off it"));
+        .help(format!(
+            "a host belongs to one cluster: take the labels of {other} or those of {cluster} off it"
+        ));
         return Adopter::Several(finding.of(other).of(cluster));
     }
-    let released_by_it =
-        site.state.released.get(&host.key).is_some_and(|release| release.by.as_ref().is_none_or(|by| by == cluster));
+    let released_by_it = site
+        .state
+        .released
+        .get(&host.key)
+        .is_some_and(|release| release.by.as_ref().is_none_or(|by| by == cluster));
     if released_by_it || !site.clusters.contains_key(cluster) {
         return Adopter::Nobody;
     }

@@ -63,7 +63,11 @@ impl<'h> Kinds<'h> {
         counts: impl Fn(&Host) -> bool,
     ) -> Self {
         let asked = asked(needs);
-        let interfaces: BTreeSet<&str> = needs.iter().flat_map(|needs| &needs.interfaces).copied().collect();
+        let interfaces: BTreeSet<&str> = needs
+            .iter()
+            .flat_map(|needs| &needs.interfaces)
+            .copied()
+            .collect();
         let mut kinds = Self {
             of_host: Vec::with_capacity(hosts.len()),
             domains: vec![None; hosts.len() * topology.len()],
@@ -72,7 +76,9 @@ impl<'h> Kinds<'h> {
             named: needs.iter().filter_map(|needs| needs.named()).collect(),
             by_label: HashMap::new(),
         };
-        let asks_for_machines = needs.iter().any(|needs| needs.machine.is_some() && needs.named().is_none());
+        let asks_for_machines = needs
+            .iter()
+            .any(|needs| needs.machine.is_some() && needs.named().is_none());
         let mut known: HashMap<Alike<'_>, usize> = HashMap::new();
         for (index, host) in hosts.iter().enumerate() {
             let named = kinds.named.contains(&index);
@@ -83,26 +89,59 @@ impl<'h> Kinds<'h> {
             let mut labels = Vec::new();
             for (key, value) in &host.labels {
                 if let Some(asked) = asked.get(key) {
-                    labels.push((asked.number, asked.values.contains(value).then_some(value.as_str())));
+                    labels.push((
+                        asked.number,
+                        asked.values.contains(value).then_some(value.as_str()),
+                    ));
                 }
                 // As in `eligibility::domain`, an empty value is none.
-                if let Some(at) = topology.iter().position(|other| other == key).filter(|_| !value.is_empty()) {
+                if let Some(at) = topology
+                    .iter()
+                    .position(|other| other == key)
+                    .filter(|_| !value.is_empty())
+                {
                     kinds.domains[index * topology.len() + at] = Some(value);
                 }
             }
-            let addressed = interfaces.iter().map(|interface| host.address(interface).is_ok());
+            let addressed = interfaces
+                .iter()
+                .map(|interface| host.address(interface).is_ok());
             let machine = asks_for_machines.then(|| {
-                let Machine { cpu, memory_mib, sriov, qat, .. } = host.machine;
-                Capacity { cpu, memory_mib, sriov, qat, is_addressed: host.machine.address(None).is_some() }
+                let Machine {
+                    cpu,
+                    memory_mib,
+                    sriov,
+                    qat,
+                    ..
+                } = host.machine;
+                Capacity {
+                    cpu,
+                    memory_mib,
+                    sriov,
+                    qat,
+                    is_addressed: host.machine.address(None).is_some(),
+                }
             });
-            let alike = Alike { labels, addressed: addressed.collect(), machine, named: named.then_some(index) };
+            let alike = Alike {
+                labels,
+                addressed: addressed.collect(),
+                machine,
+                named: named.then_some(index),
+            };
             let next = kinds.samples.len();
             let kind = *known.entry(alike).or_insert(next);
             if kind == next {
                 kinds.samples.push(index);
                 for (key, value) in &host.labels {
-                    if asked.get(key).is_some_and(|asked| asked.values.contains(value)) {
-                        kinds.by_label.entry((key.clone(), value.clone())).or_default().push(kind);
+                    if asked
+                        .get(key)
+                        .is_some_and(|asked| asked.values.contains(value))
+                    {
+                        kinds
+                            .by_label
+                            .entry((key.clone(), value.clone()))
+                            .or_default()
+                            .push(kind);
                     }
                 }
             }
@@ -129,7 +168,13 @@ impl<'h> Kinds<'h> {
     /// The kinds that meet needs, in order.
     pub(crate) fn meeting(&self, hosts: &[Host], needs: &Needs<'_>) -> Vec<usize> {
         if let Some(named) = needs.named() {
-            return self.of_host.get(named).copied().flatten().into_iter().collect();
+            return self
+                .of_host
+                .get(named)
+                .copied()
+                .flatten()
+                .into_iter()
+                .collect();
         }
         let mut candidates: Option<Vec<usize>> = None;
         for expression in needs.selector.clone() {
@@ -138,9 +183,14 @@ impl<'h> Kinds<'h> {
                 Expression::In(key, values) => (key, values),
                 _ => continue,
             };
-            let with = values.into_iter().filter_map(|value| self.by_label.get(&(key.clone(), value)));
+            let with = values
+                .into_iter()
+                .filter_map(|value| self.by_label.get(&(key.clone(), value)));
             let with: Vec<usize> = with.flatten().copied().collect();
-            if candidates.as_ref().is_none_or(|candidates| with.len() < candidates.len()) {
+            if candidates
+                .as_ref()
+                .is_none_or(|candidates| with.len() < candidates.len())
+            {
                 candidates = Some(with);
             }
         }
@@ -165,11 +215,20 @@ fn asked(needs: &[&Needs<'_>]) -> HashMap<String, Asked> {
     for expression in needs.iter().flat_map(|needs| needs.selector.clone()) {
         let (key, values) = match expression {
             Expression::In(key, values) | Expression::NotIn(key, values) => (key, values),
-            Expression::Equal(key, value) | Expression::NotEqual(key, value) => (key, BTreeSet::from([value])),
+            Expression::Equal(key, value) | Expression::NotEqual(key, value) => {
+                (key, BTreeSet::from([value]))
+            }
             Expression::Exists(key) | Expression::DoesNotExist(key) => (key, BTreeSet::new()),
         };
         let number = asked.len();
-        asked.entry(key).or_insert_with(|| Asked { number, values: BTreeSet::new() }).values.extend(values);
+        asked
+            .entry(key)
+            .or_insert_with(|| Asked {
+                number,
+                values: BTreeSet::new(),
+            })
+            .values
+            .extend(values);
     }
     asked
 }

@@ -53,12 +53,20 @@ impl Asked {
 impl fmt::Display for Asked {
     /// `8 CPUs, 16 GiB, SR-IOV, example.com/rack=a`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts: Vec<String> = self.mac_address.iter().map(|mac| format!("MAC {mac}")).collect();
+        let mut parts: Vec<String> = self
+            .mac_address
+            .iter()
+            .map(|mac| format!("MAC {mac}"))
+            .collect();
         parts.extend((self.cpu > 0).then(|| cpus(self.cpu)));
         parts.extend((self.memory_mib > 0).then(|| memory(self.memory_mib)));
         parts.extend(devices(self.sriov, self.qat).map(str::to_owned));
         parts.extend(Some(self.selector.clone()).filter(|selector| !selector.is_empty()));
-        f.write_str(&if parts.is_empty() { "any host".to_owned() } else { parts.join(", ") })
+        f.write_str(&if parts.is_empty() {
+            "any host".to_owned()
+        } else {
+            parts.join(", ")
+        })
     }
 }
 
@@ -81,9 +89,23 @@ pub struct MachineFacts {
 impl MachineFacts {
     /// What a host has as the machine that a node set asks for; as any machine, without one.
     pub(super) fn of(host: &Host, node_set: Option<&NodeSet>) -> Self {
-        let Machine { cpu, memory_mib, sriov, qat, .. } = host.machine;
-        let mac = node_set.and_then(|set| set.machine.as_ref()?.named).map(|(mac, _)| mac);
-        Self { cpu, memory_mib, sriov, qat, address: host.machine.address(mac) }
+        let Machine {
+            cpu,
+            memory_mib,
+            sriov,
+            qat,
+            ..
+        } = host.machine;
+        let mac = node_set
+            .and_then(|set| set.machine.as_ref()?.named)
+            .map(|(mac, _)| mac);
+        Self {
+            cpu,
+            memory_mib,
+            sriov,
+            qat,
+            address: host.machine.address(mac),
+        }
     }
 }
 
@@ -105,7 +127,9 @@ fn cpus(count: u64) -> String {
 }
 
 fn devices(sriov: bool, qat: bool) -> impl Iterator<Item = &'static str> {
-    [(sriov, "SR-IOV"), (qat, "QuickAssist")].into_iter().filter_map(|(has, name)| has.then_some(name))
+    [(sriov, "SR-IOV"), (qat, "QuickAssist")]
+        .into_iter()
+        .filter_map(|(has, name)| has.then_some(name))
 }
 
 /// Why a machine is this host.
@@ -116,7 +140,9 @@ pub(super) fn why(host: &Host, how: How, node_set: Option<&NodeSet>) -> String {
         How::Adopted => "adopted by its labels",
         How::Added => "picked",
     };
-    let Some(asked) = asked else { return came.to_owned() };
+    let Some(asked) = asked else {
+        return came.to_owned();
+    };
     if asked.named.is_some() {
         return format!("{came}, by its MAC address");
     }
@@ -137,7 +163,9 @@ pub(super) fn fact(host: &Host) -> Option<String> {
         || "no address by which an installer could reach it".to_owned(),
         |address| format!("the address {address}"),
     );
-    Some(format!("has, as a machine of Provisionings, {facts} and {reached}"))
+    Some(format!(
+        "has, as a machine of Provisionings, {facts} and {reached}"
+    ))
 }
 
 /// Parts by role, and machines as people count: `worker-9` before `worker-10`.
@@ -161,18 +189,44 @@ mod tests {
 
     #[test]
     fn what_is_asked_reads_as_a_list() {
-        let asked = Asked { cpu: 8, memory_mib: 16_384, qat: true, selector: "rack=a".to_owned(), ..Asked::default() };
+        let asked = Asked {
+            cpu: 8,
+            memory_mib: 16_384,
+            qat: true,
+            selector: "rack=a".to_owned(),
+            ..Asked::default()
+        };
 
         assert_eq!(asked.to_string(), "8 CPUs, 16 GiB, QuickAssist, rack=a");
         assert_eq!(Asked::default().to_string(), "any host");
-        assert_eq!(Asked { cpu: 1, ..Asked::default() }.to_string(), "1 CPU");
+        assert_eq!(
+            Asked {
+                cpu: 1,
+                ..Asked::default()
+            }
+            .to_string(),
+            "1 CPU"
+        );
     }
 
     #[test]
     fn a_host_that_nobody_inspected_has_no_size() {
-        let facts = MachineFacts { cpu: None, memory_mib: None, sriov: true, qat: false, address: None };
+        let facts = MachineFacts {
+            cpu: None,
+            memory_mib: None,
+            sriov: true,
+            qat: false,
+            address: None,
+        };
 
         assert_eq!(facts.to_string(), "size unknown, SR-IOV");
-        assert_eq!(MachineFacts { memory_mib: Some(1000), ..facts }.to_string(), "1000 MiB, SR-IOV");
+        assert_eq!(
+            MachineFacts {
+                memory_mib: Some(1000),
+                ..facts
+            }
+            .to_string(),
+            "1000 MiB, SR-IOV"
+        );
     }
 }

@@ -114,7 +114,12 @@ pub(super) struct Matching<'a> {
 const EXHAUSTED_AT_FIRST: usize = 8;
 
 fn all_choices(problem: &Problem) -> Vec<Vec<Vec<usize>>> {
-    let of_pool = |pool: &Pool| pool.tiers.iter().map(|choices| (0..choices.len()).collect()).collect();
+    let of_pool = |pool: &Pool| {
+        pool.tiers
+            .iter()
+            .map(|choices| (0..choices.len()).collect())
+            .collect()
+    };
     problem.pools.iter().map(of_pool).collect()
 }
 
@@ -126,9 +131,21 @@ impl<'a> Matching<'a> {
             free: problem.capacities.clone(),
             users: vec![Vec::new(); problem.capacities.len()],
             picks: vec![Vec::new(); problem.demands.len()],
-            wanted: problem.demands.iter().map(|demand| demand.missing).collect(),
-            load: problem.demands.iter().map(|demand| demand.load.clone()).collect(),
-            taken: problem.demands.iter().map(|demand| demand.taken.clone()).collect(),
+            wanted: problem
+                .demands
+                .iter()
+                .map(|demand| demand.missing)
+                .collect(),
+            load: problem
+                .demands
+                .iter()
+                .map(|demand| demand.load.clone())
+                .collect(),
+            taken: problem
+                .demands
+                .iter()
+                .map(|demand| demand.taken.clone())
+                .collect(),
             live: all_choices(problem),
         }
     }
@@ -156,14 +173,26 @@ impl<'a> Matching<'a> {
 
     /// Gives a demand that was accepted one host more, in the place of one that it has; if there is one.
     pub(super) fn accept_one_more(&mut self, demand: usize, in_place_of: &Left) -> bool {
-        in_place_of.domain.into_iter().for_each(|domain| take_one(&mut self.load[demand], domain));
-        in_place_of.values.iter().for_each(|value| take_one(&mut self.taken[demand], *value));
+        in_place_of
+            .domain
+            .into_iter()
+            .for_each(|domain| take_one(&mut self.load[demand], domain));
+        in_place_of
+            .values
+            .iter()
+            .for_each(|value| take_one(&mut self.taken[demand], *value));
         self.wanted[demand] += 1;
         let found = self.fill(demand).is_ok();
         if !found {
             self.wanted[demand] -= 1;
-            in_place_of.domain.into_iter().for_each(|domain| *self.load[demand].entry(domain).or_default() += 1);
-            in_place_of.values.iter().for_each(|value| *self.taken[demand].entry(*value).or_default() += 1);
+            in_place_of
+                .domain
+                .into_iter()
+                .for_each(|domain| *self.load[demand].entry(domain).or_default() += 1);
+            in_place_of
+                .values
+                .iter()
+                .for_each(|value| *self.taken[demand].entry(*value).or_default() += 1);
         }
         found
     }
@@ -180,7 +209,8 @@ impl<'a> Matching<'a> {
     /// Moves demands of one host to a better one that has become free, until there is none: whoever made room for another
     /// may have gone to a worse one than need be. Only where the size of hosts matters.
     pub(super) fn settle(&mut self) {
-        let is_by_size = |demand: &usize| self.problem.pools[self.problem.demands[*demand].pool].by_size;
+        let is_by_size =
+            |demand: &usize| self.problem.pools[self.problem.demands[*demand].pool].by_size;
         let single: Vec<usize> = (0..self.problem.demands.len()).filter(is_by_size).collect();
         let mut moved = true;
         while moved {
@@ -193,7 +223,9 @@ impl<'a> Matching<'a> {
 
     /// Moves a demand's only pick to a free host of an earlier tier, if there is one.
     fn improve(&mut self, demand: usize) -> bool {
-        let [pick] = self.picks[demand][..] else { return false };
+        let [pick] = self.picks[demand][..] else {
+            return false;
+        };
         let pool = &self.problem.pools[self.problem.demands[demand].pool];
         for choices in &pool.tiers {
             for choice in choices {
@@ -201,12 +233,20 @@ impl<'a> Matching<'a> {
                     return false;
                 }
                 let free = |class: &&usize| self.free[**class] > 0 && self.may_use(demand, **class);
-                let Some(&class) = choice.classes.iter().find(free) else { continue };
+                let Some(&class) = choice.classes.iter().find(free) else {
+                    continue;
+                };
                 if choice.domain == pick.domain || self.is_open(demand, choice.domain) {
                     self.lift(demand, pick);
                     self.free[pick.class] += 1;
                     self.free[class] -= 1;
-                    self.put(demand, Pick { domain: choice.domain, class });
+                    self.put(
+                        demand,
+                        Pick {
+                            domain: choice.domain,
+                            class,
+                        },
+                    );
                     return true;
                 }
             }
@@ -258,18 +298,23 @@ impl<'a> Matching<'a> {
 
     fn may_use(&self, demand: usize, class: usize) -> bool {
         let taken = &self.taken[demand];
-        self.may_have(demand, class) && !self.problem.values[class].iter().any(|value| taken.contains_key(value))
+        self.may_have(demand, class)
+            && !self.problem.values[class]
+                .iter()
+                .any(|value| taken.contains_key(value))
     }
 
     /// Returns whether a class is not reserved for another group.
     pub(super) fn may_have(&self, demand: usize, class: usize) -> bool {
-        self.problem.reserved[class].is_none_or(|reserved| reserved == self.problem.demands[demand].group)
+        self.problem.reserved[class]
+            .is_none_or(|reserved| reserved == self.problem.demands[demand].group)
     }
 
     /// Whether a demand has no host yet in a domain where it may have one only.
     fn is_open(&self, demand: usize, domain: usize) -> bool {
         let pool = &self.problem.demands[demand].pool;
-        !self.problem.pools[*pool].domains[domain].limited || !self.load[demand].contains_key(&domain)
+        !self.problem.pools[*pool].domains[domain].limited
+            || !self.load[demand].contains_key(&domain)
     }
 
     /// Takes free hosts, the best ones first: tier by tier, and within one, where the demand has fewest so far.
@@ -287,16 +332,28 @@ impl<'a> Matching<'a> {
                         return;
                     }
                     let choice = &choices[self.live[*pool][tier][at]];
-                    let free = |class: &&usize| self.free[**class] > 0 && self.may_use(demand, **class);
-                    let Some(&class) = choice.classes.iter().find(free) else { continue };
+                    let free =
+                        |class: &&usize| self.free[**class] > 0 && self.may_use(demand, **class);
+                    let Some(&class) = choice.classes.iter().find(free) else {
+                        continue;
+                    };
                     if !self.is_open(demand, choice.domain) {
                         continue;
                     }
-                    let mut in_domain = self.load[demand].get(&choice.domain).copied().unwrap_or_default();
+                    let mut in_domain = self.load[demand]
+                        .get(&choice.domain)
+                        .copied()
+                        .unwrap_or_default();
                     if in_domain <= level {
                         in_domain += 1;
                         self.free[class] -= 1;
-                        self.put(demand, Pick { domain: choice.domain, class });
+                        self.put(
+                            demand,
+                            Pick {
+                                domain: choice.domain,
+                                class,
+                            },
+                        );
                     }
                     more = Some(more.map_or(in_domain, |more: usize| more.min(in_domain)));
                 }
@@ -310,7 +367,12 @@ impl<'a> Matching<'a> {
 
     /// Drops the choices without a free host once they are many, so that each is passed over a few times only.
     fn forget_exhausted(&mut self, pool: usize, tier: usize) {
-        let Self { problem, free, live, .. } = self;
+        let Self {
+            problem,
+            free,
+            live,
+            ..
+        } = self;
         let choices = &problem.pools[pool].tiers[tier];
         let is_exhausted = |at: &usize| choices[*at].classes.iter().all(|class| free[*class] == 0);
         let live = &mut live[pool][tier];
@@ -351,7 +413,9 @@ impl<'a> Matching<'a> {
     /// Finds one more host for a demand, the shortest way.
     fn augment(&mut self, demand: usize) -> Result<(), Cut> {
         let mut search = Search::new(self, demand);
-        let Some(class) = search.run() else { return Err(search.cut()) };
+        let Some(class) = search.run() else {
+            return Err(search.cut());
+        };
         let steps = search.steps_to(class);
         for step in &steps {
             if let Some(pick) = step.instead_of {
@@ -428,7 +492,9 @@ impl<'a, 'm> Search<'a, 'm> {
                         continue;
                     }
                     // The user may take another host of the same domain, or of any open one.
-                    let found = self.try_slot(user, pick, class).or_else(|| self.expand(user, Some((class, pick))));
+                    let found = self
+                        .try_slot(user, pick, class)
+                        .or_else(|| self.expand(user, Some((class, pick))));
                     if found.is_some() {
                         return found;
                     }
@@ -445,7 +511,10 @@ impl<'a, 'm> Search<'a, 'm> {
         }
         let domain = &problem.pools[problem.demands[user].pool].domains[pick.domain];
         let instead_of = Some((from, pick));
-        domain.classes.iter().find_map(|class| self.reach(user, pick.domain, *class, instead_of))
+        domain
+            .classes
+            .iter()
+            .find_map(|class| self.reach(user, pick.domain, *class, instead_of))
     }
 
     /// Reaches the classes in all open domains of a demand.
@@ -456,7 +525,10 @@ impl<'a, 'm> Search<'a, 'm> {
         let problem = self.matching.problem;
         let pool = problem.demands[demand].pool;
         let domains = &problem.pools[pool].domains;
-        let untried = self.untried.remove(&pool).unwrap_or_else(|| (0..domains.len()).collect());
+        let untried = self
+            .untried
+            .remove(&pool)
+            .unwrap_or_else(|| (0..domains.len()).collect());
         let mut kept = Vec::new();
         let mut found = None;
         for domain in untried {
@@ -480,12 +552,26 @@ impl<'a, 'm> Search<'a, 'm> {
         found
     }
 
-    fn reach(&mut self, demand: usize, domain: usize, class: usize, left: Option<(usize, Pick)>) -> Option<usize> {
+    fn reach(
+        &mut self,
+        demand: usize,
+        domain: usize,
+        class: usize,
+        left: Option<(usize, Pick)>,
+    ) -> Option<usize> {
         if self.reached.contains_key(&class) || !self.matching.may_use(demand, class) {
             return None;
         }
         let (from, instead_of) = left.unzip();
-        self.reached.insert(class, Step { demand, pick: Pick { domain, class }, instead_of, from });
+        self.reached.insert(
+            class,
+            Step {
+                demand,
+                pick: Pick { domain, class },
+                instead_of,
+                from,
+            },
+        );
         self.queue.push_back(class);
         (self.matching.free[class] > 0).then_some(class)
     }
@@ -507,7 +593,9 @@ impl<'a, 'm> Search<'a, 'm> {
             let picked = self.matching.picks[*demand].iter().map(|pick| pick.domain);
             let pool = &problem.pools[problem.demands[*demand].pool];
             let limited = picked.filter(|domain| pool.domains[*domain].limited);
-            limited.filter(|domain| !self.slots.contains(&(*demand, *domain))).map(|domain| (*demand, domain))
+            limited
+                .filter(|domain| !self.slots.contains(&(*demand, *domain)))
+                .map(|domain| (*demand, domain))
         });
         Cut {
             domains: closed.collect(),
@@ -524,20 +612,38 @@ mod tests {
     use super::*;
 
     fn is_taken(problem: &Problem, taken: &BTreeMap<usize, usize>, class: usize) -> bool {
-        problem.values[class].iter().any(|value| taken.contains_key(value))
+        problem.values[class]
+            .iter()
+            .any(|value| taken.contains_key(value))
     }
 
     /// Whether demands can all be satisfied together, by trying every way.
     fn satisfiable(problem: &Problem, demands: &[usize]) -> bool {
-        fn place(problem: &Problem, units: &[usize], free: &mut [usize], used: &mut BTreeSet<(usize, usize)>) -> bool {
-            let Some((demand, rest)) = units.split_first() else { return true };
-            let Demand { group, pool, load, taken, .. } = &problem.demands[*demand];
-            for (domain, Domain { limited, classes }) in problem.pools[*pool].domains.iter().enumerate() {
+        fn place(
+            problem: &Problem,
+            units: &[usize],
+            free: &mut [usize],
+            used: &mut BTreeSet<(usize, usize)>,
+        ) -> bool {
+            let Some((demand, rest)) = units.split_first() else {
+                return true;
+            };
+            let Demand {
+                group,
+                pool,
+                load,
+                taken,
+                ..
+            } = &problem.demands[*demand];
+            for (domain, Domain { limited, classes }) in
+                problem.pools[*pool].domains.iter().enumerate()
+            {
                 if *limited && (load.contains_key(&domain) || used.contains(&(*demand, domain))) {
                     continue;
                 }
                 for class in classes {
-                    let reserved = problem.reserved[*class].is_some_and(|reserved| reserved != *group);
+                    let reserved =
+                        problem.reserved[*class].is_some_and(|reserved| reserved != *group);
                     if free[*class] == 0 || reserved || is_taken(problem, taken, *class) {
                         continue;
                     }
@@ -554,23 +660,44 @@ mod tests {
             }
             false
         }
-        let units: Vec<usize> =
-            demands.iter().flat_map(|demand| vec![*demand; problem.demands[*demand].missing]).collect();
-        place(problem, &units, &mut problem.capacities.clone(), &mut BTreeSet::new())
+        let units: Vec<usize> = demands
+            .iter()
+            .flat_map(|demand| vec![*demand; problem.demands[*demand].missing])
+            .collect();
+        place(
+            problem,
+            &units,
+            &mut problem.capacities.clone(),
+            &mut BTreeSet::new(),
+        )
     }
 
     /// Checks a cut by counting, without trust in the search.
     fn proves(problem: &Problem, cut: &Cut) -> bool {
-        let mut most = cut.domains.len() + cut.classes.iter().map(|class| problem.capacities[*class]).sum::<usize>();
+        let mut most = cut.domains.len()
+            + cut
+                .classes
+                .iter()
+                .map(|class| problem.capacities[*class])
+                .sum::<usize>();
         let mut wanted = 0;
         for demand in &cut.demands {
-            let Demand { group, pool, missing, load, taken } = &problem.demands[*demand];
+            let Demand {
+                group,
+                pool,
+                missing,
+                load,
+                taken,
+            } = &problem.demands[*demand];
             wanted += missing;
-            for (domain, Domain { limited, classes }) in problem.pools[*pool].domains.iter().enumerate() {
+            for (domain, Domain { limited, classes }) in
+                problem.pools[*pool].domains.iter().enumerate()
+            {
                 let closed = *limited && load.contains_key(&domain);
                 let counted = *limited && cut.domains.contains(&(*demand, domain));
                 let leaks = classes.iter().any(|class| {
-                    let may_use = problem.reserved[*class].is_none_or(|reserved| reserved == *group);
+                    let may_use =
+                        problem.reserved[*class].is_none_or(|reserved| reserved == *group);
                     may_use && !is_taken(problem, taken, *class) && !cut.classes.contains(class)
                 });
                 if !closed && !counted && leaks {
@@ -584,10 +711,24 @@ mod tests {
     /// A small problem: classes in domains, pools over some of the classes, groups of one or two demands.
     fn problems() -> impl Strategy<Value = Problem> {
         let values = prop::collection::vec(0..4_usize, 0..3);
-        let class = (1..=2_usize, prop::option::weighted(0.15, 0..3_usize), 0..3_usize, values);
-        let pool = (any::<bool>(), prop::collection::vec(any::<bool>(), 5), prop::collection::vec(0..2_usize, 5));
+        let class = (
+            1..=2_usize,
+            prop::option::weighted(0.15, 0..3_usize),
+            0..3_usize,
+            values,
+        );
+        let pool = (
+            any::<bool>(),
+            prop::collection::vec(any::<bool>(), 5),
+            prop::collection::vec(0..2_usize, 5),
+        );
         let taken = prop::collection::btree_map(0..4_usize, 1..=2_usize, 0..2);
-        let demand = (0..3_usize, 0..3_usize, prop::collection::btree_map(0..3_usize, 1..=1_usize, 0..2), taken);
+        let demand = (
+            0..3_usize,
+            0..3_usize,
+            prop::collection::btree_map(0..3_usize, 1..=1_usize, 0..2),
+            taken,
+        );
         let all = (
             prop::collection::vec(class, 1..=5),
             prop::collection::vec(pool, 3),
@@ -595,16 +736,39 @@ mod tests {
         );
         all.prop_map(|(classes, pools, groups)| {
             let pools = pools.into_iter().map(|(limited, members, tiers)| {
-                let mut domains = vec![Domain { limited, classes: Vec::new() }; 3];
+                let mut domains = vec![
+                    Domain {
+                        limited,
+                        classes: Vec::new()
+                    };
+                    3
+                ];
                 let mut by_tier = vec![Vec::new(); 2];
-                for (class, (_, _, domain, _)) in classes.iter().enumerate().filter(|(class, _)| members[*class]) {
+                for (class, (_, _, domain, _)) in classes
+                    .iter()
+                    .enumerate()
+                    .filter(|(class, _)| members[*class])
+                {
                     domains[*domain].classes.push(class);
-                    by_tier[tiers[class]].push(Choice { domain: *domain, classes: vec![class] });
+                    by_tier[tiers[class]].push(Choice {
+                        domain: *domain,
+                        classes: vec![class],
+                    });
                 }
-                Pool { by_size: false, domains, tiers: by_tier }
+                Pool {
+                    by_size: false,
+                    domains,
+                    tiers: by_tier,
+                }
             });
             let demands = groups.into_iter().enumerate().flat_map(|(group, demands)| {
-                let demand = move |(pool, missing, load, taken)| Demand { group, pool, missing, load, taken };
+                let demand = move |(pool, missing, load, taken)| Demand {
+                    group,
+                    pool,
+                    missing,
+                    load,
+                    taken,
+                };
                 demands.into_iter().map(demand)
             });
             Problem {
@@ -620,9 +784,26 @@ mod tests {
     fn assert_valid(problem: &Problem, matching: &Matching<'_>, accepted: &[usize]) {
         let mut used = vec![0; problem.capacities.len()];
         for (demand, picks) in matching.picks.iter().enumerate() {
-            let Demand { group, pool, missing, load, taken } = &problem.demands[demand];
-            assert!(picks.iter().all(|pick| !is_taken(problem, taken, pick.class)));
-            assert_eq!(picks.len(), if accepted.contains(&demand) { *missing } else { 0 });
+            let Demand {
+                group,
+                pool,
+                missing,
+                load,
+                taken,
+            } = &problem.demands[demand];
+            assert!(
+                picks
+                    .iter()
+                    .all(|pick| !is_taken(problem, taken, pick.class))
+            );
+            assert_eq!(
+                picks.len(),
+                if accepted.contains(&demand) {
+                    *missing
+                } else {
+                    0
+                }
+            );
             for (at, Pick { domain, class }) in picks.iter().enumerate() {
                 let in_domain = &problem.pools[*pool].domains[*domain];
                 assert!(in_domain.classes.contains(class));
@@ -632,7 +813,11 @@ mod tests {
                 used[*class] += 1;
             }
         }
-        assert!(used.iter().zip(&problem.capacities).all(|(used, capacity)| used <= capacity));
+        assert!(
+            used.iter()
+                .zip(&problem.capacities)
+                .all(|(used, capacity)| used <= capacity)
+        );
     }
 
     proptest! {

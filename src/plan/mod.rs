@@ -147,38 +147,67 @@ fn with_names(
         match chosen {
             Ok(chosen) => {
                 findings.extend(demand.unlabelled(site, &chosen.added));
-                let placement = placements.entry(key.clone()).or_default().entry(demand.part.clone()).or_default();
+                let placement = placements
+                    .entry(key.clone())
+                    .or_default()
+                    .entry(demand.part.clone())
+                    .or_default();
                 replace(placement, &chosen, key, &mut holdings);
             }
             Err(shortage) => {
-                findings.extend((!shortage.is_of_any_host(demand)).then(|| shortage.finding(site, demand)));
+                findings.extend(
+                    (!shortage.is_of_any_host(demand)).then(|| shortage.finding(site, demand)),
+                );
                 shortages.insert((key.clone(), demand.part.clone()), *shortage);
             }
         }
     }
     let of_any_host = demands.iter().filter_map(|demand| {
         let shortage = shortages.get(&(demand.cluster.key.clone(), demand.part.clone()))?;
-        shortage.is_of_any_host(demand).then_some((demand, shortage))
+        shortage
+            .is_of_any_host(demand)
+            .then_some((demand, shortage))
     });
-    findings.extend(shortage::of_machines(site, &of_any_host.collect::<Vec<_>>()));
+    findings.extend(shortage::of_machines(
+        site,
+        &of_any_host.collect::<Vec<_>>(),
+    ));
     findings.extend(holdings.flawed(site, rebalance));
 
     let assigned = assigned(&placements, &holdings);
     released.extend(giving_back::newly_released(site, &holdings));
-    released.retain(|host, _| site.inventory.index(host).is_some_and(|index| !assigned.contains_key(&index)));
+    released.retain(|host, _| {
+        site.inventory
+            .index(host)
+            .is_some_and(|index| !assigned.contains_key(&index))
+    });
     findings.extend(giving_back::stuck(site, &released));
     findings.extend(giving_back::surplus(site, &holdings));
     let unlabelled = giving_back::unlabelled(site, &holdings, &assigned);
     let given_back = giving_back::by_cluster(site, &holdings, &assigned);
-    placements.values_mut().for_each(|placement| placement.retain(|_, assigned| !assigned.is_empty()));
-    let plan = Plan { clusters: placements, shortages, frozen: frozen.clone(), released, unlabelled, given_back };
+    placements
+        .values_mut()
+        .for_each(|placement| placement.retain(|_, assigned| !assigned.is_empty()));
+    let plan = Plan {
+        clusters: placements,
+        shortages,
+        frozen: frozen.clone(),
+        released,
+        unlabelled,
+        given_back,
+    };
     (plan, findings, holdings.renamed)
 }
 
 /// The clusters to plan, in the order in which they are served: by priority, namespace and name.
 fn in_order<'a>(site: &'a Site, frozen: &BTreeSet<ClusterKey>) -> Vec<&'a Cluster> {
-    let valid = site.clusters.values().filter_map(|request| request.cluster.as_ref());
-    let mut clusters: Vec<&Cluster> = valid.filter(|cluster| !frozen.contains(&cluster.key)).collect();
+    let valid = site
+        .clusters
+        .values()
+        .filter_map(|request| request.cluster.as_ref());
+    let mut clusters: Vec<&Cluster> = valid
+        .filter(|cluster| !frozen.contains(&cluster.key))
+        .collect();
     clusters.sort_by_key(|cluster| (Reverse(cluster.priority), &cluster.key));
     clusters
 }
@@ -197,27 +226,48 @@ fn demands<'a>(
         match holdings.flaws.get(&host) {
             Some(Flaw::Deleting) => true,
             Some(Flaw::Failed) => !in_use,
-            Some(Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain) => rebalance && !in_use,
+            Some(Flaw::NotSelected | Flaw::Insufficient | Flaw::SharesDomain) => {
+                rebalance && !in_use
+            }
             None => false,
         }
     };
-    let node_sets = clusters.iter().flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
+    let node_sets = clusters
+        .iter()
+        .flat_map(|cluster| cluster.node_sets.iter().map(|set| (*cluster, set)));
     let demand = |(cluster, (part, node_set)): (&'a Cluster, (&'a Part, &'a _))| {
-        let kept = placements.get(&cluster.key).and_then(|placement| placement.get(part));
-        Demand::new(site, cluster, part, node_set, kept.map_or(&[], Vec::as_slice), |host| gives_way(part, host))
+        let kept = placements
+            .get(&cluster.key)
+            .and_then(|placement| placement.get(part));
+        Demand::new(
+            site,
+            cluster,
+            part,
+            node_set,
+            kept.map_or(&[], Vec::as_slice),
+            |host| gives_way(part, host),
+        )
     };
     node_sets.map(demand).collect()
 }
 
 /// Puts the chosen hosts into a placement, and takes those out in whose place they come.
-fn replace<'a>(placement: &mut Vec<Assigned>, chosen: &Chosen, cluster: &'a ClusterKey, holdings: &mut Holdings<'a>) {
+fn replace<'a>(
+    placement: &mut Vec<Assigned>,
+    chosen: &Chosen,
+    cluster: &'a ClusterKey,
+    holdings: &mut Holdings<'a>,
+) {
     for host in &chosen.replaced {
         if let Some(at) = placement.iter().position(|assigned| assigned.host == *host) {
             let assigned = placement.remove(at);
             holdings.give_back(cluster, assigned.host, assigned.how);
         }
     }
-    placement.extend(chosen.added.iter().map(|host| Assigned { host: *host, how: How::Added }));
+    placement.extend(chosen.added.iter().map(|host| Assigned {
+        host: *host,
+        how: How::Added,
+    }));
     placement.sort();
 }
 
@@ -226,8 +276,11 @@ fn assigned<'a>(
     placements: &'a BTreeMap<ClusterKey, Placement>,
     holdings: &Holdings<'a>,
 ) -> BTreeMap<usize, &'a ClusterKey> {
-    let planned = placements
-        .iter()
-        .flat_map(|(cluster, placement)| placement.values().flatten().map(move |assigned| (assigned.host, cluster)));
+    let planned = placements.iter().flat_map(|(cluster, placement)| {
+        placement
+            .values()
+            .flatten()
+            .map(move |assigned| (assigned.host, cluster))
+    });
     holdings.kept_by().into_iter().chain(planned).collect()
 }

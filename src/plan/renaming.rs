@@ -27,14 +27,20 @@ pub(super) fn inherit<'a>(
         .node_sets
         .iter()
         .filter(|(part, set)| {
-            let is_any_host = set.machine.as_ref().is_some_and(|machine| machine.named.is_none());
+            let is_any_host = set
+                .machine
+                .as_ref()
+                .is_some_and(|machine| machine.named.is_none());
             is_any_host && !holdings.contains_key(part)
         })
         .collect();
     // Labels may name the cluster and no machine of it; what is in use by a Machine was a SIPCluster's, and stays out of this.
     let is_gone = |part: &Part, holding: &Holding<'_>| {
-        let is_nobodys =
-            part.node.is_some() || !matches!(site.inventory.hosts[holding.host].usage, Some(Usage::Consumer(_)));
+        let is_nobodys = part.node.is_some()
+            || !matches!(
+                site.inventory.hosts[holding.host].usage,
+                Some(Usage::Consumer(_))
+            );
         is_nobodys && !cluster.node_sets.contains_key(part)
     };
     let mut gone: Vec<(&Part, Holding<'_>)> = holdings
@@ -48,14 +54,26 @@ pub(super) fn inherit<'a>(
     heirs.sort_by(|a, b| by_role_and_name(a.0, b.0));
     gone.sort_by(|a, b| by_role_and_name(a.0, b.0).then(a.1.host.cmp(&b.1.host)));
     let fits = |heir: usize, gone_one: usize| {
-        own_flaw(&site.inventory.hosts[gone[gone_one].1.host], Some(heirs[heir].1)).is_none()
+        own_flaw(
+            &site.inventory.hosts[gone[gone_one].1.host],
+            Some(heirs[heir].1),
+        )
+        .is_none()
     };
     let has_same_role = |heir: usize, gone_one: usize| heirs[heir].0.role == gone[gone_one].0.role;
-    let mut pairs = Pairs { fits, is_preferred: has_same_role, heirs: vec![None; gone.len()] };
+    let mut pairs = Pairs {
+        fits,
+        is_preferred: has_same_role,
+        heirs: vec![None; gone.len()],
+    };
     pairs.find_all(heirs.len());
 
-    let inherited: Vec<(usize, usize)> =
-        pairs.heirs.iter().enumerate().filter_map(|(gone_one, heir)| Some((gone_one, (*heir)?))).collect();
+    let inherited: Vec<(usize, usize)> = pairs
+        .heirs
+        .iter()
+        .enumerate()
+        .filter_map(|(gone_one, heir)| Some((gone_one, (*heir)?)))
+        .collect();
     for (gone_one, heir) in &inherited {
         let (part, holding) = gone[*gone_one];
         if let Some(of_part) = holdings.get_mut(part) {
@@ -99,7 +117,9 @@ impl<F: Fn(usize, usize) -> bool, P: Fn(usize, usize) -> bool> Pairs<F, P> {
             return true;
         }
         for thing in things {
-            let Some(other) = self.heirs[thing] else { continue };
+            let Some(other) = self.heirs[thing] else {
+                continue;
+            };
             if (self.fits)(heir, thing) && tried.insert(thing) && self.find(other, tried) {
                 self.heirs[thing] = Some(heir);
                 return true;
@@ -115,7 +135,11 @@ mod tests {
 
     /// Who gets each of three things, by what fits.
     fn paired(heirs: usize, fits: impl Fn(usize, usize) -> bool) -> Vec<Option<usize>> {
-        let mut pairs = Pairs { fits, is_preferred: |_, _| false, heirs: vec![None; 3] };
+        let mut pairs = Pairs {
+            fits,
+            is_preferred: |_, _| false,
+            heirs: vec![None; 3],
+        };
         pairs.find_all(heirs);
         pairs.heirs
     }
@@ -128,12 +152,18 @@ mod tests {
 
     #[test]
     fn an_heir_leaves_a_thing_to_one_that_can_have_no_other() {
-        assert_eq!(paired(3, |heir, thing| thing <= 2 - heir), [Some(2), Some(1), Some(0)]);
+        assert_eq!(
+            paired(3, |heir, thing| thing <= 2 - heir),
+            [Some(2), Some(1), Some(0)]
+        );
     }
 
     #[test]
     fn one_who_can_have_nothing_keeps_nobody_from_anything() {
-        assert_eq!(paired(4, |heir, thing| heir != 1 && thing < 2 || heir == 3), [Some(0), Some(2), Some(3)]);
+        assert_eq!(
+            paired(4, |heir, thing| heir != 1 && thing < 2 || heir == 3),
+            [Some(0), Some(2), Some(3)]
+        );
         assert_eq!(paired(2, |_, _| false), [None; 3]);
     }
 }

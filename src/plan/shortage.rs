@@ -100,13 +100,23 @@ impl Reason {
         can_be_had: usize,
         limited_by_topology: bool,
     ) -> Self {
-        Reason::Counted { rivals: rivals.map(Rival::of).collect(), can_be_had, limited_by_topology }
+        Reason::Counted {
+            rivals: rivals.map(Rival::of).collect(),
+            can_be_had,
+            limited_by_topology,
+        }
     }
 
-    pub(super) fn crossing<'a>(node_sets: impl Iterator<Item = &'a Demand<'a>>, conflict: &Conflict) -> Self {
+    pub(super) fn crossing<'a>(
+        node_sets: impl Iterator<Item = &'a Demand<'a>>,
+        conflict: &Conflict,
+    ) -> Self {
         let mut domains: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (key, value) in &conflict.domains {
-            domains.entry(key.clone()).or_default().insert(value.clone());
+            domains
+                .entry(key.clone())
+                .or_default()
+                .insert(value.clone());
         }
         Reason::Crossing {
             node_sets: node_sets.map(Rival::of).collect(),
@@ -152,7 +162,11 @@ pub struct Rival {
 
 impl Rival {
     fn of(demand: &Demand<'_>) -> Self {
-        Self { cluster: demand.cluster.key.clone(), part: demand.part.clone(), missing: demand.missing }
+        Self {
+            cluster: demand.cluster.key.clone(),
+            part: demand.part.clone(),
+            missing: demand.missing,
+        }
     }
 }
 
@@ -185,14 +199,23 @@ impl Shortage {
         refusals: BTreeMap<usize, Option<Refusal>>,
         reason: Reason,
     ) -> Self {
-        let limited_by_topology = matches!(reason, Reason::Counted { limited_by_topology: true, .. });
+        let limited_by_topology = matches!(
+            reason,
+            Reason::Counted {
+                limited_by_topology: true,
+                ..
+            }
+        );
         let is_machine = demand.needs.machine.is_some();
         let hosts = &site.inventory.hosts;
         let matching: Vec<&Host> = refusals
             .iter()
             .filter(|(_, refusal)| {
                 let is_other = |refusal: &Refusal| {
-                    matches!(refusal, Refusal::NotSelected(_) | Refusal::NotNamed(_) | Refusal::Insufficient(_))
+                    matches!(
+                        refusal,
+                        Refusal::NotSelected(_) | Refusal::NotNamed(_) | Refusal::Insufficient(_)
+                    )
                 };
                 !refusal.as_ref().is_some_and(is_other)
             })
@@ -208,8 +231,13 @@ impl Shortage {
             Topology { key: (*key).to_owned(), limits, domains: domains(&mut matching.iter().copied()), used }
         });
         let topology = topology.collect();
-        let may_mismatch = matching.is_empty() && !refusals.is_empty() && demand.needs.named().is_none();
-        let mismatch = if may_mismatch { mismatch(hosts, demand.needs.selector) } else { None };
+        let may_mismatch =
+            matching.is_empty() && !refusals.is_empty() && demand.needs.named().is_none();
+        let mismatch = if may_mismatch {
+            mismatch(hosts, demand.needs.selector)
+        } else {
+            None
+        };
         // A machine may lack a host for what it asks for beside labels.
         let by_labels = matching.is_empty() && (!is_machine || mismatch.is_some());
         Self {
@@ -224,12 +252,18 @@ impl Shortage {
                 Some(Refusal::Unaddressed(_)) => remedy(&site.inventory, &hosts[*host]),
                 _ => None,
             }),
-            named: demand
-                .needs
-                .named()
-                .map(|named| (hosts[named].key.clone(), refusals.get(&named).cloned().flatten())),
+            named: demand.needs.named().map(|named| {
+                (
+                    hosts[named].key.clone(),
+                    refusals.get(&named).cloned().flatten(),
+                )
+            }),
             mismatch,
-            unknown_label: if by_labels { unknown_label(hosts, demand) } else { None },
+            unknown_label: if by_labels {
+                unknown_label(hosts, demand)
+            } else {
+                None
+            },
             refused: by_rule(site, &refusals),
         }
     }
@@ -247,8 +281,15 @@ impl Shortage {
             return self.of_named(site, &site.inventory.hosts[named], demand);
         }
         let short = self.short_of();
-        let route =
-            |field: &str| -> Vec<Step> { demand.node_set.route.iter().cloned().chain([Step::from(field)]).collect() };
+        let route = |field: &str| -> Vec<Step> {
+            demand
+                .node_set
+                .route
+                .iter()
+                .cloned()
+                .chain([Step::from(field)])
+                .collect()
+        };
         let finding = Finding::new(
             Code::Shortage,
             format!(
@@ -264,22 +305,33 @@ impl Shortage {
             // The count is no mistake there: the requirement is that excludes every host.
             Some(mismatch) => {
                 let finding = mismatch.point(finding, &cluster.origin, &route("labelSelector"));
-                (finding.see(count, format!("{} are wanted", self.wanted)), mismatch.hints().collect())
+                (
+                    finding.see(count, format!("{} are wanted", self.wanted)),
+                    mismatch.hints().collect(),
+                )
             }
             None => (finding.at(count), Vec::new()),
         };
         let proof = self.proof();
-        let lines: Vec<&str> = hints.into_iter().chain(proof.iter().map(String::as_str)).collect();
+        let lines: Vec<&str> = hints
+            .into_iter()
+            .chain(proof.iter().map(String::as_str))
+            .collect();
         finding.help(lines.join("\n")).of(&cluster.key)
     }
 
     /// The finding about a machine that names its host.
     fn of_named(&self, site: &Site, host: &Host, demand: &Demand<'_>) -> Finding {
         let Demand { cluster, part, .. } = demand;
-        let refusal = self.named.as_ref().and_then(|(_, refusal)| refusal.as_ref());
+        let refusal = self
+            .named
+            .as_ref()
+            .and_then(|(_, refusal)| refusal.as_ref());
         // What this plan would give back is with its cluster until that is written, applied and seen.
         let has_it_still = match refusal {
-            Some(Refusal::GivenBack(by)) if !site.state.released.contains_key(&host.key) => Some(by),
+            Some(Refusal::GivenBack(by)) if !site.state.released.contains_key(&host.key) => {
+                Some(by)
+            }
             _ => None,
         };
         let why = match (has_it_still, refusal) {
@@ -292,13 +344,22 @@ impl Shortage {
                 "an observed host goes from one cluster to another in two runs: generate without this machine, or with \
                  `--keep-going`, so that {by} gives it back; apply that, and take a snapshot; then name it here"
             ),
-            None => "name another host, or see to it that this one is nobody else's and in order".to_owned(),
+            None => "name another host, or see to it that this one is nobody else's and in order"
+                .to_owned(),
         };
         let finding = Finding::new(
             Code::NamedHostRefused,
-            format!("{part} of {} is host {} by its MAC address, which {why}", cluster.key, host.key),
+            format!(
+                "{part} of {} is host {} by its MAC address, which {why}",
+                cluster.key, host.key
+            ),
         )
-        .at(cluster.origin.at(demand.node_set.route.iter().cloned().chain(["mac-address".into()])))
+        .at(cluster.origin.at(demand
+            .node_set
+            .route
+            .iter()
+            .cloned()
+            .chain(["mac-address".into()])))
         .see(host.origin.name(), "the host");
         let owner = match refusal {
             Some(Refusal::Assigned(owner)) => site.clusters.get(owner),
@@ -320,16 +381,24 @@ impl Shortage {
             return "none has what is asked of it".to_owned();
         }
         if self.matching == 0 && !self.refused.is_empty() {
-            let besides = if self.kept == 0 { "" } else { " besides those that it has" };
+            let besides = if self.kept == 0 {
+                ""
+            } else {
+                " besides those that it has"
+            };
             let hint = match &self.unknown_label {
-                Some((wanted, Some(alike))) => format!(" (none has a label {wanted}; did you mean {alike}?)"),
+                Some((wanted, Some(alike))) => {
+                    format!(" (none has a label {wanted}; did you mean {alike}?)")
+                }
                 Some((wanted, None)) => format!(" (none has a label {wanted})"),
                 None => String::new(),
             };
             return format!("its labelSelector matches no host{besides}{hint}");
         }
         match &self.reason {
-            Reason::Counted { rivals, can_be_had, .. } if rivals.len() > 1 => {
+            Reason::Counted {
+                rivals, can_be_had, ..
+            } if rivals.len() > 1 => {
                 let missing: usize = rivals.iter().map(|rival| rival.missing).sum();
                 return format!(
                     "{} node sets compete for the same hosts, want {missing} more together and can have {can_be_had} \
@@ -358,31 +427,59 @@ impl Shortage {
         if !self.refused.is_empty() && selected < self.wanted {
             return format!("its labelSelector matches only {selected} of all hosts");
         }
-        let limits: Vec<&str> =
-            self.topology.iter().filter(|topology| topology.limits).map(|topology| topology.key.as_str()).collect();
+        let limits: Vec<&str> = self
+            .topology
+            .iter()
+            .filter(|topology| topology.limits)
+            .map(|topology| topology.key.as_str())
+            .collect();
         if limits.is_empty() {
-            return format!("too few of the {selected} hosts that its labelSelector matches can be taken");
+            return format!(
+                "too few of the {selected} hosts that its labelSelector matches can be taken"
+            );
         }
-        format!("its topologyKey wants every host in another domain of {}", limits.join(", and in another one of "))
+        format!(
+            "its topologyKey wants every host in another domain of {}",
+            limits.join(", and in another one of ")
+        )
     }
 
     /// What can be checked by counting, line by line.
     pub fn proof(&self) -> Vec<String> {
         if let Some((host, refusal)) = &self.named {
-            let why = refusal.as_ref().map_or_else(|| "goes to another cluster".to_owned(), Refusal::to_string);
+            let why = refusal
+                .as_ref()
+                .map_or_else(|| "goes to another cluster".to_owned(), Refusal::to_string);
             return vec![format!("it is host {host} by its MAC address, which {why}")];
         }
-        let free = if self.found == 1 { "1 more is free".to_owned() } else { format!("{} more are free", self.found) };
+        let free = if self.found == 1 {
+            "1 more is free".to_owned()
+        } else {
+            format!("{} more are free", self.found)
+        };
         let mut lines = Vec::new();
         if !self.is_machine {
-            lines.push(format!("the node set has {} of {}, and {free}", self.kept, self.wanted));
+            lines.push(format!(
+                "the node set has {} of {}, and {free}",
+                self.kept, self.wanted
+            ));
         }
-        for Topology { key, domains, used, .. } in self.topology.iter().filter(|_| self.matching > 0) {
+        for Topology {
+            key, domains, used, ..
+        } in self.topology.iter().filter(|_| self.matching > 0)
+        {
             let used = domains.intersection(used).count();
             let mut sorted: Vec<&String> = domains.iter().collect();
             sorted.sort_by(|a, b| natural(a, b));
-            let (named, of_key) = (some_of(sorted.iter(), DOMAINS_SHOWN), counted(domains.len(), "domain"));
-            let used = if used == 0 { String::new() } else { format!(", {used} of which it uses already") };
+            let (named, of_key) = (
+                some_of(sorted.iter(), DOMAINS_SHOWN),
+                counted(domains.len(), "domain"),
+            );
+            let used = if used == 0 {
+                String::new()
+            } else {
+                format!(", {used} of which it uses already")
+            };
             let matching = match self.matching {
                 1 => "1 other host matches".to_owned(),
                 count => format!("{count} other hosts match"),
@@ -391,21 +488,41 @@ impl Shortage {
         }
         if self.reason.rivals().len() > 1 {
             let rivals = some_of(self.reason.rivals().iter(), RIVALS_SHOWN);
-            lines.push(format!("competing node sets, with the hosts that they miss: {rivals}"));
+            lines.push(format!(
+                "competing node sets, with the hosts that they miss: {rivals}"
+            ));
         }
-        if let Reason::Crossing { node_sets, domains, usable, outside, is_minimal } = &self.reason {
+        if let Reason::Crossing {
+            node_sets,
+            domains,
+            usable,
+            outside,
+            is_minimal,
+        } = &self.reason
+        {
             lines.extend(conflict(node_sets, domains, *usable, *outside, *is_minimal));
         }
         let total: usize = self.refused.iter().map(|refused| refused.hosts.len()).sum();
         if total > 0 {
-            let noun = if self.is_machine { "host" } else { "other host" };
+            let noun = if self.is_machine {
+                "host"
+            } else {
+                "other host"
+            };
             lines.push(format!("{} cannot serve it:", counted(total, noun)));
         }
         for Refused { rule, hosts } in self.refused.iter().take(RULES_SHOWN) {
-            lines.push(format!("{:>5} {rule} ({})", hosts.len(), some_of(hosts.iter(), HOSTS_SHOWN)));
+            lines.push(format!(
+                "{:>5} {rule} ({})",
+                hosts.len(),
+                some_of(hosts.iter(), HOSTS_SHOWN)
+            ));
         }
         if self.refused.len() > RULES_SHOWN {
-            let others: usize = self.refused[RULES_SHOWN..].iter().map(|refused| refused.hosts.len()).sum();
+            let others: usize = self.refused[RULES_SHOWN..]
+                .iter()
+                .map(|refused| refused.hosts.len())
+                .sum();
             lines.push(format!("{others:>5} for other reasons"));
         }
         lines.extend(self.remedy.clone());
@@ -421,7 +538,10 @@ fn conflict(
     outside: usize,
     is_minimal: bool,
 ) -> Vec<String> {
-    let (all, these) = (some_of(node_sets.iter(), node_sets.len()), if node_sets.len() == 1 { "it" } else { "them" });
+    let (all, these) = (
+        some_of(node_sets.iter(), node_sets.len()),
+        if node_sets.len() == 1 { "it" } else { "them" },
+    );
     let mut lines = vec![match node_sets.len() {
         1 => format!("in conflict with its topologyKeys, with the hosts that it misses: {all}"),
         _ => format!("in conflict with each other, with the hosts that they miss: {all}"),
@@ -430,7 +550,10 @@ fn conflict(
         let mut sorted: Vec<&String> = domains.iter().collect();
         sorted.sort_by(|a, b| natural(a, b));
         let named = some_of(sorted.iter(), sorted.len());
-        lines.push(format!("over {} of {key} ({named})", counted(domains.len(), "domain")));
+        lines.push(format!(
+            "over {} of {key} ({named})",
+            counted(domains.len(), "domain")
+        ));
     }
     lines.push(format!(
         "{} can serve {these}, {outside} of which are in none of these domains; a node set takes at most one host of \
@@ -456,24 +579,36 @@ struct AlikeShort<'a> {
 
 /// The findings about machines that have no host although any would do that has what is asked for: one for all machines
 /// of a role of a cluster that lack one for the same reasons.
-pub(super) fn of_machines<'a>(site: &Site, short: &[(&'a Demand<'a>, &'a Shortage)]) -> Vec<Finding> {
+pub(super) fn of_machines<'a>(
+    site: &Site,
+    short: &[(&'a Demand<'a>, &'a Shortage)],
+) -> Vec<Finding> {
     let hosts = site.inventory.hosts.len();
     let mut groups: Vec<AlikeShort<'a>> = Vec::new();
     for (demand, shortage) in short {
         let (constraint, mismatch) = (shortage.constraint(hosts), shortage.mismatch.as_ref());
-        let hints = mismatch.into_iter().flat_map(Mismatch::hints).map(str::to_owned);
+        let hints = mismatch
+            .into_iter()
+            .flat_map(Mismatch::hints)
+            .map(str::to_owned);
         let proof: Vec<String> = hints.chain(shortage.proof()).collect();
         let is_alike = |group: &&mut AlikeShort<'_>| {
-            let has_same_role = group
-                .demands
-                .iter()
-                .take(1)
-                .all(|other| other.cluster.key == demand.cluster.key && other.part.role == demand.part.role);
-            has_same_role && group.constraint == constraint && group.proof == proof && group.mismatch == mismatch
+            let has_same_role = group.demands.iter().take(1).all(|other| {
+                other.cluster.key == demand.cluster.key && other.part.role == demand.part.role
+            });
+            has_same_role
+                && group.constraint == constraint
+                && group.proof == proof
+                && group.mismatch == mismatch
         };
         match groups.iter_mut().find(is_alike) {
             Some(group) => group.demands.push(demand),
-            None => groups.push(AlikeShort { constraint, proof, mismatch, demands: vec![demand] }),
+            None => groups.push(AlikeShort {
+                constraint,
+                proof,
+                mismatch,
+                demands: vec![demand],
+            }),
         }
     }
     groups.into_iter().filter_map(AlikeShort::finding).collect()
@@ -481,28 +616,57 @@ pub(super) fn of_machines<'a>(site: &Site, short: &[(&'a Demand<'a>, &'a Shortag
 
 impl AlikeShort<'_> {
     fn finding(mut self) -> Option<Finding> {
-        self.demands.sort_by(|a, b| by_role_and_name(a.part, b.part));
+        self.demands
+            .sort_by(|a, b| by_role_and_name(a.part, b.part));
         let (first, others) = self.demands.split_first()?;
-        let Demand { cluster, part, node_set, .. } = first;
+        let Demand {
+            cluster,
+            part,
+            node_set,
+            ..
+        } = first;
         let who = if others.is_empty() {
             part.to_string()
         } else {
-            let names = self.demands.iter().flat_map(|demand| &demand.part.node).map(ToString::to_string);
+            let names = self
+                .demands
+                .iter()
+                .flat_map(|demand| &demand.part.node)
+                .map(ToString::to_string);
             let names: Vec<String> = names.collect();
-            format!("{} {} machines ({})", names.len(), part.role, some_of(names.iter(), MACHINES_SHOWN))
+            format!(
+                "{} {} machines ({})",
+                names.len(),
+                part.role,
+                some_of(names.iter(), MACHINES_SHOWN)
+            )
         };
-        let message = format!("no host can be found for {who} of {}: {}", cluster.key, self.constraint);
+        let message = format!(
+            "no host can be found for {who} of {}: {}",
+            cluster.key, self.constraint
+        );
         let place = |demand: &Demand<'_>| cluster.origin.at(demand.node_set.route.clone());
         let finding = Finding::new(Code::Shortage, message).help(self.proof.join("\n"));
         let finding = match self.mismatch {
             // The machine is no mistake there: the requirement is that excludes every host.
             Some(mismatch) => {
-                let route: Vec<Step> = node_set.route.iter().cloned().chain([Step::from("labelSelector")]).collect();
+                let route: Vec<Step> = node_set
+                    .route
+                    .iter()
+                    .cloned()
+                    .chain([Step::from("labelSelector")])
+                    .collect();
                 mismatch.point(finding, &cluster.origin, &route)
             }
             None => finding.at(place(first)),
         };
-        Some(others.iter().fold(finding.of(&cluster.key), |finding, demand| finding.see(place(demand), "and this one")))
+        Some(
+            others
+                .iter()
+                .fold(finding.of(&cluster.key), |finding, demand| {
+                    finding.see(place(demand), "and this one")
+                }),
+        )
     }
 }
 
@@ -517,23 +681,41 @@ fn by_rule(site: &Site, refusals: &BTreeMap<usize, Option<Refusal>>) -> Vec<Refu
     let mut by_rule: BTreeMap<String, Vec<HostKey>> = BTreeMap::new();
     for (host, refusal) in refusals {
         if let Some(refusal) = refusal {
-            by_rule.entry(refusal.rule()).or_default().push(site.inventory.hosts[*host].key.clone());
+            by_rule
+                .entry(refusal.rule())
+                .or_default()
+                .push(site.inventory.hosts[*host].key.clone());
         }
     }
-    let mut rules: Vec<Refused> = by_rule.into_iter().map(|(rule, hosts)| Refused { rule, hosts }).collect();
+    let mut rules: Vec<Refused> = by_rule
+        .into_iter()
+        .map(|(rule, hosts)| Refused { rule, hosts })
+        .collect();
     rules.sort_by_key(|refused| std::cmp::Reverse(refused.hosts.len()));
     rules
 }
 
 fn unknown_label(hosts: &[Host], demand: &Demand<'_>) -> Option<(String, Option<String>)> {
-    let wanted = demand.needs.selector.clone().into_iter().find_map(|expression| match expression {
-        Expression::In(key, _) | Expression::Equal(key, _) | Expression::Exists(key) => {
-            hosts.iter().all(|host| !host.labels.contains_key(&key)).then_some(key)
-        }
-        _ => None,
-    })?;
+    let wanted =
+        demand
+            .needs
+            .selector
+            .clone()
+            .into_iter()
+            .find_map(|expression| match expression {
+                Expression::In(key, _) | Expression::Equal(key, _) | Expression::Exists(key) => {
+                    hosts
+                        .iter()
+                        .all(|host| !host.labels.contains_key(&key))
+                        .then_some(key)
+                }
+                _ => None,
+            })?;
     let name = |key: &str| key.rsplit('/').next().unwrap_or_default().to_owned();
-    let alike = hosts.iter().flat_map(|host| host.labels.keys()).find(|key| name(key) == name(&wanted));
+    let alike = hosts
+        .iter()
+        .flat_map(|host| host.labels.keys())
+        .find(|key| name(key) == name(&wanted));
     let alike = alike.cloned();
     Some((wanted, alike))
 }

@@ -23,7 +23,12 @@ const ONE_RENDERER: &str = "one object must render the host: have its manifest i
                             nowhere else; or take the host out of the snapshot, and it is let go";
 
 /// What speaks against one host and how a cluster has it in the output.
-pub(super) fn changed(host: &Host, held: &Held, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
+pub(super) fn changed(
+    host: &Host,
+    held: &Held,
+    site: &Site,
+    frozen: &BTreeSet<ClusterKey>,
+) -> Option<Finding> {
     let is_declared = host.is_declared();
     let is_frozen = frozen.contains(&held.cluster);
     match (was_declared(held, site), is_declared) {
@@ -43,7 +48,10 @@ pub(super) fn no_longer_patched(host: &Host, site: &Site) -> Option<Finding> {
     changed.then(|| {
         Finding::new(
             Code::NoLongerDeclared,
-            format!("host {} was declared by this repo, and no kustomization renders it any more", host.key),
+            format!(
+                "host {} was declared by this repo, and no kustomization renders it any more",
+                host.key
+            ),
         )
         .at(host.origin.name())
         .help(STAY_DECLARED)
@@ -51,7 +59,11 @@ pub(super) fn no_longer_patched(host: &Host, site: &Site) -> Option<Finding> {
 }
 
 /// A cluster has an observed host, by the output or by labels, which an agent applies in full.
-pub(super) fn applied_in_full(host: &Host, cluster: &ClusterKey, origin: &Origin) -> Option<Finding> {
+pub(super) fn applied_in_full(
+    host: &Host,
+    cluster: &ClusterKey,
+    origin: &Origin,
+) -> Option<Finding> {
     let by = host.applied_in_full_by.as_ref()?;
     let mut finding = Finding::new(
         Code::AppliedInFull,
@@ -65,7 +77,11 @@ pub(super) fn applied_in_full(host: &Host, cluster: &ClusterKey, origin: &Origin
 }
 
 /// A host that is being given back turns out to be applied in full by an agent. It is not applied once more.
-pub(super) fn applied_while_given_back(host: &Host, site: &Site, frozen: &BTreeSet<ClusterKey>) -> Option<Finding> {
+pub(super) fn applied_while_given_back(
+    host: &Host,
+    site: &Site,
+    frozen: &BTreeSet<ClusterKey>,
+) -> Option<Finding> {
     let by = host.applied_in_full_by.as_ref()?;
     let release = site.state.released.get(&host.key)?;
     let finding = Finding::new(
@@ -86,7 +102,11 @@ pub(super) fn applied_while_given_back(host: &Host, site: &Site, frozen: &BTreeS
 
 /// Whether the output patches the host's manifest.
 pub(super) fn was_declared(held: &Held, site: &Site) -> bool {
-    held.origin.file.starts_with(site.settings.output.join(layout::declared_directory("".into())))
+    held.origin.file.starts_with(
+        site.settings
+            .output
+            .join(layout::declared_directory("".into())),
+    )
 }
 
 fn no_longer_declared(host: &Host, held: &Held) -> Finding {
@@ -105,7 +125,10 @@ fn no_longer_declared(host: &Host, held: &Held) -> Finding {
 
 /// A host that a frozen cluster has as an observed one is declared now: both objects would be applied.
 fn left_as_observed(host: &Host, held: &Held, site: &Site) -> Option<Finding> {
-    let observed = site.settings.output.join(layout::observed_directory(&held.cluster));
+    let observed = site
+        .settings
+        .output
+        .join(layout::observed_directory(&held.cluster));
     held.origin.file.starts_with(observed).then(|| {
         Finding::new(
             Code::StillObserved,

@@ -79,8 +79,11 @@ pub struct HostStanding {
 /// How every host of the site stands, in the inventory's order.
 pub fn of_all(site: &Site, plan: &Plan) -> Vec<HostStanding> {
     let mut assigned = assignments(site, plan);
-    let given_back: HashMap<&HostKey, &ClusterKey> =
-        plan.given_back.iter().flat_map(|(cluster, hosts)| hosts.iter().map(move |host| (host, cluster))).collect();
+    let given_back: HashMap<&HostKey, &ClusterKey> = plan
+        .given_back
+        .iter()
+        .flat_map(|(cluster, hosts)| hosts.iter().map(move |host| (host, cluster)))
+        .collect();
     let standing = |(index, host): (usize, &Host)| {
         let given_back_now = given_back.get(&host.key).copied();
         let released = plan.released.get(&host.key);
@@ -91,24 +94,50 @@ pub fn of_all(site: &Site, plan: &Plan) -> Vec<HostStanding> {
             None if given_back_now.is_some() || released.is_some() => (HostState::GivenBack, None),
             None => unassigned(site, host),
         };
-        HostStanding { state, assigned, given_back_by: by, given_back_now: given_back_now.is_some(), why_not_free }
+        HostStanding {
+            state,
+            assigned,
+            given_back_by: by,
+            given_back_now: given_back_now.is_some(),
+            why_not_free,
+        }
     };
-    site.inventory.hosts.iter().enumerate().map(standing).collect()
+    site.inventory
+        .hosts
+        .iter()
+        .enumerate()
+        .map(standing)
+        .collect()
 }
 
 /// Whose hosts are, by index; those of frozen clusters included.
 pub(super) fn assignments(site: &Site, plan: &Plan) -> HashMap<usize, Assignment> {
     let held = site.state.held.iter().filter_map(|(host, held)| {
-        let held = held.iter().find(|held| plan.frozen.contains(&held.cluster))?;
+        let held = held
+            .iter()
+            .find(|held| plan.frozen.contains(&held.cluster))?;
         Some((
             site.inventory.index(host)?,
-            Assignment { cluster: held.cluster.clone(), part: held.part.clone(), how: None },
+            Assignment {
+                cluster: held.cluster.clone(),
+                part: held.part.clone(),
+                how: None,
+            },
         ))
     });
     let planned = plan.clusters.iter().flat_map(|(cluster, placement)| {
-        let hosts = placement.iter().flat_map(|(part, hosts)| hosts.iter().map(move |host| (part, host)));
+        let hosts = placement
+            .iter()
+            .flat_map(|(part, hosts)| hosts.iter().map(move |host| (part, host)));
         hosts.map(move |(part, Assigned { host, how })| {
-            (*host, Assignment { cluster: cluster.clone(), part: part.clone(), how: Some(*how) })
+            (
+                *host,
+                Assignment {
+                    cluster: cluster.clone(),
+                    part: part.clone(),
+                    how: Some(*how),
+                },
+            )
         })
     });
     held.chain(planned).collect()
@@ -119,7 +148,9 @@ fn unassigned(site: &Site, host: &Host) -> (HostState, Option<String>) {
         Availability::Free => None,
         Availability::Only(_, refusal) | Availability::Refused(refusal) => Some(refusal),
     };
-    let Some(refusal) = claimed.or_else(|| eligibility::unusable(host)) else { return (HostState::Free, None) };
+    let Some(refusal) = claimed.or_else(|| eligibility::unusable(host)) else {
+        return (HostState::Free, None);
+    };
     let state = match refusal {
         Refusal::Deleting => HostState::Deleting,
         Refusal::InError(_) => HostState::Failed,

@@ -9,7 +9,10 @@ use crate::text::visible::json_as_yaml;
 /// an indentation. Scalars are JSON, as everywhere in our YAML.
 pub(super) fn block(value: &Value, indentation: usize) -> Result<Value, Error> {
     if value.is_undefined() {
-        return Err(Error::new(ErrorKind::UndefinedError, "there is no such value"));
+        return Err(Error::new(
+            ErrorKind::UndefinedError,
+            "there is no such value",
+        ));
     }
     let mut text = String::new();
     write(&mut text, value, indentation)?;
@@ -78,7 +81,11 @@ fn as_key(key: &Value) -> Result<String, Error> {
 
 fn json(value: &Value) -> Result<String, Error> {
     let json = serde_json::to_string(value).map_err(|error| {
-        Error::new(ErrorKind::BadSerialization, "a value cannot be written as YAML").with_source(error)
+        Error::new(
+            ErrorKind::BadSerialization,
+            "a value cannot be written as YAML",
+        )
+        .with_source(error)
     })?;
     Ok(json_as_yaml(&json).into_owned())
 }
@@ -94,7 +101,9 @@ mod tests {
 
     #[test]
     fn every_key_has_a_line_of_its_own() {
-        let text = as_block(r#"{"b": {"x": [{"p": 1, "q": [true]}, "s"]}, "a": "(&(x=y)'\"$)", "e": {}, "f": []}"#);
+        let text = as_block(
+            r#"{"b": {"x": [{"p": 1, "q": [true]}, "s"]}, "a": "(&(x=y)'\"$)", "e": {}, "f": []}"#,
+        );
 
         assert_eq!(
             text,
@@ -104,8 +113,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_as_what_it_was() {
-        let json =
-            r#"{"on": "yes", "null": null, "1": "1", "a b": [[1, 2], [], {"k": {"l": "m: n # o"}}], "~": "\n\t"}"#;
+        let json = r#"{"on": "yes", "null": null, "1": "1", "a b": [[1, 2], [], {"k": {"l": "m: n # o"}}], "~": "\n\t"}"#;
         let expected: serde_json::Value = serde_json::from_str(json).unwrap();
 
         let read: serde_json::Value = yaml_serde::from_str(&as_block(json)).unwrap();

@@ -38,7 +38,11 @@ use crate::text::visible::yaml_text;
 const GUARDS: [&str; 2] = ["Prune=false", "Delete=false"];
 /// Makes Argo CD merge a partial object: server-side, without validation of what it lacks, and without a migration of
 /// its own of what `kubectl apply` once set. It applies by kubectl's code, which has one more: see [`host::LAST_APPLIED`].
-const MERGE: [&str; 3] = ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
+const MERGE: [&str; 3] = [
+    "ServerSideApply=true",
+    "Validate=false",
+    "ClientSideApplyMigration=false",
+];
 
 /// What the headers of files name that no single input file is behind.
 const GIVEN_BACK: &str = "the hosts that clusters gave back";
@@ -47,7 +51,9 @@ const GIVEN_BACK: &str = "the hosts that clusters gave back";
 pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
     let mut tree = Tree::new();
     for (cluster, placement) in &plan.clusters {
-        let Some(request) = site.clusters.get(cluster) else { continue };
+        let Some(request) = site.clusters.get(cluster) else {
+            continue;
+        };
         let made_from = header(request.origin.made_from().as_str());
         render_declared(site, cluster, placement, &made_from, &mut tree);
         render_observed(site, cluster, placement, &made_from, &mut tree);
@@ -59,30 +65,53 @@ pub(super) fn render(site: &Site, plan: &Plan) -> Tree {
 }
 
 /// The hosts of a placement, part by part.
-fn assigned<'a>(site: &'a Site, placement: &'a Placement) -> impl Iterator<Item = (&'a Host, &'a Part)> {
+fn assigned<'a>(
+    site: &'a Site,
+    placement: &'a Placement,
+) -> impl Iterator<Item = (&'a Host, &'a Part)> {
     let host = |index: usize| &site.inventory.hosts[index];
-    placement.iter().flat_map(move |(part, assigned)| assigned.iter().map(move |assigned| (host(assigned.host), part)))
+    placement.iter().flat_map(move |(part, assigned)| {
+        assigned
+            .iter()
+            .map(move |assigned| (host(assigned.host), part))
+    })
 }
 
 fn labels<'a>(cluster: &'a ClusterKey, part: &'a Part) -> BTreeMap<&'static str, Option<&'a str>> {
     let mut labels = BTreeMap::from([
-        (assignment::CLUSTER_NAMESPACE, Some(cluster.namespace.as_str())),
+        (
+            assignment::CLUSTER_NAMESPACE,
+            Some(cluster.namespace.as_str()),
+        ),
         (assignment::CLUSTER_NAME, Some(cluster.name.as_str())),
         (assignment::NODE_TYPE, Some(part.role.as_str())),
     ]);
-    labels.extend(part.node.as_ref().map(|node| (assignment::NODE, Some(node.as_str()))));
+    labels.extend(
+        part.node
+            .as_ref()
+            .map(|node| (assignment::NODE, Some(node.as_str()))),
+    );
     labels
 }
 
 /// A cluster's patches, in a file beside each root's kustomization.
-fn render_declared(site: &Site, cluster: &ClusterKey, placement: &Placement, made_from: &str, tree: &mut Tree) {
+fn render_declared(
+    site: &Site,
+    cluster: &ClusterKey,
+    placement: &Placement,
+    made_from: &str,
+    tree: &mut Tree,
+) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
     for (host, part) in assigned(site, placement) {
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| made_from.to_owned());
             let mut labels = labels(cluster, part);
             // Those of an older generation, which a patch can take off and a partial object cannot.
-            let older = host.manifest_labels.iter().filter(|label| assignment::OLDER_LABELS.contains(label));
+            let older = host
+                .manifest_labels
+                .iter()
+                .filter(|label| assignment::OLDER_LABELS.contains(label));
             labels.extend(older.map(|label| (*label, None)));
             write_host(text, site, host, &labels, &declared_annotations(site, host));
         }
@@ -94,11 +123,25 @@ fn render_declared(site: &Site, cluster: &ClusterKey, placement: &Placement, mad
 }
 
 /// A cluster's observed hosts, as objects.
-fn render_observed(site: &Site, cluster: &ClusterKey, placement: &Placement, made_from: &str, tree: &mut Tree) {
+fn render_observed(
+    site: &Site,
+    cluster: &ClusterKey,
+    placement: &Placement,
+    made_from: &str,
+    tree: &mut Tree,
+) {
     let mut text = made_from.to_owned();
     let mut any = false;
-    for (host, part) in assigned(site, placement).filter(|(host, _)| host.standing == Standing::Observed) {
-        write_host(&mut text, site, host, &labels(cluster, part), &observed_annotations(site));
+    for (host, part) in
+        assigned(site, placement).filter(|(host, _)| host.standing == Standing::Observed)
+    {
+        write_host(
+            &mut text,
+            site,
+            host,
+            &labels(cluster, part),
+            &observed_annotations(site),
+        );
         any = true;
     }
     if any {
@@ -109,10 +152,18 @@ fn render_observed(site: &Site, cluster: &ClusterKey, placement: &Placement, mad
 /// The declared hosts whose manifests' labels are patched away, root by root.
 fn render_unlabelled(site: &Site, plan: &Plan, tree: &mut Tree) {
     let mut by_root: BTreeMap<usize, String> = BTreeMap::new();
-    for host in plan.unlabelled.iter().filter_map(|key| site.inventory.host(key)) {
+    for host in plan
+        .unlabelled
+        .iter()
+        .filter_map(|key| site.inventory.host(key))
+    {
         if let Standing::Declared { root } = host.standing {
             let text = by_root.entry(root).or_insert_with(|| header(GIVEN_BACK));
-            let labels = host.manifest_labels.iter().map(|label| (*label, None)).collect();
+            let labels = host
+                .manifest_labels
+                .iter()
+                .map(|label| (*label, None))
+                .collect();
             write_host(text, site, host, &labels, &declared_annotations(site, host));
         }
     }
@@ -127,7 +178,9 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
     let mut text = header(GIVEN_BACK);
     let mut any = false;
     for (key, release) in &plan.released {
-        let Some(host) = site.inventory.host(key) else { continue };
+        let Some(host) = site.inventory.host(key) else {
+            continue;
+        };
         let mut annotations = observed_annotations(site);
         annotations.insert(assignment::GIVEN_BACK, release.given_back.to_string());
         if let Some(by) = &release.by {
@@ -137,7 +190,12 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
         any = true;
     }
     if any {
-        insert_observed(layout::released_directory(), &header(GIVEN_BACK), text, tree);
+        insert_observed(
+            layout::released_directory(),
+            &header(GIVEN_BACK),
+            text,
+            tree,
+        );
     }
 }
 
@@ -146,17 +204,33 @@ fn render_released(site: &Site, plan: &Plan, tree: &mut Tree) {
 fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
     for (index, root) in &site.inventory.roots {
         let directory = layout::declared_directory(&root.directory);
-        let planned = plan.clusters.keys().map(layout::patch_file).chain([layout::UNLABELLED.to_owned()]);
+        let planned = plan
+            .clusters
+            .keys()
+            .map(layout::patch_file)
+            .chain([layout::UNLABELLED.to_owned()]);
         let frozen = plan.frozen.iter().filter_map(|cluster| {
             let file = directory.join(layout::patch_file(cluster));
-            site.state.files.get(cluster)?.contains(&file).then(|| layout::patch_file(cluster))
+            site.state
+                .files
+                .get(cluster)?
+                .contains(&file)
+                .then(|| layout::patch_file(cluster))
         });
-        let patches: BTreeSet<String> =
-            planned.filter(|file| tree.contains_key(&directory.join(file))).chain(frozen).collect();
+        let patches: BTreeSet<String> = planned
+            .filter(|file| tree.contains_key(&directory.join(file)))
+            .chain(frozen)
+            .collect();
         let mut text = header(root.file.as_str());
         match site.settings.hosts.form {
             Form::Overlay => {
-                let up: Utf8PathBuf = site.settings.output.join(&directory).iter().map(|_| "..").collect();
+                let up: Utf8PathBuf = site
+                    .settings
+                    .output
+                    .join(&directory)
+                    .iter()
+                    .map(|_| "..")
+                    .collect();
                 text.push_str(KUSTOMIZATION_HEAD);
                 text.push_str("resources:\n");
                 write_item(&mut text, "", up.join(&root.directory).as_str());
@@ -166,8 +240,12 @@ fn render_roots(site: &Site, plan: &Plan, tree: &mut Tree) {
         let secrets = secrets_in_use(site, plan, *index, &directory);
         if !patches.is_empty() {
             text.push_str("patches:\n");
-            patches.iter().for_each(|file| write_item(&mut text, "path: ", file));
-            secrets.iter().for_each(|(namespace, names)| write_guard(&mut text, site, *namespace, names));
+            patches
+                .iter()
+                .for_each(|file| write_item(&mut text, "path: ", file));
+            secrets
+                .iter()
+                .for_each(|(namespace, names)| write_guard(&mut text, site, *namespace, names));
         } else if site.settings.hosts.form == Form::Component {
             // kustomize refuses a file without any field, and the line that includes this one is not ours to remove.
             text.push_str("patches: []\n");
@@ -184,19 +262,39 @@ fn secrets_in_use<'a>(
     root: usize,
     directory: &Utf8Path,
 ) -> BTreeMap<Option<&'a str>, BTreeSet<&'a ObjectName>> {
-    let planned = plan.clusters.values().flat_map(|placement| assigned(site, placement)).map(|(host, _)| host);
+    let planned = plan
+        .clusters
+        .values()
+        .flat_map(|placement| assigned(site, placement))
+        .map(|(host, _)| host);
     let planned = planned.filter(|host| host.standing == Standing::Declared { root });
     let directory = site.settings.output.join(directory);
-    let is_frozen = |held: &&Held| plan.frozen.contains(&held.cluster) && held.origin.file.parent() == Some(&directory);
-    let frozen = site.state.held.iter().filter_map(|(key, held)| Some((key, held.iter().find(is_frozen)?)));
+    let is_frozen = |held: &&Held| {
+        plan.frozen.contains(&held.cluster) && held.origin.file.parent() == Some(&directory)
+    };
+    let frozen = site
+        .state
+        .held
+        .iter()
+        .filter_map(|(key, held)| Some((key, held.iter().find(is_frozen)?)));
     let mut secrets: BTreeMap<Option<&str>, BTreeSet<&ObjectName>> = BTreeMap::new();
     for host in planned {
-        secrets.entry(written_namespace(site, host)).or_default().extend(&host.secrets);
+        secrets
+            .entry(written_namespace(site, host))
+            .or_default()
+            .extend(&host.secrets);
     }
     for (key, held) in frozen {
         // Inputs may leave out a host that the repo still declares.
-        let left_out = || site.left_out.get(key).map(|host| (held.namespace.as_deref(), &host.secrets));
-        let host = site.inventory.host(key).map(|host| (written_namespace(site, host), &host.secrets));
+        let left_out = || {
+            site.left_out
+                .get(key)
+                .map(|host| (held.namespace.as_deref(), &host.secrets))
+        };
+        let host = site
+            .inventory
+            .host(key)
+            .map(|host| (written_namespace(site, host), &host.secrets));
         if let Some((namespace, names)) = host.or_else(left_out) {
             secrets.entry(namespace).or_default().extend(names);
         }
@@ -206,14 +304,26 @@ fn secrets_in_use<'a>(
 }
 
 /// Appends a patch that guards the Secrets of a namespace, as far as they are in the build.
-fn write_guard(text: &mut String, site: &Site, namespace: Option<&str>, names: &BTreeSet<&ObjectName>) {
+fn write_guard(
+    text: &mut String,
+    site: &Site,
+    namespace: Option<&str>,
+    names: &BTreeSet<&ObjectName>,
+) {
     text.push_str("  - target:\n      version: v1\n      kind: Secret\n");
     if let Some(namespace) = namespace {
         let _ = writeln!(text, "      namespace: {}", quoted(namespace));
     }
     // A regular expression, with a name a line: YAML makes a blank of each line break, and `?` lets it be none.
-    let names: Vec<String> = names.iter().map(|name| name.as_str().replace('.', "[.]")).collect();
-    let _ = writeln!(text, "      name: >-\n        {}", names.join("\n        ?|"));
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| name.as_str().replace('.', "[.]"))
+        .collect();
+    let _ = writeln!(
+        text,
+        "      name: >-\n        {}",
+        names.join("\n        ?|")
+    );
     text.push_str("    patch: |\n      apiVersion: v1\n      kind: Secret\n      metadata:\n        name: any\n        annotations:\n");
     for (key, value) in guards(site, None) {
         let _ = writeln!(text, "          {key}: {}", quoted(&value));
@@ -221,7 +331,8 @@ fn write_guard(text: &mut String, site: &Site, namespace: Option<&str>, names: &
 }
 
 const HOST_HEAD: &str = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\n";
-pub(super) const KUSTOMIZATION_HEAD: &str = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n";
+pub(super) const KUSTOMIZATION_HEAD: &str =
+    "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n";
 const COMPONENT_HEAD: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
 
 fn insert_observed(directory: Utf8PathBuf, made_from: &str, hosts: String, tree: &mut Tree) {
@@ -245,8 +356,13 @@ fn declared_annotations(site: &Site, host: &Host) -> BTreeMap<&'static str, Stri
 pub(super) fn guards(site: &Site, sync_options: Option<&str>) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
     if guards_for(site, Agent::Argocd) {
-        let own = sync_options.iter().flat_map(|options| options.split(',')).map(str::trim);
-        let kept = own.filter(|option| !option.is_empty() && !GUARDS.iter().any(|guard| same_option(guard, option)));
+        let own = sync_options
+            .iter()
+            .flat_map(|options| options.split(','))
+            .map(str::trim);
+        let kept = own.filter(|option| {
+            !option.is_empty() && !GUARDS.iter().any(|guard| same_option(guard, option))
+        });
         let options: Vec<&str> = kept.chain(GUARDS).collect();
         annotations.insert(host::SYNC_OPTIONS, options.join(","));
     }
@@ -303,11 +419,20 @@ fn written_namespace<'a>(site: &'a Site, host: &'a Host) -> Option<&'a str> {
 pub(super) fn lost_patches(site: &Site, plan: &Plan) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in &plan.frozen {
-        let held = site.state.held.iter().flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
-        let lost = held.filter(|(_, held)| held.cluster == *cluster).find(|(key, held)| {
-            let host = site.inventory.host(key).filter(|host| host.standing != Standing::Observed);
-            host.is_some_and(|host| written_namespace(site, host) != held.namespace.as_deref())
-        });
+        let held = site
+            .state
+            .held
+            .iter()
+            .flat_map(|(host, held)| held.iter().map(move |held| (host, held)));
+        let lost = held
+            .filter(|(_, held)| held.cluster == *cluster)
+            .find(|(key, held)| {
+                let host = site
+                    .inventory
+                    .host(key)
+                    .filter(|host| host.standing != Standing::Observed);
+                host.is_some_and(|host| written_namespace(site, host) != held.namespace.as_deref())
+            });
         findings.extend(lost.map(|(host, held)| {
             Finding::new(Code::PatchMisses, format!(
                 "{cluster} is left as it is, and its patch for {host} would not find it any more: the namespace that \
@@ -337,7 +462,8 @@ fn write_host(
     }
     text.push_str(HOST_HEAD);
     // Writing to a String cannot fail.
-    let name = component_of(site, host).map_or(host.key.name.as_str(), |component| component.name_of(host));
+    let name = component_of(site, host)
+        .map_or(host.key.name.as_str(), |component| component.name_of(host));
     let _ = writeln!(text, "metadata:\n  name: {}", quoted(name));
     if let Some(namespace) = written_namespace(site, host) {
         let _ = writeln!(text, "  namespace: {}", quoted(namespace));
@@ -345,12 +471,22 @@ fn write_host(
     if let (Standing::Observed, Some(uid)) = (host.standing, &host.uid) {
         let _ = writeln!(text, "  uid: {}", quoted(uid));
     }
-    let annotations = annotations.iter().map(|(key, value)| (*key, Some(value.as_str())));
-    write_map(text, "labels", labels.iter().map(|(key, value)| (*key, *value)));
+    let annotations = annotations
+        .iter()
+        .map(|(key, value)| (*key, Some(value.as_str())));
+    write_map(
+        text,
+        "labels",
+        labels.iter().map(|(key, value)| (*key, *value)),
+    );
     write_map(text, "annotations", annotations);
 }
 
-fn write_map<'a>(text: &mut String, name: &str, entries: impl ExactSizeIterator<Item = (&'a str, Option<&'a str>)>) {
+fn write_map<'a>(
+    text: &mut String,
+    name: &str,
+    entries: impl ExactSizeIterator<Item = (&'a str, Option<&'a str>)>,
+) {
     if entries.len() > 0 {
         let _ = writeln!(text, "  {name}:");
     }

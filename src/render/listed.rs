@@ -35,8 +35,9 @@ struct ConfigMapGenerator {
 /// What is wrong with the kustomizations that come from templates. Those of a directory that is as the disk has it were
 /// looked at when they were written.
 pub(super) fn check(site: &Site, tree: &Tree, templates: &Templates) -> Vec<Finding> {
-    let from_template =
-        |path: &Utf8Path| path.file_name() == Some(layout::KUSTOMIZATION) && !path.starts_with(layout::HOSTS);
+    let from_template = |path: &Utf8Path| {
+        path.file_name() == Some(layout::KUSTOMIZATION) && !path.starts_with(layout::HOSTS)
+    };
     let kustomizations = tree.par_iter().filter(|(path, _)| from_template(path));
     kustomizations
         .filter_map(|(path, text)| {
@@ -52,11 +53,21 @@ pub(super) fn check(site: &Site, tree: &Tree, templates: &Templates) -> Vec<Find
 }
 
 fn is_unchanged(site: &Site, tree: &Tree, path: &Utf8Path, directory: &Utf8Path) -> bool {
-    let Some(cluster) = layout::cluster_of(path) else { return false };
-    let before =
-        site.state.files.get(&cluster).into_iter().flatten().filter(|file| file.starts_with(directory)).count();
+    let Some(cluster) = layout::cluster_of(path) else {
+        return false;
+    };
+    let before = site
+        .state
+        .files
+        .get(&cluster)
+        .into_iter()
+        .flatten()
+        .filter(|file| file.starts_with(directory))
+        .count();
     let mut now = 0;
-    let same = below(tree, directory).inspect(|_| now += 1).all(|(file, text)| site.state.has(file, text));
+    let same = below(tree, directory)
+        .inspect(|_| now += 1)
+        .all(|(file, text)| site.state.has(file, text));
     same && now == before
 }
 
@@ -69,11 +80,19 @@ fn misfits(
 ) -> Vec<Finding> {
     let directory = path.parent().unwrap_or(path);
     let service = service_of(site, path);
-    let files =
-        kustomization.config_map_generator.iter().flat_map(|generator| &generator.files).map(|file| source(file));
-    let listed = kustomization.resources.iter().map(String::as_str).chain(files);
-    let missing =
-        listed.filter(|entry| !entry.starts_with("..") && below(tree, &directory.join(entry)).next().is_none());
+    let files = kustomization
+        .config_map_generator
+        .iter()
+        .flat_map(|generator| &generator.files)
+        .map(|file| source(file));
+    let listed = kustomization
+        .resources
+        .iter()
+        .map(String::as_str)
+        .chain(files);
+    let missing = listed.filter(|entry| {
+        !entry.starts_with("..") && below(tree, &directory.join(entry)).next().is_none()
+    });
     let mut found: Vec<Finding> = missing
         .map(|entry| {
             let finding = Finding::new(
@@ -90,7 +109,10 @@ fn misfits(
         })
         .collect();
     for generator in &kustomization.config_map_generator {
-        let texts = generator.files.iter().filter_map(|file| tree.get(&directory.join(source(file))));
+        let texts = generator
+            .files
+            .iter()
+            .filter_map(|file| tree.get(&directory.join(source(file))));
         let bytes: usize = texts.map(String::len).sum();
         if bytes > MOST_BYTES {
             found.push(too_large(&generator.name, bytes, service));
@@ -108,9 +130,13 @@ fn source(entry: &str) -> &str {
 }
 
 /// A file, or those of a directory.
-fn below<'a>(tree: &'a Tree, path: &Utf8Path) -> impl Iterator<Item = (&'a Utf8PathBuf, &'a String)> {
+fn below<'a>(
+    tree: &'a Tree,
+    path: &Utf8Path,
+) -> impl Iterator<Item = (&'a Utf8PathBuf, &'a String)> {
     let path = path.to_owned();
-    tree.range(path.clone()..).take_while(move |(file, _)| file.starts_with(&path))
+    tree.range(path.clone()..)
+        .take_while(move |(file, _)| file.starts_with(&path))
 }
 
 /// What a service would have in one ConfigMap does not fit into it.
@@ -119,7 +145,9 @@ fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &Service)>) ->
         Code::TooLarge,
         format!("the ConfigMap {name} would have {bytes} bytes, and one holds {MOST_BYTES}"),
     );
-    let Some((cluster, service)) = service else { return finding };
+    let Some((cluster, service)) = service else {
+        return finding;
+    };
     let mut place = service.route();
     let help = match service.kind() {
         ServiceKind::WorkerLoadBalancer => {
@@ -138,5 +166,11 @@ fn too_large(name: &str, bytes: usize, service: Option<(&Cluster, &Service)>) ->
 fn service_of<'a>(site: &'a Site, path: &Utf8Path) -> Option<(&'a Cluster, &'a Service)> {
     let key = layout::cluster_of(path)?;
     let cluster = site.clusters.get(&key)?.cluster.as_ref()?;
-    Some((cluster, cluster.services.iter().find(|service| path.starts_with(service.path(&key)))?))
+    Some((
+        cluster,
+        cluster
+            .services
+            .iter()
+            .find(|service| path.starts_with(service.path(&key)))?,
+    ))
 }

@@ -49,8 +49,11 @@ pub use templates::Templates;
 ///
 /// A cluster that cannot be rendered has an error among the findings.
 pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Finding>) {
-    let clusters: Vec<&Cluster> =
-        plan.clusters.keys().filter_map(|key| site.clusters.get(key)?.cluster.as_ref()).collect();
+    let clusters: Vec<&Cluster> = plan
+        .clusters
+        .keys()
+        .filter_map(|key| site.clusters.get(key)?.cluster.as_ref())
+        .collect();
     let rendered: Vec<(Tree, Vec<Finding>)> = clusters
         .par_iter()
         .map(|cluster| services::render(cluster, &plan.clusters[&cluster.key], site, templates))
@@ -60,7 +63,9 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
         tree.extend(files);
         findings.extend(found);
     }
-    if clusters.iter().any(|cluster| has_auth(cluster)) || plan.frozen.iter().any(|key| had_auth(key, site)) {
+    if clusters.iter().any(|cluster| has_auth(cluster))
+        || plan.frozen.iter().any(|key| had_auth(key, site))
+    {
         match services::dex_definitions(site, templates) {
             Ok(files) => tree.extend(files),
             Err(finding) => findings.push(*finding),
@@ -70,19 +75,30 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
     tree.extend(agents);
     // What the disk already has was looked at when it was written.
     let is_new = |(path, text): &(&Utf8PathBuf, &String)| !site.state.has(path, text);
-    let unfit = tree.par_iter().filter(is_new).flat_map_iter(|(path, text)| {
-        let is_ours_alone = path.starts_with(layout::HOSTS) || path.starts_with(layout::AGENTS);
-        let unreadable = if is_ours_alone { verify::manifests(text).err() } else { None };
-        unreadable
-            .map(|unreadable| unreadable.finding(&site.settings.output.join(path)))
-            .into_iter()
-            .chain(variable(site, templates, path, text))
-            .chain(credential(site, templates, path, text))
-            .chain(unreadable_character(site, templates, path, text))
-    });
+    let unfit = tree
+        .par_iter()
+        .filter(is_new)
+        .flat_map_iter(|(path, text)| {
+            let is_ours_alone = path.starts_with(layout::HOSTS) || path.starts_with(layout::AGENTS);
+            let unreadable = if is_ours_alone {
+                verify::manifests(text).err()
+            } else {
+                None
+            };
+            unreadable
+                .map(|unreadable| unreadable.finding(&site.settings.output.join(path)))
+                .into_iter()
+                .chain(variable(site, templates, path, text))
+                .chain(credential(site, templates, path, text))
+                .chain(unreadable_character(site, templates, path, text))
+        });
     findings.par_extend(unfit);
     // What could not be rendered is missing, of course; that of hosts whose addresses sops refuses is told elsewhere.
-    let is_refused = site.inventory.hosts.iter().any(|host| matches!(host.network, Network::Refused(_)));
+    let is_refused = site
+        .inventory
+        .hosts
+        .iter()
+        .any(|host| matches!(host.network, Network::Refused(_)));
     if !is_refused && !findings.iter().any(Finding::is_error) {
         findings.extend(listed::check(site, &tree, templates));
     }
@@ -92,13 +108,20 @@ pub fn render(site: &Site, plan: &Plan, templates: &Templates) -> (Tree, Vec<Fin
 
 /// A variable in a file, which Flux would replace.
 fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
-    let line = text.lines().position(|line| line.contains(layout::VARIABLE))? + 1;
+    let line = text
+        .lines()
+        .position(|line| line.contains(layout::VARIABLE))?
+        + 1;
     let of_file = || {
         let file = site.settings.output.join(path);
         format!("what would be {file} has `${{` in line {line}, which Flux takes for a variable")
     };
     let finding = if path.starts_with(layout::HOSTS) {
-        let is_variable = |host: &&Host| host.sync_options.as_ref().is_some_and(|text| text.contains(layout::VARIABLE));
+        let is_variable = |host: &&Host| {
+            host.sync_options
+                .as_ref()
+                .is_some_and(|text| text.contains(layout::VARIABLE))
+        };
         let hosts = site.inventory.hosts.iter().filter(is_variable);
         let places = hosts.map(|host| host.origin.at(["metadata", "annotations", SYNC_OPTIONS]));
         places
@@ -107,8 +130,12 @@ fn variable(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> 
     } else {
         let places = templates.own_with(layout::VARIABLE, path);
         // The same for all clusters, so that it is said once.
-        let of_template =
-            |place: &Place| format!("the template {} renders `${{`, which Flux takes for a variable", place.file());
+        let of_template = |place: &Place| {
+            format!(
+                "the template {} renders `${{`, which Flux takes for a variable",
+                place.file()
+            )
+        };
         let message = places.first().map_or_else(of_file, of_template);
         places
             .into_iter()
@@ -126,8 +153,10 @@ fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -
     let found = |(line, text): (usize, &str)| Some((line + 1, credentials::found(text, true)?));
     let (line, credential) = text.lines().enumerate().find_map(found)?;
     let words = credential.words();
-    let finding =
-        Finding::new(Code::CredentialRendered, format!("{} has {words} in line {line}", would_be(site, path)));
+    let finding = Finding::new(
+        Code::CredentialRendered,
+        format!("{} has {words} in line {line}", would_be(site, path)),
+    );
     Some(from_template(
         finding,
         templates,
@@ -137,8 +166,16 @@ fn credential(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -
 }
 
 /// A character in a file that makes other programs refuse it or read something else.
-fn unreadable_character(site: &Site, templates: &Templates, path: &Utf8Path, text: &str) -> Option<Finding> {
-    let (line, text) = text.lines().enumerate().find(|(_, line)| line.contains(is_unreadable))?;
+fn unreadable_character(
+    site: &Site,
+    templates: &Templates,
+    path: &Utf8Path,
+    text: &str,
+) -> Option<Finding> {
+    let (line, text) = text
+        .lines()
+        .enumerate()
+        .find(|(_, line)| line.contains(is_unreadable))?;
     let character = text.chars().find(|c| is_unreadable(*c))?.escape_unicode();
     let message = format!(
         "{} has the character `{character}` in line {}, which other programs refuse or take for the end of the line",
@@ -146,7 +183,12 @@ fn unreadable_character(site: &Site, templates: &Templates, path: &Utf8Path, tex
         line + 1
     );
     let finding = Finding::new(Code::InvalidManifest, message);
-    Some(from_template(finding, templates, path, "write the text without it"))
+    Some(from_template(
+        finding,
+        templates,
+        path,
+        "write the text without it",
+    ))
 }
 
 fn would_be(site: &Site, path: &Utf8Path) -> String {
@@ -157,9 +199,9 @@ fn would_be(site: &Site, path: &Utf8Path) -> String {
 fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help: &str) -> Finding {
     let finding = match templates.own_of(path) {
         Some(template) => finding.at(Place::File(template.clone())).help(help),
-        None => {
-            finding.help(format!("{help}; it comes from a value of the inputs, or from a template that others include"))
-        }
+        None => finding.help(format!(
+            "{help}; it comes from a value of the inputs, or from a template that others include"
+        )),
     };
     match layout::cluster_of(path) {
         Some(cluster) => finding.of(&cluster),
@@ -168,14 +210,24 @@ fn from_template(finding: Finding, templates: &Templates, path: &Utf8Path, help:
 }
 
 fn has_auth(cluster: &Cluster) -> bool {
-    cluster.services.iter().any(|service| service.kind() == ServiceKind::Auth)
+    cluster
+        .services
+        .iter()
+        .any(|service| service.kind() == ServiceKind::Auth)
 }
 
 /// Whether the files of a cluster that stay as they are need the definitions of Dex.
 fn had_auth(cluster: &ClusterKey, site: &Site) -> bool {
     let auth = ServiceKind::Auth.component();
     let below = layout::cluster_directory(cluster);
-    let is_auth =
-        |file: &Utf8PathBuf| file.strip_prefix(&below).is_ok_and(|file: &Utf8Path| file.as_str().starts_with(auth));
-    site.state.files.get(cluster).into_iter().flatten().any(is_auth)
+    let is_auth = |file: &Utf8PathBuf| {
+        file.strip_prefix(&below)
+            .is_ok_and(|file: &Utf8Path| file.as_str().starts_with(auth))
+    };
+    site.state
+        .files
+        .get(cluster)
+        .into_iter()
+        .flatten()
+        .any(is_auth)
 }

@@ -69,7 +69,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The text of a built-in template.
 pub fn embedded(name: &str) -> Option<&'static str> {
-    EMBEDDED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    EMBEDDED
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
 }
 
 /// Where a repo's own templates may lie that only other templates include.
@@ -97,7 +100,10 @@ impl Templates {
         // Without it an error does not know its column.
         environment.set_debug(true);
         let mut syntax = SyntaxConfig::builder();
-        syntax.keep_trailing_newline(true).trim_blocks(true).lstrip_blocks(true);
+        syntax
+            .keep_trailing_newline(true)
+            .trim_blocks(true)
+            .lstrip_blocks(true);
         let syntax = syntax.build().unwrap_or_default();
         environment.set_syntax(syntax.clone());
         // What is JSON is YAML too, and quoted: no value can be taken for anything but itself.
@@ -107,13 +113,21 @@ impl Templates {
         });
         bounds::apply(&mut environment);
         let (sources, replaced) = (BTreeMap::new(), BTreeMap::new());
-        let mut templates = Self { environment, syntax, sources, directory: directory.to_owned(), replaced };
+        let mut templates = Self {
+            environment,
+            syntax,
+            sources,
+            directory: directory.to_owned(),
+            replaced,
+        };
         let mut findings = Vec::new();
         for (name, text) in EMBEDDED {
             findings.extend(templates.add(name, Cow::Borrowed(text)));
         }
         for (file, text) in own {
-            let Ok(name) = file.strip_prefix(directory) else { continue };
+            let Ok(name) = file.strip_prefix(directory) else {
+                continue;
+            };
             let name = name.as_str().to_owned();
             let place = Place::File(Arc::from(file.as_path()));
             if embedded(&name).is_none() && !name.starts_with(PARTIALS) {
@@ -128,7 +142,9 @@ impl Templates {
                 );
                 continue;
             }
-            templates.replaced.insert(name.clone(), Arc::from(file.as_path()));
+            templates
+                .replaced
+                .insert(name.clone(), Arc::from(file.as_path()));
             // Compiling takes the stack, and what drops the old one too.
             match bounds::on_large_stack(|| templates.add(&name, Cow::Owned(text))) {
                 Ok(found) => findings.extend(found),
@@ -147,16 +163,23 @@ impl Templates {
                 return Some(self.unfit(name, &message, at.map(|at| position(&text, at))));
             }
         };
-        let compiled = self.environment.add_template_owned(name.to_owned(), edited.text.clone());
+        let compiled = self
+            .environment
+            .add_template_owned(name.to_owned(), edited.text.clone());
         self.sources.insert(name.to_owned(), (text, edited));
         compiled.err().map(|error| self.finding(name, &error, None))
     }
 
     /// A template that is beyond the bounds.
     fn unfit(&self, name: &str, message: &str, at: Option<(usize, usize)>) -> Finding {
-        let finding = Finding::new(Code::TemplateFails, format!("the template {name} cannot be rendered: {message}"));
+        let finding = Finding::new(
+            Code::TemplateFails,
+            format!("the template {name} cannot be rendered: {message}"),
+        );
         let finding = match (self.replaced.get(name), at) {
-            (Some(file), Some((line, column))) => finding.at(Place::Spot(file.clone(), line, Some(column))),
+            (Some(file), Some((line, column))) => {
+                finding.at(Place::Spot(file.clone(), line, Some(column)))
+            }
             (Some(file), None) => finding.at(Place::File(file.clone())),
             (None, _) => finding,
         };
@@ -164,18 +187,26 @@ impl Templates {
     }
 
     /// The names of the templates in a directory and below it, in order.
-    pub(super) fn names_below(&self, directory: &'static str) -> impl Iterator<Item = &'static str> {
+    pub(super) fn names_below(
+        &self,
+        directory: &'static str,
+    ) -> impl Iterator<Item = &'static str> {
         names().filter(move |name| Utf8Path::new(name).starts_with(directory))
     }
 
     /// Renders a template. The finding says which template failed at which line; its cluster is not known here.
     pub(super) fn render(&self, name: &str, context: Value) -> Result<String, Box<Finding>> {
-        let render = || self.environment.get_template(name).and_then(|template| template.render(&context));
+        let render = || {
+            self.environment
+                .get_template(name)
+                .and_then(|template| template.render(&context))
+        };
         if self.replaced.is_empty() {
             return render().map_err(|error| Box::new(self.finding(name, &error, Some(&context))));
         }
-        match bounds::on_large_stack(|| render().map_err(|error| Box::new(self.finding(name, &error, Some(&context)))))
-        {
+        match bounds::on_large_stack(|| {
+            render().map_err(|error| Box::new(self.finding(name, &error, Some(&context))))
+        }) {
             Ok(rendered) => rendered,
             Err(error) => Err(Box::new(self.unfit(name, &error.to_string(), None))),
         }
@@ -198,7 +229,10 @@ impl Templates {
                 _ => made_in.file_name()?.starts_with(directory),
             })
         };
-        self.replaced.iter().find(|(name, _)| makes(name) == Some(true)).map(|(_, file)| file)
+        self.replaced
+            .iter()
+            .find(|(name, _)| makes(name) == Some(true))
+            .map(|(_, file)| file)
     }
 
     /// Where a text stands in the repo's own template for a file, or else in those that templates include.
@@ -212,14 +246,23 @@ impl Templates {
             })?;
             Some(Place::Spot(file.clone(), line, Some(column)))
         };
-        let (makers, partials): (Vec<_>, Vec<_>) =
-            self.replaced.iter().partition(|(_, file)| maker.is_some_and(|maker| maker == *file));
-        let by_maker: Vec<Place> = makers.into_iter().filter_map(|(name, file)| spot(name, file)).collect();
+        let (makers, partials): (Vec<_>, Vec<_>) = self
+            .replaced
+            .iter()
+            .partition(|(_, file)| maker.is_some_and(|maker| maker == *file));
+        let by_maker: Vec<Place> = makers
+            .into_iter()
+            .filter_map(|(name, file)| spot(name, file))
+            .collect();
         if !by_maker.is_empty() {
             return by_maker;
         }
-        let included = partials.into_iter().filter(|(name, _)| name.starts_with(PARTIALS));
-        included.filter_map(|(name, file)| spot(name, file)).collect()
+        let included = partials
+            .into_iter()
+            .filter(|(name, _)| name.starts_with(PARTIALS));
+        included
+            .filter_map(|(name, file)| spot(name, file))
+            .collect()
     }
 
     /// The column of an error in its line, from 1 and in characters.
@@ -232,12 +275,17 @@ impl Templates {
     fn finding(&self, name: &str, error: &minijinja::Error, context: Option<&Value>) -> Finding {
         let error = innermost(error);
         let name = error.name().unwrap_or(name);
-        let detail = error.detail().map_or(String::new(), |detail| format!(": {detail}"));
+        let detail = error
+            .detail()
+            .map_or(String::new(), |detail| format!(": {detail}"));
         let reason = match error.kind() {
             ErrorKind::OutOfFuel => format!("it takes more than {} steps", bounds::STEPS),
             kind => format!("{kind}{detail}"),
         };
-        let finding = Finding::new(Code::TemplateFails, format!("the template {name} cannot be rendered: {reason}"));
+        let finding = Finding::new(
+            Code::TemplateFails,
+            format!("the template {name} cannot be rendered: {reason}"),
+        );
         let Some(file) = self.replaced.get(name) else {
             // A template of ours fails on what a replaced one hands to it, or by our mistake.
             return finding.help(format!("the repo's templates are in {}", self.directory));
@@ -246,8 +294,12 @@ impl Templates {
             Some(line) => Place::Spot(file.clone(), line, self.column(name, error)),
             None => Place::File(file.clone()),
         };
-        let values = context.map_or(String::new(), |context| format!(", here:\n{}", at_hand(context)));
-        finding.at(place).help(format!("`sipgen template values {name}` says what it is given{values}"))
+        let values = context.map_or(String::new(), |context| {
+            format!(", here:\n{}", at_hand(context))
+        });
+        finding.at(place).help(format!(
+            "`sipgen template values {name}` says what it is given{values}"
+        ))
     }
 }
 
@@ -260,7 +312,10 @@ fn position(text: &str, at: usize) -> (usize, usize) {
 
 /// The error of a template that includes another is about the include; behind it is what is wrong in the other.
 fn innermost(error: &minijinja::Error) -> &minijinja::Error {
-    error.source().and_then(|source| source.downcast_ref()).map_or(error, innermost)
+    error
+        .source()
+        .and_then(|source| source.downcast_ref())
+        .map_or(error, innermost)
 }
 
 /// The values that a template was given: a line for each, long ones cut.
@@ -272,18 +327,34 @@ fn at_hand(context: &Value) -> String {
         let dots = if cut.len() < text.len() { "…" } else { "" };
         Some(format!("{key} = {cut}{dots}"))
     };
-    let lines: Vec<String> = context.try_iter().into_iter().flatten().filter_map(line).collect();
+    let lines: Vec<String> = context
+        .try_iter()
+        .into_iter()
+        .flatten()
+        .filter_map(line)
+        .collect();
     lines.join("\n")
 }
 
 /// The built-in template whose name has most characters at its end and at its start in common with another.
 pub fn alike(name: &str) -> &'static str {
     let common = |known: &str| {
-        let tail = name.chars().rev().zip(known.chars().rev()).take_while(|(a, b)| a == b).count();
-        let head = name.chars().zip(known.chars()).take_while(|(a, b)| a == b).count();
+        let tail = name
+            .chars()
+            .rev()
+            .zip(known.chars().rev())
+            .take_while(|(a, b)| a == b)
+            .count();
+        let head = name
+            .chars()
+            .zip(known.chars())
+            .take_while(|(a, b)| a == b)
+            .count();
         tail + head
     };
-    names().max_by_key(|known| common(known)).unwrap_or_default()
+    names()
+        .max_by_key(|known| common(known))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -292,7 +363,9 @@ mod tests {
 
     /// Those of a repo that has replaced all templates.
     fn all_replaced() -> Templates {
-        let own = names().map(|name| (Utf8PathBuf::from(format!("own/{name}")), String::new())).collect();
+        let own = names()
+            .map(|name| (Utf8PathBuf::from(format!("own/{name}")), String::new()))
+            .collect();
         Templates::new("own".into(), own).0
     }
 
@@ -300,17 +373,40 @@ mod tests {
     fn a_file_is_made_by_the_template_of_its_kind_of_service() {
         let templates = all_replaced();
         for (file, template) in [
-            ("clusters/tenant-a/edge/loadbalancer-worker2/haproxy.cfg", "own/loadbalancer/haproxy.cfg"),
-            ("clusters/tenant-a/edge/jumphost/kustomization.yaml", "own/jumphost/kustomization.yaml"),
-            ("clusters/tenant-a/auth/kustomization.yaml", "own/cluster/kustomization.yaml"),
-            ("clusters/tenant-a/edge/installer/job.yaml", "own/installer/job.yaml"),
-            ("clusters/tenant-a/edge/auth/kubeadm/oidc.yaml", "own/auth/kubeadm/oidc.yaml"),
-            ("tenants/tenant-a/edge/endpoints/endpoints.yaml", "own/tenant/endpoints/endpoints.yaml"),
+            (
+                "clusters/tenant-a/edge/loadbalancer-worker2/haproxy.cfg",
+                "own/loadbalancer/haproxy.cfg",
+            ),
+            (
+                "clusters/tenant-a/edge/jumphost/kustomization.yaml",
+                "own/jumphost/kustomization.yaml",
+            ),
+            (
+                "clusters/tenant-a/auth/kustomization.yaml",
+                "own/cluster/kustomization.yaml",
+            ),
+            (
+                "clusters/tenant-a/edge/installer/job.yaml",
+                "own/installer/job.yaml",
+            ),
+            (
+                "clusters/tenant-a/edge/auth/kubeadm/oidc.yaml",
+                "own/auth/kubeadm/oidc.yaml",
+            ),
+            (
+                "tenants/tenant-a/edge/endpoints/endpoints.yaml",
+                "own/tenant/endpoints/endpoints.yaml",
+            ),
             ("crds/dex/crds.yaml", "own/crds/dex/crds.yaml"),
         ] {
-            let made_by = templates.own_of(Utf8Path::new(file)).map(|file| file.as_str());
+            let made_by = templates
+                .own_of(Utf8Path::new(file))
+                .map(|file| file.as_str());
             assert_eq!(made_by, Some(template), "{file}");
         }
-        assert_eq!(templates.own_of(Utf8Path::new("hosts/declared/racks/kustomization.yaml")), None);
+        assert_eq!(
+            templates.own_of(Utf8Path::new("hosts/declared/racks/kustomization.yaml")),
+            None
+        );
     }
 }

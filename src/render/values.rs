@@ -42,12 +42,29 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> Schema {
 
 /// Collects the fields of an object, each followed by those inside it.
 fn collect(inside: &str, schema: &Value, given: &mut Vec<Given>) {
-    for (field, schema) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        let name = if inside.is_empty() { field.clone() } else { format!("{inside}.{field}") };
-        let meaning = schema.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ");
+    for (field, schema) in schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        let name = if inside.is_empty() {
+            field.clone()
+        } else {
+            format!("{inside}.{field}")
+        };
+        let meaning = schema
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .replace('\n', " ");
         let (present, is_optional) = present(schema);
         let kind = kind(present) + if is_optional { ", or none" } else { "" };
-        given.push(Given { name: name.clone(), kind, meaning });
+        given.push(Given {
+            name: name.clone(),
+            kind,
+            meaning,
+        });
         match present.get("items") {
             Some(items) => collect(&format!("{name}[]"), items, given),
             None => collect(&name, present, given),
@@ -58,29 +75,59 @@ fn collect(inside: &str, schema: &Value, given: &mut Vec<Given>) {
 /// The schema of a value that is there, and whether it may be missing.
 fn present(schema: &Value) -> (&Value, bool) {
     let is_null = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("null");
-    match schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
+    match schema
+        .get("anyOf")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+    {
         Some([value, null]) if is_null(null) => (value, true),
         _ => {
             let types = schema.get("type").and_then(Value::as_array);
-            (schema, types.is_some_and(|types| types.contains(&"null".into())))
+            (
+                schema,
+                types.is_some_and(|types| types.contains(&"null".into())),
+            )
         }
     }
 }
 
 fn kind(schema: &Value) -> String {
     let named = |schema: &Value| {
-        let constant = schema.get("const").and_then(Value::as_str).map(|name| vec![name.to_owned()]);
-        let several =
-            || Some(schema.get("enum")?.as_array()?.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        let constant = schema
+            .get("const")
+            .and_then(Value::as_str)
+            .map(|name| vec![name.to_owned()]);
+        let several = || {
+            Some(
+                schema
+                    .get("enum")?
+                    .as_array()?
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect(),
+            )
+        };
         constant.or_else(several).unwrap_or_default()
     };
-    let alternatives = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
-    let names: Vec<String> = alternatives.chain([schema]).flat_map(named).map(|name| format!("`{name}`")).collect();
+    let alternatives = schema
+        .get("oneOf")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let names: Vec<String> = alternatives
+        .chain([schema])
+        .flat_map(named)
+        .map(|name| format!("`{name}`"))
+        .collect();
     if !names.is_empty() {
         return names.join(" or ");
     }
     let types = schema.get("type");
-    let first = types.and_then(Value::as_array).and_then(|types| types.first()).or(types);
+    let first = types
+        .and_then(Value::as_array)
+        .and_then(|types| types.first())
+        .or(types);
     let kind = match first.and_then(Value::as_str) {
         Some("string") => "text",
         Some("integer" | "number") => "number",

@@ -35,7 +35,10 @@ impl Unreadable {
     pub(super) fn of_template(&self, template: &Arc<Utf8Path>) -> Finding {
         Finding::new(
             Code::InvalidManifest,
-            format!("the template {template} renders what is not {}: {}", self.what, self.reason),
+            format!(
+                "the template {template} renders what is not {}: {}",
+                self.what, self.reason
+            ),
         )
         .at(Place::File(template.clone()))
         .help("correct the template; nothing was written")
@@ -46,21 +49,31 @@ impl Unreadable {
 pub(super) fn manifests(text: &str) -> Result<(), Unreadable> {
     let mut any = false;
     for document in yaml_serde::Deserializer::from_str(text) {
-        let value = Value::deserialize(document)
-            .map_err(|error| Unreadable { what: "YAML".to_owned(), reason: error.to_string() })?;
+        let value = Value::deserialize(document).map_err(|error| Unreadable {
+            what: "YAML".to_owned(),
+            reason: error.to_string(),
+        })?;
         if !value.is_null() {
             object(value)?;
             any = true;
         }
     }
-    let empty = || Unreadable { what: "a manifest".to_owned(), reason: "it holds no object".to_owned() };
+    let empty = || Unreadable {
+        what: "a manifest".to_owned(),
+        reason: "it holds no object".to_owned(),
+    };
     any.then_some(()).ok_or_else(empty)
 }
 
 /// Reads a text back that is YAML of another program's.
 pub(super) fn yaml(text: &str) -> Result<(), Unreadable> {
-    let unreadable = |error: yaml_serde::Error| Unreadable { what: "YAML".to_owned(), reason: error.to_string() };
-    yaml_serde::from_str::<Value>(text).map(drop).map_err(unreadable)
+    let unreadable = |error: yaml_serde::Error| Unreadable {
+        what: "YAML".to_owned(),
+        reason: error.to_string(),
+    };
+    yaml_serde::from_str::<Value>(text)
+        .map(drop)
+        .map_err(unreadable)
 }
 
 /// What every object has.
@@ -133,19 +146,33 @@ struct LabelledMetadata {
 }
 
 fn object(value: Value) -> Result<(), Unreadable> {
-    let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |field: &str| {
+        value
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     if !matches!(kind.as_str(), "Kustomization" | "Component") {
         // The types are more lenient than the API server.
-        let what = if kind.is_empty() { "an object".to_owned() } else { format!("an object of kind {kind}") };
+        let what = if kind.is_empty() {
+            "an object".to_owned()
+        } else {
+            format!("an object of kind {kind}")
+        };
         read_as::<AnyObject>(value.clone(), &what)?;
     }
     match (api_version.as_str(), kind.as_str()) {
         // An agent that prunes takes a build of nothing for the wish to delete everything.
         ("kustomize.config.k8s.io/v1beta1", "Kustomization") if !has_resources(&value) => {
-            Err(Unreadable { what: "a kustomization".to_owned(), reason: "it has no resources".to_owned() })
+            Err(Unreadable {
+                what: "a kustomization".to_owned(),
+                reason: "it has no resources".to_owned(),
+            })
         }
-        ("kustomize.config.k8s.io/v1beta1", "Kustomization") | ("kustomize.config.k8s.io/v1alpha1", "Component") => {
+        ("kustomize.config.k8s.io/v1beta1", "Kustomization")
+        | ("kustomize.config.k8s.io/v1alpha1", "Component") => {
             read_as::<Kustomization>(value, "a kustomization")
         }
         (host::API_VERSION, host::KIND) => read_as::<LabelledHost>(value, "a host's labels"),
@@ -153,11 +180,17 @@ fn object(value: Value) -> Result<(), Unreadable> {
         ("batch/v1", "Job") => read_as::<Job>(value, "a Job"),
         ("v1", "Service") => read_as::<Service>(value, "a Service"),
         ("v1", "ServiceAccount") => read_as::<ServiceAccount>(value, "a ServiceAccount"),
-        ("v1", "PersistentVolumeClaim") => read_as::<PersistentVolumeClaim>(value, "a PersistentVolumeClaim"),
+        ("v1", "PersistentVolumeClaim") => {
+            read_as::<PersistentVolumeClaim>(value, "a PersistentVolumeClaim")
+        }
         ("v1", "ConfigMap") => read_as::<ConfigMap>(value, "a ConfigMap"),
-        ("policy/v1", "PodDisruptionBudget") => read_as::<PodDisruptionBudget>(value, "a PodDisruptionBudget"),
+        ("policy/v1", "PodDisruptionBudget") => {
+            read_as::<PodDisruptionBudget>(value, "a PodDisruptionBudget")
+        }
         ("rbac.authorization.k8s.io/v1", "Role") => read_as::<Role>(value, "a Role"),
-        ("rbac.authorization.k8s.io/v1", "RoleBinding") => read_as::<RoleBinding>(value, "a RoleBinding"),
+        ("rbac.authorization.k8s.io/v1", "RoleBinding") => {
+            read_as::<RoleBinding>(value, "a RoleBinding")
+        }
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition") => {
             read_as::<CustomResourceDefinition>(value, "a CustomResourceDefinition")
         }
@@ -167,13 +200,19 @@ fn object(value: Value) -> Result<(), Unreadable> {
 }
 
 fn has_resources(kustomization: &Value) -> bool {
-    kustomization.get("resources").and_then(Value::as_sequence).is_some_and(|resources| !resources.is_empty())
+    kustomization
+        .get("resources")
+        .and_then(Value::as_sequence)
+        .is_some_and(|resources| !resources.is_empty())
 }
 
 fn read_as<T: DeserializeOwned>(value: Value, what: &str) -> Result<(), Unreadable> {
     match yaml_serde::from_value::<T>(value) {
         Ok(_) => Ok(()),
-        Err(error) => Err(Unreadable { what: what.to_owned(), reason: error.to_string() }),
+        Err(error) => Err(Unreadable {
+            what: what.to_owned(),
+            reason: error.to_string(),
+        }),
     }
 }
 
@@ -186,8 +225,14 @@ mod tests {
         for (text, reason) in [
             ("a: [", "is not YAML"),
             ("# nothing\n", "holds no object"),
-            ("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: 80}\n", "is not a Service"),
-            ("apiVersion: apps/v1\nkind: Deployment\nspec: {}\n", "is not an object of kind Deployment"),
+            (
+                "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: 80}\n",
+                "is not a Service",
+            ),
+            (
+                "apiVersion: apps/v1\nkind: Deployment\nspec: {}\n",
+                "is not an object of kind Deployment",
+            ),
             (
                 "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nbases: [a]\n",
                 "is not a kustomization",
@@ -196,7 +241,10 @@ mod tests {
                 "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []\n",
                 "it has no resources",
             ),
-            ("apiVersion: policy/v1\nkind: PodDisruptionBudget\n", "is not an object of kind PodDisruptionBudget"),
+            (
+                "apiVersion: policy/v1\nkind: PodDisruptionBudget\n",
+                "is not an object of kind PodDisruptionBudget",
+            ),
             (
                 "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {selector: all}\n",
                 "is not a PodDisruptionBudget",
@@ -207,7 +255,9 @@ mod tests {
                 "is not a host's labels",
             ),
         ] {
-            let Err(unreadable) = manifests(text) else { panic!("{text}") };
+            let Err(unreadable) = manifests(text) else {
+                panic!("{text}")
+            };
             let message = unreadable.finding(Utf8Path::new("f.yaml")).message;
             assert!(message.contains(reason), "{message}");
         }

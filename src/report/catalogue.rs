@@ -14,7 +14,11 @@ pub fn explain_code(code: Code) -> Text {
         Severity::Error => styled(ERROR, format!("error[{code}]")),
         Severity::Warning => styled(WARNING, format!("warning[{code}]")),
     };
-    Text::of_sipgen(&format!("{word}: {}\n\n{}", styled(STRONG, code.title()), plain(code.explanation())))
+    Text::of_sipgen(&format!(
+        "{word}: {}\n\n{}",
+        styled(STRONG, code.title()),
+        plain(code.explanation())
+    ))
 }
 
 /// All codes, one a line, by what they are about.
@@ -30,8 +34,20 @@ pub fn codes() -> Text {
                 let _ = writeln!(out, "{}", styled(STRONG, code.area()));
             }
             let severity = format!("{:7}", word(*code));
-            let severity = styled(if code.severity() == Severity::Error { ERROR } else { WARNING }, severity);
-            let _ = writeln!(out, "  {}  {severity}  {}", styled(FAINT, code), code.title());
+            let severity = styled(
+                if code.severity() == Severity::Error {
+                    ERROR
+                } else {
+                    WARNING
+                },
+                severity,
+            );
+            let _ = writeln!(
+                out,
+                "  {}  {severity}  {}",
+                styled(FAINT, code),
+                code.title()
+            );
         }
     }
     out
@@ -42,13 +58,27 @@ pub fn codes_as_markdown() -> String {
     let mut out = String::new();
     for of_area in Code::ALL.chunk_by(|a, b| a.area() == b.area()) {
         let area = of_area.first().map_or("", |code| code.area());
-        let _ = write!(out, "\n## {}\n\n| code | | what is wrong |\n| --- | --- | --- |\n", capitalized(area));
+        let _ = write!(
+            out,
+            "\n## {}\n\n| code | | what is wrong |\n| --- | --- | --- |\n",
+            capitalized(area)
+        );
         for code in of_area {
             let anchor = code.id().to_lowercase();
-            let _ = writeln!(out, "| [`{code}`](#{anchor}) | {} | {} |", word(*code), code.title());
+            let _ = writeln!(
+                out,
+                "| [`{code}`](#{anchor}) | {} | {} |",
+                word(*code),
+                code.title()
+            );
         }
         for code in of_area {
-            let _ = write!(out, "\n### {code}\n\n**{}: {}.**\n\n", capitalized(word(*code)), code.title());
+            let _ = write!(
+                out,
+                "\n### {code}\n\n**{}: {}.**\n\n",
+                capitalized(word(*code)),
+                code.title()
+            );
             let _ = writeln!(out, "{}", code.explanation().trim());
         }
     }
@@ -64,7 +94,9 @@ fn word(code: Code) -> &'static str {
 
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+    chars.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
 }
 
 /// Markdown as plain text: the lines of an example are indented, those of a paragraph are filled.
@@ -90,7 +122,11 @@ fn plain(markdown: &str) -> String {
             out.push('\n');
         } else {
             let space = if paragraph.is_empty() { "" } else { " " };
-            let line = if paragraph.is_empty() { line.trim_end() } else { line.trim() };
+            let line = if paragraph.is_empty() {
+                line.trim_end()
+            } else {
+                line.trim()
+            };
             paragraph = format!("{paragraph}{space}{line}");
         }
     }
@@ -102,13 +138,19 @@ fn plain(markdown: &str) -> String {
 fn begins_item(line: &str) -> bool {
     let body = line.trim_start();
     let number = body.trim_start_matches(|c: char| c.is_ascii_digit());
-    body.starts_with("- ") || body.starts_with("* ") || number.len() < body.len() && number.starts_with(". ")
+    body.starts_with("- ")
+        || body.starts_with("* ")
+        || number.len() < body.len() && number.starts_with(". ")
 }
 
 /// A paragraph in lines of at most [`WIDTH`] characters; those of an item hang behind its mark.
 fn filled(paragraph: &str) -> String {
     let indent = paragraph.len() - paragraph.trim_start().len();
-    let mark = if begins_item(paragraph) { paragraph[indent..].find(' ').map_or(0, |at| at + 1) } else { 0 };
+    let mark = if begins_item(paragraph) {
+        paragraph[indent..].find(' ').map_or(0, |at| at + 1)
+    } else {
+        0
+    };
     let mut lines: Vec<String> = Vec::new();
     for word in paragraph.split_whitespace() {
         match lines.last_mut() {
@@ -131,7 +173,10 @@ mod tests {
     fn an_explanation_is_plain_on_a_terminal() {
         let text = "One `a`\ntwo.\n\n```yaml\nspec:\n\n  a: 1\n```\n\n1. x\n   y\n- z\n";
 
-        assert_eq!(plain(text), "One `a` two.\n\n    spec:\n\n      a: 1\n\n1. x y\n- z\n");
+        assert_eq!(
+            plain(text),
+            "One `a` two.\n\n    spec:\n\n      a: 1\n\n1. x y\n- z\n"
+        );
     }
 
     #[test]
@@ -139,6 +184,9 @@ mod tests {
         let text = plain(&format!("- {}", "word ".repeat(40)));
 
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
-        assert!(text.lines().skip(1).all(|line| line.starts_with("  word")), "{text}");
+        assert!(
+            text.lines().skip(1).all(|line| line.starts_with("  word")),
+            "{text}"
+        );
     }
 }

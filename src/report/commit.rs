@@ -30,14 +30,31 @@ pub fn commit_message(review: &Review) -> String {
 
 /// The message of a commit of several sites, of which each that changes has its part.
 pub fn commit_message_of_sites(reviews: &[(&str, Review)]) -> String {
-    let changed: Vec<&(&str, Review)> = reviews.iter().filter(|(_, review)| review.totals.files.all() > 0).collect();
-    let names = changed.iter().map(|(name, _)| plain(name)).collect::<Vec<_>>().join(", ");
+    let changed: Vec<&(&str, Review)> = reviews
+        .iter()
+        .filter(|(_, review)| review.totals.files.all() > 0)
+        .collect();
+    let names = changed
+        .iter()
+        .map(|(name, _)| plain(name))
+        .collect::<Vec<_>>()
+        .join(", ");
     let of_one = |(name, review): &&(&str, Review)| format!("{}: {}", plain(name), subject(review));
-    let subjects = [changed.first().filter(|_| changed.len() == 1).map(of_one), Some(format!("update {names}"))];
-    let fitting = subjects.into_iter().flatten().find(|subject| subject.len() <= SUBJECT);
+    let subjects = [
+        changed.first().filter(|_| changed.len() == 1).map(of_one),
+        Some(format!("update {names}")),
+    ];
+    let fitting = subjects
+        .into_iter()
+        .flatten()
+        .find(|subject| subject.len() <= SUBJECT);
     let mut out = Text::default();
     // Writing to a text cannot fail.
-    let _ = writeln!(out, "{}", fitting.unwrap_or_else(|| format!("update {}", counted(changed.len(), "site"))));
+    let _ = writeln!(
+        out,
+        "{}",
+        fitting.unwrap_or_else(|| format!("update {}", counted(changed.len(), "site")))
+    );
     for (name, review) in changed {
         let _ = writeln!(out);
         let _ = writeln!(out, "site {}", plain(name));
@@ -51,30 +68,58 @@ fn subject(review: &Review) -> String {
     let (who, clusters): (String, Vec<&ClusterReview>) = match review.clusters.as_slice() {
         [] => return "update what clusters share".to_owned(),
         [only] => (only.cluster.to_string(), vec![only]),
-        several => (format!("{} clusters", several.len()), several.iter().collect()),
+        several => (
+            format!("{} clusters", several.len()),
+            several.iter().collect(),
+        ),
     };
-    let gone = clusters.iter().filter(|cluster| cluster.state == State::Deleted).count();
+    let gone = clusters
+        .iter()
+        .filter(|cluster| cluster.state == State::Deleted)
+        .count();
     let mut deeds: Vec<String> = Vec::new();
     if gone > 0 {
-        deeds.push(if clusters.len() == 1 { "delete".to_owned() } else { format!("delete {gone}") });
+        deeds.push(if clusters.len() == 1 {
+            "delete".to_owned()
+        } else {
+            format!("delete {gone}")
+        });
     }
     // Its services go with a cluster.
     let told = words::deeds(&clusters).into_iter();
     let told = told.filter(|deed| clusters.len() > gone || !deed.what.contains("service"));
-    deeds.extend(told.map(|Deed { imperative, what, .. }| format!("{imperative} {what}")));
+    deeds.extend(told.map(
+        |Deed {
+             imperative, what, ..
+         }| format!("{imperative} {what}"),
+    ));
     if deeds.is_empty() {
-        deeds.push(format!("update {}", counted(review.totals.files.all(), "file")));
+        deeds.push(format!(
+            "update {}",
+            counted(review.totals.files.all(), "file")
+        ));
     }
     // A name may have more characters than a subject.
-    let who = if who.len() > SUBJECT / 2 + 4 { counted(clusters.len(), "cluster") } else { who };
+    let who = if who.len() > SUBJECT / 2 + 4 {
+        counted(clusters.len(), "cluster")
+    } else {
+        who
+    };
     let whole = |deeds: &[String]| format!("{who}: {}", deeds.join(", "));
-    let fitting = (1..=deeds.len()).rev().map(|count| whole(&deeds[..count])).find(|text| text.len() <= SUBJECT);
+    let fitting = (1..=deeds.len())
+        .rev()
+        .map(|count| whole(&deeds[..count]))
+        .find(|text| text.len() <= SUBJECT);
     fitting.unwrap_or_else(|| format!("update {}", counted(clusters.len(), "cluster")))
 }
 
 fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
     if !review.dangers.is_empty() {
-        writeln!(out, "{} in this change:", counted(review.dangers.len(), "danger"))?;
+        writeln!(
+            out,
+            "{} in this change:",
+            counted(review.dangers.len(), "danger")
+        )?;
         for danger in review.dangers.iter().take(DANGERS_TOLD) {
             write_item(out, '!', &one_line(&danger.message))?;
         }
@@ -82,7 +127,13 @@ fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
         writeln!(out)?;
     }
     for cluster in review.clusters.iter().take(CLUSTERS_TOLD) {
-        writeln!(out, "{}{} is {}", cluster.cluster, words::kind(cluster.kind), words::state(cluster.state))?;
+        writeln!(
+            out,
+            "{}{} is {}",
+            cluster.cluster,
+            words::kind(cluster.kind),
+            words::state(cluster.state)
+        )?;
         write_lines(out, &words::lines(cluster, &plain))?;
         writeln!(out)?;
     }
@@ -96,7 +147,10 @@ fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
         write_lines(out, &shared)?;
         writeln!(out)?;
     }
-    for total in words::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
+    for total in words::totals(&review.totals)
+        .iter()
+        .filter(|total| !total.is_empty())
+    {
         for line in total.split("; ") {
             writeln!(out, "- {line}")?;
         }
@@ -120,5 +174,9 @@ fn write_item(out: &mut Text, sign: char, text: &str) -> fmt::Result {
 }
 
 fn write_more(out: &mut Text, all: usize, told: usize, what: &str) -> fmt::Result {
-    if all > told { writeln!(out, "  ... and {} more {what}", all - told) } else { Ok(()) }
+    if all > told {
+        writeln!(out, "  ... and {} more {what}", all - told)
+    } else {
+        Ok(())
+    }
 }

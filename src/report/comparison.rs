@@ -59,18 +59,34 @@ pub struct FileLines {
 
 impl Comparison {
     /// Puts a difference into the form that is printed. `head` are the files of the later state.
-    pub fn new(base: Option<&str>, revision: Option<&str>, difference: &Difference, head: &Files, lines: bool) -> Self {
+    pub fn new(
+        base: Option<&str>,
+        revision: Option<&str>,
+        difference: &Difference,
+        head: &Files,
+        lines: bool,
+    ) -> Self {
         let mut texts = Texts::new(head);
-        let changes = difference.known.as_ref().map(|(changes, _)| changes).filter(|_| lines);
+        let changes = difference
+            .known
+            .as_ref()
+            .map(|(changes, _)| changes)
+            .filter(|_| lines);
         Self {
             version: VERSION,
             base: base.map(str::to_owned),
             head: revision.map(str::to_owned),
             notes: difference.notes.clone(),
-            findings: difference.findings.iter().map(|finding| Problem::new(finding, &mut texts)).collect(),
+            findings: difference
+                .findings
+                .iter()
+                .map(|finding| Problem::new(finding, &mut texts))
+                .collect(),
             review: difference.known.as_ref().map(|(_, review)| review.clone()),
             brought: difference.brought.clone(),
-            stale: (difference.stale > 0).then_some(Stale { files: difference.stale }),
+            stale: (difference.stale > 0).then_some(Stale {
+                files: difference.stale,
+            }),
             lines: changes.map(lines::by_file),
         }
     }

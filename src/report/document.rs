@@ -21,7 +21,9 @@ impl Document {
     ///
     /// When a value cannot be JSON.
     pub fn json(value: &impl Serialize) -> serde_json::Result<Self> {
-        Ok(Self(visible_json(&serde_json::to_string_pretty(&without_credentials(value)?)?) + "\n"))
+        Ok(Self(
+            visible_json(&serde_json::to_string_pretty(&without_credentials(value)?)?) + "\n",
+        ))
     }
 
     /// Takes what sipgen says of itself, such as a script for shells: nothing of an input is in it.
@@ -48,7 +50,9 @@ impl fmt::Display for Document {
 
 /// Returns JSON on one line, for a document that holds it.
 pub(super) fn json_inside(value: &impl Serialize) -> serde_json::Result<String> {
-    Ok(visible_json(&serde_json::to_string(&without_credentials(value)?)?))
+    Ok(visible_json(&serde_json::to_string(&without_credentials(
+        value,
+    )?)?))
 }
 
 fn without_credentials(value: &impl Serialize) -> serde_json::Result<Value> {
@@ -67,7 +71,10 @@ fn mask(value: &mut Value) {
         Value::Object(fields) => {
             fields.values_mut().for_each(mask);
             if fields.keys().any(|name| masked(name) != *name) {
-                *fields = fields.iter().map(|(name, value)| (masked(name).into_owned(), value.clone())).collect();
+                *fields = fields
+                    .iter()
+                    .map(|(name, value)| (masked(name).into_owned(), value.clone()))
+                    .collect();
             }
         }
         _ => {}

@@ -17,7 +17,13 @@ const MARKED_SHOWN: usize = 60;
 const CHARACTERS_READ: usize = 1000;
 
 /// Writes an excerpt beside a gutter of line numbers as wide as `gutter`.
-pub(super) fn write(out: &mut Text, excerpt: &Excerpt, gutter: usize, mark: char, style: Style) -> fmt::Result {
+pub(super) fn write(
+    out: &mut Text,
+    excerpt: &Excerpt,
+    gutter: usize,
+    mark: char,
+    style: Style,
+) -> fmt::Result {
     let before = last_columns(&shown(last_characters(&excerpt.before)), BEFORE_SHOWN);
     let marked = first_columns(&shown(first_characters(&excerpt.marked)), MARKED_SHOWN);
     let rest = LINE_SHOWN - before.width() - marked.width();
@@ -27,7 +33,12 @@ pub(super) fn write(out: &mut Text, excerpt: &Excerpt, gutter: usize, mark: char
     let marks = styled(style, mark.to_string().repeat(marked.width().max(1)));
     writeln!(out, "{:gutter$} {bar}", "")?;
     writeln!(out, "{number} {bar} {before}{marked}{after}")?;
-    writeln!(out, "{:gutter$} {bar} {}{marks}", "", " ".repeat(before.width()))
+    writeln!(
+        out,
+        "{:gutter$} {bar} {}{marks}",
+        "",
+        " ".repeat(before.width())
+    )
 }
 
 /// A text as a terminal shows it: a tab is as wide as it happens to stand, so there is none.
@@ -36,11 +47,16 @@ fn shown(text: &str) -> String {
 }
 
 fn first_characters(text: &str) -> &str {
-    text.char_indices().nth(CHARACTERS_READ).map_or(text, |(end, _)| &text[..end])
+    text.char_indices()
+        .nth(CHARACTERS_READ)
+        .map_or(text, |(end, _)| &text[..end])
 }
 
 fn last_characters(text: &str) -> &str {
-    text.char_indices().rev().nth(CHARACTERS_READ).map_or(text, |(before, _)| &text[before..])
+    text.char_indices()
+        .rev()
+        .nth(CHARACTERS_READ)
+        .map_or(text, |(before, _)| &text[before..])
 }
 
 fn first_columns(text: &str, columns: usize) -> String {
@@ -74,7 +90,12 @@ mod tests {
     use super::*;
 
     fn excerpt(before: &str, marked: &str, after: &str) -> String {
-        let excerpt = Excerpt { line: 7, before: before.into(), marked: marked.into(), after: after.into() };
+        let excerpt = Excerpt {
+            line: 7,
+            before: before.into(),
+            marked: marked.into(),
+            after: after.into(),
+        };
         let mut out = Text::default();
         write(&mut out, &excerpt, 2, '^', Style::new()).unwrap();
         out.to_string()
@@ -82,12 +103,18 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_marked_below_its_line() {
-        assert_eq!(excerpt("\tport: ", "0", " # no"), "   |\n 7 |     port: 0 # no\n   |           ^\n");
+        assert_eq!(
+            excerpt("\tport: ", "0", " # no"),
+            "   |\n 7 |     port: 0 # no\n   |           ^\n"
+        );
     }
 
     #[test]
     fn wide_characters_are_marked_as_wide_as_they_are() {
-        assert_eq!(excerpt("名: ", "机架", ""), "   |\n 7 | 名: 机架\n   |     ^^^^\n");
+        assert_eq!(
+            excerpt("名: ", "机架", ""),
+            "   |\n 7 | 名: 机架\n   |     ^^^^\n"
+        );
     }
 
     #[test]
@@ -104,7 +131,10 @@ mod tests {
 
         let line = shown.lines().nth(1).unwrap();
         assert_eq!(line.width(), " 7 | ".len() + LINE_SHOWN);
-        assert!(line.contains("…bbb") && line.contains("m…a") && line.ends_with("a…"), "{line}");
+        assert!(
+            line.contains("…bbb") && line.contains("m…a") && line.ends_with("a…"),
+            "{line}"
+        );
     }
 
     #[test]

@@ -21,23 +21,74 @@ pub fn explain_cluster(cluster: &ClusterExplanation) -> Text {
 }
 
 fn write_cluster(out: &mut Text, explanation: &ClusterExplanation) -> fmt::Result {
-    let ClusterExplanation { cluster, kind, provisioning, place, priority, left_as_it_is, node_sets, gives_back } =
-        explanation;
-    let priority = if *priority == 0 { String::new() } else { format!(", priority {priority}") };
-    let left = if *left_as_it_is { ": has errors, and is left as it is" } else { "" };
-    writeln!(out, "{}{priority}{left}", styled(STRONG, format_args!("cluster {cluster}")))?;
+    let ClusterExplanation {
+        cluster,
+        kind,
+        provisioning,
+        place,
+        priority,
+        left_as_it_is,
+        node_sets,
+        gives_back,
+    } = explanation;
+    let priority = if *priority == 0 {
+        String::new()
+    } else {
+        format!(", priority {priority}")
+    };
+    let left = if *left_as_it_is {
+        ": has errors, and is left as it is"
+    } else {
+        ""
+    };
+    writeln!(
+        out,
+        "{}{priority}{left}",
+        styled(STRONG, format_args!("cluster {cluster}"))
+    )?;
     if *kind == ClusterKind::Provisioning {
-        let name = provisioning.as_ref().map_or(String::new(), |name| format!(" {}", one_line(name)));
+        let name = provisioning
+            .as_ref()
+            .map_or(String::new(), |name| format!(" {}", one_line(name)));
         writeln!(out, "  by the Provisioning{name} in {}", one_line(place))?;
     }
-    let (machines, node_sets): (Vec<_>, Vec<_>) = node_sets.iter().partition(|set| set.part.node.is_some());
-    for NodeSetExplanation { part, wanted, hosts, shortage, .. } in node_sets {
+    let (machines, node_sets): (Vec<_>, Vec<_>) =
+        node_sets.iter().partition(|set| set.part.node.is_some());
+    for NodeSetExplanation {
+        part,
+        wanted,
+        hosts,
+        shortage,
+        ..
+    } in node_sets
+    {
         let style = if hosts.len() < *wanted { ERROR } else { STRONG };
-        writeln!(out, "  {}", styled(style, format_args!("{part}: has {} of {wanted}", counted(hosts.len(), "host"))))?;
-        let width = hosts.iter().map(|host| host.host.to_string().len()).max().unwrap_or_default();
-        for AssignedHost { host, how, domains, .. } in hosts {
-            let domains: String = domains.iter().map(|(key, value)| format!("  {key}={value}")).collect();
-            let line = format!("    {:width$}  {:<7}{domains}", host.to_string(), how_in_words(*how));
+        writeln!(
+            out,
+            "  {}",
+            styled(
+                style,
+                format_args!("{part}: has {} of {wanted}", counted(hosts.len(), "host"))
+            )
+        )?;
+        let width = hosts
+            .iter()
+            .map(|host| host.host.to_string().len())
+            .max()
+            .unwrap_or_default();
+        for AssignedHost {
+            host, how, domains, ..
+        } in hosts
+        {
+            let domains: String = domains
+                .iter()
+                .map(|(key, value)| format!("  {key}={value}"))
+                .collect();
+            let line = format!(
+                "    {:width$}  {:<7}{domains}",
+                host.to_string(),
+                how_in_words(*how)
+            );
             writeln!(out, "{}", line.trim_end())?;
         }
         for line in shortage.iter().flat_map(Shortage::proof) {
@@ -58,15 +109,26 @@ const NAMES_LENGTH: usize = 40;
 /// The machines of a Provisioning, a line each, and why some have no host.
 fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Result {
     let all: Vec<[String; 6]> = machines.iter().flat_map(|machine| rows(machine)).collect();
-    let width = |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let width = |column: usize| {
+        all.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or_default()
+    };
     let widths: Vec<usize> = (0..6).map(width).collect();
     for role in Role::ALL {
-        let of_role: Vec<&&NodeSetExplanation> = machines.iter().filter(|machine| machine.part.role == role).collect();
+        let of_role: Vec<&&NodeSetExplanation> = machines
+            .iter()
+            .filter(|machine| machine.part.role == role)
+            .collect();
         if of_role.is_empty() {
             continue;
         }
         let wanted: usize = of_role.iter().map(|machine| machine.wanted).sum();
-        let have = of_role.iter().filter(|machine| !machine.hosts.is_empty()).count();
+        let have = of_role
+            .iter()
+            .filter(|machine| !machine.hosts.is_empty())
+            .count();
         let style = if have < wanted { ERROR } else { STRONG };
         let head = format!("{role}: has {} of {wanted}", counted(have, "machine"));
         writeln!(out, "  {}", styled(style, head))?;
@@ -74,8 +136,15 @@ fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Resu
         let mut short: Vec<(Vec<String>, Vec<String>)> = Vec::new();
         for machine in of_role {
             for row in rows(machine) {
-                let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-                writeln!(out, "    {}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+                let cells = row
+                    .iter()
+                    .zip(&widths)
+                    .map(|(cell, width)| format!("{cell:width$}"));
+                writeln!(
+                    out,
+                    "    {}",
+                    cells.collect::<Vec<_>>().join("  ").trim_end()
+                )?;
             }
             let proof: Vec<String> = machine.shortage.iter().flat_map(Shortage::proof).collect();
             let node = machine.part.node.as_ref().map(ToString::to_string);
@@ -87,10 +156,20 @@ fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Resu
         }
         for (proof, nodes) in short {
             let more = nodes.len().saturating_sub(MACHINES_NAMED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
             let named = &nodes[..nodes.len().min(MACHINES_NAMED)];
-            writeln!(out, "    why there is no host for {}{more}", named.join(", "))?;
-            proof.iter().try_for_each(|line| writeln!(out, "      {}", one_line(line)))?;
+            writeln!(
+                out,
+                "    why there is no host for {}{more}",
+                named.join(", ")
+            )?;
+            proof
+                .iter()
+                .try_for_each(|line| writeln!(out, "      {}", one_line(line)))?;
         }
     }
     Ok(())
@@ -99,8 +178,17 @@ fn write_machines(out: &mut Text, machines: &[&NodeSetExplanation]) -> fmt::Resu
 /// A machine with its host, where that is reached, why it is this one, what it has, and what is asked; there are several
 /// hosts only while others are given back.
 fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
-    let too = if machine.worker_too { " (also Worker)" } else { "" };
-    let node = machine.part.node.as_ref().map(|node| format!("{node}{too}")).unwrap_or_default();
+    let too = if machine.worker_too {
+        " (also Worker)"
+    } else {
+        ""
+    };
+    let node = machine
+        .part
+        .node
+        .as_ref()
+        .map(|node| format!("{node}{too}"))
+        .unwrap_or_default();
     let asked = match &machine.asked {
         Some(asked) => format!("for {}", one_line(&asked.to_string())),
         None => "no longer asked for".to_owned(),
@@ -108,16 +196,25 @@ fn rows(machine: &NodeSetExplanation) -> Vec<[String; 6]> {
     if machine.hosts.is_empty() {
         let none = String::new;
         // Without a shortage of its own, it waits for others of its cluster.
-        let what = if machine.shortage.is_some() { "no host" } else { "not placed" };
+        let what = if machine.shortage.is_some() {
+            "no host"
+        } else {
+            "not placed"
+        };
         return vec![[node, what.to_owned(), none(), none(), none(), asked]];
     }
-    let row = |AssignedHost { host, machine, why, .. }: &AssignedHost| {
+    let row = |AssignedHost {
+                   host, machine, why, ..
+               }: &AssignedHost| {
         let address = machine.as_ref().and_then(|machine| machine.address);
         [
             node.clone(),
             host.to_string(),
             address.map_or_else(|| "no address".to_owned(), |address| address.to_string()),
-            machine.as_ref().map(ToString::to_string).unwrap_or_default(),
+            machine
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
             why.clone().unwrap_or_default(),
             asked.clone(),
         ]
@@ -133,7 +230,13 @@ pub fn explain_host(host: &HostExplanation) -> Text {
 }
 
 fn write_host(out: &mut Text, explanation: &HostExplanation) -> fmt::Result {
-    let HostExplanation { host, assigned, facts, refused, .. } = explanation;
+    let HostExplanation {
+        host,
+        assigned,
+        facts,
+        refused,
+        ..
+    } = explanation;
     let whose = match assigned {
         Some(Assignment { cluster, part, how }) => {
             let how = how.map_or("stays, as the cluster has errors", how_in_words);
@@ -141,12 +244,21 @@ fn write_host(out: &mut Text, explanation: &HostExplanation) -> fmt::Result {
         }
         None => "nobody's".to_owned(),
     };
-    writeln!(out, "{}: {}", styled(STRONG, format_args!("host {host}")), one_line(&whose))?;
+    writeln!(
+        out,
+        "{}: {}",
+        styled(STRONG, format_args!("host {host}")),
+        one_line(&whose)
+    )?;
     for fact in facts {
         writeln!(out, "  {}", one_line(fact))?;
     }
     let refused = folded(refused);
-    let width = refused.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let width = refused
+        .iter()
+        .map(|(name, _)| name.chars().count())
+        .max()
+        .unwrap_or_default();
     if !refused.is_empty() {
         writeln!(out, "  {}", styled(STRONG, "why others do not have it"))?;
     }
@@ -164,7 +276,9 @@ fn folded(refused: &[RefusedBy]) -> Vec<(String, String)> {
     for refusal in refused {
         let why = match &refusal.why {
             // Each names another one.
-            Some(_) if refusal.names_another => "has none of the MAC addresses that they name".to_owned(),
+            Some(_) if refusal.names_another => {
+                "has none of the MAC addresses that they name".to_owned()
+            }
             Some(why) => why.clone(),
             None => "would do, and is not needed".to_owned(),
         };
@@ -181,15 +295,31 @@ fn folded(refused: &[RefusedBy]) -> Vec<(String, String)> {
         }
     }
     let line = |(of, why): (Vec<&RefusedBy>, String)| {
-        let [first, others @ ..] = of.as_slice() else { return (String::new(), why) };
+        let [first, others @ ..] = of.as_slice() else {
+            return (String::new(), why);
+        };
         if others.is_empty() {
-            return (format!("{} {}", first.cluster, first.part), first.why.clone().unwrap_or(why));
+            return (
+                format!("{} {}", first.cluster, first.part),
+                first.why.clone().unwrap_or(why),
+            );
         }
         let (cluster, role) = (&first.cluster, first.part.role);
-        let nodes: Vec<String> = of.iter().flat_map(|one| &one.part.node).map(ToString::to_string).collect();
-        let nodes = Some(nodes.join(", ")).filter(|names| of.len() <= MACHINES_NAMED && names.len() <= NAMES_LENGTH);
+        let nodes: Vec<String> = of
+            .iter()
+            .flat_map(|one| &one.part.node)
+            .map(ToString::to_string)
+            .collect();
+        let nodes = Some(nodes.join(", "))
+            .filter(|names| of.len() <= MACHINES_NAMED && names.len() <= NAMES_LENGTH);
         let count = || counted(of.len(), &format!("{role} machine"));
-        (nodes.map_or_else(|| format!("{cluster} {}", count()), |nodes| format!("{cluster} {nodes} ({role})")), why)
+        (
+            nodes.map_or_else(
+                || format!("{cluster} {}", count()),
+                |nodes| format!("{cluster} {nodes} ({role})"),
+            ),
+            why,
+        )
     };
     lines.into_iter().map(line).collect()
 }

@@ -56,7 +56,11 @@ pub fn findings(findings: &[Finding], files: &Files) -> Text {
             let _ = write_finding(&mut out, finding, &mut texts);
         }
         if of_severity.len() > shown.len() {
-            let _ = writeln!(out, "… and {} more of these", of_severity.len() - shown.len());
+            let _ = writeln!(
+                out,
+                "… and {} more of these",
+                of_severity.len() - shown.len()
+            );
             let _ = writeln!(out);
         }
     }
@@ -74,7 +78,12 @@ fn shown<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
         *count += 1;
         *count <= ALIKE_SHOWN
     };
-    findings.iter().filter(is_shown).take(FINDINGS_SHOWN).copied().collect()
+    findings
+        .iter()
+        .filter(is_shown)
+        .take(FINDINGS_SHOWN)
+        .copied()
+        .collect()
 }
 
 /// How many findings there are, in a line; `muted` is how many warnings the settings mute.
@@ -83,11 +92,23 @@ pub fn tally(findings: &[Finding], muted: usize) -> Text {
     let warnings = findings.len() - errors;
     let counts = [(errors, "error", ERROR), (warnings, "warning", WARNING)];
     let counts = counts.iter().filter(|(count, ..)| *count > 0);
-    let counts: Vec<String> = counts.map(|(count, noun, style)| styled(*style, counted(*count, noun))).collect();
-    let words = if counts.is_empty() { "nothing is wrong".to_owned() } else { counts.join(", ") };
-    let muted = if muted > 0 { format!(" ({} muted)", counted(muted, "warning")) } else { String::new() };
+    let counts: Vec<String> = counts
+        .map(|(count, noun, style)| styled(*style, counted(*count, noun)))
+        .collect();
+    let words = if counts.is_empty() {
+        "nothing is wrong".to_owned()
+    } else {
+        counts.join(", ")
+    };
+    let muted = if muted > 0 {
+        format!(" ({} muted)", counted(muted, "warning"))
+    } else {
+        String::new()
+    };
     let worst = findings.iter().min_by_key(|finding| finding.severity);
-    let more = worst.map_or(String::new(), |worst| format!("; `sipgen explain {}` says more", worst.code));
+    let more = worst.map_or(String::new(), |worst| {
+        format!("; `sipgen explain {}` says more", worst.code)
+    });
     format!("{words}{muted}{more}\n").into()
 }
 
@@ -102,19 +123,44 @@ fn write_finding(out: &mut Text, finding: &Finding, texts: &mut Texts<'_>) -> fm
         styled(style, format!("{word}[{}]", finding.code)),
         styled(STRONG, one_line(&finding.message))
     )?;
-    let excerpts_shown = if finding.places.len() <= STORY_QUOTED { STORY_QUOTED } else { 1 };
+    let excerpts_shown = if finding.places.len() <= STORY_QUOTED {
+        STORY_QUOTED
+    } else {
+        1
+    };
     let values = !VALUES_UNSEEN.contains(&finding.code);
     let mut excerpts: Vec<Option<Excerpt>> = Vec::new();
     for (place, _) in finding.places.iter().take(PLACES_SHOWN) {
-        excerpts.push(if excerpts.len() < excerpts_shown { texts.excerpt(place, values) } else { None });
+        excerpts.push(if excerpts.len() < excerpts_shown {
+            texts.excerpt(place, values)
+        } else {
+            None
+        });
     }
-    let widest = excerpts.iter().flatten().map(|excerpt| excerpt.line).max().unwrap_or_default();
+    let widest = excerpts
+        .iter()
+        .flatten()
+        .map(|excerpt| excerpt.line)
+        .max()
+        .unwrap_or_default();
     let gutter = widest.to_string().len().max(GUTTER);
     for (index, ((place, what), excerpt)) in finding.places.iter().zip(excerpts).enumerate() {
         let position = texts.position(place).to_string();
-        let what = what.as_ref().map_or(String::new(), |what| format!("  ({})", one_line(what)));
-        writeln!(out, "{:gutter$}{} {}{what}", "", styled(FAINT, "-->"), one_line(&position))?;
-        let (mark, style) = if index == 0 { ('^', style) } else { ('-', FAINT) };
+        let what = what
+            .as_ref()
+            .map_or(String::new(), |what| format!("  ({})", one_line(what)));
+        writeln!(
+            out,
+            "{:gutter$}{} {}{what}",
+            "",
+            styled(FAINT, "-->"),
+            one_line(&position)
+        )?;
+        let (mark, style) = if index == 0 {
+            ('^', style)
+        } else {
+            ('-', FAINT)
+        };
         if let Some(excerpt) = excerpt {
             excerpt::write(out, &excerpt, gutter, mark, style)?;
         }
@@ -128,9 +174,20 @@ fn write_finding(out: &mut Text, finding: &Finding, texts: &mut Texts<'_>) -> fm
             finding.places.len() - PLACES_SHOWN
         )?;
     }
-    for (index, line) in finding.help.iter().flat_map(|help| help.lines()).enumerate() {
+    for (index, line) in finding
+        .help
+        .iter()
+        .flat_map(|help| help.lines())
+        .enumerate()
+    {
         let word = if index == 0 { "help:" } else { "     " };
-        writeln!(out, "{:GUTTER$}{} {}", "", styled(FAINT, word), one_line(line))?;
+        writeln!(
+            out,
+            "{:GUTTER$}{} {}",
+            "",
+            styled(FAINT, word),
+            one_line(line)
+        )?;
     }
     writeln!(out)
 }

@@ -16,9 +16,14 @@ pub fn github(Results(results): &Results) -> Document {
     let mut out = String::new();
     let mut left_out = Vec::new();
     for (severity, command) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
-        let of_severity: Vec<&Located> = results.iter().filter(|result| result.severity == severity).collect();
+        let of_severity: Vec<&Located> = results
+            .iter()
+            .filter(|result| result.severity == severity)
+            .collect();
         for result in of_severity.iter().take(ANNOTATIONS_KEPT) {
-            let Spot { path, line, column, .. } = &result.place;
+            let Spot {
+                path, line, column, ..
+            } = &result.place;
             let mut properties = format!("file={}", property(path));
             for (name, number) in [("line", line), ("col", column)] {
                 // Writing to a String cannot fail.
@@ -28,11 +33,18 @@ pub fn github(Results(results): &Results) -> Document {
             let _ = writeln!(out, "::{command} {properties}::{}", data(&text(result)));
         }
         if of_severity.len() > ANNOTATIONS_KEPT {
-            left_out.push(counted(of_severity.len() - ANNOTATIONS_KEPT, &format!("more {command}")));
+            left_out.push(counted(
+                of_severity.len() - ANNOTATIONS_KEPT,
+                &format!("more {command}"),
+            ));
         }
     }
     if !left_out.is_empty() {
-        let _ = writeln!(out, "::notice title=sipgen::{}: see the log of this step", left_out.join(" and "));
+        let _ = writeln!(
+            out,
+            "::notice title=sipgen::{}: see the log of this step",
+            left_out.join(" and ")
+        );
     }
     Document::escaped(out)
 }
@@ -42,11 +54,16 @@ fn text(result: &Located) -> String {
     let mut lines = vec![result.message.clone()];
     for (Spot { path, line, .. }, what) in &result.story {
         let line = line.map_or(String::new(), |line| format!(":{line}"));
-        let what = what.as_ref().map_or(String::new(), |what| format!(" ({what})"));
+        let what = what
+            .as_ref()
+            .map_or(String::new(), |what| format!(" ({what})"));
         lines.push(one_line(&format!("  {path}{line}{what}")));
     }
     if result.more_places > 0 {
-        lines.push(format!("  and {}", counted(result.more_places, "more place")));
+        lines.push(format!(
+            "  and {}",
+            counted(result.more_places, "more place")
+        ));
     }
     lines.extend(result.help.iter().cloned());
     lines.join("\n")
@@ -61,7 +78,9 @@ fn data(text: &str) -> String {
 
 /// A text as GitHub takes it for a property.
 fn property(text: &str) -> String {
-    data(&one_line(text)).replace(':', "%3A").replace(',', "%2C")
+    data(&one_line(text))
+        .replace(':', "%3A")
+        .replace(',', "%2C")
 }
 
 #[cfg(test)]
@@ -70,7 +89,13 @@ mod tests {
 
     #[test]
     fn no_text_can_end_the_command_that_it_stands_in() {
-        assert_eq!(property("a,line=1::b\r\n%0A"), "a%2Cline=1%3A%3Ab\\r\\n%250A");
-        assert_eq!(data("50%\n::error::no\u{1b}[2J"), "50%25%0A::error::no\\u{1b}[2J");
+        assert_eq!(
+            property("a,line=1::b\r\n%0A"),
+            "a%2Cline=1%3A%3Ab\\r\\n%250A"
+        );
+        assert_eq!(
+            data("50%\n::error::no\u{1b}[2J"),
+            "50%25%0A::error::no\\u{1b}[2J"
+        );
     }
 }

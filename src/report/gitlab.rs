@@ -38,7 +38,11 @@ fn description(result: &Located) -> String {
     if description.chars().count() <= DESCRIPTION_SHOWN {
         return description;
     }
-    description.chars().take(DESCRIPTION_SHOWN - 1).chain(['…']).collect()
+    description
+        .chars()
+        .take(DESCRIPTION_SHOWN - 1)
+        .chain(['…'])
+        .collect()
 }
 
 fn severity(result: &Located) -> &'static str {

@@ -13,17 +13,33 @@ pub fn explain_hardware(known: &HostHardware) -> Text {
     out
 }
 
-fn write_hardware(out: &mut Text, HostHardware { boot_mac_address, found }: &HostHardware) -> fmt::Result {
+fn write_hardware(
+    out: &mut Text,
+    HostHardware {
+        boot_mac_address,
+        found,
+    }: &HostHardware,
+) -> fmt::Result {
     let mut rows: Vec<(&str, String)> = Vec::new();
-    rows.extend(boot_mac_address.iter().map(|mac| ("boots from", mac.clone())));
+    rows.extend(
+        boot_mac_address
+            .iter()
+            .map(|mac| ("boots from", mac.clone())),
+    );
     if let Some(Found { hardware, .. }) = found {
         rows.extend(hardware_rows(hardware));
     }
     if rows.is_empty() {
         return Ok(());
     }
-    let source = found.as_ref().map_or(String::new(), |found| format!(", as {} says", found.source));
-    writeln!(out, "  {}", styled(STRONG, format_args!("hardware{source}")))?;
+    let source = found
+        .as_ref()
+        .map_or(String::new(), |found| format!(", as {} says", found.source));
+    writeln!(
+        out,
+        "  {}",
+        styled(STRONG, format_args!("hardware{source}"))
+    )?;
     for (what, text) in rows {
         writeln!(out, "    {what:10}  {}", one_line(&text))?;
     }
@@ -31,25 +47,85 @@ fn write_hardware(out: &mut Text, HostHardware { boot_mac_address, found }: &Hos
 }
 
 fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
-    let Hardware { cpu, ram_mebibytes, hostname, nics, storage, system_vendor } = hardware;
+    let Hardware {
+        cpu,
+        ram_mebibytes,
+        hostname,
+        nics,
+        storage,
+        system_vendor,
+    } = hardware;
     let mut rows = Vec::new();
     let mut add = |what, parts: Vec<Option<String>>| {
-        let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        let parts: Vec<String> = parts
+            .into_iter()
+            .flatten()
+            .filter(|part| !part.is_empty())
+            .collect();
         if !parts.is_empty() {
             rows.push((what, parts.join("  ")));
         }
     };
-    add("CPU", vec![cpu.count.map(|count| count.to_string()), cpu.arch.clone(), cpu.model.clone()]);
+    add(
+        "CPU",
+        vec![
+            cpu.count.map(|count| count.to_string()),
+            cpu.arch.clone(),
+            cpu.model.clone(),
+        ],
+    );
     add("memory", vec![ram_mebibytes.map(memory)]);
-    for Nic { name, mac, ip, model, vendor, speed_gbps, pxe } in nics {
-        let speed = speed_gbps.filter(|speed| *speed > 0).map(|speed| format!("{speed} Gbit/s"));
+    for Nic {
+        name,
+        mac,
+        ip,
+        model,
+        vendor,
+        speed_gbps,
+        pxe,
+    } in nics
+    {
+        let speed = speed_gbps
+            .filter(|speed| *speed > 0)
+            .map(|speed| format!("{speed} Gbit/s"));
         let boots = pxe.then(|| "boots".to_owned());
-        add("NIC", vec![name.clone(), mac.clone(), ip.clone(), vendor.clone(), model.clone(), speed, boots]);
+        add(
+            "NIC",
+            vec![
+                name.clone(),
+                mac.clone(),
+                ip.clone(),
+                vendor.clone(),
+                model.clone(),
+                speed,
+                boots,
+            ],
+        );
     }
-    for Storage { name, kind, size_bytes, model, vendor } in storage {
-        add("disk", vec![name.clone(), size_bytes.map(size), kind.clone(), vendor.clone(), model.clone()]);
+    for Storage {
+        name,
+        kind,
+        size_bytes,
+        model,
+        vendor,
+    } in storage
+    {
+        add(
+            "disk",
+            vec![
+                name.clone(),
+                size_bytes.map(size),
+                kind.clone(),
+                vendor.clone(),
+                model.clone(),
+            ],
+        );
     }
-    let made = [&system_vendor.manufacturer, &system_vendor.product_name, &system_vendor.serial_number];
+    let made = [
+        &system_vendor.manufacturer,
+        &system_vendor.product_name,
+        &system_vendor.serial_number,
+    ];
     add("made by", made.into_iter().cloned().collect());
     add("called", vec![hostname.clone()]);
     rows
@@ -58,5 +134,9 @@ fn hardware_rows(hardware: &Hardware) -> Vec<(&'static str, String)> {
 /// As disks are sold: in powers of ten.
 fn size(bytes: u64) -> String {
     const GIGA: u64 = 1_000_000_000;
-    if bytes >= 10_000 * GIGA { format!("{} TB", bytes / (1000 * GIGA)) } else { format!("{} GB", bytes / GIGA) }
+    if bytes >= 10_000 * GIGA {
+        format!("{} TB", bytes / (1000 * GIGA))
+    } else {
+        format!("{} GB", bytes / GIGA)
+    }
 }

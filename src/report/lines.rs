@@ -50,7 +50,10 @@ impl Lines for String {
 /// Changes as a unified diff, as `git apply` takes it.
 pub fn diff(changes: &Changes) -> Text {
     let mut out = Text::default();
-    changes.files.iter().for_each(|(path, change)| write_diff(&mut out, path, change.texts()));
+    changes
+        .files
+        .iter()
+        .for_each(|(path, change)| write_diff(&mut out, path, change.texts()));
     out
 }
 
@@ -59,12 +62,19 @@ pub(super) fn by_file(changes: &Changes) -> Vec<FileLines> {
     let file = |(path, change): (&Utf8PathBuf, &Change)| {
         let mut diff = String::new();
         write_diff(&mut diff, path, change.texts());
-        FileLines { file: path.to_string(), diff }
+        FileLines {
+            file: path.to_string(),
+            diff,
+        }
     };
     changes.files.iter().map(file).collect()
 }
 
-fn write_diff<'a>(out: &mut impl Lines, path: &Utf8Path, (before, after): (Option<&'a str>, Option<&'a str>)) {
+fn write_diff<'a>(
+    out: &mut impl Lines,
+    path: &Utf8Path,
+    (before, after): (Option<&'a str>, Option<&'a str>),
+) {
     let name = |side: &str| quoted(&format!("{side}/{path}"));
     out.head(STRONG, &format!("diff --git {} {}", name("a"), name("b")));
     match (before, after) {
@@ -79,7 +89,11 @@ fn write_diff<'a>(out: &mut impl Lines, path: &Utf8Path, (before, after): (Optio
         Some(_) => name(side),
     };
     // As git cuts lines: a carriage return alone ends none.
-    let lines = |text: Option<&'a str>| text.unwrap_or_default().split_inclusive('\n').collect::<Vec<&str>>();
+    let lines = |text: Option<&'a str>| {
+        text.unwrap_or_default()
+            .split_inclusive('\n')
+            .collect::<Vec<&str>>()
+    };
     let (old, new) = (lines(before), lines(after));
     // A file that people write may have a Secret beside what is changed.
     let own = before.filter(|text| !layout::is_ours(text.as_bytes()));
@@ -90,10 +104,16 @@ fn write_diff<'a>(out: &mut impl Lines, path: &Utf8Path, (before, after): (Optio
     let starts: Vec<usize> = ends.zip(&old).map(|(end, line)| end - line.len()).collect();
     let is_secret = |at: Option<usize>| {
         let start = at.and_then(|at| starts.get(at).copied());
-        own.zip(start.zip(at)).is_some_and(|(text, (start, at))| is_of_secret(text, start..start + old[at].len()))
+        own.zip(start.zip(at))
+            .is_some_and(|(text, (start, at))| is_of_secret(text, start..start + old[at].len()))
     };
     let diff = TextDiff::from_slices(&old, &new);
-    for (index, hunk) in diff.unified_diff().context_radius(CONTEXT).iter_hunks().enumerate() {
+    for (index, hunk) in diff
+        .unified_diff()
+        .context_radius(CONTEXT)
+        .iter_hunks()
+        .enumerate()
+    {
         if index == 0 {
             out.head(STRONG, &format!("--- {}", name("a", before)));
             out.head(STRONG, &format!("+++ {}", name("b", after)));
@@ -107,7 +127,15 @@ fn write_diff<'a>(out: &mut impl Lines, path: &Utf8Path, (before, after): (Optio
             };
             let line = change.value();
             let shown = line.strip_suffix('\n').unwrap_or(line);
-            out.line(style, sign, if is_secret(change.old_index()) { "…" } else { shown });
+            out.line(
+                style,
+                sign,
+                if is_secret(change.old_index()) {
+                    "…"
+                } else {
+                    shown
+                },
+            );
             if !line.ends_with('\n') {
                 out.head(Style::new(), "\\ No newline at end of file");
             }
@@ -117,7 +145,10 @@ fn write_diff<'a>(out: &mut impl Lines, path: &Utf8Path, (before, after): (Optio
 
 /// A name as git writes it: in quotes, with escapes, if it has characters that would end it or cannot be seen.
 fn quoted(name: &str) -> String {
-    if !name.chars().any(|c| is_hidden(c) || matches!(c, '"' | '\\')) {
+    if !name
+        .chars()
+        .any(|c| is_hidden(c) || matches!(c, '"' | '\\'))
+    {
         return name.to_owned();
     }
     let mut quoted = String::from('"');
@@ -128,7 +159,11 @@ fn quoted(name: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\r' => quoted.push_str("\\r"),
             c if is_hidden(c) => {
-                let bytes = c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\{byte:03o}")).collect::<String>();
+                let bytes = c
+                    .encode_utf8(&mut [0; 4])
+                    .bytes()
+                    .map(|byte| format!("\\{byte:03o}"))
+                    .collect::<String>();
                 quoted.push_str(&bytes);
             }
             c => quoted.push(c),

@@ -42,7 +42,12 @@ const WIDTH: usize = 110;
 
 /// A comparison as a comment on a pull request, of at most 65,000 characters.
 pub fn markdown(comparison: &Comparison) -> Text {
-    written(&format!("{MARKER}\n## sipgen: {}\n\n", heading(comparison)), comparison, 1).into()
+    written(
+        &format!("{MARKER}\n## sipgen: {}\n\n", heading(comparison)),
+        comparison,
+        1,
+    )
+    .into()
 }
 
 /// The same for several sites, which share the room.
@@ -61,9 +66,15 @@ pub fn markdown_of_sites(sites: &[(&str, &Comparison)]) -> Text {
 
 /// A comparison below a head, with one of `shares` parts of the room.
 fn written(head: &str, comparison: &Comparison, shares: usize) -> String {
-    let mut page = Page { text: head.to_owned(), left_out: Vec::new(), shares };
-    let (errors, warnings): (Vec<&Problem>, Vec<&Problem>) =
-        comparison.findings.iter().partition(|problem| problem.severity == ProblemSeverity::Error);
+    let mut page = Page {
+        text: head.to_owned(),
+        left_out: Vec::new(),
+        shares,
+    };
+    let (errors, warnings): (Vec<&Problem>, Vec<&Problem>) = comparison
+        .findings
+        .iter()
+        .partition(|problem| problem.severity == ProblemSeverity::Error);
     for note in &comparison.notes {
         page.push(&format!("{}\n\n", one_line(note)), ERRORS_UNTIL);
     }
@@ -85,7 +96,11 @@ fn written(head: &str, comparison: &Comparison, shares: usize) -> String {
 }
 
 fn heading(comparison: &Comparison) -> String {
-    let errors = comparison.findings.iter().filter(|problem| problem.severity == ProblemSeverity::Error).count();
+    let errors = comparison
+        .findings
+        .iter()
+        .filter(|problem| problem.severity == ProblemSeverity::Error)
+        .count();
     let mut parts = Vec::new();
     if errors > 0 {
         parts.push(counted(errors, "error"));
@@ -102,7 +117,10 @@ fn heading(comparison: &Comparison) -> String {
                 if clusters == 1 { "changes" } else { "change" }
             ));
         } else if review.totals.files.all() > 0 {
-            parts.push(format!("{} that clusters share", counted(review.totals.files.all(), "file")));
+            parts.push(format!(
+                "{} that clusters share",
+                counted(review.totals.files.all(), "file")
+            ));
         }
     }
     if comparison.brought.is_some() {
@@ -111,14 +129,25 @@ fn heading(comparison: &Comparison) -> String {
     if let Some(stale) = comparison.stale {
         parts.push(counted(stale.files, "stale file"));
     }
-    if parts.is_empty() { "nothing changes".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() {
+        "nothing changes".to_owned()
+    } else {
+        parts.join(", ")
+    }
 }
 
 /// The clusters, those with dangers first.
 fn worst_first(review: &Review) -> Vec<&ClusterReview> {
-    let dangers: Vec<&ClusterKey> = review.dangers.iter().filter_map(|danger| endangered(&danger.harm)).collect();
+    let dangers: Vec<&ClusterKey> = review
+        .dangers
+        .iter()
+        .filter_map(|danger| endangered(&danger.harm))
+        .collect();
     let rank = |cluster: &&ClusterReview| {
-        dangers.iter().position(|endangered| **endangered == cluster.cluster).unwrap_or(usize::MAX)
+        dangers
+            .iter()
+            .position(|endangered| **endangered == cluster.cluster)
+            .unwrap_or(usize::MAX)
     };
     let mut clusters: Vec<&ClusterReview> = review.clusters.iter().collect();
     clusters.sort_by_cached_key(rank);
@@ -166,8 +195,16 @@ impl Page {
 
     /// Adds those parts that end before `until`, between a head and a foot; says of the others, by their number, what
     /// was left out.
-    fn push_all(&mut self, head: &str, parts: &[String], foot: &str, until: usize, left_out: fn(usize) -> String) {
-        let mut room = (until / self.shares).saturating_sub(self.text.len() + head.len() + foot.len());
+    fn push_all(
+        &mut self,
+        head: &str,
+        parts: &[String],
+        foot: &str,
+        until: usize,
+        left_out: fn(usize) -> String,
+    ) {
+        let mut room =
+            (until / self.shares).saturating_sub(self.text.len() + head.len() + foot.len());
         let mut fitting = String::new();
         let mut count = 0;
         for part in parts {
@@ -187,23 +224,41 @@ impl Page {
     }
 
     fn errors(&mut self, errors: &[&Problem]) {
-        let parts: Vec<String> = errors.iter().map(|error| fenced("text", &described(error))).collect();
-        self.push_all("", &parts, "", ERRORS_UNTIL, |count| counted(count, "error"));
+        let parts: Vec<String> = errors
+            .iter()
+            .map(|error| fenced("text", &described(error)))
+            .collect();
+        self.push_all("", &parts, "", ERRORS_UNTIL, |count| {
+            counted(count, "error")
+        });
     }
 
     fn dangers(&mut self, dangers: &[Danger]) {
         let item = |danger: &Danger| format!("> - {}\n", danger.words(|name| code(name)));
         let (open, folded) = dangers.split_at(dangers.len().min(DANGERS_OPEN));
         let open: Vec<String> = open.iter().map(item).collect();
-        self.push_all("> [!CAUTION]\n", &open, "\n", DANGERS_UNTIL, |count| counted(count, "danger"));
-        let folded: Vec<String> =
-            folded.iter().map(|danger| format!("- {}\n", danger.words(|name| code(name)))).collect();
-        let head = format!("<details><summary>{}</summary>\n\n", counted(folded.len(), "more danger"));
-        self.push_all(&head, &folded, "\n</details>\n\n", DANGERS_UNTIL, |count| counted(count, "danger"));
+        self.push_all("> [!CAUTION]\n", &open, "\n", DANGERS_UNTIL, |count| {
+            counted(count, "danger")
+        });
+        let folded: Vec<String> = folded
+            .iter()
+            .map(|danger| format!("- {}\n", danger.words(|name| code(name))))
+            .collect();
+        let head = format!(
+            "<details><summary>{}</summary>\n\n",
+            counted(folded.len(), "more danger")
+        );
+        self.push_all(&head, &folded, "\n</details>\n\n", DANGERS_UNTIL, |count| {
+            counted(count, "danger")
+        });
     }
 
     fn totals(&mut self, totals: &Totals) {
-        for total in words::totals(totals).iter().filter(|_| totals.files.all() > 0).filter(|total| !total.is_empty()) {
+        for total in words::totals(totals)
+            .iter()
+            .filter(|_| totals.files.all() > 0)
+            .filter(|total| !total.is_empty())
+        {
             self.push(&format!("{total}  \n"), TABLE_UNTIL);
         }
         self.push("\n", TABLE_UNTIL);
@@ -216,31 +271,51 @@ impl Page {
         let rows: Vec<String> = clusters.iter().map(|cluster| row(cluster)).collect();
         let (before, behind) = if rows.len() > ROWS_OPEN {
             let summary = counted(rows.len(), "cluster");
-            (format!("<details><summary>{summary}</summary>\n\n"), "\n</details>\n\n")
+            (
+                format!("<details><summary>{summary}</summary>\n\n"),
+                "\n</details>\n\n",
+            )
         } else {
             (String::new(), "\n")
         };
         let head = format!("{before}| cluster | | what it does |\n| --- | --- | --- |\n");
-        self.push_all(&head, &rows, behind, TABLE_UNTIL, |count| format!("{} of the table", counted(count, "row")));
+        self.push_all(&head, &rows, behind, TABLE_UNTIL, |count| {
+            format!("{} of the table", counted(count, "row"))
+        });
     }
 
     fn clusters(&mut self, clusters: &[&ClusterReview]) {
-        let open = if clusters.len() <= CLUSTERS_OPEN { " open" } else { "" };
+        let open = if clusters.len() <= CLUSTERS_OPEN {
+            " open"
+        } else {
+            ""
+        };
         let details = clusters.iter().map(|cluster| {
             let kind = words::kind(cluster.kind);
-            let summary = format!("<code>{}</code>{kind} {}", cluster.cluster, words::state(cluster.state));
+            let summary = format!(
+                "<code>{}</code>{kind} {}",
+                cluster.cluster,
+                words::state(cluster.state)
+            );
             let block = block(&words::lines(cluster, &name));
             format!("<details{open}><summary>{summary}</summary>\n\n{block}</details>\n\n")
         });
         let details: Vec<String> = details.collect();
-        self.push_all("", &details, "", DETAILS_UNTIL, |count| format!("the details of {}", counted(count, "cluster")));
+        self.push_all("", &details, "", DETAILS_UNTIL, |count| {
+            format!("the details of {}", counted(count, "cluster"))
+        });
     }
 
     fn shared(&mut self, review: &Review) {
         let lines = words::shared(&review.shared, &name);
         if !lines.is_empty() {
-            let part = format!("<details><summary>Outside of clusters</summary>\n\n{}</details>\n\n", block(&lines));
-            self.push_all("", &[part], "", DETAILS_UNTIL, |_| "what changes outside of clusters".to_owned());
+            let part = format!(
+                "<details><summary>Outside of clusters</summary>\n\n{}</details>\n\n",
+                block(&lines)
+            );
+            self.push_all("", &[part], "", DETAILS_UNTIL, |_| {
+                "what changes outside of clusters".to_owned()
+            });
         }
     }
 
@@ -248,7 +323,8 @@ impl Page {
     fn brought(&mut self, brought: &Review) {
         let head = format!("### {}\n\n", words::BROUGHT);
         if !self.push(&head, DETAILS_UNTIL) {
-            self.left_out.push("what comes along from the base".to_owned());
+            self.left_out
+                .push("what comes along from the base".to_owned());
             return;
         }
         let clusters = worst_first(brought);
@@ -259,14 +335,28 @@ impl Page {
     }
 
     fn warnings(&mut self, warnings: &[&Problem]) {
-        let parts: Vec<String> = warnings.iter().map(|warning| fenced("text", &described(warning))).collect();
-        let head = format!("<details><summary>{}</summary>\n\n", counted(parts.len(), "warning"));
-        self.push_all(&head, &parts, "</details>\n\n", WARNINGS_UNTIL, |count| counted(count, "warning"));
+        let parts: Vec<String> = warnings
+            .iter()
+            .map(|warning| fenced("text", &described(warning)))
+            .collect();
+        let head = format!(
+            "<details><summary>{}</summary>\n\n",
+            counted(parts.len(), "warning")
+        );
+        self.push_all(&head, &parts, "</details>\n\n", WARNINGS_UNTIL, |count| {
+            counted(count, "warning")
+        });
     }
 
     fn lines(&mut self, files: &[FileLines]) {
-        let parts: Vec<String> = files.iter().map(|file| fenced("diff", &file.diff)).collect();
-        let head = format!("<details><summary>Line by line: {}</summary>\n\n", counted(parts.len(), "file"));
+        let parts: Vec<String> = files
+            .iter()
+            .map(|file| fenced("diff", &file.diff))
+            .collect();
+        let head = format!(
+            "<details><summary>Line by line: {}</summary>\n\n",
+            counted(parts.len(), "file")
+        );
         self.push_all(&head, &parts, "</details>\n\n", LINES_UNTIL, |count| {
             format!("the lines of {}", counted(count, "file"))
         });
@@ -275,8 +365,10 @@ impl Page {
     fn finished(mut self) -> String {
         if !self.left_out.is_empty() {
             let left_out = self.left_out.join(", ");
-            let _ =
-                writeln!(self.text, "Left out, as a comment has no more room: {left_out}. `sipgen diff` shows all.");
+            let _ = writeln!(
+                self.text,
+                "Left out, as a comment has no more room: {left_out}. `sipgen diff` shows all."
+            );
         }
         let end = self.text.trim_end().len();
         self.text.truncate(end);
@@ -291,13 +383,21 @@ fn row(cluster: &ClusterReview) -> String {
         State::Deleted => "**deleted**",
         other => words::state(other),
     };
-    format!("| {} | {state} | {} |\n", code(&cluster.cluster), does(cluster))
+    format!(
+        "| {} | {state} | {} |\n",
+        code(&cluster.cluster),
+        does(cluster)
+    )
 }
 
 /// What is done to a cluster, such as `adds 4 hosts, creates 4 services`.
 fn does(cluster: &ClusterReview) -> String {
     let deeds = words::deeds(&[cluster]);
-    deeds.iter().map(|deed| format!("{} {}", deed.does, deed.what)).collect::<Vec<_>>().join(", ")
+    deeds
+        .iter()
+        .map(|deed| format!("{} {}", deed.does, deed.what))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Lines as a block that GitHub and GitLab colour.
@@ -305,7 +405,9 @@ fn block(lines: &[Line]) -> String {
     let wrapped = lines.iter().flat_map(|Line { sign, text }| {
         let sign = if *sign == '~' { '!' } else { *sign };
         let wrapped = wrapped(text, WIDTH).into_iter().enumerate();
-        wrapped.map(move |(index, line)| format!("{sign} {}{line}\n", if index == 0 { "" } else { "    " }))
+        wrapped.map(move |(index, line)| {
+            format!("{sign} {}{line}\n", if index == 0 { "" } else { "    " })
+        })
     });
     let wrapped: Vec<String> = wrapped.collect();
     let mut room = DETAIL;
@@ -323,15 +425,36 @@ fn block(lines: &[Line]) -> String {
 
 /// A problem as text.
 fn described(problem: &Problem) -> String {
-    let Problem { code, severity, message, help, places, .. } = problem;
+    let Problem {
+        code,
+        severity,
+        message,
+        help,
+        places,
+        ..
+    } = problem;
     let severity = match severity {
         ProblemSeverity::Error => "error",
         ProblemSeverity::Warning => "warning",
     };
     let mut text = format!("{severity}[{code}]: {}\n", one_line(message));
-    for ProblemPlace { file, line, column, what, .. } in places.iter().take(5) {
-        let numbers: String = [line, column].into_iter().flatten().map(|number| format!(":{number}")).collect();
-        let what = what.as_ref().map(|what| format!("  ({})", one_line(what))).unwrap_or_default();
+    for ProblemPlace {
+        file,
+        line,
+        column,
+        what,
+        ..
+    } in places.iter().take(5)
+    {
+        let numbers: String = [line, column]
+            .into_iter()
+            .flatten()
+            .map(|number| format!(":{number}"))
+            .collect();
+        let what = what
+            .as_ref()
+            .map(|what| format!("  ({})", one_line(what)))
+            .unwrap_or_default();
         let _ = writeln!(text, "  --> {}{numbers}{what}", one_line(file));
     }
     for line in help.iter().flat_map(|help| help.lines()) {
@@ -355,7 +478,11 @@ fn fenced(language: &str, text: &str) -> String {
 fn code(name: &dyn Display) -> String {
     let name = self::name(name);
     let fence = "`".repeat(longest_run(&name) + 1);
-    let pad = if name.starts_with(['`', ' ']) || name.ends_with(['`', ' ']) || name.is_empty() { " " } else { "" };
+    let pad = if name.starts_with(['`', ' ']) || name.ends_with(['`', ' ']) || name.is_empty() {
+        " "
+    } else {
+        ""
+    };
     format!("{fence}{pad}{name}{pad}{fence}")
 }
 
@@ -369,5 +496,8 @@ fn name(name: &dyn Display) -> String {
 }
 
 fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
+    text.split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default()
 }

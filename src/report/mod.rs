@@ -74,7 +74,11 @@ pub use text::Text;
 
 /// The head of what is said of one site of several.
 pub fn site(name: &str) -> Text {
-    format!("{}\n", styled(STRONG, format_args!("site {}", one_line(name)))).into()
+    format!(
+        "{}\n",
+        styled(STRONG, format_args!("site {}", one_line(name)))
+    )
+    .into()
 }
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -100,8 +104,19 @@ fn one_line(text: &str) -> String {
 
 /// What a template is given, as a table.
 pub fn given(values: &[Given]) -> Text {
-    let width = |of: fn(&Given) -> &str| values.iter().map(|value| of(value).chars().count()).max().unwrap_or_default();
+    let width = |of: fn(&Given) -> &str| {
+        values
+            .iter()
+            .map(|value| of(value).chars().count())
+            .max()
+            .unwrap_or_default()
+    };
     let (name, kind) = (width(|value| &value.name), width(|value| &value.kind));
-    let row = |value: &Given| format!("{:name$}  {:kind$}  {}\n", value.name, value.kind, value.meaning);
+    let row = |value: &Given| {
+        format!(
+            "{:name$}  {:kind$}  {}\n",
+            value.name, value.kind, value.meaning
+        )
+    };
     values.iter().map(row).collect::<String>().into()
 }

@@ -56,26 +56,40 @@ struct ToldFinding<'a> {
 /// # Errors
 ///
 /// When the picture cannot be made JSON, which has no usual cause.
-pub fn page(picture: &Picture, findings: &[Finding], files: &Files) -> serde_json::Result<Document> {
+pub fn page(
+    picture: &Picture,
+    findings: &[Finding],
+    files: &Files,
+) -> serde_json::Result<Document> {
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
     by_severity.sort_by_key(|finding| finding.severity);
     let mut texts = Texts::new(files);
     let told = by_severity.iter().take(FINDINGS_SHOWN).map(|finding| {
         let place = |(place, what): &(_, Option<String>)| {
             let position = texts.position(place).to_string();
-            what.as_ref().map_or(position.clone(), |what| format!("{position} ({what})"))
+            what.as_ref()
+                .map_or(position.clone(), |what| format!("{position} ({what})"))
         };
         ToldFinding {
             code: finding.code.id(),
             error: finding.severity == Severity::Error,
             message: &finding.message,
             help: finding.help.as_deref(),
-            places: finding.places.iter().take(PLACES_SHOWN).map(place).collect(),
+            places: finding
+                .places
+                .iter()
+                .take(PLACES_SHOWN)
+                .map(place)
+                .collect(),
         }
     });
     let findings_told: Vec<ToldFinding<'_>> = told.collect();
     let more_findings = findings.len() - findings_told.len();
-    let data = json_inside(&Data { picture, findings: findings_told, more_findings })?;
+    let data = json_inside(&Data {
+        picture,
+        findings: findings_told,
+        more_findings,
+    })?;
     let script = one_script(&SCRIPTS);
     Ok(Document::escaped(filled(
         TEMPLATE,
@@ -102,7 +116,12 @@ fn filled(template: &str, values: &[(&str, &str)]) -> String {
     while let Some((before, behind)) = rest.split_once("{{") {
         out.push_str(before);
         let (name, behind) = behind.split_once("}}").unwrap_or((behind, ""));
-        out.extend(values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value));
+        out.extend(
+            values
+                .iter()
+                .find(|(other, _)| *other == name)
+                .map(|(_, value)| *value),
+        );
         rest = behind;
     }
     out + rest
@@ -110,7 +129,10 @@ fn filled(template: &str, values: &[(&str, &str)]) -> String {
 
 /// Several modules as one: without their imports, and with what they export as plain declarations.
 fn one_script(modules: &[&str]) -> String {
-    let lines = modules.iter().flat_map(|module| module.lines()).filter(|line| !line.starts_with("import "));
+    let lines = modules
+        .iter()
+        .flat_map(|module| module.lines())
+        .filter(|line| !line.starts_with("import "));
     let lines = lines.map(|line| line.strip_prefix("export ").unwrap_or(line));
     lines.fold(String::new(), |script, line| script + line + "\n")
 }
@@ -146,19 +168,31 @@ mod tests {
 
         let embedded = as_text_of_a_script(&json);
 
-        assert!(embedded.is_ascii() && !embedded.contains(['<', '>', '&']), "{embedded}");
+        assert!(
+            embedded.is_ascii() && !embedded.contains(['<', '>', '&']),
+            "{embedded}"
+        );
         assert_eq!(serde_json::from_str::<String>(&embedded).unwrap(), name);
     }
 
     #[test]
     fn a_value_that_looks_like_a_placeholder_stays_as_it_is() {
-        assert_eq!(filled("a {{x}} b {{y}} c", &[("x", "{{y}}"), ("y", "2")]), "a {{y}} b 2 c");
+        assert_eq!(
+            filled("a {{x}} b {{y}} c", &[("x", "{{y}}"), ("y", "2")]),
+            "a {{y}} b 2 c"
+        );
     }
 
     #[test]
     fn modules_become_one_script() {
-        let modules = ["export const a = 1;\n", "import { a } from \"./a.js\";\nexport function b() { return a; }\n"];
+        let modules = [
+            "export const a = 1;\n",
+            "import { a } from \"./a.js\";\nexport function b() { return a; }\n",
+        ];
 
-        assert_eq!(one_script(&modules), "const a = 1;\nfunction b() { return a; }\n");
+        assert_eq!(
+            one_script(&modules),
+            "const a = 1;\nfunction b() { return a; }\n"
+        );
     }
 }

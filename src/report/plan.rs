@@ -40,7 +40,11 @@ fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
     for cluster in &review.clusters {
         let sign = words::sign(cluster.state);
         let style = style_of(sign);
-        let gone_or_new = if cluster.state == State::Changed { "" } else { words::state(cluster.state) };
+        let gone_or_new = if cluster.state == State::Changed {
+            ""
+        } else {
+            words::state(cluster.state)
+        };
         let kind = words::kind(cluster.kind);
         let head = format!("{}{kind} {gone_or_new}", styled(STRONG, &cluster.cluster));
         writeln!(out, "{} {}", styled(style, sign), head.trim_end())?;
@@ -54,7 +58,10 @@ fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
     if review.totals.files.all() == 0 {
         return writeln!(out, "no changes");
     }
-    for total in words::totals(&review.totals).iter().filter(|total| !total.is_empty()) {
+    for total in words::totals(&review.totals)
+        .iter()
+        .filter(|total| !total.is_empty())
+    {
         writeln!(out, "{}", styled(STRONG, total))?;
     }
     Ok(())
@@ -62,15 +69,29 @@ fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
 
 /// What a reader has to know of how a difference came about, a line for each.
 pub fn notes(difference: &Difference) -> Text {
-    difference.notes.iter().map(|note| format!("note: {}\n", one_line(note))).collect::<String>().into()
+    difference
+        .notes
+        .iter()
+        .map(|note| format!("note: {}\n", one_line(note)))
+        .collect::<String>()
+        .into()
 }
 
 /// The dangers, marked, and a blank line below them.
 fn write_dangers(out: &mut Text, review: &Review) -> fmt::Result {
     for danger in &review.dangers {
-        writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message))?;
+        writeln!(
+            out,
+            "{} {}",
+            styled(ERROR, "danger:"),
+            one_line(&danger.message)
+        )?;
     }
-    if review.dangers.is_empty() { Ok(()) } else { writeln!(out) }
+    if review.dangers.is_empty() {
+        Ok(())
+    } else {
+        writeln!(out)
+    }
 }
 
 fn write_lines(out: &mut Text, lines: &[Line]) -> fmt::Result {
@@ -103,7 +124,9 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in text.split_inclusive(", ") {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + part.chars().count() <= width + 1 => line.push_str(part),
+            Some(line) if line.chars().count() + part.chars().count() <= width + 1 => {
+                line.push_str(part)
+            }
             _ => lines.push(part.to_owned()),
         }
     }
@@ -123,8 +146,15 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
     let mut list = |verb: &str, named: Vec<String>| {
         if !named.is_empty() {
             let more = named.len().saturating_sub(most);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            parts.push(format!("{verb} {}{more}", named[..named.len().min(most)].join(", ")));
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            parts.push(format!(
+                "{verb} {}{more}",
+                named[..named.len().min(most)].join(", ")
+            ));
         }
     };
     let of = |part: &Part, host: &HostKey| match &part.node {
@@ -132,17 +162,57 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
         Some(node) => format!("{} as {}", plain(host), plain(node)),
     };
     let added = |adopted| {
-        let added = hosts.added.iter().filter(move |added| added.adopted == adopted);
+        let added = hosts
+            .added
+            .iter()
+            .filter(move |added| added.adopted == adopted);
         added.map(|added| of(&added.part, &added.host))
     };
     list("adds", added(false).collect());
     list("adopts", added(true).collect());
-    let replaced = hosts.replaced.iter().map(|of| format!("{} by {}", plain(&of.given_back.host), plain(&of.by)));
+    let replaced = hosts
+        .replaced
+        .iter()
+        .map(|of| format!("{} by {}", plain(&of.given_back.host), plain(&of.by)));
     list("replaces", replaced.collect());
-    list("gives back", hosts.given_back.iter().map(|given_back| plain(&given_back.host)).collect());
-    list("takes over", hosts.from_others.iter().map(|moved| plain(&moved.host)).collect());
-    list("hands over", hosts.to_others.iter().map(|moved| plain(&moved.host)).collect());
-    list("gives another role to", hosts.with_another_role().map(|changed| plain(&changed.host)).collect());
-    list("gives another name to", hosts.with_another_name().map(|changed| plain(&changed.host)).collect());
-    (!parts.is_empty()).then(|| format!("{} {}", styled(STRONG, &cluster.cluster), parts.join("; ")))
+    list(
+        "gives back",
+        hosts
+            .given_back
+            .iter()
+            .map(|given_back| plain(&given_back.host))
+            .collect(),
+    );
+    list(
+        "takes over",
+        hosts
+            .from_others
+            .iter()
+            .map(|moved| plain(&moved.host))
+            .collect(),
+    );
+    list(
+        "hands over",
+        hosts
+            .to_others
+            .iter()
+            .map(|moved| plain(&moved.host))
+            .collect(),
+    );
+    list(
+        "gives another role to",
+        hosts
+            .with_another_role()
+            .map(|changed| plain(&changed.host))
+            .collect(),
+    );
+    list(
+        "gives another name to",
+        hosts
+            .with_another_name()
+            .map(|changed| plain(&changed.host))
+            .collect(),
+    );
+    (!parts.is_empty())
+        .then(|| format!("{} {}", styled(STRONG, &cluster.cluster), parts.join("; ")))
 }

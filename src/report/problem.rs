@@ -39,7 +39,10 @@ impl Validation {
             errors,
             warnings: findings.len() - errors,
             muted,
-            findings: by_severity.into_iter().map(|finding| Problem::new(finding, &mut texts)).collect(),
+            findings: by_severity
+                .into_iter()
+                .map(|finding| Problem::new(finding, &mut texts))
+                .collect(),
         }
     }
 

@@ -55,21 +55,49 @@ impl Results {
         all.sort_by_key(|finding| (finding.severity, finding.code == Code::Stale));
         let mut texts = Texts::new(files);
         let mut known = HashMap::new();
-        Self(all.into_iter().map(|finding| locate(finding, &mut texts, below, &mut known)).collect())
+        Self(
+            all.into_iter()
+                .map(|finding| locate(finding, &mut texts, below, &mut known))
+                .collect(),
+        )
     }
 }
 
-fn locate(finding: &Finding, texts: &mut Texts<'_>, below: &Utf8Path, known: &mut HashMap<String, usize>) -> Located {
+fn locate(
+    finding: &Finding,
+    texts: &mut Texts<'_>,
+    below: &Utf8Path,
+    known: &mut HashMap<String, usize>,
+) -> Located {
     let mut spot = |place| {
-        let Position { file, line, column, end_column } = texts.position(place);
-        Spot { path: path(below, &file), line, column, end_column }
+        let Position {
+            file,
+            line,
+            column,
+            end_column,
+        } = texts.position(place);
+        Spot {
+            path: path(below, &file),
+            line,
+            column,
+            end_column,
+        }
     };
     let mut places = finding.places.iter();
     // A forge shows nothing that has no file, so what concerns the whole repo stands where it is configured.
-    let whole_repo =
-        || Spot { path: path(below, Utf8Path::new(settings::FILE)), line: None, column: None, end_column: None };
-    let place = places.next().map_or_else(whole_repo, |(place, _)| spot(place));
-    let story = places.by_ref().take(PLACES_SHOWN).map(|(place, what)| (spot(place), what.as_deref().map(one_line)));
+    let whole_repo = || Spot {
+        path: path(below, Utf8Path::new(settings::FILE)),
+        line: None,
+        column: None,
+        end_column: None,
+    };
+    let place = places
+        .next()
+        .map_or_else(whole_repo, |(place, _)| spot(place));
+    let story = places
+        .by_ref()
+        .take(PLACES_SHOWN)
+        .map(|(place, what)| (spot(place), what.as_deref().map(one_line)));
     let story = story.collect();
     let message = one_line(&finding.message);
 
@@ -77,12 +105,21 @@ fn locate(finding: &Finding, texts: &mut Texts<'_>, below: &Utf8Path, known: &mu
     let ordinal = known.entry(identity.clone()).or_default();
     *ordinal += 1;
     let digest = Sha256::digest(format!("{identity}\0{ordinal}"));
-    let fingerprint = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let fingerprint = digest
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     Located {
         code: finding.code,
         severity: finding.severity,
         message,
-        help: finding.help.iter().flat_map(|help| help.lines()).map(one_line).collect(),
+        help: finding
+            .help
+            .iter()
+            .flat_map(|help| help.lines())
+            .map(one_line)
+            .collect(),
         place,
         story,
         more_places: places.len(),
@@ -92,7 +129,11 @@ fn locate(finding: &Finding, texts: &mut Texts<'_>, below: &Utf8Path, known: &mu
 
 fn path(below: &Utf8Path, file: &Utf8Path) -> String {
     // An empty path joined to another one would leave a slash.
-    if below.as_str().is_empty() { file.to_string() } else { below.join(file).into_string() }
+    if below.as_str().is_empty() {
+        file.to_string()
+    } else {
+        below.join(file).into_string()
+    }
 }
 
 /// A message without the line and the column that a parser has put into it.
@@ -114,7 +155,9 @@ mod tests {
     #[test]
     fn a_message_is_known_again_wherever_it_has_moved() {
         let at = |line, column| {
-            without_positions(&format!("host-1: unknown field `a` at line {line} column {column}, of 3"))
+            without_positions(&format!(
+                "host-1: unknown field `a` at line {line} column {column}, of 3"
+            ))
         };
 
         assert_eq!(at(1, 20), at(345, 6));

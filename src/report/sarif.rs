@@ -6,7 +6,8 @@ use super::Document;
 use super::results::{Located, Results, Spot};
 use crate::finding::{Code, Severity};
 
-const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// Results as a SARIF log with one run, the worst first.
 ///
@@ -77,7 +78,15 @@ fn level(severity: Severity) -> &'static str {
 /// A path as a reference relative to the repo's root: RFC 3986 has other characters only by their bytes.
 fn uri(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(&byte);
-    path.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    path.bytes()
+        .map(|byte| {
+            if plain(byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
 }
 
 /// A text in which nothing is a link: viewers make one of `[words](address)`.
@@ -91,6 +100,9 @@ mod tests {
 
     #[test]
     fn a_path_becomes_a_reference_that_leads_back_to_it() {
-        assert_eq!(uri("sites/größe 1/a%b:c.yaml"), "sites/gr%C3%B6%C3%9Fe%201/a%25b%3Ac.yaml");
+        assert_eq!(
+            uri("sites/größe 1/a%b:c.yaml"),
+            "sites/gr%C3%B6%C3%9Fe%201/a%25b%3Ac.yaml"
+        );
     }
 }

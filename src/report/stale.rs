@@ -18,7 +18,10 @@ const FILES_SHOWN: usize = 20;
 
 /// The changes that make a file stale. One that differs in nothing but the comment that names its input is not.
 fn stale_of(changes: &Changes) -> impl Iterator<Item = Stale<'_>> {
-    let stale = changes.files.iter().filter(|(_, change)| !change.is_in_mark_only());
+    let stale = changes
+        .files
+        .iter()
+        .filter(|(_, change)| !change.is_in_mark_only());
     stale.map(|(path, change)| (path.as_path(), change))
 }
 
@@ -63,15 +66,28 @@ pub fn how_to_mend(remedy: &str) -> Text {
 /// reviewer has before the eyes, and names the files. Those of clusters that are gone, and those that clusters share,
 /// stand where they lie. `remedy` says how they are mended.
 pub fn stale(generated: &Generated, remedy: &str) -> Vec<Finding> {
-    let Some(changes) = &generated.changes else { return Vec::new() };
+    let Some(changes) = &generated.changes else {
+        return Vec::new();
+    };
     let mut by_cluster: BTreeMap<ClusterKey, Vec<Stale<'_>>> = BTreeMap::new();
     let mut shared: Vec<Stale<'_>> = Vec::new();
     for (path, change) in stale_of(changes) {
-        let cluster = path.strip_prefix(&generated.site.settings.output).ok().and_then(layout::cluster_of);
-        cluster.map_or(&mut shared, |cluster| by_cluster.entry(cluster).or_default()).push((path, change));
+        let cluster = path
+            .strip_prefix(&generated.site.settings.output)
+            .ok()
+            .and_then(layout::cluster_of);
+        cluster
+            .map_or(&mut shared, |cluster| {
+                by_cluster.entry(cluster).or_default()
+            })
+            .push((path, change));
     }
     let of_cluster = |(cluster, files): (&ClusterKey, &Vec<Stale<'_>>)| {
-        let request = generated.site.clusters.get(cluster).map(|request| request.origin.at(["metadata", "name"]));
+        let request = generated
+            .site
+            .clusters
+            .get(cluster)
+            .map(|request| request.origin.at(["metadata", "name"]));
         finding(&format!("of {cluster}"), request, files, remedy).of(cluster)
     };
     let mut findings: Vec<Finding> = by_cluster.iter().map(of_cluster).collect();
@@ -86,10 +102,14 @@ type Stale<'a> = (&'a Utf8Path, &'a Change);
 fn finding(of: &str, place: Option<Place>, files: &[Stale<'_>], remedy: &str) -> Finding {
     let verb_of_all = if files.len() == 1 { "is" } else { "are" };
     let count = counted(files.len(), "generated file");
-    let mut finding = Finding::new(Code::Stale, format!("{count} {of} {verb_of_all} stale")).help(remedy);
+    let mut finding =
+        Finding::new(Code::Stale, format!("{count} {of} {verb_of_all} stale")).help(remedy);
     finding.places.extend(place.map(|place| (place, None)));
     let see = |finding: Finding, (path, change): &Stale<'_>| {
-        finding.see(Place::File(Arc::from(*path)), format!("to be {}", verb(change)))
+        finding.see(
+            Place::File(Arc::from(*path)),
+            format!("to be {}", verb(change)),
+        )
     };
     files.iter().fold(finding, see)
 }

@@ -34,7 +34,14 @@ pub fn failure(message: &str) -> Text {
 
 /// What a run came to, at a glance. `written` says whether the changes are on the disk by now.
 pub fn summary(generated: &Generated, written: bool) -> Text {
-    let Generated { site, plan, tree, changes, findings, .. } = generated;
+    let Generated {
+        site,
+        plan,
+        tree,
+        changes,
+        findings,
+        ..
+    } = generated;
     let mut out = Text::default();
     let _ = match changes {
         Some(changes) => {
@@ -52,7 +59,14 @@ pub fn summary(generated: &Generated, written: bool) -> Text {
 /// Summarizes a run over several sites.
 pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], written: bool) -> Text {
     let mut out = Text::default();
-    let hosts = |run: &Generated| run.plan.clusters.values().flat_map(BTreeMap::values).map(Vec::len).sum::<usize>();
+    let hosts = |run: &Generated| {
+        run.plan
+            .clusters
+            .values()
+            .flat_map(BTreeMap::values)
+            .map(Vec::len)
+            .sum::<usize>()
+    };
     let clusters: usize = runs.iter().map(|(_, run)| run.plan.clusters.len()).sum();
     let total = format!(
         "{}: {}, {} assigned",
@@ -62,8 +76,14 @@ pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], writ
     );
     // Writing to a text cannot fail.
     let _ = writeln!(out, "{}", styled(STRONG, total));
-    let files: usize = runs.iter().flat_map(|(_, run)| &run.changes).map(|changes| changes.files.len()).sum();
-    let failed = runs.iter().filter(|(_, run)| run.findings.iter().any(Finding::is_error));
+    let files: usize = runs
+        .iter()
+        .flat_map(|(_, run)| &run.changes)
+        .map(|changes| changes.files.len())
+        .sum();
+    let failed = runs
+        .iter()
+        .filter(|(_, run)| run.findings.iter().any(Finding::is_error));
     let failed: Vec<&str> = failed.map(|(site, _)| site.name.as_str()).collect();
     let left = runs.iter().all(|(_, run)| run.changes.is_none());
     let _ = match (left, written) {
@@ -73,23 +93,44 @@ pub fn summary_of_sites(found: &[Finding], runs: &[(&Location, Generated)], writ
         (false, false) => writeln!(out, "{} would be written", counted(files, "file")),
     };
     if !failed.is_empty() {
-        let _ = writeln!(out, "{}: {}", styled(ERROR, "errors in"), one_line(&failed.join(", ")));
+        let _ = writeln!(
+            out,
+            "{}: {}",
+            styled(ERROR, "errors in"),
+            one_line(&failed.join(", "))
+        );
     }
     let about_sites = found.iter().filter(|finding| finding.is_error()).count();
     if about_sites > 0 {
-        let _ = writeln!(out, "{} about the sites", styled(ERROR, counted(about_sites, "error")));
+        let _ = writeln!(
+            out,
+            "{} about the sites",
+            styled(ERROR, counted(about_sites, "error"))
+        );
     }
     out
 }
 
 fn write_review(out: &mut Text, review: &Review) -> fmt::Result {
     for danger in review.dangers.iter().take(DANGERS_SHOWN) {
-        writeln!(out, "{} {}", styled(ERROR, "danger:"), one_line(&danger.message))?;
+        writeln!(
+            out,
+            "{} {}",
+            styled(ERROR, "danger:"),
+            one_line(&danger.message)
+        )?;
     }
     if review.dangers.len() > DANGERS_SHOWN {
-        writeln!(out, "… and {} more dangers", review.dangers.len() - DANGERS_SHOWN)?;
+        writeln!(
+            out,
+            "… and {} more dangers",
+            review.dangers.len() - DANGERS_SHOWN
+        )?;
     }
-    let of_clusters = review.clusters.iter().filter_map(|cluster| sentence(cluster, HOSTS_SHOWN));
+    let of_clusters = review
+        .clusters
+        .iter()
+        .filter_map(|cluster| sentence(cluster, HOSTS_SHOWN));
     let lines: Vec<String> = of_clusters.chain(review.outlived().map(outlived)).collect();
     for line in lines.iter().take(CLUSTERS_SHOWN) {
         writeln!(out, "{line}")?;
@@ -102,8 +143,15 @@ fn write_review(out: &mut Text, review: &Review) -> fmt::Result {
 
 /// A host that a cluster gives back although no file gave it to the cluster.
 fn outlived(released: &Released) -> String {
-    let by = released.by.as_ref().map_or("a cluster".to_owned(), ToString::to_string);
-    format!("{} gives back {}, which still has its labels", styled(STRONG, by), released.host)
+    let by = released
+        .by
+        .as_ref()
+        .map_or("a cluster".to_owned(), ToString::to_string);
+    format!(
+        "{} gives back {}, which still has its labels",
+        styled(STRONG, by),
+        released.host
+    )
 }
 
 fn write_plan(out: &mut Text, plan: &Plan, review: &Review) -> fmt::Result {
@@ -123,12 +171,19 @@ fn write_plan(out: &mut Text, plan: &Plan, review: &Review) -> fmt::Result {
         write!(total, ", {} adopted by their labels", of(How::Adopted))?;
     }
     writeln!(out, "{}", styled(STRONG, total))?;
-    let notes = [words::added_of_unknown_use(&review.totals), words::added_elsewhere(&review.totals)];
-    notes.into_iter().flatten().try_for_each(|line| writeln!(out, "{line}"))
+    let notes = [
+        words::added_of_unknown_use(&review.totals),
+        words::added_elsewhere(&review.totals),
+    ];
+    notes
+        .into_iter()
+        .flatten()
+        .try_for_each(|line| writeln!(out, "{line}"))
 }
 
 fn write_changes(out: &mut Text, changes: &Changes, written: bool) -> fmt::Result {
-    let count = |is: fn(&Change) -> bool| changes.files.values().filter(|change| is(change)).count();
+    let count =
+        |is: fn(&Change) -> bool| changes.files.values().filter(|change| is(change)).count();
     if changes.files.is_empty() {
         return writeln!(out, "no file changes");
     }
@@ -136,7 +191,11 @@ fn write_changes(out: &mut Text, changes: &Changes, written: bool) -> fmt::Resul
         out,
         "{} {}: {} created, {} changed, {} deleted",
         counted(changes.files.len(), "file"),
-        if written { "written" } else { "would be written" },
+        if written {
+            "written"
+        } else {
+            "would be written"
+        },
         count(|change| matches!(change, Change::Create { .. })),
         count(|change| matches!(change, Change::Update { .. })),
         count(|change| matches!(change, Change::Delete { .. })),
@@ -145,13 +204,33 @@ fn write_changes(out: &mut Text, changes: &Changes, written: bool) -> fmt::Resul
 
 fn write_failures(out: &mut Text, findings: &[Finding], others_written: bool) -> fmt::Result {
     let errors = findings.iter().filter(|finding| finding.is_error());
-    let failed: BTreeSet<&ClusterKey> = errors.clone().flat_map(|finding| &finding.clusters).collect();
+    let failed: BTreeSet<&ClusterKey> = errors
+        .clone()
+        .flat_map(|finding| &finding.clusters)
+        .collect();
     let count = errors.count();
     if count == 0 {
         return Ok(());
     }
-    let failed: Vec<String> = failed.iter().take(CLUSTERS_SHOWN).map(ToString::to_string).collect();
-    let of = if failed.is_empty() { String::new() } else { format!(" in {}", failed.join(", ")) };
-    let left = if others_written { "left as it was" } else { "no file was changed" };
-    writeln!(out, "{}: {}", styled(ERROR, format_args!("{}{of}", counted(count, "error"))), left)
+    let failed: Vec<String> = failed
+        .iter()
+        .take(CLUSTERS_SHOWN)
+        .map(ToString::to_string)
+        .collect();
+    let of = if failed.is_empty() {
+        String::new()
+    } else {
+        format!(" in {}", failed.join(", "))
+    };
+    let left = if others_written {
+        "left as it was"
+    } else {
+        "no file was changed"
+    };
+    writeln!(
+        out,
+        "{}: {}",
+        styled(ERROR, format_args!("{}{of}", counted(count, "error"))),
+        left
+    )
 }

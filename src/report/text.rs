@@ -33,7 +33,9 @@ impl Text {
     pub(crate) fn write_fmt(&mut self, arguments: fmt::Arguments<'_>) -> fmt::Result {
         let mut part = String::new();
         part.write_fmt(arguments)?;
-        let (line, end) = part.strip_suffix('\n').map_or((part.as_str(), ""), |line| (line, "\n"));
+        let (line, end) = part
+            .strip_suffix('\n')
+            .map_or((part.as_str(), ""), |line| (line, "\n"));
         self.push_line(line);
         self.0.push_str(end);
         Ok(())
@@ -47,7 +49,9 @@ impl Text {
     /// Appends a line of a file behind a sign, as a diff has it. What a file may well have stays, so that a program can
     /// take the diff: tabs, and the carriage return of a line end. Of a line with anything else it cannot.
     pub(super) fn push_line_of_file(&mut self, style: Style, sign: Option<char>, line: &str) {
-        let (line, end) = line.strip_suffix('\r').map_or((line, ""), |line| (line, "\r"));
+        let (line, end) = line
+            .strip_suffix('\r')
+            .map_or((line, ""), |line| (line, "\r"));
         let mut visible = String::with_capacity(line.len() + 1);
         visible.extend(sign);
         for c in masked_line(line).chars() {
@@ -128,7 +132,9 @@ impl From<&str> for Text {
     fn from(text: &str) -> Self {
         let mut out = Self::default();
         for line in text.split_inclusive('\n') {
-            let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+            let (line, end) = line
+                .strip_suffix('\n')
+                .map_or((line, ""), |line| (line, "\n"));
             out.push_line(line);
             out.0.push_str(end);
         }
@@ -144,7 +150,10 @@ impl From<String> for Text {
 
 impl From<fmt::Arguments<'_>> for Text {
     fn from(text: fmt::Arguments<'_>) -> Self {
-        text.as_str().map_or_else(|| Cow::from(text.to_string()), Cow::from).as_ref().into()
+        text.as_str()
+            .map_or_else(|| Cow::from(text.to_string()), Cow::from)
+            .as_ref()
+            .into()
     }
 }
 
@@ -182,7 +191,9 @@ fn number_of(colour: Color) -> Option<u32> {
 
 fn colour_of(mark: char) -> Color {
     let number = u8::try_from((u32::from(mark) - u32::from(STYLES)) % COLOURS).unwrap_or_default();
-    Ansi256Color::from(number).into_ansi().map_or(Color::Ansi(AnsiColor::White), Color::Ansi)
+    Ansi256Color::from(number)
+        .into_ansi()
+        .map_or(Color::Ansi(AnsiColor::White), Color::Ansi)
 }
 
 #[cfg(test)]
@@ -206,10 +217,18 @@ mod tests {
     fn styles_are_seen_only_where_they_are_asked_for() {
         let mut text = Text::default();
         writeln!(text, "{} b", in_style(RED, "a")).unwrap();
-        writeln!(text, "{}", in_style(AnsiColor::BrightBlue.on_default(), "c")).unwrap();
+        writeln!(
+            text,
+            "{}",
+            in_style(AnsiColor::BrightBlue.on_default(), "c")
+        )
+        .unwrap();
 
         assert_eq!(text.to_string(), "a b\nc\n");
-        assert_eq!(text.styled(), "\u{1b}[31m\u{1b}[1ma\u{1b}[0m b\n\u{1b}[94mc\u{1b}[0m\n");
+        assert_eq!(
+            text.styled(),
+            "\u{1b}[31m\u{1b}[1ma\u{1b}[0m b\n\u{1b}[94mc\u{1b}[0m\n"
+        );
     }
 
     #[test]
@@ -225,7 +244,10 @@ mod tests {
     fn no_line_is_a_command_and_no_credential_is_shown() {
         let text = Text::from("::error::x\n  ::warning::y\n##[group]z\nsee https://a:b@c/d?e=f\n");
 
-        assert_eq!(text.to_string(), "\\u{3a}:error::x\n  \\u{3a}:warning::y\n#\\u{23}[group]z\nsee https://…@c/d?…\n");
+        assert_eq!(
+            text.to_string(),
+            "\\u{3a}:error::x\n  \\u{3a}:warning::y\n#\\u{23}[group]z\nsee https://…@c/d?…\n"
+        );
         let mut text = Text::default();
         writeln!(text, "{}", in_style(RED, "::error::")).unwrap();
         assert_eq!(text.to_string(), "\\u{3a}:error::\n");

@@ -10,7 +10,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::auth::Auth;
-use crate::api::names::{ClusterKey, NodeName, NodePort, ObjectName, Part, Role, SecretKey, StorageSize};
+use crate::api::names::{
+    ClusterKey, NodeName, NodePort, ObjectName, Part, Role, SecretKey, StorageSize,
+};
 use crate::api::{provisioning, sipcluster};
 use crate::finding::{Origin, Step};
 use crate::inventory::machine::AskedMachine;
@@ -244,7 +246,11 @@ impl Service {
     /// number, because `jumphost-2` is what the jump host of a cluster called `2` has.
     pub fn directory(&self) -> String {
         let component = self.kind().component();
-        if self.ordinal == 1 { component.to_owned() } else { format!("{component}{}", self.ordinal) }
+        if self.ordinal == 1 {
+            component.to_owned()
+        } else {
+            format!("{component}{}", self.ordinal)
+        }
     }
 
     /// Where its files lie, relative to the output directory.
@@ -267,7 +273,11 @@ impl Service {
         const LONGEST: usize = 253;
         let SecretKey { namespace, name } = secret;
         let plain = format!("{}.bmc.{namespace}.{name}", self.object_name(cluster));
-        if plain.len() <= LONGEST { plain } else { shortened(&plain, &plain, LONGEST) }
+        if plain.len() <= LONGEST {
+            plain
+        } else {
+            shortened(&plain, &plain, LONGEST)
+        }
     }
 
     /// Whether it uses the addresses of the hosts of a role.
@@ -284,9 +294,8 @@ impl Service {
     pub fn node_ports(&self) -> &[NodePort] {
         match &self.detail {
             Detail::WorkerLoadBalancer { node_ports, .. } => node_ports,
-            Detail::ControlPlaneLoadBalancer { node_port, .. } | Detail::JumpHost(JumpHost { node_port, .. }) => {
-                std::slice::from_ref(node_port)
-            }
+            Detail::ControlPlaneLoadBalancer { node_port, .. }
+            | Detail::JumpHost(JumpHost { node_port, .. }) => std::slice::from_ref(node_port),
             Detail::Auth(auth) => std::slice::from_ref(&auth.node_port),
         }
     }
@@ -309,7 +318,12 @@ impl Service {
 
     /// The route to the service in its SIPCluster.
     pub fn route(&self) -> Vec<Step> {
-        vec!["spec".into(), "services".into(), self.kind().field().into(), (self.ordinal - 1).into()]
+        vec![
+            "spec".into(),
+            "services".into(),
+            self.kind().field().into(),
+            (self.ordinal - 1).into(),
+        ]
     }
 }
 
@@ -347,13 +361,21 @@ fn object_name(prefix: &str, cluster: &ClusterKey, longest: usize) -> String {
     if plain.len() <= longest && !name.contains('.') {
         return plain;
     }
-    shortened(&format!("{prefix}-{}", name.replace('.', "-")), name, longest)
+    shortened(
+        &format!("{prefix}-{}", name.replace('.', "-")),
+        name,
+        longest,
+    )
 }
 
 /// A text cut so that it fits together with a hash of a whole, by which it stays the only one of its name.
 fn shortened(text: &str, whole: &str, longest: usize) -> String {
     let digest = Sha256::digest(whole.as_bytes());
-    let hash: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let hash: String = digest
+        .iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let short: String = text.chars().take(longest - hash.len() - 1).collect();
     format!("{}-{hash}", short.trim_end_matches(['-', '.']))
 }
@@ -361,7 +383,11 @@ fn shortened(text: &str, whole: &str, longest: usize) -> String {
 impl Cluster {
     /// The kind of the object that asks for it.
     pub fn kind(&self) -> ClusterKind {
-        if self.installation.is_some() { ClusterKind::Provisioning } else { ClusterKind::SipCluster }
+        if self.installation.is_some() {
+            ClusterKind::Provisioning
+        } else {
+            ClusterKind::SipCluster
+        }
     }
 
     /// The interfaces on which a host needs an address to serve in a role.
@@ -388,19 +414,36 @@ mod tests {
             homes: None,
         });
         let (image, node_labels) = (String::new(), BTreeMap::new());
-        Service { ordinal: 1, image, node_labels, interface: None, cluster_ip: None, detail }
+        Service {
+            ordinal: 1,
+            image,
+            node_labels,
+            interface: None,
+            cluster_ip: None,
+            detail,
+        }
     }
 
     #[test]
     fn a_jobs_name_with_its_hash_fits_into_a_label_and_no_two_clusters_have_one() {
-        let name = |cluster: &str| Installation::default().object_name(&format!("lab/{cluster}").parse().unwrap());
+        let name = |cluster: &str| {
+            Installation::default().object_name(&format!("lab/{cluster}").parse().unwrap())
+        };
         let long = "e".repeat(62);
-        let names =
-            [name("edge"), name("edge.lab"), name("edge-lab"), name(&format!("{long}a")), name(&format!("{long}b"))];
+        let names = [
+            name("edge"),
+            name("edge.lab"),
+            name("edge-lab"),
+            name(&format!("{long}a")),
+            name(&format!("{long}b")),
+        ];
 
         assert_eq!(names[0], "kud-edge");
         for name in &names {
-            assert!(name.len() + 1 + Installation::HASH_LENGTH <= 63 && !name.contains('.'), "{name}");
+            assert!(
+                name.len() + 1 + Installation::HASH_LENGTH <= 63 && !name.contains('.'),
+                "{name}"
+            );
         }
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
     }

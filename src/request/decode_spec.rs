@@ -42,7 +42,11 @@ fn value(document: &Document<'_>, kind: &str) -> Result<Value, Vec<Finding>> {
     })?;
     // First, and alone: other findings might show what must not be seen.
     let unwritable = unwritable(&value["spec"], kind, origin);
-    if unwritable.is_empty() { Ok(value) } else { Err(unwritable) }
+    if unwritable.is_empty() {
+        Ok(value)
+    } else {
+        Err(unwritable)
+    }
 }
 
 /// What a SIPCluster asks for, and what is wrong with how it says so.
@@ -52,9 +56,17 @@ pub(crate) fn of_sipcluster(document: &Document<'_>) -> (Spec, Vec<Finding>) {
         Err(found) => return (Spec::Unreadable, found),
     };
     if legacy::is_older(&value["spec"]) {
-        return (Spec::Older(Box::new(value), document.looks_like_template()), Vec::new());
+        return (
+            Spec::Older(Box::new(value), document.looks_like_template()),
+            Vec::new(),
+        );
     }
-    let (spec, found) = read_spec(document, &value, &unknown_fields::OF_SIPCLUSTER, sipcluster::KIND);
+    let (spec, found) = read_spec(
+        document,
+        &value,
+        &unknown_fields::OF_SIPCLUSTER,
+        sipcluster::KIND,
+    );
     (spec.map_or(Spec::Unreadable, Spec::Current), found)
 }
 
@@ -68,7 +80,12 @@ pub(crate) fn of_provisioning(document: &Document<'_>) -> (Spec, Vec<Finding>) {
     if !misshapen.is_empty() {
         return (Spec::Unreadable, misshapen);
     }
-    let (spec, mut found) = read_spec(document, &value, &unknown_fields::OF_PROVISIONING, provisioning::KIND);
+    let (spec, mut found) = read_spec(
+        document,
+        &value,
+        &unknown_fields::OF_PROVISIONING,
+        provisioning::KIND,
+    );
     found.extend(of_machines(document, &value["spec"]));
     (spec.map_or(Spec::Unreadable, Spec::Provisioning), found)
 }
@@ -76,7 +93,12 @@ pub(crate) fn of_provisioning(document: &Document<'_>) -> (Spec, Vec<Finding>) {
 /// Which packages a Software asks for, and what is wrong with how it says so.
 pub(crate) fn of_software(document: &Document<'_>) -> (Option<Box<SoftwareSpec>>, Vec<Finding>) {
     match value(document, provisioning::SOFTWARE_KIND) {
-        Ok(value) => read_spec(document, &value, &unknown_fields::OF_SOFTWARE, provisioning::SOFTWARE_KIND),
+        Ok(value) => read_spec(
+            document,
+            &value,
+            &unknown_fields::OF_SOFTWARE,
+            provisioning::SOFTWARE_KIND,
+        ),
         Err(found) => (None, found),
     }
 }
@@ -88,7 +110,9 @@ fn read_spec<T: DeserializeOwned + Default>(
     kind: &str,
 ) -> (Option<Box<T>>, Vec<Finding>) {
     fitting(fields.misfit_of_object(value, &document.origin), || {
-        let parsed = document.parse::<WithSpec<T>>().map(|with| with.spec.unwrap_or_default());
+        let parsed = document
+            .parse::<WithSpec<T>>()
+            .map(|with| with.spec.unwrap_or_default());
         parsed.map_err(|error| {
             let finding = unknown_fields::too_large_number(&error, &document.origin);
             finding.unwrap_or_else(|| unreadable(&document.origin, &error, kind))
@@ -100,7 +124,11 @@ fn read_spec<T: DeserializeOwned + Default>(
 pub(crate) fn converted(spec: Value, origin: &Origin) -> (Spec, Vec<Finding>) {
     let (spec, found) = fitting(unknown_fields::OF_SIPCLUSTER.misfit(&spec, origin), || {
         yaml_serde::from_value(spec).map_err(|error| {
-            let error = ParseError { message: in_plain_words(&error.to_string()), line: None, column: None };
+            let error = ParseError {
+                message: in_plain_words(&error.to_string()),
+                line: None,
+                column: None,
+            };
             unreadable(&origin.as_written(), &error, sipcluster::KIND)
         })
     });
@@ -108,8 +136,15 @@ pub(crate) fn converted(spec: Value, origin: &Origin) -> (Spec, Vec<Finding>) {
 }
 
 /// A spec, if its fields fit; and what is wrong with those.
-fn fitting<T>(misfit: Misfit, parse: impl FnOnce() -> Result<Box<T>, Finding>) -> (Option<Box<T>>, Vec<Finding>) {
-    let Misfit { mut unknown, wrong, unquoted } = misfit;
+fn fitting<T>(
+    misfit: Misfit,
+    parse: impl FnOnce() -> Result<Box<T>, Finding>,
+) -> (Option<Box<T>>, Vec<Finding>) {
+    let Misfit {
+        mut unknown,
+        wrong,
+        unquoted,
+    } = misfit;
     if !wrong.is_empty() {
         unknown.extend(wrong);
         return (None, unknown);
@@ -118,7 +153,11 @@ fn fitting<T>(misfit: Misfit, parse: impl FnOnce() -> Result<Box<T>, Finding>) -
         Ok(spec) => (Some(spec), unknown),
         Err(error) => {
             // What the parser says of them, it says without their place.
-            unknown.extend(if unquoted.is_empty() { vec![error] } else { unquoted });
+            unknown.extend(if unquoted.is_empty() {
+                vec![error]
+            } else {
+                unquoted
+            });
             (None, unknown)
         }
     }

@@ -51,5 +51,9 @@ impl Request {
 
 /// Returns where a request of a kind says which cluster it asks for.
 pub(crate) fn place_of_name(kind: &str, origin: &Origin) -> Place {
-    if kind == api::KIND { origin.at(["metadata", "labels", api::CLUSTER]) } else { origin.name() }
+    if kind == api::KIND {
+        origin.at(["metadata", "labels", api::CLUSTER])
+    } else {
+        origin.name()
+    }
 }

@@ -20,7 +20,11 @@ pub(crate) struct Mistake {
 
 /// Checks a selector; returns all its mistakes if it has any.
 pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> {
-    let mut mistakes: Vec<Mistake> = selector.unknown.iter().map(|(key, value)| unknown_field(key, value)).collect();
+    let mut mistakes: Vec<Mistake> = selector
+        .unknown
+        .iter()
+        .map(|(key, value)| unknown_field(key, value))
+        .collect();
     for (key, value) in selector.match_labels.iter().flatten() {
         if !is_label_key(key) || !is_label_value(value) {
             mistakes.push(Mistake {
@@ -37,18 +41,29 @@ pub(crate) fn check(selector: &LabelSelector) -> Result<Selector, Vec<Mistake>> 
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let requirements = selector.match_expressions.iter().flatten().map(|requirement| meta::LabelSelectorRequirement {
-        key: requirement.key.clone(),
-        operator: requirement.operator.clone(),
-        values: requirement.values.clone(),
-    });
+    let requirements = selector
+        .match_expressions
+        .iter()
+        .flatten()
+        .map(|requirement| meta::LabelSelectorRequirement {
+            key: requirement.key.clone(),
+            operator: requirement.operator.clone(),
+            values: requirement.values.clone(),
+        });
     let selector = meta::LabelSelector {
         match_labels: selector.match_labels.clone(),
         match_expressions: Some(requirements.collect()),
     };
-    selector.try_into().map_err(|error: kube::core::ParseExpressionError| {
-        vec![Mistake { route: Vec::new(), by_key: false, message: error.to_string(), help: "correct it".to_owned() }]
-    })
+    selector
+        .try_into()
+        .map_err(|error: kube::core::ParseExpressionError| {
+            vec![Mistake {
+                route: Vec::new(),
+                by_key: false,
+                message: error.to_string(),
+                help: "correct it".to_owned(),
+            }]
+        })
 }
 
 /// A field that a selector does not have would be ignored, and the selector would take every host.
@@ -61,7 +76,9 @@ fn unknown_field(key: &str, value: &serde_json::Value) -> Mistake {
     Mistake {
         route: vec![key.into()],
         by_key: true,
-        message: format!("`{key}` is no field of a label selector; read literally, the selector takes every host"),
+        message: format!(
+            "`{key}` is no field of a label selector; read literally, the selector takes every host"
+        ),
         help,
     }
 }
@@ -70,21 +87,38 @@ fn check_requirement(index: usize, requirement: &Requirement) -> Option<Mistake>
     let at = |steps: &[Step], message: String, help: &str| {
         let mut route: Vec<Step> = vec!["matchExpressions".into(), index.into()];
         route.extend_from_slice(steps);
-        Some(Mistake { route, by_key: false, message, help: help.to_owned() })
+        Some(Mistake {
+            route,
+            by_key: false,
+            message,
+            help: help.to_owned(),
+        })
     };
     let mistake = |field: &str, message: String, help: &str| at(&[field.into()], message, help);
-    let Requirement { key, operator, values } = requirement;
+    let Requirement {
+        key,
+        operator,
+        values,
+    } = requirement;
     let values = values.as_deref().unwrap_or_default();
     if !is_label_key(key) {
-        return mistake("key", format!("`{key}` is not the key of a label"), "write `prefix/name`");
+        return mistake(
+            "key",
+            format!("`{key}` is not the key of a label"),
+            "write `prefix/name`",
+        );
     }
     match operator.as_str() {
-        "In" | "NotIn" if values.is_empty() => {
-            mistake("values", format!("the operator {operator} needs values"), "list at least one under `values`")
-        }
-        "Exists" | "DoesNotExist" if !values.is_empty() => {
-            mistake("values", format!("the operator {operator} takes no values"), "remove `values`, or use In or NotIn")
-        }
+        "In" | "NotIn" if values.is_empty() => mistake(
+            "values",
+            format!("the operator {operator} needs values"),
+            "list at least one under `values`",
+        ),
+        "Exists" | "DoesNotExist" if !values.is_empty() => mistake(
+            "values",
+            format!("the operator {operator} takes no values"),
+            "remove `values`, or use In or NotIn",
+        ),
         "In" | "NotIn" => {
             let bad = values.iter().position(|value| !is_label_value(value))?;
             at(
@@ -109,9 +143,10 @@ mod tests {
     fn mistakes(yaml: &str) -> Vec<String> {
         match check(&yaml_serde::from_str(yaml).unwrap()) {
             Ok(_) => Vec::new(),
-            Err(mistakes) => {
-                mistakes.into_iter().map(|mistake| format!("{} {}", mistake.message, mistake.help)).collect()
-            }
+            Err(mistakes) => mistakes
+                .into_iter()
+                .map(|mistake| format!("{} {}", mistake.message, mistake.help))
+                .collect(),
         }
     }
 
@@ -119,21 +154,39 @@ mod tests {
     fn a_flat_selector_is_refused_and_says_what_was_meant() {
         let found = mistakes("vino.airshipit.org/flavor: worker");
         assert_eq!(found.len(), 1);
-        assert!(found[0].contains("takes every host") && found[0].contains("matchLabels"), "{found:?}");
+        assert!(
+            found[0].contains("takes every host") && found[0].contains("matchLabels"),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn each_malformed_requirement_is_named() {
         for (yaml, part) in [
             ("matchExpressions: [{key: a, operator: In}]", "needs values"),
-            ("matchExpressions: [{key: a, operator: NotIn, values: []}]", "needs values"),
-            ("matchExpressions: [{key: a, operator: Exists, values: [x]}]", "takes no values"),
-            ("matchExpressions: [{key: a, operator: in, values: [x]}]", "no operator"),
-            ("matchExpressions: [{key: 'a b', operator: Exists}]", "not the key"),
+            (
+                "matchExpressions: [{key: a, operator: NotIn, values: []}]",
+                "needs values",
+            ),
+            (
+                "matchExpressions: [{key: a, operator: Exists, values: [x]}]",
+                "takes no values",
+            ),
+            (
+                "matchExpressions: [{key: a, operator: in, values: [x]}]",
+                "no operator",
+            ),
+            (
+                "matchExpressions: [{key: 'a b', operator: Exists}]",
+                "not the key",
+            ),
             ("matchLabels: {a: 'x y'}", "is not a label"),
         ] {
             let found = mistakes(yaml);
-            assert!(found.len() == 1 && found[0].contains(part), "{yaml}: {found:?}");
+            assert!(
+                found.len() == 1 && found[0].contains(part),
+                "{yaml}: {found:?}"
+            );
         }
     }
 

@@ -65,10 +65,14 @@ pub(super) fn changes(
 ) -> Vec<AgentObjects> {
     let change = |(directory, files): (&Utf8Path, ChangedFiles<'_>)| {
         let after: BTreeSet<Identity> = deleting(&files, |(_, after)| after).into_keys().collect();
-        let lost = deleting(&files, |(before, _)| before).into_iter().filter(|(object, applied)| {
-            let stays = |directory: &Utf8PathBuf| !is_gone(&directory.join(layout::KUSTOMIZATION));
-            !after.contains(object) && applied.as_ref().is_some_and(stays)
-        });
+        let lost =
+            deleting(&files, |(before, _)| before)
+                .into_iter()
+                .filter(|(object, applied)| {
+                    let stays =
+                        |directory: &Utf8PathBuf| !is_gone(&directory.join(layout::KUSTOMIZATION));
+                    !after.contains(object) && applied.as_ref().is_some_and(stays)
+                });
         AgentObjects {
             directory: directory.to_owned(),
             state: State::by_witness(&files, layout::KUSTOMIZATION),
@@ -89,12 +93,16 @@ fn deleting<'a>(
         let Some(text) = state(*texts) else { continue };
         for document in document::objects(&Arc::from(*path), text) {
             let kind = document.kind().unwrap_or_default();
-            if let (FLUX_KIND | APPLICATION, Ok(Object { metadata, spec })) = (kind, document.parse::<Object>())
+            if let (FLUX_KIND | APPLICATION, Ok(Object { metadata, spec })) =
+                (kind, document.parse::<Object>())
                 && (spec.prune || !metadata.finalizers.is_empty())
             {
                 let path = spec.path.or_else(|| spec.source?.path);
                 let services = path.and_then(|path| layout::services_at_end(Utf8Path::new(&path)));
-                found.insert((kind.to_owned(), metadata.namespace, metadata.name), services);
+                found.insert(
+                    (kind.to_owned(), metadata.namespace, metadata.name),
+                    services,
+                );
             }
         }
     }

@@ -49,8 +49,16 @@ pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Vec<End
     for (path, texts) in below(files, &layout::cluster_directory(cluster)) {
         if let Some((service, layout::SERVICE)) = path.as_str().split_once('/') {
             changes.extend(changed(texts, |text| {
-                let ports = ranges(&node_ports(text.as_bytes()).into_iter().map(NodePort::number).collect());
-                BTreeMap::from_iter((!ports.is_empty()).then(|| ((EndpointKind::NodePorts, service.to_owned()), ports)))
+                let ports = ranges(
+                    &node_ports(text.as_bytes())
+                        .into_iter()
+                        .map(NodePort::number)
+                        .collect(),
+                );
+                BTreeMap::from_iter(
+                    (!ports.is_empty())
+                        .then(|| ((EndpointKind::NodePorts, service.to_owned()), ports)),
+                )
             }));
         }
     }
@@ -62,9 +70,14 @@ type Endpoints = BTreeMap<(EndpointKind, String), String>;
 
 /// The endpoints that two texts do not have alike.
 fn changed((before, after): Texts<'_>, read: impl Fn(&str) -> Endpoints) -> Vec<EndpointChange> {
-    let (before, after) = (before.map(&read).unwrap_or_default(), after.map(&read).unwrap_or_default());
+    let (before, after) = (
+        before.map(&read).unwrap_or_default(),
+        after.map(&read).unwrap_or_default(),
+    );
     let all: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-    let differ = all.into_iter().filter(|endpoint| before.get(*endpoint) != after.get(*endpoint));
+    let differ = all
+        .into_iter()
+        .filter(|endpoint| before.get(*endpoint) != after.get(*endpoint));
     let change = |endpoint: &(EndpointKind, String)| EndpointChange {
         kind: endpoint.0,
         service: endpoint.1.clone(),
@@ -82,17 +95,36 @@ struct ConfigMap {
 }
 
 fn endpoints(text: &str) -> Endpoints {
-    let Ok(ConfigMap { data }) = yaml_serde::from_str(text) else { return Endpoints::new() };
-    let known = data.into_iter().filter_map(|(key, value)| Some((known(&key)?, value)));
+    let Ok(ConfigMap { data }) = yaml_serde::from_str(text) else {
+        return Endpoints::new();
+    };
+    let known = data
+        .into_iter()
+        .filter_map(|(key, value)| Some((known(&key)?, value)));
     known.collect()
 }
 
 /// Which endpoint a key is for: `jump-host2-endpoint` is that of the second jump host.
 fn known(key: &str) -> Option<(EndpointKind, String)> {
     let all = [
-        ("control-plane", "-endpoint", EndpointKind::ControlPlane, ServiceKind::ControlPlaneLoadBalancer),
-        ("jump-host", "-endpoint", EndpointKind::JumpHost, ServiceKind::JumpHost),
-        ("oidc", "-issuer-url", EndpointKind::Issuer, ServiceKind::Auth),
+        (
+            "control-plane",
+            "-endpoint",
+            EndpointKind::ControlPlane,
+            ServiceKind::ControlPlaneLoadBalancer,
+        ),
+        (
+            "jump-host",
+            "-endpoint",
+            EndpointKind::JumpHost,
+            ServiceKind::JumpHost,
+        ),
+        (
+            "oidc",
+            "-issuer-url",
+            EndpointKind::Issuer,
+            ServiceKind::Auth,
+        ),
     ];
     all.into_iter().find_map(|(prefix, suffix, kind, service)| {
         let number = key.strip_prefix(prefix)?.strip_suffix(suffix)?;
@@ -110,7 +142,13 @@ fn ranges(ports: &BTreeSet<u16>) -> String {
             _ => ranges.push((*port, *port)),
         }
     }
-    let range = |(first, last): (u16, u16)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let range = |(first, last): (u16, u16)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
+    };
     ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
 }
 
@@ -120,7 +158,9 @@ impl EndpointChange {
         let ports = |text: &Option<String>| -> BTreeSet<u16> {
             let ranges = text.iter().flat_map(|text| text.split(", "));
             let ends = ranges.map(|range| range.split_once('-').unwrap_or((range, range)));
-            ends.filter_map(|(first, last)| Some(first.parse::<u16>().ok()?..=last.parse().ok()?)).flatten().collect()
+            ends.filter_map(|(first, last)| Some(first.parse::<u16>().ok()?..=last.parse().ok()?))
+                .flatten()
+                .collect()
         };
         self.kind == EndpointKind::NodePorts && !ports(&self.before).is_subset(&ports(&self.after))
     }
@@ -133,12 +173,20 @@ mod tests {
     fn node_ports(before: &str, after: &str) -> EndpointChange {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let service = "loadbalancer-worker".to_owned();
-        EndpointChange { kind: EndpointKind::NodePorts, service, before: text(before), after: text(after) }
+        EndpointChange {
+            kind: EndpointKind::NodePorts,
+            service,
+            before: text(before),
+            after: text(after),
+        }
     }
 
     #[test]
     fn ports_in_a_row_are_a_range() {
-        assert_eq!(ranges(&BTreeSet::from([30080, 30082, 30081, 30022])), "30022, 30080-30082");
+        assert_eq!(
+            ranges(&BTreeSet::from([30080, 30082, 30081, 30022])),
+            "30022, 30080-30082"
+        );
         assert_eq!(ranges(&BTreeSet::new()), "");
     }
 
@@ -157,9 +205,19 @@ mod tests {
 
     #[test]
     fn a_second_service_of_a_kind_is_told_by_its_number() {
-        assert_eq!(known("jump-host2-endpoint"), Some((EndpointKind::JumpHost, "jumphost2".to_owned())));
-        assert_eq!(known("oidc-issuer-url"), Some((EndpointKind::Issuer, "auth".to_owned())));
-        for other in ["control-plane-endpoint-port", "oidc-client-id", "control-planes-endpoint"] {
+        assert_eq!(
+            known("jump-host2-endpoint"),
+            Some((EndpointKind::JumpHost, "jumphost2".to_owned()))
+        );
+        assert_eq!(
+            known("oidc-issuer-url"),
+            Some((EndpointKind::Issuer, "auth".to_owned()))
+        );
+        for other in [
+            "control-plane-endpoint-port",
+            "oidc-client-id",
+            "control-planes-endpoint",
+        ] {
             assert_eq!(known(other), None, "{other}");
         }
     }

@@ -140,7 +140,10 @@ pub struct Moved {
 /// The hosts in a generated file. What cannot be read says nothing: it was written by somebody else.
 pub(super) fn entries(path: &Utf8Path, text: &str) -> Vec<GeneratedHost> {
     let documents = document::objects(&Arc::from(path), text);
-    documents.iter().filter_map(|document| GeneratedHost::read(document).ok()).collect()
+    documents
+        .iter()
+        .filter_map(|document| GeneratedHost::read(document).ok())
+        .collect()
 }
 
 /// Who has which host, and what for, in some changed files. One cluster has it, but for what a run leaves that was
@@ -152,14 +155,20 @@ pub(super) fn changes(
     by_cluster: &BTreeMap<ClusterKey, ChangedFiles<'_>>,
     facts: &Facts<'_>,
 ) -> BTreeMap<ClusterKey, HostChanges> {
-    let files = by_cluster.values().flatten().filter(|(path, _)| has_hosts(path));
+    let files = by_cluster
+        .values()
+        .flatten()
+        .filter(|(path, _)| has_hosts(path));
     let texts = files.map(|(path, (was, is))| ((*path, *was), (*path, *is)));
     let (was, is): (Vec<_>, Vec<_>) = texts.unzip();
     let (was, is) = (assignments(was), assignments(is));
     let mut changes: BTreeMap<ClusterKey, HostChanges> = BTreeMap::new();
     let none = BTreeSet::new();
     for host in was.keys().chain(is.keys()).collect::<BTreeSet<_>>() {
-        let (was, is) = (was.get(host).unwrap_or(&none), is.get(host).unwrap_or(&none));
+        let (was, is) = (
+            was.get(host).unwrap_or(&none),
+            is.get(host).unwrap_or(&none),
+        );
         for (cluster, part) in was.difference(is) {
             let changes = changes.entry(cluster.clone()).or_default();
             match is.iter().find(|(other, _)| other == cluster).or(is.first()) {
@@ -171,15 +180,21 @@ pub(super) fn changes(
         }
         for (cluster, part) in is.difference(was) {
             let changes = changes.entry(cluster.clone()).or_default();
-            match was.iter().find(|(other, _)| other == cluster).or(was.first()) {
-                Some((other, before)) if other == cluster => changes.with_another_role.push(AnotherRole {
-                    host: host.clone(),
-                    before: before.role,
-                    node_before: before.node.clone(),
-                    after: part.role,
-                    node_after: part.node.clone(),
-                    consumer: facts.consumer(host),
-                }),
+            match was
+                .iter()
+                .find(|(other, _)| other == cluster)
+                .or(was.first())
+            {
+                Some((other, before)) if other == cluster => {
+                    changes.with_another_role.push(AnotherRole {
+                        host: host.clone(),
+                        before: before.role,
+                        node_before: before.node.clone(),
+                        after: part.role,
+                        node_after: part.node.clone(),
+                        consumer: facts.consumer(host),
+                    })
+                }
                 Some((other, _)) => changes.from_others.push(facts.moved(host, part, other)),
                 None => changes.added.push(facts.added(host, cluster, part)),
             }
@@ -194,7 +209,9 @@ pub(super) fn changes(
 }
 
 fn assignments(texts: Vec<(&Utf8Path, Option<&str>)>) -> Assignments {
-    let entries = |(path, text): (&Utf8Path, Option<&str>)| text.map(|text| entries(path, text)).unwrap_or_default();
+    let entries = |(path, text): (&Utf8Path, Option<&str>)| {
+        text.map(|text| entries(path, text)).unwrap_or_default()
+    };
     let hosts: Vec<GeneratedHost> = texts.into_par_iter().flat_map_iter(entries).collect();
     let mut assignments = Assignments::new();
     for GeneratedHost { key, says, .. } in hosts {
@@ -221,7 +238,10 @@ pub(super) struct Facts<'a> {
 impl Facts<'_> {
     /// What asks for a cluster, or did: of one that is gone, its files tell.
     pub(super) fn kind(&self, cluster: &ClusterKey, files: &ChangedFiles<'_>) -> ClusterKind {
-        if files.keys().any(|file| file.starts_with(layout::installer_directory(cluster))) {
+        if files
+            .keys()
+            .any(|file| file.starts_with(layout::installer_directory(cluster)))
+        {
             return match self.site.clusters.get(cluster) {
                 Some(_) => self.site.kind_of(cluster),
                 None => ClusterKind::Provisioning,
@@ -231,7 +251,10 @@ impl Facts<'_> {
     }
 
     fn host(&self, key: &HostKey) -> Option<&Host> {
-        self.site.inventory.host(key).or_else(|| self.before.inventory?.host(key))
+        self.site
+            .inventory
+            .host(key)
+            .or_else(|| self.before.inventory?.host(key))
     }
 
     /// Who uses a host.
@@ -270,35 +293,53 @@ impl Facts<'_> {
     }
 
     fn moved(&self, key: &HostKey, part: &Part, other: &ClusterKey) -> Moved {
-        Moved { host: key.clone(), part: part.clone(), other: other.clone(), consumer: self.consumer(key) }
+        Moved {
+            host: key.clone(),
+            part: part.clone(),
+            other: other.clone(),
+            consumer: self.consumer(key),
+        }
     }
 }
 
 impl HostChanges {
     /// The hosts that the cluster has no longer.
     pub(super) fn leaving(&self) -> impl Iterator<Item = &HostKey> {
-        self.going().map(|host| &host.host).chain(self.to_others.iter().map(|moved| &moved.host))
+        self.going()
+            .map(|host| &host.host)
+            .chain(self.to_others.iter().map(|moved| &moved.host))
     }
 
     /// The hosts that nobody has afterwards, those included that are replaced.
     pub(super) fn going(&self) -> impl Iterator<Item = &GivenBack> {
-        self.given_back.iter().chain(self.replaced.iter().map(|replaced| &replaced.given_back))
+        self.given_back
+            .iter()
+            .chain(self.replaced.iter().map(|replaced| &replaced.given_back))
     }
 
     /// The hosts that get another role, or become machines, or are machines no longer.
     pub(crate) fn with_another_role(&self) -> impl Iterator<Item = &AnotherRole> {
-        self.with_another_role.iter().filter(|changed| !changed.is_renamed())
+        self.with_another_role
+            .iter()
+            .filter(|changed| !changed.is_renamed())
     }
 
     /// The machines of Provisionings that get another name only.
     pub(crate) fn with_another_name(&self) -> impl Iterator<Item = &AnotherRole> {
-        self.with_another_role.iter().filter(|changed| changed.is_renamed())
+        self.with_another_role
+            .iter()
+            .filter(|changed| changed.is_renamed())
     }
 
     fn sort(&mut self) {
-        self.added.sort_by(|a, b| by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host)));
-        self.given_back.sort_by(|a, b| by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host)));
-        self.with_another_role.sort_by(|a, b| in_order(&a.host, &b.host));
+        self.added.sort_by(|a, b| {
+            by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host))
+        });
+        self.given_back.sort_by(|a, b| {
+            by_role_and_name(&a.part, &b.part).then_with(|| in_order(&a.host, &b.host))
+        });
+        self.with_another_role
+            .sort_by(|a, b| in_order(&a.host, &b.host));
         self.from_others.sort_by(|a, b| in_order(&a.host, &b.host));
         self.to_others.sort_by(|a, b| in_order(&a.host, &b.host));
     }
@@ -307,11 +348,14 @@ impl HostChanges {
     fn pair(&mut self) {
         let parts: BTreeSet<Part> = self.added.iter().map(|added| added.part.clone()).collect();
         for part in parts {
-            let (mut coming, others): (Vec<Added>, Vec<Added>) =
-                std::mem::take(&mut self.added).into_iter().partition(|added| added.part == part && !added.adopted);
+            let (mut coming, others): (Vec<Added>, Vec<Added>) = std::mem::take(&mut self.added)
+                .into_iter()
+                .partition(|added| added.part == part && !added.adopted);
             self.added = others;
             let (mut going, others): (Vec<GivenBack>, Vec<GivenBack>) =
-                std::mem::take(&mut self.given_back).into_iter().partition(|given_back| given_back.part == part);
+                std::mem::take(&mut self.given_back)
+                    .into_iter()
+                    .partition(|given_back| given_back.part == part);
             self.given_back = others;
             going.sort_by_key(|given_back| given_back.reason.is_none());
             let pairs = coming.len().min(going.len());
@@ -322,7 +366,8 @@ impl HostChanges {
                 by: added.host,
                 by_use_known: added.use_known,
             };
-            self.replaced.extend(going.into_iter().zip(coming).map(pair));
+            self.replaced
+                .extend(going.into_iter().zip(coming).map(pair));
         }
     }
 }

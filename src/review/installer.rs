@@ -120,8 +120,12 @@ pub(super) fn change(cluster: &ClusterKey, files: &ChangedFiles<'_>) -> Option<I
     let state = State::by_witness(&files, layout::KUSTOMIZATION);
     let (before, after) = texts(&files, JOB);
     let (before, after) = (before.and_then(documents), after.and_then(documents));
-    let job_before = before.as_deref().and_then(|before| Job::read(before, after.as_deref()));
-    let job_after = after.as_deref().and_then(|after| Job::read(after, before.as_deref()));
+    let job_before = before
+        .as_deref()
+        .and_then(|before| Job::read(before, after.as_deref()));
+    let job_after = after
+        .as_deref()
+        .and_then(|after| Job::read(after, before.as_deref()));
     let name = |job: &Option<Job>| job.as_ref().and_then(|job| job.name.clone());
     let (name_before, name_after) = (name(&job_before), name(&job_after));
     let addresses = Addresses::of(&files);
@@ -159,17 +163,24 @@ fn aspects(
         aspects.insert(InstallerAspect::Inventory);
     }
     // In another form of the inventory, the same packages stand in files of other names.
-    let (packages_before, packages_after): (Vec<_>, Vec<_>) =
-        files.iter().filter(|(file, _)| file.starts_with(VARIABLES)).map(|(_, texts)| *texts).unzip();
+    let (packages_before, packages_after): (Vec<_>, Vec<_>) = files
+        .iter()
+        .filter(|(file, _)| file.starts_with(VARIABLES))
+        .map(|(_, texts)| *texts)
+        .unzip();
     if bodies(packages_before) != bodies(packages_after) {
         aspects.insert(InstallerAspect::Packages);
     }
     if let (Some(before), Some(after)) = (before, after) {
         // Which files the Job is given, it says together with those files.
-        let same_files = files.values().all(|(before, after)| before.is_some() == after.is_some());
+        let same_files = files
+            .values()
+            .all(|(before, after)| before.is_some() == after.is_some());
         aspects.extend(before.differs(&after, same_files));
     }
-    let only_comments = files.values().all(|(before, after)| before.map(layout::body) == after.map(layout::body));
+    let only_comments = files
+        .values()
+        .all(|(before, after)| before.map(layout::body) == after.map(layout::body));
     if aspects.is_empty() && !only_comments {
         aspects.insert(InstallerAspect::Configuration);
     }
@@ -189,8 +200,16 @@ fn texts<'a>(files: &ChangedFiles<'a>, file: &str) -> Texts<'a> {
 
 /// The documents of a file, but for those that say nothing; nothing where one of them cannot be read.
 fn documents(text: &str) -> Option<Vec<Value>> {
-    let documents: Result<Vec<Value>, _> = yaml_serde::Deserializer::from_str(text).map(Value::deserialize).collect();
-    Some(documents.ok()?.into_iter().filter(|document| !document.is_null()).collect())
+    let documents: Result<Vec<Value>, _> = yaml_serde::Deserializer::from_str(text)
+        .map(Value::deserialize)
+        .collect();
+    Some(
+        documents
+            .ok()?
+            .into_iter()
+            .filter(|document| !document.is_null())
+            .collect(),
+    )
 }
 
 /// The name of a document that is a Job; nothing of any other.
@@ -217,19 +236,33 @@ impl Job {
     /// The Job among the documents of its file. Of several, the one that does not stand in the file of the `other` side
     /// of a change: the one that comes or goes.
     fn read(documents: &[Value], other: Option<&[Value]>) -> Option<Self> {
-        let is_in_other = |name: &Value| other.unwrap_or_default().iter().any(|other| name_of_job(other) == Some(name));
-        let mut jobs = documents.iter().enumerate().filter_map(|(at, document)| Some((at, name_of_job(document)?)));
+        let is_in_other = |name: &Value| {
+            other
+                .unwrap_or_default()
+                .iter()
+                .any(|other| name_of_job(other) == Some(name))
+        };
+        let mut jobs = documents
+            .iter()
+            .enumerate()
+            .filter_map(|(at, document)| Some((at, name_of_job(document)?)));
         let first = jobs.clone().next()?;
         let (at, _) = jobs.find(|(_, name)| !is_in_other(name)).unwrap_or(first);
         let mut others = documents.to_vec();
         let mut rest = others.remove(at);
-        let name = take(rest.get_mut("metadata")?, "name").as_str().map(str::to_owned);
+        let name = take(rest.get_mut("metadata")?, "name")
+            .as_str()
+            .map(str::to_owned);
         let pod = rest.get_mut("spec")?.get_mut("template")?.get_mut("spec")?;
         let volumes = take(pod, "volumes");
         let container = pod.get_mut("containers")?.get_mut(0)?;
         let (image, mounts) = (take(container, "image"), take(container, "volumeMounts"));
         let arguments = take(container, "command");
-        let arguments = arguments.as_sequence().map(Vec::as_slice).unwrap_or_default().iter();
+        let arguments = arguments
+            .as_sequence()
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+            .iter();
         let (mut command, mut network, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
         let mut of = &mut command;
         for argument in arguments.filter_map(Value::as_str) {
@@ -242,26 +275,44 @@ impl Job {
             of.push(argument.to_owned());
         }
         others.push(rest);
-        Some(Self { name, image, network, plugins, command, mounts: (volumes, mounts), rest: others })
+        Some(Self {
+            name,
+            image,
+            network,
+            plugins,
+            command,
+            mounts: (volumes, mounts),
+            rest: others,
+        })
     }
 
     /// In what two Jobs differ, but for their names.
-    fn differs(&self, other: &Self, same_files: bool) -> impl Iterator<Item = InstallerAspect> + use<> {
-        let rest =
-            self.command != other.command || self.rest != other.rest || (same_files && self.mounts != other.mounts);
+    fn differs(
+        &self,
+        other: &Self,
+        same_files: bool,
+    ) -> impl Iterator<Item = InstallerAspect> + use<> {
+        let rest = self.command != other.command
+            || self.rest != other.rest
+            || (same_files && self.mounts != other.mounts);
         let aspects = [
             (self.plugins != other.plugins, InstallerAspect::Plugins),
             (self.network != other.network, InstallerAspect::Network),
             (self.image != other.image, InstallerAspect::Image),
             (rest, InstallerAspect::Configuration),
         ];
-        aspects.into_iter().filter_map(|(differs, aspect)| differs.then_some(aspect))
+        aspects
+            .into_iter()
+            .filter_map(|(differs, aspect)| differs.then_some(aspect))
     }
 }
 
 /// Takes a value out of a mapping; null where there is none.
 fn take(mapping: &mut Value, key: &str) -> Value {
-    mapping.as_mapping_mut().and_then(|mapping| mapping.remove(key)).unwrap_or(Value::Null)
+    mapping
+        .as_mapping_mut()
+        .and_then(|mapping| mapping.remove(key))
+        .unwrap_or(Value::Null)
 }
 
 /// The addresses of machines, before and after, by keys of a role and a name; none where they do not change.
@@ -285,7 +336,10 @@ impl Addresses {
             map.map(|map| map.data).unwrap_or_default()
         };
         let (before, after) = texts(files, ADDRESSES);
-        Self { before: read(before), after: read(after) }
+        Self {
+            before: read(before),
+            after: read(after),
+        }
     }
 
     /// Whether there are other machines, or machines of another role.
@@ -294,13 +348,18 @@ impl Addresses {
     }
 
     /// The masters on both sides of the change that are workers, too, on `this` one and not on the `other`.
-    fn with_both_roles_only(this: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
+    fn with_both_roles_only(
+        this: &BTreeMap<String, String>,
+        other: &BTreeMap<String, String>,
+    ) -> Vec<String> {
         let [master, worker] = ROLES;
         let is = |addresses: &BTreeMap<String, String>, role: &str, node: &str| {
             addresses.contains_key(&format!("{role}{node}"))
         };
         let masters = this.keys().filter_map(|key| key.strip_prefix(master));
-        let only = masters.filter(|node| is(other, master, node) && is(this, worker, node) && !is(other, worker, node));
+        let only = masters.filter(|node| {
+            is(other, master, node) && is(this, worker, node) && !is(other, worker, node)
+        });
         let mut only: Vec<String> = only.map(str::to_owned).collect();
         only.sort_by(|a, b| natural(a, b));
         only
@@ -309,14 +368,28 @@ impl Addresses {
     /// The machines that stay, under another address. One with both roles counts once.
     fn changed(&self) -> Vec<Readdressed> {
         let nodes = |addresses: &BTreeMap<String, String>| -> BTreeMap<String, String> {
-            let node = |key: &str| ROLES.iter().find_map(|role| key.strip_prefix(role)).map(str::to_owned);
-            addresses.iter().filter_map(|(key, address)| Some((node(key)?, address.clone()))).collect()
+            let node = |key: &str| {
+                ROLES
+                    .iter()
+                    .find_map(|role| key.strip_prefix(role))
+                    .map(str::to_owned)
+            };
+            addresses
+                .iter()
+                .filter_map(|(key, address)| Some((node(key)?, address.clone())))
+                .collect()
         };
         let mut after = nodes(&self.after);
-        let changed = nodes(&self.before).into_iter().filter_map(|(node, before)| {
-            let after = after.remove(&node).filter(|after| *after != before)?;
-            Some(Readdressed { node, before, after })
-        });
+        let changed = nodes(&self.before)
+            .into_iter()
+            .filter_map(|(node, before)| {
+                let after = after.remove(&node).filter(|after| *after != before)?;
+                Some(Readdressed {
+                    node,
+                    before,
+                    after,
+                })
+            });
         let mut changed: Vec<Readdressed> = changed.collect();
         changed.sort_by(|a, b| natural(&a.node, &b.node));
         changed
@@ -332,7 +405,10 @@ mod tests {
     const CLUSTER: &str = "lab/depot";
 
     fn job(name: &str, image: &str, arguments: &[&str]) -> String {
-        let arguments: String = arguments.iter().map(|argument| format!("            - {argument:?}\n")).collect();
+        let arguments: String = arguments
+            .iter()
+            .map(|argument| format!("            - {argument:?}\n"))
+            .collect();
         format!(
             "# Generated by sipgen from x. Do not edit.\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\n\
              spec:\n  template:\n    spec:\n      containers:\n        - image: {image}\n          command:\n{arguments}"
@@ -340,7 +416,10 @@ mod tests {
     }
 
     fn addresses(addresses: &[(&str, &str)]) -> String {
-        let data: String = addresses.iter().map(|(key, address)| format!("  {key}: {address}\n")).collect();
+        let data: String = addresses
+            .iter()
+            .map(|(key, address)| format!("  {key}: {address}\n"))
+            .collect();
         format!("# Generated by sipgen from x. Do not edit.\nkind: ConfigMap\ndata:\n{data}")
     }
 
@@ -348,13 +427,25 @@ mod tests {
     fn changed(files: &[(&str, &str, &str)]) -> InstallerChange {
         let cluster: ClusterKey = CLUSTER.parse().unwrap();
         let directory = layout::installer_directory(&cluster);
-        let paths: Vec<Utf8PathBuf> = files.iter().map(|(file, ..)| directory.join(file)).collect();
+        let paths: Vec<Utf8PathBuf> = files
+            .iter()
+            .map(|(file, ..)| directory.join(file))
+            .collect();
         let text = |text| Some(text).filter(|text: &&str| !text.is_empty());
-        let files = paths.iter().zip(files).map(|(path, (_, was, is))| (path.as_path(), (text(*was), text(*is))));
+        let files = paths
+            .iter()
+            .zip(files)
+            .map(|(path, (_, was, is))| (path.as_path(), (text(*was), text(*is))));
         change(&cluster, &files.collect()).unwrap()
     }
 
-    const COMMAND: [&str; 5] = ["./installer", "--cluster", "depot", "--network", "10.244.0.0/16"];
+    const COMMAND: [&str; 5] = [
+        "./installer",
+        "--cluster",
+        "depot",
+        "--network",
+        "10.244.0.0/16",
+    ];
 
     fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
         COMMAND.iter().chain(more).copied().collect()
@@ -364,19 +455,44 @@ mod tests {
     fn another_job_runs_and_says_what_it_does_otherwise() {
         let was = job("kud-depot-aaaa", "kud:1", &with(&["--plugins", "multus"]));
         for (is, aspect) in [
-            (job("kud-depot-bbbb", "kud:2", &with(&["--plugins", "multus"])), InstallerAspect::Image),
-            (job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "qat"])), InstallerAspect::Plugins),
-            (job("kud-depot-bbbb", "kud:1", &with(&[])), InstallerAspect::Plugins),
+            (
+                job("kud-depot-bbbb", "kud:2", &with(&["--plugins", "multus"])),
+                InstallerAspect::Image,
+            ),
             (
                 job(
                     "kud-depot-bbbb",
                     "kud:1",
-                    &["./installer", "--cluster", "depot", "--network", "fd00::/64", "--plugins", "multus"],
+                    &with(&["--plugins", "multus", "qat"]),
+                ),
+                InstallerAspect::Plugins,
+            ),
+            (
+                job("kud-depot-bbbb", "kud:1", &with(&[])),
+                InstallerAspect::Plugins,
+            ),
+            (
+                job(
+                    "kud-depot-bbbb",
+                    "kud:1",
+                    &[
+                        "./installer",
+                        "--cluster",
+                        "depot",
+                        "--network",
+                        "fd00::/64",
+                        "--plugins",
+                        "multus",
+                    ],
                 ),
                 InstallerAspect::Network,
             ),
             (
-                job("kud-depot-bbbb", "kud:1", &with(&["--plugins", "multus", "--verbose"])),
+                job(
+                    "kud-depot-bbbb",
+                    "kud:1",
+                    &with(&["--plugins", "multus", "--verbose"]),
+                ),
                 InstallerAspect::Configuration,
             ),
         ] {
@@ -405,7 +521,11 @@ mod tests {
         let was = job("kud-depot-aaaa", "kud:1", &COMMAND);
         let is = job("kud-depot-bbbb", "kud:2", &COMMAND);
 
-        let change = changed(&[(JOB, &format!("{beside}{check}{was}"), &format!("{beside}{check}{is}"))]);
+        let change = changed(&[(
+            JOB,
+            &format!("{beside}{check}{was}"),
+            &format!("{beside}{check}{is}"),
+        )]);
 
         assert!(change.runs);
         assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Image]));
@@ -413,7 +533,10 @@ mod tests {
         assert_eq!(change.job_after.as_deref(), Some("kud-depot-bbbb"));
 
         let change = changed(&[(JOB, &was, &format!("{beside}{was}"))]);
-        assert_eq!((change.runs, change.aspects), (false, BTreeSet::from([InstallerAspect::Configuration])));
+        assert_eq!(
+            (change.runs, change.aspects),
+            (false, BTreeSet::from([InstallerAspect::Configuration]))
+        );
     }
 
     #[test]
@@ -430,20 +553,46 @@ mod tests {
 
     #[test]
     fn machines_addresses_and_the_rest_of_the_inventory_are_told_apart() {
-        let was = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_m-1", "10.0.0.1"), ("WORKER_w-2", "10.0.0.2")]);
-        let moved = addresses(&[("MASTER_m-1", "10.0.0.9"), ("WORKER_m-1", "10.0.0.9"), ("WORKER_w-2", "10.0.0.2")]);
+        let was = addresses(&[
+            ("MASTER_m-1", "10.0.0.1"),
+            ("WORKER_m-1", "10.0.0.1"),
+            ("WORKER_w-2", "10.0.0.2"),
+        ]);
+        let moved = addresses(&[
+            ("MASTER_m-1", "10.0.0.9"),
+            ("WORKER_m-1", "10.0.0.9"),
+            ("WORKER_w-2", "10.0.0.2"),
+        ]);
         let without = addresses(&[("MASTER_m-1", "10.0.0.1"), ("WORKER_m-1", "10.0.0.1")]);
         let inventory = ("hosts.ini", "[all]\na\n", "[all]\nb\n");
 
         let change = changed(&[(ADDRESSES, &was, &moved), inventory]);
         assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Addresses]));
-        let [Readdressed { node, before, after }] = change.readdressed.as_slice() else { panic!("{change:?}") };
-        assert_eq!((node.as_str(), before.as_str(), after.as_str()), ("m-1", "10.0.0.1", "10.0.0.9"));
+        let [
+            Readdressed {
+                node,
+                before,
+                after,
+            },
+        ] = change.readdressed.as_slice()
+        else {
+            panic!("{change:?}")
+        };
+        assert_eq!(
+            (node.as_str(), before.as_str(), after.as_str()),
+            ("m-1", "10.0.0.1", "10.0.0.9")
+        );
 
         let change = changed(&[(ADDRESSES, &was, &without), inventory]);
-        assert_eq!((change.aspects, change.readdressed), (BTreeSet::from([InstallerAspect::Machines]), Vec::new()));
+        assert_eq!(
+            (change.aspects, change.readdressed),
+            (BTreeSet::from([InstallerAspect::Machines]), Vec::new())
+        );
 
-        assert_eq!(changed(&[inventory]).aspects, BTreeSet::from([InstallerAspect::Inventory]));
+        assert_eq!(
+            changed(&[inventory]).aspects,
+            BTreeSet::from([InstallerAspect::Inventory])
+        );
     }
 
     #[test]
@@ -463,7 +612,10 @@ mod tests {
     #[test]
     fn the_same_packages_in_files_of_other_names_are_the_same() {
         let form = [("hosts.ini", "a", ""), ("hosts.yaml", "", "b")];
-        let renamed = [("group_vars/kube-node.yml", "p", ""), ("group_vars/kube_node.yml", "", "p")];
+        let renamed = [
+            ("group_vars/kube-node.yml", "p", ""),
+            ("group_vars/kube_node.yml", "", "p"),
+        ];
 
         let aspects = changed(&[form, renamed].concat()).aspects;
         assert_eq!(aspects, BTreeSet::from([InstallerAspect::Inventory]));
@@ -476,6 +628,9 @@ mod tests {
         let change = changed(&[(JOB, "{", &job("kud-depot-bbbb", "kud:1", &COMMAND))]);
 
         assert!(change.runs);
-        assert_eq!(change.aspects, BTreeSet::from([InstallerAspect::Configuration]));
+        assert_eq!(
+            change.aspects,
+            BTreeSet::from([InstallerAspect::Configuration])
+        );
     }
 }

@@ -159,7 +159,16 @@ impl Review {
     /// Reviews changes to the output directory that `site` was read from. `later` is what it holds afterwards.
     pub fn of(changes: &Changes, later: &Tree, site: &Site) -> Self {
         let clusters = site.state.clusters().into_iter().cloned().collect();
-        Self::between(changes, &Before { clusters: &clusters, inventory: None, output: None }, later, site)
+        Self::between(
+            changes,
+            &Before {
+                clusters: &clusters,
+                inventory: None,
+                output: None,
+            },
+            later,
+            site,
+        )
     }
 
     /// Reviews changes between two output directories. `later` is the later one; what clusters keep that are left as
@@ -171,7 +180,10 @@ impl Review {
         for (path, change) in &changes.files {
             let path = path.strip_prefix(output).unwrap_or(path);
             match layout::cluster_of(path) {
-                Some(cluster) => by_cluster.entry(cluster).or_default().insert(path, change.texts()),
+                Some(cluster) => by_cluster
+                    .entry(cluster)
+                    .or_default()
+                    .insert(path, change.texts()),
                 None => of_none.insert(path, change.texts()),
             };
         }
@@ -192,10 +204,21 @@ impl Review {
             cluster: cluster.clone(),
         });
         let clusters: Vec<ClusterReview> = clusters.collect();
-        let is_gone = |file: &Utf8Path| matches!(changes.files.get(&output.join(file)), Some(Change::Delete { .. }));
+        let is_gone = |file: &Utf8Path| {
+            matches!(
+                changes.files.get(&output.join(file)),
+                Some(Change::Delete { .. })
+            )
+        };
         let shared = shared::changes(&of_none, &facts, &is_gone);
         Self {
-            dangers: dangers::of(&clusters, &shared, outlived(&clusters, &shared), site, before.output),
+            dangers: dangers::of(
+                &clusters,
+                &shared,
+                outlived(&clusters, &shared),
+                site,
+                before.output,
+            ),
             totals: Totals::of(&clusters, changes),
             clusters,
             shared,
@@ -210,14 +233,21 @@ impl ClusterReview {
         let added = self.hosts.added.iter().map(|added| &added.host);
         let all = added.chain(self.hosts.replaced.iter().map(|replaced| &replaced.by));
         let is_elsewhere = |host: &&HostKey| host.namespace != self.cluster.namespace;
-        if self.kind == ClusterKind::SipCluster { all.filter(is_elsewhere).count() } else { 0 }
+        if self.kind == ClusterKind::SipCluster {
+            all.filter(is_elsewhere).count()
+        } else {
+            0
+        }
     }
 }
 
 impl Review {
     /// Puts first the dangers of what comes along without being part of these changes: the base had not generated it.
     pub(crate) fn bring_along(&mut self, brought: &Review) {
-        let of_base = brought.dangers.iter().map(|danger| Danger::of_stale_base(danger.harm.clone()));
+        let of_base = brought
+            .dangers
+            .iter()
+            .map(|danger| Danger::of_stale_base(danger.harm.clone()));
         self.dangers.splice(0..0, of_base);
     }
 
@@ -228,12 +258,18 @@ impl Review {
     }
 }
 
-fn outlived<'a>(clusters: &'a [ClusterReview], shared: &'a Shared) -> impl Iterator<Item = &'a Released> {
+fn outlived<'a>(
+    clusters: &'a [ClusterReview],
+    shared: &'a Shared,
+) -> impl Iterator<Item = &'a Released> {
     let gives_back = |released: &Released| {
         let mut hosts = clusters.iter().flat_map(|cluster| cluster.hosts.leaving());
         hosts.any(|host| *host == released.host)
     };
-    shared.released.iter().filter(move |released| !gives_back(released))
+    shared
+        .released
+        .iter()
+        .filter(move |released| !gives_back(released))
 }
 
 impl State {
@@ -247,7 +283,9 @@ impl State {
 
     /// What becomes of something that consists of files, one of which is there exactly when it is.
     fn by_witness(files: &ChangedFiles<'_>, witness: &str) -> Self {
-        files.get(Utf8Path::new(witness)).map_or(State::Changed, |texts| State::of(*texts))
+        files
+            .get(Utf8Path::new(witness))
+            .map_or(State::Changed, |texts| State::of(*texts))
     }
 }
 
@@ -258,7 +296,11 @@ impl Counts {
     }
 
     fn of_files(changes: &Changes) -> Self {
-        changes.files.values().map(|change| State::of(change.texts())).collect()
+        changes
+            .files
+            .values()
+            .map(|change| State::of(change.texts()))
+            .collect()
     }
 }
 
@@ -278,14 +320,24 @@ impl FromIterator<State> for Counts {
 
 impl Totals {
     fn of(clusters: &[ClusterReview], changes: &Changes) -> Self {
-        let sum = |of: fn(&HostChanges) -> usize| clusters.iter().map(|cluster| of(&cluster.hosts)).sum();
+        let sum =
+            |of: fn(&HostChanges) -> usize| clusters.iter().map(|cluster| of(&cluster.hosts)).sum();
         Totals {
             clusters: clusters.iter().map(|cluster| cluster.state).collect(),
             hosts_added: sum(|hosts| hosts.added.len() + hosts.replaced.len()),
             hosts_adopted: sum(|hosts| hosts.added.iter().filter(|added| added.adopted).count()),
             hosts_added_of_unknown_use: sum(|hosts| {
-                let added = hosts.added.iter().filter(|added| !added.adopted && !added.use_known).count();
-                added + hosts.replaced.iter().filter(|replaced| !replaced.by_use_known).count()
+                let added = hosts
+                    .added
+                    .iter()
+                    .filter(|added| !added.adopted && !added.use_known)
+                    .count();
+                added
+                    + hosts
+                        .replaced
+                        .iter()
+                        .filter(|replaced| !replaced.by_use_known)
+                        .count()
             }),
             hosts_added_elsewhere: clusters.iter().map(ClusterReview::added_elsewhere).sum(),
             hosts_given_back: sum(|hosts| hosts.given_back.len() + hosts.replaced.len()),
@@ -294,8 +346,16 @@ impl Totals {
             hosts_moved: sum(|hosts| hosts.from_others.len()),
             hosts_with_another_role: sum(|hosts| hosts.with_another_role().count()),
             machines_with_another_name: sum(|hosts| hosts.with_another_name().count()),
-            installers_run: clusters.iter().flat_map(|cluster| &cluster.installer).filter(|of| of.runs).count(),
-            services: clusters.iter().flat_map(|cluster| &cluster.services).map(|service| service.state).collect(),
+            installers_run: clusters
+                .iter()
+                .flat_map(|cluster| &cluster.installer)
+                .filter(|of| of.runs)
+                .count(),
+            services: clusters
+                .iter()
+                .flat_map(|cluster| &cluster.services)
+                .map(|service| service.state)
+                .collect(),
             files: Counts::of_files(changes),
         }
     }
@@ -308,6 +368,8 @@ impl Totals {
 
 /// The files below a directory, by their paths relative to it.
 fn below<'a>(files: &ChangedFiles<'a>, directory: &Utf8PathBuf) -> ChangedFiles<'a> {
-    let below = files.iter().filter_map(|(path, texts)| Some((path.strip_prefix(directory).ok()?, *texts)));
+    let below = files
+        .iter()
+        .filter_map(|(path, texts)| Some((path.strip_prefix(directory).ok()?, *texts)));
     below.collect()
 }

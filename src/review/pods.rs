@@ -31,18 +31,33 @@ pub(super) struct Pods<'a> {
 /// Returns what decides how the pods of a directory look. `text` is a file's text.
 pub(super) fn of<'a>(files: &BTreeSet<&str>, text: impl Fn(&str) -> Option<&'a str>) -> Pods<'a> {
     let mut pods = Pods::default();
-    for file in files.iter().filter(|file| file.ends_with(".yaml") && **file != layout::KUSTOMIZATION) {
+    for file in files
+        .iter()
+        .filter(|file| file.ends_with(".yaml") && **file != layout::KUSTOMIZATION)
+    {
         let documents = yaml_serde::Deserializer::from_str(text(file).unwrap_or_default());
         let objects = documents.map_while(|document| Value::deserialize(document).ok());
         let controllers = objects.filter(is_controller);
-        pods.templates.extend(controllers.filter_map(|object| object.get("spec")?.get("template").cloned()));
+        pods.templates
+            .extend(controllers.filter_map(|object| object.get("spec")?.get("template").cloned()));
     }
-    let kustomization = text(layout::KUSTOMIZATION).and_then(|text| yaml_serde::from_str(text).ok());
+    let kustomization =
+        text(layout::KUSTOMIZATION).and_then(|text| yaml_serde::from_str(text).ok());
     let mut kustomization: Mapping = kustomization.unwrap_or_default();
-    let generators = kustomization.get("configMapGenerator").and_then(Value::as_sequence).into_iter().flatten();
+    let generators = kustomization
+        .get("configMapGenerator")
+        .and_then(Value::as_sequence)
+        .into_iter()
+        .flatten();
     for generator in generators.filter(|generator| !keeps_its_name(generator)) {
-        let files = generator.get("files").and_then(Value::as_sequence).into_iter().flatten();
-        let contents = files.filter_map(Value::as_str).map(|file| text(file.split_once('=').map_or(file, |(_, f)| f)));
+        let files = generator
+            .get("files")
+            .and_then(Value::as_sequence)
+            .into_iter()
+            .flatten();
+        let contents = files
+            .filter_map(Value::as_str)
+            .map(|file| text(file.split_once('=').map_or(file, |(_, f)| f)));
         pods.generated.push((generator.clone(), contents.collect()));
     }
     for field in WITHOUT_EFFECT {
@@ -53,11 +68,16 @@ pub(super) fn of<'a>(files: &BTreeSet<&str>, text: impl Fn(&str) -> Option<&'a s
 }
 
 fn is_controller(object: &Value) -> bool {
-    object.get("kind").and_then(Value::as_str).is_some_and(|kind| CONTROLLERS.contains(&kind))
+    object
+        .get("kind")
+        .and_then(Value::as_str)
+        .is_some_and(|kind| CONTROLLERS.contains(&kind))
 }
 
 fn keeps_its_name(generator: &Value) -> bool {
-    let option = generator.get("options").and_then(|options| options.get("disableNameSuffixHash"));
+    let option = generator
+        .get("options")
+        .and_then(|options| options.get("disableNameSuffixHash"));
     option.and_then(Value::as_bool) == Some(true)
 }
 
@@ -69,7 +89,8 @@ mod tests {
 
     const KUSTOMIZATION: &str = "resources: [deployment.yaml]\nconfigMapGenerator:\n- {name: a, files: [fixed]}\n\
                                  - {name: b, files: [key=read-again], options: {disableNameSuffixHash: true}}\n";
-    const DEPLOYMENT: &str = "kind: Deployment\nspec: {replicas: 1, template: {spec: {containers: [{image: a}]}}}\n";
+    const DEPLOYMENT: &str =
+        "kind: Deployment\nspec: {replicas: 1, template: {spec: {containers: [{image: a}]}}}\n";
 
     /// Returns whether pods are replaced when a file becomes another.
     fn replaced(file: &str, after: &str) -> bool {
@@ -80,22 +101,43 @@ mod tests {
             ("read-again", "a"),
         ]);
         let names = before.keys().copied().collect();
-        let text_after = |name: &str| if name == file { Some(after) } else { before.get(name).copied() };
+        let text_after = |name: &str| {
+            if name == file {
+                Some(after)
+            } else {
+                before.get(name).copied()
+            }
+        };
         of(&names, |name| before.get(name).copied()) != of(&names, text_after)
     }
 
     #[test]
     fn pods_are_replaced_by_another_template_and_another_name_of_what_they_mount() {
-        assert!(replaced("deployment.yaml", &DEPLOYMENT.replace("image: a", "image: b")));
+        assert!(replaced(
+            "deployment.yaml",
+            &DEPLOYMENT.replace("image: a", "image: b")
+        ));
         assert!(replaced("fixed", "b"));
-        assert!(replaced(layout::KUSTOMIZATION, &KUSTOMIZATION.replace("name: a", "name: c")));
-        assert!(replaced(layout::KUSTOMIZATION, &format!("{KUSTOMIZATION}images: [{{name: a, newTag: b}}]\n")));
+        assert!(replaced(
+            layout::KUSTOMIZATION,
+            &KUSTOMIZATION.replace("name: a", "name: c")
+        ));
+        assert!(replaced(
+            layout::KUSTOMIZATION,
+            &format!("{KUSTOMIZATION}images: [{{name: a, newTag: b}}]\n")
+        ));
     }
 
     #[test]
     fn pods_stay_where_only_other_things_change() {
-        assert!(!replaced("deployment.yaml", &DEPLOYMENT.replace("replicas: 1", "replicas: 2")));
-        assert!(!replaced("deployment.yaml", &format!("# A comment.\n{DEPLOYMENT}")));
+        assert!(!replaced(
+            "deployment.yaml",
+            &DEPLOYMENT.replace("replicas: 1", "replicas: 2")
+        ));
+        assert!(!replaced(
+            "deployment.yaml",
+            &format!("# A comment.\n{DEPLOYMENT}")
+        ));
         assert!(!replaced("read-again", "b"));
         assert!(!replaced(
             layout::KUSTOMIZATION,

@@ -48,7 +48,11 @@ pub enum Aspect {
 /// What changes of a cluster's services.
 ///
 /// `later` is the later output, with the files that stay as they are.
-pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>, later: &Tree) -> Vec<ServiceChange> {
+pub(super) fn changes(
+    cluster: &ClusterKey,
+    files: &ChangedFiles<'_>,
+    later: &Tree,
+) -> Vec<ServiceChange> {
     let directory = layout::cluster_directory(cluster);
     let mut by_service: BTreeMap<&str, ChangedFiles<'_>> = BTreeMap::new();
     for (path, texts) in below(files, &directory) {
@@ -65,9 +69,18 @@ pub(super) fn changes(cluster: &ClusterKey, files: &ChangedFiles<'_>, later: &Tr
         // The cluster's kustomization lists the service, so it has one of its own exactly as long as it is there.
         let state = State::by_witness(&files, layout::KUSTOMIZATION);
         let stays = state == State::Changed;
-        let aspects = if stays { aspects(&files) } else { BTreeSet::new() };
+        let aspects = if stays {
+            aspects(&files)
+        } else {
+            BTreeSet::new()
+        };
         let restarts = stays && restarts(&directory.join(service), &files, later);
-        ServiceChange { service: service.to_owned(), state, aspects, restarts }
+        ServiceChange {
+            service: service.to_owned(),
+            state,
+            aspects,
+            restarts,
+        }
     };
     by_service.into_iter().map(change).collect()
 }
@@ -76,9 +89,15 @@ fn restarts(directory: &Utf8Path, changed: &ChangedFiles<'_>, later: &Tree) -> b
     let there: BTreeMap<&str, &str> = later
         .range(directory.to_owned()..)
         .take_while(|(path, _)| path.starts_with(directory))
-        .filter_map(|(path, text)| Some((path.strip_prefix(directory).ok()?.as_str(), text.as_str())))
+        .filter_map(|(path, text)| {
+            Some((path.strip_prefix(directory).ok()?.as_str(), text.as_str()))
+        })
         .collect();
-    let names: BTreeSet<&str> = there.keys().copied().chain(changed.keys().map(|path| path.as_str())).collect();
+    let names: BTreeSet<&str> = there
+        .keys()
+        .copied()
+        .chain(changed.keys().map(|path| path.as_str()))
+        .collect();
     let text_after = |file: &str| there.get(file).copied();
     let text_before = |file: &str| match changed.get(Utf8Path::new(file)) {
         Some((before, _)) => *before,
@@ -89,12 +108,19 @@ fn restarts(directory: &Utf8Path, changed: &ChangedFiles<'_>, later: &Tree) -> b
 
 fn aspects(files: &ChangedFiles<'_>) -> BTreeSet<Aspect> {
     let bodies = |(path, (before, after)): (&&'_ Utf8Path, &Texts<'_>)| {
-        let (before, after) = (layout::body(before.unwrap_or_default()), layout::body(after.unwrap_or_default()));
+        let (before, after) = (
+            layout::body(before.unwrap_or_default()),
+            layout::body(after.unwrap_or_default()),
+        );
         (before != after).then(|| of_file(path.as_str(), before, after))
     };
     let of_files: Vec<BTreeSet<Aspect>> = files.iter().filter_map(bodies).collect();
     let only_unknown = !of_files.is_empty() && of_files.iter().all(BTreeSet::is_empty);
-    of_files.into_iter().flatten().chain(only_unknown.then_some(Aspect::Configuration)).collect()
+    of_files
+        .into_iter()
+        .flatten()
+        .chain(only_unknown.then_some(Aspect::Configuration))
+        .collect()
 }
 
 /// What changes with one of a service's files. A kustomization only follows the other files; of a file that has no
@@ -104,8 +130,14 @@ fn of_file(file: &str, before: &str, after: &str) -> BTreeSet<Aspect> {
         return BTreeSet::new();
     }
     let read = MEANINGS.iter().find(|(name, _)| *name == file);
-    let found = read.map(|(_, aspects)| aspects(before, after)).unwrap_or_default();
-    if found.is_empty() { BTreeSet::from([Aspect::Configuration]) } else { found }
+    let found = read
+        .map(|(_, aspects)| aspects(before, after))
+        .unwrap_or_default();
+    if found.is_empty() {
+        BTreeSet::from([Aspect::Configuration])
+    } else {
+        found
+    }
 }
 
 /// The aspects in which two texts of a file differ.
@@ -118,14 +150,24 @@ const MEANINGS: [(&str, Aspects); 9] = [
     ("deployment.yaml", of_deployment),
     ("hosts", |_, _| BTreeSet::from([Aspect::Hosts])),
     ("ssh_config", |_, _| BTreeSet::from([Aspect::Hosts])),
-    ("externalsecrets.yaml", |_, _| BTreeSet::from([Aspect::Hosts])),
+    ("externalsecrets.yaml", |_, _| {
+        BTreeSet::from([Aspect::Hosts])
+    }),
     ("rbac.yaml", |_, _| BTreeSet::from([Aspect::Hosts])),
-    ("poddisruptionbudget.yaml", |_, _| BTreeSet::from([Aspect::Replicas])),
-    ("authorized_keys", |_, _| BTreeSet::from([Aspect::AuthorizedKeys])),
+    ("poddisruptionbudget.yaml", |_, _| {
+        BTreeSet::from([Aspect::Replicas])
+    }),
+    ("authorized_keys", |_, _| {
+        BTreeSet::from([Aspect::AuthorizedKeys])
+    }),
 ];
 
 fn of_ports(before: &str, after: &str) -> BTreeSet<Aspect> {
-    let ports = |text| lines(text).filter(|line| line.to_lowercase().contains("port:")).collect::<Vec<_>>();
+    let ports = |text| {
+        lines(text)
+            .filter(|line| line.to_lowercase().contains("port:"))
+            .collect::<Vec<_>>()
+    };
     BTreeSet::from_iter((ports(before) != ports(after)).then_some(Aspect::Ports))
 }
 
@@ -144,17 +186,23 @@ const PORTS: [&str; 2] = ["listen", "bind"];
 /// The hosts of a configuration of HAProxy. A server's port is that of its section.
 fn servers(text: &str) -> BTreeSet<&str> {
     let servers = lines(text).filter(|line| first_word(line) == SERVER);
-    servers.map(|line| line.rsplit_once(':').map_or(line, |(host, _)| host)).collect()
+    servers
+        .map(|line| line.rsplit_once(':').map_or(line, |(host, _)| host))
+        .collect()
 }
 
 /// The sections of a configuration of HAProxy, which are named after their ports.
 fn ports(text: &str) -> BTreeSet<&str> {
-    lines(text).filter(|line| PORTS.contains(&first_word(line))).collect()
+    lines(text)
+        .filter(|line| PORTS.contains(&first_word(line)))
+        .collect()
 }
 
 /// All other lines of a configuration of HAProxy.
 fn rest(text: &str) -> BTreeSet<&str> {
-    lines(text).filter(|line| first_word(line) != SERVER && !PORTS.contains(&first_word(line))).collect()
+    lines(text)
+        .filter(|line| first_word(line) != SERVER && !PORTS.contains(&first_word(line)))
+        .collect()
 }
 
 fn first_word(line: &str) -> &str {
@@ -162,7 +210,9 @@ fn first_word(line: &str) -> &str {
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
 fn of_deployment(before: &str, after: &str) -> BTreeSet<Aspect> {
@@ -176,10 +226,17 @@ fn of_deployment(before: &str, after: &str) -> BTreeSet<Aspect> {
 }
 
 /// Adds what differs between two values; `within` is what the keys above them say.
-fn differences(before: &Value, after: &Value, within: Option<Aspect>, aspects: &mut BTreeSet<Aspect>) {
+fn differences(
+    before: &Value,
+    after: &Value,
+    within: Option<Aspect>,
+    aspects: &mut BTreeSet<Aspect>,
+) {
     match (before, after) {
         (Value::Mapping(before), Value::Mapping(after)) => {
-            let keys = before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)));
+            let keys = before
+                .keys()
+                .chain(after.keys().filter(|key| !before.contains_key(*key)));
             for key in keys {
                 let told = within.or_else(|| aspect_of(key.as_str()?));
                 differences(
@@ -191,7 +248,10 @@ fn differences(before: &Value, after: &Value, within: Option<Aspect>, aspects: &
             }
         }
         (Value::Sequence(before), Value::Sequence(after)) if before.len() == after.len() => {
-            before.iter().zip(after).for_each(|(before, after)| differences(before, after, within, aspects));
+            before
+                .iter()
+                .zip(after)
+                .for_each(|(before, after)| differences(before, after, within, aspects));
         }
         _ if before != after => aspects.extend([within.unwrap_or(Aspect::Configuration)]),
         _ => {}
@@ -216,7 +276,10 @@ mod tests {
     #[test]
     fn every_file_that_means_something_has_a_template() {
         for (file, _) in MEANINGS {
-            assert!(templates::names().any(|name| name.ends_with(&format!("/{file}"))), "{file}");
+            assert!(
+                templates::names().any(|name| name.ends_with(&format!("/{file}"))),
+                "{file}"
+            );
         }
     }
 }

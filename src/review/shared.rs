@@ -72,22 +72,36 @@ pub struct Released {
 }
 
 /// What changes in the files that are no cluster's. `is_gone` says which files of the output directory go.
-pub(super) fn changes(files: &ChangedFiles<'_>, facts: &Facts<'_>, is_gone: &dyn Fn(&Utf8Path) -> bool) -> Shared {
+pub(super) fn changes(
+    files: &ChangedFiles<'_>,
+    facts: &Facts<'_>,
+    is_gone: &dyn Fn(&Utf8Path) -> bool,
+) -> Shared {
     let mut shared = Shared::default();
     let (mut definitions, mut of_agents) = (BTreeMap::new(), BTreeMap::new());
     for (path, texts) in files {
         let directory = path.parent().unwrap_or(path);
         let file = path.strip_prefix(directory).unwrap_or(path);
         if path.starts_with(layout::CRDS) {
-            definitions.entry(directory).or_insert_with(ChangedFiles::new).insert(file, *texts);
+            definitions
+                .entry(directory)
+                .or_insert_with(ChangedFiles::new)
+                .insert(file, *texts);
         } else if path.starts_with(layout::AGENTS) {
-            of_agents.entry(directory).or_insert_with(ChangedFiles::new).insert(file, *texts);
+            of_agents
+                .entry(directory)
+                .or_insert_with(ChangedFiles::new)
+                .insert(file, *texts);
         } else if layout::is_root(path) {
             let becomes = match *texts {
                 (Some(before), Some(after)) if form(before) != form(after) => Some(form(after)),
                 _ => None,
             };
-            shared.roots.push(Root { directory: directory.to_owned(), state: State::of(*texts), becomes });
+            shared.roots.push(Root {
+                directory: directory.to_owned(),
+                state: State::of(*texts),
+                becomes,
+            });
         } else if layout::is_released(path) || path.file_name() == Some(layout::UNLABELLED) {
             let released = |GeneratedHost { key, says, .. }: GeneratedHost| Released {
                 consumer: facts.consumer(&key),
@@ -98,16 +112,26 @@ pub(super) fn changes(files: &ChangedFiles<'_>, facts: &Facts<'_>, is_gone: &dyn
                 },
             };
             let hosts = |text: Option<&str>| -> BTreeSet<Released> {
-                text.map(|text| entries(path, text)).unwrap_or_default().into_iter().map(released).collect()
+                text.map(|text| entries(path, text))
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(released)
+                    .collect()
             };
             let (before, after) = (hosts(texts.0), hosts(texts.1));
             let (no_longer, newly) = (left(&before, &after), left(&after, &before));
             if layout::is_released(path) {
                 shared.released.extend(newly);
-                shared.no_longer_released.extend(no_longer.into_iter().map(|released| released.host));
+                shared
+                    .no_longer_released
+                    .extend(no_longer.into_iter().map(|released| released.host));
             } else {
-                shared.unlabelled.extend(newly.into_iter().map(|released| released.host));
-                shared.no_longer_unlabelled.extend(no_longer.into_iter().map(|released| released.host));
+                shared
+                    .unlabelled
+                    .extend(newly.into_iter().map(|released| released.host));
+                shared
+                    .no_longer_unlabelled
+                    .extend(no_longer.into_iter().map(|released| released.host));
             }
         }
     }
@@ -122,12 +146,22 @@ pub(super) fn changes(files: &ChangedFiles<'_>, facts: &Facts<'_>, is_gone: &dyn
 
 /// What a generated kustomization is.
 fn form(text: &str) -> Form {
-    let is_component = text.lines().any(|line| line.trim_end() == "kind: Component");
-    if is_component { Form::Component } else { Form::Overlay }
+    let is_component = text
+        .lines()
+        .any(|line| line.trim_end() == "kind: Component");
+    if is_component {
+        Form::Component
+    } else {
+        Form::Overlay
+    }
 }
 
 /// Those of some hosts that others do not have.
 fn left(hosts: &BTreeSet<Released>, others: &BTreeSet<Released>) -> Vec<Released> {
     let others: BTreeSet<&HostKey> = others.iter().map(|released| &released.host).collect();
-    hosts.iter().filter(|released| !others.contains(&released.host)).cloned().collect()
+    hosts
+        .iter()
+        .filter(|released| !others.contains(&released.host))
+        .cloned()
+        .collect()
 }

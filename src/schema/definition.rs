@@ -1,7 +1,8 @@
 //! CustomResourceDefinitions, for the clusters that these objects are applied to.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool, ValidationRule,
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    ValidationRule,
 };
 use kube::CustomResourceExt;
 use yaml_serde::Value;
@@ -18,7 +19,9 @@ pub fn sipcluster_crd() -> CustomResourceDefinition {
         // Hosts bear the name as a label.
         schema.x_kubernetes_validations = Some(vec![ValidationRule {
             rule: "size(self.metadata.name) <= 63".to_owned(),
-            message: Some("no host can bear a name of more than 63 characters as a label".to_owned()),
+            message: Some(
+                "no host can bear a name of more than 63 characters as a label".to_owned(),
+            ),
             ..ValidationRule::default()
         }]);
     }
@@ -51,7 +54,10 @@ fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
             // Whole, and far below what a float can count.
-            if let Some(whole) = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e9) {
+            if let Some(whole) = number
+                .as_f64()
+                .filter(|number| number.fract() == 0.0 && number.abs() < 1e9)
+            {
                 *value = (whole as i64).into();
             }
         }
@@ -61,8 +67,14 @@ fn whole_numbers(value: &mut Value) {
     }
 }
 
-fn schemas(definition: &mut CustomResourceDefinition) -> impl Iterator<Item = &mut JSONSchemaProps> {
-    definition.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut())
+fn schemas(
+    definition: &mut CustomResourceDefinition,
+) -> impl Iterator<Item = &mut JSONSchemaProps> {
+    definition
+        .spec
+        .versions
+        .iter_mut()
+        .filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut())
 }
 
 fn finished(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
@@ -85,9 +97,17 @@ fn plain(schema: &mut JSONSchemaProps) {
         schema.additional_properties = None;
     }
     if let Some(text) = &mut schema.description {
-        *text = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n\n");
+        *text = text
+            .split("\n\n")
+            .map(|paragraph| paragraph.replace('\n', " "))
+            .collect::<Vec<_>>()
+            .join("\n\n");
     }
-    schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(plain);
+    schema
+        .properties
+        .iter_mut()
+        .flat_map(|properties| properties.values_mut())
+        .for_each(plain);
     match &mut schema.items {
         Some(JSONSchemaPropsOrArray::Schema(items)) => plain(items),
         Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(plain),

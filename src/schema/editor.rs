@@ -7,7 +7,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::api::assignment::PRIORITY;
-use crate::api::names::{LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NAMESPACE_PATTERN, OBJECT_NAME_PATTERN};
+use crate::api::names::{
+    LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, NAMESPACE_PATTERN, OBJECT_NAME_PATTERN,
+};
 use crate::api::provisioning::{self, Provisioning, Software};
 use crate::api::sipcluster::{self, SIPCluster};
 use crate::settings::Settings;
@@ -32,27 +34,54 @@ pub fn sipcluster() -> Value {
         }}),
     );
     let title = format!("{} ({}/v1)", sipcluster::KIND, sipcluster::GROUP);
-    object::<SIPCluster>(&title, "sipcluster", &format!("{}/v1", sipcluster::GROUP), sipcluster::KIND, metadata)
+    object::<SIPCluster>(
+        &title,
+        "sipcluster",
+        &format!("{}/v1", sipcluster::GROUP),
+        sipcluster::KIND,
+        metadata,
+    )
 }
 
 /// The schema of Provisioning.
 pub fn provisioning() -> Value {
-    let (version, kind) = (format!("{}/v1alpha1", provisioning::GROUP), provisioning::KIND);
+    let (version, kind) = (
+        format!("{}/v1alpha1", provisioning::GROUP),
+        provisioning::KIND,
+    );
     let cluster_type = json!({(provisioning::CLUSTER_TYPE): {
         "description": "What the cluster's hosts are, where they are no machines.",
         "type": "string",
         "examples": [provisioning::VIRTLET_VM]
     }});
     let mut metadata = of_cluster("The cluster's name.");
-    merge(&mut metadata, json!({"properties": {"labels": {"properties": cluster_type}}}));
-    object::<Provisioning>(&format!("{kind} ({version})"), "provisioning", &version, kind, metadata)
+    merge(
+        &mut metadata,
+        json!({"properties": {"labels": {"properties": cluster_type}}}),
+    );
+    object::<Provisioning>(
+        &format!("{kind} ({version})"),
+        "provisioning",
+        &version,
+        kind,
+        metadata,
+    )
 }
 
 /// The schema of Software.
 pub fn software() -> Value {
-    let (version, kind) = (format!("{}/v1alpha1", provisioning::GROUP), provisioning::SOFTWARE_KIND);
+    let (version, kind) = (
+        format!("{}/v1alpha1", provisioning::GROUP),
+        provisioning::SOFTWARE_KIND,
+    );
     let metadata = of_cluster("The name of the cluster whose machines get the packages.");
-    object::<Software>(&format!("{kind} ({version})"), "software", &version, kind, metadata)
+    object::<Software>(
+        &format!("{kind} ({version})"),
+        "software",
+        &version,
+        kind,
+        metadata,
+    )
 }
 
 /// Metadata whose label says which cluster an object is about.
@@ -85,31 +114,49 @@ pub fn settings() -> Value {
 }
 
 /// The schema of a whole object, its apiVersion and kind included.
-fn object<T: JsonSchema>(title: &str, name: &str, api_version: &str, kind: &str, metadata: Value) -> Value {
+fn object<T: JsonSchema>(
+    title: &str,
+    name: &str,
+    api_version: &str,
+    kind: &str,
+    metadata: Value,
+) -> Value {
     let mut generator = generator();
     let mut schema = generator.root_schema_for::<T>();
     let root = schema.ensure_object();
     if let Some(Value::Object(properties)) = root.get_mut("properties") {
-        let described = |text: &str, word: &str| json!({"description": text, "type": "string", "const": word});
-        properties.insert("apiVersion".to_owned(), described("The API group and version.", api_version));
+        let described =
+            |text: &str, word: &str| json!({"description": text, "type": "string", "const": word});
+        properties.insert(
+            "apiVersion".to_owned(),
+            described("The API group and version.", api_version),
+        );
         properties.insert("kind".to_owned(), described("The kind.", kind));
         properties.insert("metadata".to_owned(), metadata);
-        for (name, meaning) in
-            [("spec", "What is asked for."), ("status", "What was made of it, as a cluster reports.")]
-        {
+        for (name, meaning) in [
+            ("spec", "What is asked for."),
+            ("status", "What was made of it, as a cluster reports."),
+        ] {
             if let Some(Value::Object(property)) = properties.get_mut(name) {
-                property.entry("description").or_insert_with(|| meaning.into());
+                property
+                    .entry("description")
+                    .or_insert_with(|| meaning.into());
             }
         }
     }
-    root.insert("required".to_owned(), json!(["apiVersion", "kind", "metadata", "spec"]));
+    root.insert(
+        "required".to_owned(),
+        json!(["apiVersion", "kind", "metadata", "spec"]),
+    );
     RecursiveTransform(for_editors).transform(&mut schema);
     finished(schema, title, name)
 }
 
 /// Fields that come in are described, not those that go out.
 fn generator() -> SchemaGenerator {
-    SchemaSettings::draft2020_12().for_deserialize().into_generator()
+    SchemaSettings::draft2020_12()
+        .for_deserialize()
+        .into_generator()
 }
 
 /// The metadata that every object has, as Kubernetes itself describes it.
@@ -118,7 +165,10 @@ fn metadata() -> Value {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
     });
-    let mut metadata = settings.into_generator().into_root_schema_for::<ObjectMeta>().to_value();
+    let mut metadata = settings
+        .into_generator()
+        .into_root_schema_for::<ObjectMeta>()
+        .to_value();
     let labels = json!({
         "propertyNames": {"maxLength": 317, "pattern": LABEL_KEY_PATTERN},
         "additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE_PATTERN}
@@ -142,7 +192,9 @@ fn finished(mut schema: Schema, title: &str, name: &str) -> Value {
     let definitions = root.get_mut("$defs").and_then(Value::as_object_mut);
     for (name, definition) in definitions.into_iter().flatten() {
         if let Value::Object(definition) = definition {
-            definition.entry("title").or_insert_with(|| name.as_str().into());
+            definition
+                .entry("title")
+                .or_insert_with(|| name.as_str().into());
         }
     }
     root.insert("title".to_owned(), title.into());
@@ -152,14 +204,23 @@ fn finished(mut schema: Schema, title: &str, name: &str) -> Value {
 
 /// Makes of one schema what an editor understands and shows best.
 fn for_editors(schema: &mut Schema) {
-    let Some(object) = schema.as_object_mut() else { return };
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
     if let Some(Value::Object(told)) = object.remove(EDITOR) {
         merge_into(object, told);
     }
     // A mapping of everything stays open, and any other is closed, so that a misspelt key is underlined.
-    let is_open = object.remove("x-kubernetes-preserve-unknown-fields").is_some();
-    if object.contains_key("properties") && object.get("type").is_some_and(allows_objects) && !is_open {
-        object.entry("additionalProperties").or_insert(Value::Bool(false));
+    let is_open = object
+        .remove("x-kubernetes-preserve-unknown-fields")
+        .is_some();
+    if object.contains_key("properties")
+        && object.get("type").is_some_and(allows_objects)
+        && !is_open
+    {
+        object
+            .entry("additionalProperties")
+            .or_insert(Value::Bool(false));
     }
     object.retain(|key, _| !key.starts_with("x-kubernetes-"));
     alternatives(object);
@@ -181,12 +242,19 @@ fn for_editors(schema: &mut Schema) {
 
 /// Words with a description each: a list of them, which an editor names when none of them is there.
 fn alternatives(object: &mut Map<String, Value>) {
-    let Some(Value::Array(words)) = object.get("oneOf") else { return };
+    let Some(Value::Array(words)) = object.get("oneOf") else {
+        return;
+    };
     let is_word = |word: &Value| word.get("const").is_some_and(Value::is_string);
     if !words.iter().all(is_word) {
         return;
     }
-    let each = |key: &str| words.iter().map(|word| word.get(key).cloned().unwrap_or_default()).collect::<Vec<_>>();
+    let each = |key: &str| {
+        words
+            .iter()
+            .map(|word| word.get(key).cloned().unwrap_or_default())
+            .collect::<Vec<_>>()
+    };
     let (words, descriptions) = (each("const"), each("description"));
     object.remove("oneOf");
     object.insert("type".to_owned(), "string".into());
@@ -196,8 +264,12 @@ fn alternatives(object: &mut Map<String, Value>) {
 
 /// What must be written has no default, even if reading it has one so that its absence is reported better.
 fn required_without_default(object: &mut Map<String, Value>) {
-    let Some(Value::Array(names)) = object.get("required").cloned() else { return };
-    let Some(Value::Object(properties)) = object.get_mut("properties") else { return };
+    let Some(Value::Array(names)) = object.get("required").cloned() else {
+        return;
+    };
+    let Some(Value::Object(properties)) = object.get_mut("properties") else {
+        return;
+    };
     for name in names.iter().filter_map(Value::as_str) {
         if let Some(Value::Object(property)) = properties.get_mut(name) {
             property.remove("default");
@@ -206,14 +278,21 @@ fn required_without_default(object: &mut Map<String, Value>) {
 }
 
 fn allows_objects(types: &Value) -> bool {
-    types == "object" || types.as_array().is_some_and(|types| types.contains(&"object".into()))
+    types == "object"
+        || types
+            .as_array()
+            .is_some_and(|types| types.contains(&"object".into()))
 }
 
 /// Lines of a description end where its source's end; only empty ones mean something. An editor takes a description for
 /// plain text, and what is Markdown for Markdown.
 fn describe(object: &mut Map<String, Value>) {
-    let Some(Value::String(text)) = object.get_mut("description") else { return };
-    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.replace('\n', " "));
+    let Some(Value::String(text)) = object.get_mut("description") else {
+        return;
+    };
+    let paragraphs = text
+        .split("\n\n")
+        .map(|paragraph| paragraph.replace('\n', " "));
     *text = paragraphs.collect::<Vec<_>>().join("\n\n");
     if text.contains('`') {
         let markdown = text.clone();

@@ -28,37 +28,113 @@ enum Shape {
 
 /// Where, which field, what is in it, and what it was.
 const FIELDS: [(&Way, &str, Shape, &str); 12] = [
-    (SPEC, "cluster-name", Shape::Text, "the cluster's name, of 2020 and January 2021"),
-    (SPEC, "clusterName", Shape::Text, "the cluster's name, of February 2021"),
-    (SPEC, "config", Shape::Anything, "the cluster's name is in it, of December 2020"),
-    (SPEC, "infra", Shape::Anything, "the services, of 2020 and January 2021"),
-    (NODE_SET, "vm-flavor", Shape::Text, "the label of the hosts, of 2020 and January 2021"),
-    (NODE_SET, "vmFlavor", Shape::Text, "the label of the hosts, of February 2021"),
-    (NODE_SET, "scheduling-constraints", Shape::Anything, "what keeps hosts apart, of 2020"),
-    (NODE_SET, "spreadTopology", Shape::Text, "what keeps hosts apart, of January to March 2021"),
-    (SERVICES, "loadBalancer", Shape::Anything, "the load balancers, of February and March 2021"),
-    (JUMP_HOST, "sshkey", Shape::Text, "a public key, of February 2021"),
-    (JUMP_HOST, "sshKey", Shape::Text, "a public key, of February 2021"),
-    (JUMP_HOST, "SSHKey", Shape::Text, "a public key, of February 2021"),
+    (
+        SPEC,
+        "cluster-name",
+        Shape::Text,
+        "the cluster's name, of 2020 and January 2021",
+    ),
+    (
+        SPEC,
+        "clusterName",
+        Shape::Text,
+        "the cluster's name, of February 2021",
+    ),
+    (
+        SPEC,
+        "config",
+        Shape::Anything,
+        "the cluster's name is in it, of December 2020",
+    ),
+    (
+        SPEC,
+        "infra",
+        Shape::Anything,
+        "the services, of 2020 and January 2021",
+    ),
+    (
+        NODE_SET,
+        "vm-flavor",
+        Shape::Text,
+        "the label of the hosts, of 2020 and January 2021",
+    ),
+    (
+        NODE_SET,
+        "vmFlavor",
+        Shape::Text,
+        "the label of the hosts, of February 2021",
+    ),
+    (
+        NODE_SET,
+        "scheduling-constraints",
+        Shape::Anything,
+        "what keeps hosts apart, of 2020",
+    ),
+    (
+        NODE_SET,
+        "spreadTopology",
+        Shape::Text,
+        "what keeps hosts apart, of January to March 2021",
+    ),
+    (
+        SERVICES,
+        "loadBalancer",
+        Shape::Anything,
+        "the load balancers, of February and March 2021",
+    ),
+    (
+        JUMP_HOST,
+        "sshkey",
+        Shape::Text,
+        "a public key, of February 2021",
+    ),
+    (
+        JUMP_HOST,
+        "sshKey",
+        Shape::Text,
+        "a public key, of February 2021",
+    ),
+    (
+        JUMP_HOST,
+        "SSHKey",
+        Shape::Text,
+        "a public key, of February 2021",
+    ),
 ];
 
 /// Adds these fields to the schema of a SIPCluster.
 pub(super) fn add_to(schema: &mut JSONSchemaProps) {
     for (way, field, shape, meaning) in FIELDS {
-        let Some(mapping) = at(schema, way) else { continue };
-        let description = Some(format!("Older: {meaning}. `sipgen migrate` writes what it is today."));
-        let property = match shape {
-            Shape::Text => JSONSchemaProps { description, type_: Some("string".to_owned()), ..Default::default() },
-            Shape::Anything => {
-                JSONSchemaProps { description, x_kubernetes_preserve_unknown_fields: Some(true), ..Default::default() }
-            }
+        let Some(mapping) = at(schema, way) else {
+            continue;
         };
-        mapping.properties.get_or_insert_with(BTreeMap::new).entry(field.to_owned()).or_insert(property);
+        let description = Some(format!(
+            "Older: {meaning}. `sipgen migrate` writes what it is today."
+        ));
+        let property = match shape {
+            Shape::Text => JSONSchemaProps {
+                description,
+                type_: Some("string".to_owned()),
+                ..Default::default()
+            },
+            Shape::Anything => JSONSchemaProps {
+                description,
+                x_kubernetes_preserve_unknown_fields: Some(true),
+                ..Default::default()
+            },
+        };
+        mapping
+            .properties
+            .get_or_insert_with(BTreeMap::new)
+            .entry(field.to_owned())
+            .or_insert(property);
     }
 }
 
 fn at<'a>(schema: &'a mut JSONSchemaProps, way: &Way) -> Option<&'a mut JSONSchemaProps> {
-    let Some((step, rest)) = way.split_first() else { return Some(schema) };
+    let Some((step, rest)) = way.split_first() else {
+        return Some(schema);
+    };
     let below = match *step {
         "*" => match schema.additional_properties.as_mut()? {
             JSONSchemaPropsOrBool::Schema(schema) => schema,
@@ -81,12 +157,22 @@ mod tests {
     #[test]
     fn every_older_field_has_its_place_in_the_definition() {
         let mut definition = sipcluster_crd();
-        let schema = definition.spec.versions[0].schema.as_mut().unwrap().open_api_v3_schema.as_mut().unwrap();
+        let schema = definition.spec.versions[0]
+            .schema
+            .as_mut()
+            .unwrap()
+            .open_api_v3_schema
+            .as_mut()
+            .unwrap();
         for (way, field, ..) in FIELDS {
             let properties = at(schema, way).and_then(|mapping| mapping.properties.as_ref());
             let property = properties.and_then(|properties| properties.get(field));
             assert!(
-                property.is_some_and(|property| property.description.as_ref().unwrap().starts_with("Older")),
+                property.is_some_and(|property| property
+                    .description
+                    .as_ref()
+                    .unwrap()
+                    .starts_with("Older")),
                 "{field}"
             );
         }

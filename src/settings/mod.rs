@@ -238,7 +238,12 @@ impl Default for Settings {
 impl Settings {
     /// Whether a finding is one that nobody is told of.
     pub fn ignores(&self, finding: &Finding) -> bool {
-        !finding.is_error() && self.findings.ignore.iter().any(|ignored| ignored.code == finding.code)
+        !finding.is_error()
+            && self
+                .findings
+                .ignore
+                .iter()
+                .any(|ignored| ignored.code == finding.code)
     }
 
     /// Returns whether `sources` let a path be an input.
@@ -262,9 +267,17 @@ impl Settings {
             return Ok(settings);
         }
         settings.file = written.own().to_owned();
-        let shared_templates = settings.templates.take_if(|_| written.is_shared("templates"));
-        let paths = [("flux", &mut settings.flux.path), ("argocd", &mut settings.argocd.path)];
-        for (agent, path) in paths.into_iter().filter(|(agent, _)| written.has(agent, "path")) {
+        let shared_templates = settings
+            .templates
+            .take_if(|_| written.is_shared("templates"));
+        let paths = [
+            ("flux", &mut settings.flux.path),
+            ("argocd", &mut settings.argocd.path),
+        ];
+        for (agent, path) in paths
+            .into_iter()
+            .filter(|(agent, _)| written.has(agent, "path"))
+        {
             *path = without_end(path, directory).ok_or_else(|| {
                 let message =
                     format!("`{agent}.path: {path}` does not end with {directory}, the directory of the site");
@@ -275,7 +288,8 @@ impl Settings {
         }
         // Beside `sites`, a directory is one of all sites, with one for each below it. What an agent applies as it finds
         // it, a site's own directory more often than not, is no place for output.
-        let shares_output = written.is_shared("output") || written.is_listed && !written.has_key("output");
+        let shares_output =
+            written.is_shared("output") || written.is_listed && !written.has_key("output");
         let output = shares_output.then(|| settings.output.join(directory));
         let shares_snapshot = written.is_shared("snapshot") && written.has("snapshot", "directory");
         let snapshot = shares_snapshot.then(|| settings.snapshot.directory.join(directory));
@@ -288,7 +302,11 @@ impl Settings {
 
     /// The entries of `sites` in the settings at a repo's root; none where those cannot be read.
     pub(crate) fn listed_sites(repo: &Files) -> Vec<String> {
-        Written::read(repo).ok().flatten().map(|(settings, _)| settings.sites).unwrap_or_default()
+        Written::read(repo)
+            .ok()
+            .flatten()
+            .map(|(settings, _)| settings.sites)
+            .unwrap_or_default()
     }
 
     /// The same settings, with paths from the repo's root for a site in a directory.
@@ -297,9 +315,13 @@ impl Settings {
             return self;
         }
         self.directory = directory.to_owned();
-        let paths = [&mut self.output, &mut self.snapshot.directory].into_iter().chain(&mut self.templates);
+        let paths = [&mut self.output, &mut self.snapshot.directory]
+            .into_iter()
+            .chain(&mut self.templates);
         paths.for_each(|path| *path = directory.join(&*path));
-        self.sources.iter_mut().for_each(|source| source.place_in(directory));
+        self.sources
+            .iter_mut()
+            .for_each(|source| source.place_in(directory));
         self
     }
 
@@ -315,44 +337,76 @@ impl Settings {
         for (name, directory) in directories {
             let Some(directory) = directory else { continue };
             *directory = inside(directory).ok_or_else(|| {
-                Finding::new(Code::InvalidSetting, format!("`{name}: {directory}` is not a directory inside the repo"))
-                    .at(at(name))
-                    .help(format!("write `{name}` as a path relative to the repo's root, without `..`"))
+                Finding::new(
+                    Code::InvalidSetting,
+                    format!("`{name}: {directory}` is not a directory inside the repo"),
+                )
+                .at(at(name))
+                .help(format!(
+                    "write `{name}` as a path relative to the repo's root, without `..`"
+                ))
             })?;
         }
         for (index, source) in settings.sources.iter_mut().enumerate() {
             source.check().map_err(|(field, wrong, help)| {
-                let field = Some(field).filter(|field| !field.is_empty()).map(Step::from);
+                let field = Some(field)
+                    .filter(|field| !field.is_empty())
+                    .map(Step::from);
                 let route = ["sources".into(), index.into()].into_iter().chain(field);
-                Finding::new(Code::InvalidSetting, format!("source {} of `sources` {wrong}", index + 1))
-                    .at(written.place(route.collect()))
-                    .help(help)
+                Finding::new(
+                    Code::InvalidSetting,
+                    format!("source {} of `sources` {wrong}", index + 1),
+                )
+                .at(written.place(route.collect()))
+                .help(help)
             })?;
         }
-        let is_output =
-            |source: &Source| source.kustomization.as_ref().is_some_and(|dir| dir.starts_with(&settings.output));
+        let is_output = |source: &Source| {
+            source
+                .kustomization
+                .as_ref()
+                .is_some_and(|dir| dir.starts_with(&settings.output))
+        };
         if let Some(index) = settings.sources.iter().position(is_output) {
-            let message = format!("source {} of `sources` is in the output directory {}", index + 1, settings.output);
+            let message = format!(
+                "source {} of `sources` is in the output directory {}",
+                index + 1,
+                settings.output
+            );
             return Err(Finding::new(Code::InvalidSetting, message)
                 .at(written.place(vec!["sources".into(), index.into(), Step::from("kustomization")]))
                 .help("name the kustomization of your own hosts: what sipgen writes is never an input"));
         }
         let (snapshot, output) = (&settings.snapshot.directory, &settings.output);
         if settings.overlaps_output(snapshot) {
-            let message = format!("`snapshot.directory: {snapshot}` and the output directory {output} overlap");
+            let message = format!(
+                "`snapshot.directory: {snapshot}` and the output directory {output} overlap"
+            );
             return Err(Finding::new(Code::InvalidSetting, message).at(at("snapshot.directory")).help(
                 "write `snapshot.directory` as a directory of its own: what sipgen writes elsewhere is no input",
             ));
         }
-        for (name, prefix) in [("flux.path", &mut settings.flux.path), ("argocd.path", &mut settings.argocd.path)] {
-            let is_root = prefix.components().all(|component| component == Utf8Component::CurDir);
-            *prefix = if is_root { Some(Utf8PathBuf::new()) } else { inside(prefix) }.ok_or_else(|| {
+        for (name, prefix) in [
+            ("flux.path", &mut settings.flux.path),
+            ("argocd.path", &mut settings.argocd.path),
+        ] {
+            let is_root = prefix
+                .components()
+                .all(|component| component == Utf8Component::CurDir);
+            *prefix = if is_root {
+                Some(Utf8PathBuf::new())
+            } else {
+                inside(prefix)
+            }
+            .ok_or_else(|| {
                 Finding::new(
                     Code::InvalidSetting,
                     format!("`{name}: {prefix}` is not a directory inside the agent's source"),
                 )
                 .at(at(name))
-                .help(format!("write `{name}` as a path relative to the source's root, without `..`"))
+                .help(format!(
+                    "write `{name}` as a path relative to the source's root, without `..`"
+                ))
             })?;
         }
         let topology = &settings.topology;
@@ -365,21 +419,33 @@ impl Settings {
             if let Some(label) = label.as_ref().filter(|label| !is_label_key(label)) {
                 let message = format!("`{name}: {label}` is not the key of a label");
                 let help = "name the label of hosts that says where they stand, such as `topology.example.com/rack`";
-                return Err(Finding::new(Code::InvalidSetting, message).at(at(name)).help(help));
+                return Err(Finding::new(Code::InvalidSetting, message)
+                    .at(at(name))
+                    .help(help));
             }
         }
         for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
-            let place =
-                |field: &str| written.place(vec!["findings".into(), "ignore".into(), index.into(), Step::from(field)]);
+            let place = |field: &str| {
+                written.place(vec![
+                    "findings".into(),
+                    "ignore".into(),
+                    index.into(),
+                    Step::from(field),
+                ])
+            };
             if code.severity() == Severity::Error {
                 let message = format!("{code} is an error, and only warnings can be ignored");
                 let help = format!("`sipgen explain {code}` says how to mend it");
-                return Err(Finding::new(Code::InvalidSetting, message).at(place("code")).help(help));
+                return Err(Finding::new(Code::InvalidSetting, message)
+                    .at(place("code"))
+                    .help(help));
             }
             if reason.trim().is_empty() {
                 let message = format!("nothing says why {code} is ignored");
                 let help = "write the reason, for those who come after you";
-                return Err(Finding::new(Code::InvalidSetting, message).at(place("reason")).help(help));
+                return Err(Finding::new(Code::InvalidSetting, message)
+                    .at(place("reason"))
+                    .help(help));
             }
         }
         if !is_image(&settings.provisioning.image) {
@@ -413,13 +479,19 @@ pub(crate) fn place(repo: &Files, route: impl IntoIterator<Item = Step>) -> Plac
 
 /// Returns the part of a path before an end.
 fn without_end(path: &Utf8Path, end: &Utf8Path) -> Option<Utf8PathBuf> {
-    let before = path.components().count().checked_sub(end.components().count())?;
-    path.ends_with(end).then(|| path.iter().take(before).collect())
+    let before = path
+        .components()
+        .count()
+        .checked_sub(end.components().count())?;
+    path.ends_with(end)
+        .then(|| path.iter().take(before).collect())
 }
 
 /// A parser's message with the whole key that it is about: the parser names the mapping around it.
 pub(super) fn with_key(message: &str, key: &str) -> String {
-    let around = key.rsplit_once('.').map(|(around, _)| format!("{around}: "));
+    let around = key
+        .rsplit_once('.')
+        .map(|(around, _)| format!("{around}: "));
     match around.and_then(|around| message.strip_prefix(&around)) {
         Some(message) => format!("{key}: {message}"),
         None => message.to_owned(),
@@ -429,8 +501,12 @@ pub(super) fn with_key(message: &str, key: &str) -> String {
 /// A parser's message without the names of sipgen's own types, which say nothing to those who write settings.
 pub(super) fn without_types(message: &str) -> String {
     const STRUCT: &str = "expected struct ";
-    let Some((before, rest)) = message.split_once(STRUCT) else { return message.to_owned() };
-    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    let Some((before, rest)) = message.split_once(STRUCT) else {
+        return message.to_owned();
+    };
+    let end = rest
+        .find(|c: char| !c.is_ascii_alphanumeric())
+        .unwrap_or(rest.len());
     let expected = match &rest[..end] {
         "Ignored" => "`{code: SIP0308, reason: …}`",
         "SecretStore" => "`{kind: ClusterSecretStore, name: …}`",
@@ -468,13 +544,16 @@ pub fn inside(path: &Utf8Path) -> Option<Utf8PathBuf> {
 /// system: those of macOS and Windows ignore the case, Windows also what stands behind a colon, dots and spaces at the
 /// end, and has a short name for it; macOS ignores some characters that cannot be seen.
 fn is_git_directory(name: &str) -> bool {
-    let is_ignored =
-        |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let is_ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let visible: String = name.chars().filter(|c| !is_ignored(*c)).collect();
     let is_dot_git = |name: &str| name.eq_ignore_ascii_case(".git");
     // Windows takes a backslash for a slash.
-    let mut parts =
-        name.split('\\').map(|part| part.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']));
+    let mut parts = name.split('\\').map(|part| {
+        part.split(':')
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(['.', ' '])
+    });
     is_dot_git(&visible) || parts.any(|part| is_dot_git(part) || part.eq_ignore_ascii_case("git~1"))
 }
 
@@ -489,18 +568,25 @@ mod tests {
                 "invalid type: string, expected struct Ignored at line 2",
                 "expected `{code: SIP0308, reason: …}` at line 2",
             ),
-            ("invalid type: string, expected struct Topology", "expected a mapping of settings"),
+            (
+                "invalid type: string, expected struct Topology",
+                "expected a mapping of settings",
+            ),
         ] {
-            assert_eq!(without_types(message), format!("invalid type: string, {said}"));
+            assert_eq!(
+                without_types(message),
+                format!("invalid type: string, {said}")
+            );
         }
     }
 
     #[test]
     fn the_output_directory_is_below_the_root() {
         assert_eq!(inside(Utf8Path::new("./a//b/")), Some("a/b".into()));
-        for bad in
-            ["", ".", "..", "a/../..", "/etc", "a/../b", ".git/x", ".GIT", "x/.giT/y", "git~1", ".git. ", ".git::$x"]
-        {
+        for bad in [
+            "", ".", "..", "a/../..", "/etc", "a/../b", ".git/x", ".GIT", "x/.giT/y", "git~1",
+            ".git. ", ".git::$x",
+        ] {
             assert_eq!(inside(Utf8Path::new(bad)), None, "{bad:?}");
         }
     }

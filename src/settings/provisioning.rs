@@ -28,7 +28,11 @@ pub struct Provisioning {
 impl Default for Provisioning {
     fn default() -> Self {
         let image = DEFAULT_IMAGE.to_owned();
-        Self { devices: Devices::default(), inventory: InventoryFormat::default(), image }
+        Self {
+            devices: Devices::default(),
+            inventory: InventoryFormat::default(),
+            image,
+        }
     }
 }
 
@@ -42,23 +46,38 @@ const IMAGE_PATTERN: &str = concat!(
 /// Whether a text may be the name of a container image, as container runtimes read it: a registry, a path, a tag and a
 /// digest, of which the path must be there. No scheme and no login: the nodes have theirs.
 pub(super) fn is_image(text: &str) -> bool {
-    let (name, digest) = text.split_once('@').map_or((text, None), |(name, digest)| (name, Some(digest)));
-    let (before, last) = name.rsplit_once('/').map_or((None, name), |(before, last)| (Some(before), last));
-    let (last, tag) = last.split_once(':').map_or((last, None), |(last, tag)| (last, Some(tag)));
-    let is_part = |part: &str| has_ends(part, is_small) && part.chars().all(|c| is_small(c) || "-._".contains(c));
+    let (name, digest) = text
+        .split_once('@')
+        .map_or((text, None), |(name, digest)| (name, Some(digest)));
+    let (before, last) = name
+        .rsplit_once('/')
+        .map_or((None, name), |(before, last)| (Some(before), last));
+    let (last, tag) = last
+        .split_once(':')
+        .map_or((last, None), |(last, tag)| (last, Some(tag)));
+    let is_part = |part: &str| {
+        has_ends(part, is_small) && part.chars().all(|c| is_small(c) || "-._".contains(c))
+    };
     let is_path = before.is_none_or(|before| {
         let mut parts = before.split('/');
-        parts.next().is_some_and(|first| is_registry(first) || is_part(first)) && parts.all(is_part)
+        parts
+            .next()
+            .is_some_and(|first| is_registry(first) || is_part(first))
+            && parts.all(is_part)
     });
     let is_tag = |tag: &str| {
         (1..=128).contains(&tag.len())
             && !tag.starts_with(['-', '.'])
-            && tag.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+            && tag
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
     };
     let is_digest = |digest: &str| {
         digest.split_once(':').is_some_and(|(algorithm, digits)| {
             algorithm.starts_with(|c: char| c.is_ascii_alphabetic())
-                && algorithm.chars().all(|c| c.is_ascii_alphanumeric() || "-+._".contains(c))
+                && algorithm
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "-+._".contains(c))
                 && digits.len() >= 32
                 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
         })
@@ -71,12 +90,19 @@ pub(super) fn is_image(text: &str) -> bool {
 fn is_registry(text: &str) -> bool {
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
     if let Some((address, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
-        let is_address = !address.is_empty() && address.chars().all(|c| c.is_ascii_hexdigit() || ":.".contains(c));
+        let is_address = !address.is_empty()
+            && address
+                .chars()
+                .all(|c| c.is_ascii_hexdigit() || ":.".contains(c));
         return is_address && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port));
     }
-    let (host, port) = text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
+    let (host, port) = text
+        .split_once(':')
+        .map_or((text, None), |(host, port)| (host, Some(port)));
     let is_host = has_ends(host, |c| c.is_ascii_alphanumeric())
-        && host.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c));
+        && host
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-.".contains(c));
     is_host && port.is_none_or(is_port)
 }
 
@@ -146,7 +172,9 @@ pub struct Model {
 
 /// Why a text is no model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no model of a device: write vendor and product as inspection does, such as `0x8086 0x1572`")]
+#[error(
+    "`{0}` is no model of a device: write vendor and product as inspection does, such as `0x8086 0x1572`"
+)]
 pub struct NoModel(String);
 
 impl FromStr for Model {
@@ -156,14 +184,24 @@ impl FromStr for Model {
     /// `lspci -n` has it.
     fn from_str(text: &str) -> Result<Self, NoModel> {
         let number = |part: &str| {
-            let digits = part.strip_prefix("0x").or_else(|| part.strip_prefix("0X")).unwrap_or(part);
-            let is_number = digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let digits = part
+                .strip_prefix("0x")
+                .or_else(|| part.strip_prefix("0X"))
+                .unwrap_or(part);
+            let is_number =
+                digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
             u16::from_str_radix(digits, 16).ok().filter(|_| is_number)
         };
-        let parts: Vec<Option<u16>> =
-            text.split([' ', ':', '\t']).filter(|part| !part.is_empty()).map(number).collect();
+        let parts: Vec<Option<u16>> = text
+            .split([' ', ':', '\t'])
+            .filter(|part| !part.is_empty())
+            .map(number)
+            .collect();
         match parts.as_slice() {
-            [Some(vendor), Some(product)] => Ok(Self { vendor: *vendor, product: *product }),
+            [Some(vendor), Some(product)] => Ok(Self {
+                vendor: *vendor,
+                product: *product,
+            }),
             _ => Err(NoModel(text.chars().take(40).collect())),
         }
     }
@@ -199,15 +237,32 @@ const SRIOV: [Family; 10] = [
     // X540, X550, X552 and X553
     (INTEL, &[0x1528, 0x1563, 0x15ac, 0x15ad, 0x15c4, 0x15ce]),
     // X710, XL710 and XXV710
-    (INTEL, &[0x1572, 0x1580, 0x1581, 0x1583, 0x1584, 0x1585, 0x1586, 0x1587, 0x1588, 0x1589, 0x158a, 0x158b, 0x15ff]),
+    (
+        INTEL,
+        &[
+            0x1572, 0x1580, 0x1581, 0x1583, 0x1584, 0x1585, 0x1586, 0x1587, 0x1588, 0x1589, 0x158a,
+            0x158b, 0x15ff,
+        ],
+    ),
     // X722
     (INTEL, &[0x37ce, 0x37cf, 0x37d0, 0x37d1, 0x37d2, 0x37d3]),
     // E810, E822 and E823
-    (INTEL, &[0x1591, 0x1592, 0x1593, 0x1599, 0x159a, 0x159b, 0x1890, 0x1891, 0x124c, 0x124d, 0x188a, 0x188b, 0x188c]),
+    (
+        INTEL,
+        &[
+            0x1591, 0x1592, 0x1593, 0x1599, 0x159a, 0x159b, 0x1890, 0x1891, 0x124c, 0x124d, 0x188a,
+            0x188b, 0x188c,
+        ],
+    ),
     // ConnectX-3 and its Pro
     (MELLANOX, &[0x1003, 0x1007]),
     // ConnectX-4, -5, -6 and -7 with their kinds
-    (MELLANOX, &[0x1013, 0x1015, 0x1017, 0x1019, 0x101b, 0x101d, 0x101f, 0x1021]),
+    (
+        MELLANOX,
+        &[
+            0x1013, 0x1015, 0x1017, 0x1019, 0x101b, 0x101d, 0x101f, 0x1021,
+        ],
+    ),
     // BlueField-2 and -3
     (MELLANOX, &[0xa2d6, 0xa2dc]),
     // BCM57414, BCM57416, BCM57508 and BCM57504
@@ -237,7 +292,9 @@ impl Devices {
 }
 
 fn is_known(model: Model, known: &[Family]) -> bool {
-    known.iter().any(|(vendor, products)| *vendor == model.vendor && products.contains(&model.product))
+    known
+        .iter()
+        .any(|(vendor, products)| *vendor == model.vendor && products.contains(&model.product))
 }
 
 #[cfg(test)]
@@ -251,7 +308,14 @@ mod tests {
             assert_eq!(text.parse(), Ok(model), "{text}");
         }
         assert_eq!(model.to_string(), "0x8086 0x158b");
-        for text in ["", "0x8086", "0x8086 0x15", "0x8086 0x1572 0x0001", "Intel X710", "0x+086 0x1572"] {
+        for text in [
+            "",
+            "0x8086",
+            "0x8086 0x15",
+            "0x8086 0x1572 0x0001",
+            "Intel X710",
+            "0x+086 0x1572",
+        ] {
             assert!(text.parse::<Model>().is_err(), "{text}");
         }
     }
@@ -295,10 +359,16 @@ mod tests {
 
     #[test]
     fn the_settings_add_to_what_is_known() {
-        let devices: Devices = yaml_serde::from_str("sriov: ['0x19a2 0x0710']\nqat: [8086:4948]").unwrap();
+        let devices: Devices =
+            yaml_serde::from_str("sriov: ['0x19a2 0x0710']\nqat: [8086:4948]").unwrap();
         let model = |text: &str| text.parse().unwrap();
-        assert!(devices.have_sriov(model("0x19a2 0x0710")) && devices.have_sriov(model("0x8086 0x1572")));
-        assert!(devices.have_qat(model("0x8086 0x4948")) && devices.have_qat(model("0x8086 0x37c8")));
+        assert!(
+            devices.have_sriov(model("0x19a2 0x0710"))
+                && devices.have_sriov(model("0x8086 0x1572"))
+        );
+        assert!(
+            devices.have_qat(model("0x8086 0x4948")) && devices.have_qat(model("0x8086 0x37c8"))
+        );
         assert!(!Devices::default().have_sriov(model("0x14e4 0x165f")));
         assert!(!Devices::default().have_qat(model("0x8086 0x1572")));
     }

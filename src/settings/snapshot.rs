@@ -37,7 +37,13 @@ fn default_directory() -> Utf8PathBuf {
 
 impl Default for SnapshotSettings {
     fn default() -> Self {
-        Self { directory: default_directory(), context: None, namespaces: Vec::new(), selector: None, split_by: None }
+        Self {
+            directory: default_directory(),
+            context: None,
+            namespaces: Vec::new(),
+            selector: None,
+            split_by: None,
+        }
     }
 }
 

@@ -56,17 +56,26 @@ pub(super) type Wrong = (&'static str, String, &'static str);
 impl Source {
     /// The globs of its `paths`, if it has some.
     pub(crate) fn globs(&self) -> Option<Globs> {
-        let globs = self.paths.as_ref().map(|paths| paths.iter().filter_map(|path| glob(path)).collect());
-        globs.map(|globs| Globs { globs, directory: self.directory.clone() })
+        let globs = self
+            .paths
+            .as_ref()
+            .map(|paths| paths.iter().filter_map(|path| glob(path)).collect());
+        globs.map(|globs| Globs {
+            globs,
+            directory: self.directory.clone(),
+        })
     }
 
     /// Makes it one of a site in a directory.
     pub(super) fn place_in(&mut self, directory: &Utf8Path) {
         self.directory = directory.to_owned();
-        self.kustomization = self
-            .kustomization
-            .as_ref()
-            .map(|own| if own.as_str().is_empty() { directory.to_owned() } else { directory.join(own) });
+        self.kustomization = self.kustomization.as_ref().map(|own| {
+            if own.as_str().is_empty() {
+                directory.to_owned()
+            } else {
+                directory.join(own)
+            }
+        });
     }
 
     /// Returns whether a file may be one of its inputs.
@@ -79,12 +88,16 @@ impl Source {
 
     /// Returns whether a directory of which nothing is known may have one of its inputs.
     fn may_have_inputs_in(&self, directory: &Utf8Path) -> bool {
-        let overlaps = |other: &Utf8Path| other.starts_with(directory) || directory.starts_with(other);
+        let overlaps =
+            |other: &Utf8Path| other.starts_with(directory) || directory.starts_with(other);
         if let Some(built) = &self.kustomization {
             return overlaps(built);
         }
-        let Some(globs) = self.globs() else { return true };
-        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = globs.globs.iter().partition(|glob| glob.excludes);
+        let Some(globs) = self.globs() else {
+            return true;
+        };
+        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) =
+            globs.globs.iter().partition(|glob| glob.excludes);
         let may_take = |glob: &&Glob| {
             let beginning = glob.plain_beginning();
             overlaps(&beginning) || overlaps(&self.directory.join(&beginning))
@@ -100,24 +113,39 @@ impl Source {
                 let message = "has both `paths` and a `kustomization`".to_owned();
                 Err(("kustomization", message, "write them as two sources"))
             }
-            (None, None) => Err(("", "has neither `paths` nor a `kustomization`".to_owned(), "write one of them")),
+            (None, None) => Err((
+                "",
+                "has neither `paths` nor a `kustomization`".to_owned(),
+                "write one of them",
+            )),
             (Some(paths), None) => match paths.iter().find(|path| glob(path).is_none()) {
                 Some(path) => {
                     let help = "write it relative to the repo's root, as in `sites/**/*.yaml`";
-                    Err(("paths", format!("has the glob `{path}`, which is none"), help))
+                    Err((
+                        "paths",
+                        format!("has the glob `{path}`, which is none"),
+                        help,
+                    ))
                 }
                 None => Ok(()),
             },
             (None, Some(directory)) => {
                 let wrong = |directory: &Utf8Path| {
-                    let message = format!("has `kustomization: {directory}`, which is no directory inside the repo");
-                    ("kustomization", message, "write it relative to the repo's root, without `..`")
+                    let message = format!(
+                        "has `kustomization: {directory}`, which is no directory inside the repo"
+                    );
+                    (
+                        "kustomization",
+                        message,
+                        "write it relative to the repo's root, without `..`",
+                    )
                 };
                 *directory = below_root(directory).ok_or_else(|| wrong(directory))?;
                 match self.timeout_seconds {
                     1..=3600 => Ok(()),
                     seconds => {
-                        let message = format!("has `timeoutSeconds: {seconds}`, which is not from 1 to 3600");
+                        let message =
+                            format!("has `timeoutSeconds: {seconds}`, which is not from 1 to 3600");
                         Err(("timeoutSeconds", message, "write a number of seconds"))
                     }
                 }
@@ -129,7 +157,11 @@ impl Source {
 impl Settings {
     /// Returns whether a directory of which nothing is known may have an input, as far as `sources` say.
     pub(crate) fn may_have_inputs_in(&self, directory: &Utf8Path) -> bool {
-        self.sources.is_empty() || self.sources.iter().any(|source| source.may_have_inputs_in(directory))
+        self.sources.is_empty()
+            || self
+                .sources
+                .iter()
+                .any(|source| source.may_have_inputs_in(directory))
     }
 }
 
@@ -143,7 +175,8 @@ impl Globs {
     /// Returns whether a file is among those that they name. Without one that includes, all are; outside of the site's
     /// directory, all that its builds reach.
     pub(crate) fn take(&self, file: &Utf8Path) -> bool {
-        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) = self.globs.iter().partition(|glob| glob.excludes);
+        let (excluding, including): (Vec<&Glob>, Vec<&Glob>) =
+            self.globs.iter().partition(|glob| glob.excludes);
         let is_in = including.is_empty()
             || !file.starts_with(&self.directory)
             || including.iter().any(|glob| self.matches(glob, file));
@@ -152,14 +185,20 @@ impl Globs {
 
     /// Returns whether one of them matches a file, by its path from the site's directory or from the repo's root.
     pub(crate) fn matches(&self, glob: &Glob, file: &Utf8Path) -> bool {
-        glob.matches(file) || file.strip_prefix(&self.directory).is_ok_and(|file| glob.matches(file))
+        glob.matches(file)
+            || file
+                .strip_prefix(&self.directory)
+                .is_ok_and(|file| glob.matches(file))
     }
 }
 
 /// Returns the change to `sources` that leaves files out, to be pasted into `sipgen.yaml`.
 pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let globs: Vec<String> = files.iter().map(|file| quoted(&format!("!{}", globset::escape(file.as_str())))).collect();
+    let globs: Vec<String> = files
+        .iter()
+        .map(|file| quoted(&format!("!{}", globset::escape(file.as_str()))))
+        .collect();
     let to_add = |source: &Source| {
         let paths = source.paths.iter().flatten().map(|path| quoted(path));
         let paths: Vec<String> = paths.chain(globs.iter().cloned()).collect();
@@ -167,18 +206,37 @@ pub(crate) fn leave_out(settings: &Settings, files: &[&Utf8Path]) -> String {
     };
     let them = if files.len() == 1 { "it" } else { "them" };
     if settings.sources.is_empty() {
-        return format!("to leave {them} out, write in {}:\nsources: [{{paths: [{}]}}]", super::FILE, globs.join(", "));
+        return format!(
+            "to leave {them} out, write in {}:\nsources: [{{paths: [{}]}}]",
+            super::FILE,
+            globs.join(", ")
+        );
     }
-    let taking = settings.sources.iter().enumerate().filter(|(_, source)| source.paths.is_some());
+    let taking = settings
+        .sources
+        .iter()
+        .enumerate()
+        .filter(|(_, source)| source.paths.is_some());
     let taking = taking.filter(|(_, source)| files.iter().any(|file| source.takes(file)));
-    let lines = taking.map(|(index, source)| format!("\n{} # of source {}", to_add(source), index + 1));
-    format!("to leave {them} out, write in `sources` of {}:{}", super::FILE, lines.collect::<String>())
+    let lines =
+        taking.map(|(index, source)| format!("\n{} # of source {}", to_add(source), index + 1));
+    format!(
+        "to leave {them} out, write in `sources` of {}:{}",
+        super::FILE,
+        lines.collect::<String>()
+    )
 }
 
 /// A directory of the repo in its plainest form; empty for the root.
 fn below_root(directory: &Utf8Path) -> Option<Utf8PathBuf> {
-    let is_root = directory.components().all(|component| component == Utf8Component::CurDir);
-    if is_root && !directory.as_str().is_empty() { Some(Utf8PathBuf::new()) } else { inside(directory) }
+    let is_root = directory
+        .components()
+        .all(|component| component == Utf8Component::CurDir);
+    if is_root && !directory.as_str().is_empty() {
+        Some(Utf8PathBuf::new())
+    } else {
+        inside(directory)
+    }
 }
 
 /// What a glob of a source matches.
@@ -192,7 +250,10 @@ impl Glob {
     /// Returns the directories at its beginning that have no wildcard.
     fn plain_beginning(&self) -> Utf8PathBuf {
         let pattern = self.matcher.glob().glob();
-        pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\'])).collect()
+        pattern
+            .split('/')
+            .take_while(|part| !part.contains(['*', '?', '[', '{', '\\']))
+            .collect()
     }
 
     /// Whether it matches a file, or a directory around it.
@@ -204,13 +265,25 @@ impl Glob {
 
 /// Reads a glob of a source.
 pub(super) fn glob(text: &str) -> Option<Glob> {
-    let (excludes, pattern) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
-    let pattern = pattern.strip_prefix("./").unwrap_or(pattern).trim_end_matches('/');
-    if pattern.is_empty() || pattern.starts_with('/') || pattern.split('/').any(|part| part == "..") {
+    let (excludes, pattern) = text
+        .strip_prefix('!')
+        .map_or((false, text), |rest| (true, rest));
+    let pattern = pattern
+        .strip_prefix("./")
+        .unwrap_or(pattern)
+        .trim_end_matches('/');
+    if pattern.is_empty() || pattern.starts_with('/') || pattern.split('/').any(|part| part == "..")
+    {
         return None;
     }
-    let glob = globset::GlobBuilder::new(pattern).literal_separator(true).build().ok()?;
-    Some(Glob { matcher: glob.compile_matcher(), excludes })
+    let glob = globset::GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()
+        .ok()?;
+    Some(Glob {
+        matcher: glob.compile_matcher(),
+        excludes,
+    })
 }
 
 #[cfg(test)]
@@ -229,7 +302,11 @@ mod tests {
             ("sites/lab", "sites/lab2/a.yaml", false),
             ("!sites/old/**", "sites/old/a.yaml", true),
         ] {
-            assert_eq!(glob(pattern).unwrap().matches(Utf8Path::new(file)), expected, "{pattern} {file}");
+            assert_eq!(
+                glob(pattern).unwrap().matches(Utf8Path::new(file)),
+                expected,
+                "{pattern} {file}"
+            );
         }
         for bad in ["", "!", "/etc/*", "../x", "a/../b", "a[", "{a"] {
             assert!(glob(bad).is_none(), "{bad}");

@@ -11,7 +11,8 @@ use crate::load::{Files, in_plain_words};
 use crate::text::bounded;
 
 /// What to do about settings of which nothing is known.
-const CORRECT: &str = "without them sipgen would write to other places: correct the file, or remove it";
+const CORRECT: &str =
+    "without them sipgen would write to other places: correct the file, or remove it";
 /// The setting that the root alone has.
 const SITES: &str = "sites";
 
@@ -28,21 +29,38 @@ impl Written {
         let directory = repo.site_directory();
         let is_site = !directory.as_str().is_empty();
         let own = read(repo, &directory.join(FILE))?;
-        let shared = if is_site { read(repo, Utf8Path::new(FILE))? } else { None };
-        if let Some((settings, origin, _)) = own.as_ref().filter(|(settings, ..)| is_site && !settings.sites.is_empty())
+        let shared = if is_site {
+            read(repo, Utf8Path::new(FILE))?
+        } else {
+            None
+        };
+        if let Some((settings, origin, _)) = own
+            .as_ref()
+            .filter(|(settings, ..)| is_site && !settings.sites.is_empty())
         {
-            let message =
-                format!("{} is a site, and has `{SITES}` of its own: {}", directory, settings.sites.join(", "));
+            let message = format!(
+                "{} is a site, and has `{SITES}` of its own: {}",
+                directory,
+                settings.sites.join(", ")
+            );
             let help = format!("list all sites in the {FILE} at the repo's root");
-            return Err(Finding::new(Code::InvalidSetting, message).at(origin.at([SITES])).help(help));
+            return Err(Finding::new(Code::InvalidSetting, message)
+                .at(origin.at([SITES]))
+                .help(help));
         }
-        let is_listed = shared.as_ref().is_some_and(|(settings, ..)| !settings.sites.is_empty());
+        let is_listed = shared
+            .as_ref()
+            .is_some_and(|(settings, ..)| !settings.sites.is_empty());
         let (settings, files) = match (own, shared) {
             (None, None) => return Ok(None),
             (Some((settings, origin, keys)), None) => (settings, vec![(origin, keys)]),
-            (None, Some((settings, origin, keys))) => {
-                (Settings { sites: Vec::new(), ..settings }, vec![(origin, keys)])
-            }
+            (None, Some((settings, origin, keys))) => (
+                Settings {
+                    sites: Vec::new(),
+                    ..settings
+                },
+                vec![(origin, keys)],
+            ),
             (Some((_, own, own_keys)), Some((_, shared, mut shared_keys))) => {
                 shared_keys.remove(SITES);
                 let mut both = shared_keys.clone();
@@ -58,16 +76,22 @@ impl Written {
 
     /// The file that says most of a site: its own, if it has one.
     pub(super) fn own(&self) -> &Utf8Path {
-        self.files.first().map_or(Utf8Path::new(FILE), |(origin, _)| &origin.file)
+        self.files
+            .first()
+            .map_or(Utf8Path::new(FILE), |(origin, _)| &origin.file)
     }
 
     fn origin(&self, key: &str) -> Option<&(Origin, Mapping)> {
-        self.files.iter().find(|(_, keys)| keys.contains_key(key)).or(self.files.first())
+        self.files
+            .iter()
+            .find(|(_, keys)| keys.contains_key(key))
+            .or(self.files.first())
     }
 
     /// Returns whether a setting of a site is written at the repo's root.
     pub(super) fn is_shared(&self, key: &str) -> bool {
-        self.origin(key).is_some_and(|(origin, keys)| *origin.file == *FILE && keys.contains_key(key))
+        self.origin(key)
+            .is_some_and(|(origin, keys)| *origin.file == *FILE && keys.contains_key(key))
     }
 
     /// Returns whether a setting is written at all.
@@ -77,7 +101,10 @@ impl Written {
 
     /// Returns whether a setting of a group is written.
     pub(super) fn has(&self, group: &str, key: &str) -> bool {
-        self.origin(group).is_some_and(|(_, keys)| keys.get(group).is_some_and(|group| group.get(key).is_some()))
+        self.origin(group).is_some_and(|(_, keys)| {
+            keys.get(group)
+                .is_some_and(|group| group.get(key).is_some())
+        })
     }
 
     /// The place of a setting by its route.
@@ -87,7 +114,8 @@ impl Written {
             _ => String::new(),
         };
         let none = || Place::File(Arc::from(Utf8Path::new(FILE)));
-        self.origin(&key).map_or_else(none, |(origin, _)| origin.at(route))
+        self.origin(&key)
+            .map_or_else(none, |(origin, _)| origin.at(route))
     }
 
     /// The place of a setting in a group.
@@ -98,14 +126,19 @@ impl Written {
     /// The place of a setting's key: its value is not to be shown.
     pub(super) fn key(&self, group: &str, key: &str) -> Place {
         let none = || Place::File(Arc::from(Utf8Path::new(FILE)));
-        self.origin(group).map_or_else(none, |(origin, _)| origin.key(vec![group.into(), key.into()]))
+        self.origin(group).map_or_else(none, |(origin, _)| {
+            origin.key(vec![group.into(), key.into()])
+        })
     }
 }
 
 fn unreadable(file: &Arc<Utf8Path>, reason: &str) -> Finding {
-    Finding::new(Code::SettingsUnreadable, format!("the settings cannot be read: {reason}"))
-        .at(Place::File(file.clone()))
-        .help(CORRECT)
+    Finding::new(
+        Code::SettingsUnreadable,
+        format!("the settings cannot be read: {reason}"),
+    )
+    .at(Place::File(file.clone()))
+    .help(CORRECT)
 }
 
 /// Reads one file; nothing where there is none, or none that says anything.
@@ -116,7 +149,10 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
         Ok(None) => return Ok(None),
         Err(error) => return Err(unreadable(&file, &error.to_string())),
     };
-    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+    if text
+        .lines()
+        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+    {
         return Ok(None);
     }
     bounded::check(&text).map_err(|error| unreadable(&file, &error.to_string()))?;
@@ -130,16 +166,28 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
         // In a mapping it is one setting that is wrong.
         let is_mapping = yaml_serde::from_str(&text).is_ok_and(|value: Value| value.is_mapping());
         let (code, help) = if is_mapping {
-            (Code::InvalidSetting, "correct the setting, or remove it for its default")
+            (
+                Code::InvalidSetting,
+                "correct the setting, or remove it for its default",
+            )
         } else {
             (Code::SettingsUnreadable, CORRECT)
         };
         let said = with_key(&in_plain_words(&without_types(&error.to_string())), &key);
-        Finding::new(code, format!("the settings cannot be read: {said}")).at(place).help(help)
+        Finding::new(code, format!("the settings cannot be read: {said}"))
+            .at(place)
+            .help(help)
     })?;
     let keys = match yaml_serde::from_str(&text) {
         Ok(Value::Mapping(keys)) => keys,
         _ => Mapping::new(),
     };
-    Ok(Some((Settings { file: path.to_owned(), ..settings }, Origin::of_file(file, &text), keys)))
+    Ok(Some((
+        Settings {
+            file: path.to_owned(),
+            ..settings
+        },
+        Origin::of_file(file, &text),
+        keys,
+    )))
 }

@@ -49,21 +49,32 @@ pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec
         .see(place(users[first]), "asked for here first")
         .help("NodePorts are unique in the base cluster: choose another one")
         .of(&two.key);
-        if one.key == two.key { finding } else { finding.of(&one.key) }
+        if one.key == two.key {
+            finding
+        } else {
+            finding.of(&one.key)
+        }
     };
     shared.into_iter().map(describe).collect()
 }
 
 /// The NodePorts that go from one service to another, as a warning for each pair of services. Services of a kind are
 /// told by their order, so an entry that is removed from the list or moved in it lets others move, too.
-pub(super) fn moved_node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>, state: &State) -> Vec<Finding> {
+pub(super) fn moved_node_ports<'a>(
+    clusters: impl Iterator<Item = &'a Cluster>,
+    state: &State,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in clusters {
         for service in &cluster.services {
             let directory = service.path(&cluster.key);
             let mut moved: BTreeMap<&Utf8PathBuf, Vec<NodePort>> = BTreeMap::new();
             for port in service.node_ports() {
-                if let Some(holder) = state.node_ports.get(port).filter(|holder| **holder != directory) {
+                if let Some(holder) = state
+                    .node_ports
+                    .get(port)
+                    .filter(|holder| **holder != directory)
+                {
                     moved.entry(holder).or_default().push(*port);
                 }
             }
@@ -91,22 +102,36 @@ pub(super) fn moved_node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>, 
 pub(super) fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     let mut by_namespace: BTreeMap<&Namespace, Vec<(&Cluster, &Service)>> = BTreeMap::new();
     for cluster in clusters {
-        let auth = cluster.services.iter().filter(|service| service.kind() == ServiceKind::Auth);
-        by_namespace.entry(&cluster.key.namespace).or_default().extend(auth.map(|service| (cluster, service)));
+        let auth = cluster
+            .services
+            .iter()
+            .filter(|service| service.kind() == ServiceKind::Auth);
+        by_namespace
+            .entry(&cluster.key.namespace)
+            .or_default()
+            .extend(auth.map(|service| (cluster, service)));
     }
-    let shared = by_namespace.into_iter().filter(|(_, users)| users.len() > 1);
+    let shared = by_namespace
+        .into_iter()
+        .filter(|(_, users)| users.len() > 1);
     let describe = |(namespace, users): (&Namespace, Vec<(&Cluster, &Service)>)| {
         let finding = Finding::new(
             Code::SharedDexStorage,
             format!("{} instances of Dex would share their storage in {namespace}", users.len()),
         )
         .help("they share signing keys and tokens: give every tenant with auth a namespace of its own");
-        users.into_iter().fold(finding, |finding, (cluster, service)| {
-            let place = cluster.origin.at(service.route());
-            let is_first = finding.places.is_empty();
-            let finding = if is_first { finding.at(place) } else { finding.see(place, "another one") };
-            finding.of(&cluster.key)
-        })
+        users
+            .into_iter()
+            .fold(finding, |finding, (cluster, service)| {
+                let place = cluster.origin.at(service.route());
+                let is_first = finding.places.is_empty();
+                let finding = if is_first {
+                    finding.at(place)
+                } else {
+                    finding.see(place, "another one")
+                };
+                finding.of(&cluster.key)
+            })
     };
     shared.map(describe).collect()
 }

@@ -71,23 +71,42 @@ impl<'a> Concern<'a> {
         requests: impl Iterator<Item = &'b Origin>,
     ) -> Self {
         let globs = globs_of(settings);
-        applied.retain(|followed| followed.is_of_site && !builds.has_kustomization(&followed.directory));
+        applied.retain(|followed| {
+            followed.is_of_site && !builds.has_kustomization(&followed.directory)
+        });
         let (files, directories, secrets) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let mut concern =
-            Self { repo, settings, builds, globs, applied, has_inventory: false, files, directories, secrets };
+        let mut concern = Self {
+            repo,
+            settings,
+            builds,
+            globs,
+            applied,
+            has_inventory: false,
+            files,
+            directories,
+            secrets,
+        };
         for (origin, host) in hosts.filter(|(origin, _)| inputs.takes(origin)) {
             concern.files.insert(origin.file.clone());
             if is_live(host) || concern.is_meant(origin) {
                 concern.has_inventory = true;
-                concern.directories.extend(origin.file.parent().map(Utf8Path::to_owned));
-                let names = host.spec.iter().flat_map(|spec| spec.references()).map(|(_, name)| name.to_owned());
+                concern
+                    .directories
+                    .extend(origin.file.parent().map(Utf8Path::to_owned));
+                let names = host
+                    .spec
+                    .iter()
+                    .flat_map(|spec| spec.references())
+                    .map(|(_, name)| name.to_owned());
                 concern.secrets.extend(names);
             }
         }
         for origin in requests.filter(|origin| inputs.takes(origin)) {
             concern.files.insert(origin.file.clone());
             if concern.is_meant(origin) || !is_example(&origin.file) {
-                concern.directories.extend(origin.file.parent().map(Utf8Path::to_owned));
+                concern
+                    .directories
+                    .extend(origin.file.parent().map(Utf8Path::to_owned));
             }
         }
         concern
@@ -104,7 +123,10 @@ impl<'a> Concern<'a> {
 
     /// Returns whether an agent applies a file as it is.
     fn is_applied(&self, file: &Utf8Path) -> bool {
-        let takes = |followed: &Followed| file.strip_prefix(&followed.directory).is_ok_and(|file| followed.takes(file));
+        let takes = |followed: &Followed| {
+            file.strip_prefix(&followed.directory)
+                .is_ok_and(|file| followed.takes(file))
+        };
         self.applied.iter().any(takes)
     }
 
@@ -128,13 +150,15 @@ impl<'a> Concern<'a> {
 
     /// Returns whether a request is another tool's template, as its name or namespace shows.
     pub(super) fn is_template(&self, origin: &Origin, metadata: &Metadata) -> bool {
-        let is_applied = || !self.builds.reach(&origin.file).is_empty() || self.is_applied(&origin.file);
+        let is_applied =
+            || !self.builds.reach(&origin.file).is_empty() || self.is_applied(&origin.file);
         is_template(metadata) && !origin.is_rendered() && !is_applied()
     }
 
     /// Reports that a template of a request is left out.
     pub(super) fn template(&self, origin: &Origin, kind: &str) -> Finding {
-        let message = format!("a {kind} is not read: its name is a placeholder, so it is a template");
+        let message =
+            format!("a {kind} is not read: its name is a placeholder, so it is a template");
         Finding::new(Code::UnusedObject, message)
             .at(origin.name())
             .help(sources::leave_out(self.settings, &[&origin.file]))
@@ -142,15 +166,29 @@ impl<'a> Concern<'a> {
 
     /// Makes a warning of an error in a host that concerns no base cluster.
     pub(super) fn of_host(&self, finding: Finding, origin: &Origin) -> Finding {
-        if self.has_host(origin, None) { finding } else { self.unused(finding, origin) }
+        if self.has_host(origin, None) {
+            finding
+        } else {
+            self.unused(finding, origin)
+        }
     }
 
     /// Makes a warning of an error in a file that no build reaches.
     pub(super) fn unused(&self, finding: Finding, origin: &Origin) -> Finding {
-        let Finding { message, places, clusters, .. } = finding;
+        let Finding {
+            message,
+            places,
+            clusters,
+            ..
+        } = finding;
         let message = format!("{message}; no build reaches the file, so the object is ignored");
-        let unused = Finding::new(Code::UnusedObject, message).help(sources::leave_out(self.settings, &[&origin.file]));
-        Finding { places, clusters, ..unused }
+        let unused = Finding::new(Code::UnusedObject, message)
+            .help(sources::leave_out(self.settings, &[&origin.file]));
+        Finding {
+            places,
+            clusters,
+            ..unused
+        }
     }
 
     /// Reports the kustomizations that kustomize refuses to read, by directory, where a build of hosts or requests has
@@ -162,18 +200,38 @@ impl<'a> Concern<'a> {
                 break;
             }
             let made_of = self.builds.made_of(&root.directory);
-            let of_root: Vec<Utf8PathBuf> =
-                refused.keys().filter(|directory| made_of.contains(directory.as_path())).cloned().collect();
-            let has_any = || self.builds.below(&root.directory).keys().any(|file| self.files.contains(file.as_path()));
+            let of_root: Vec<Utf8PathBuf> = refused
+                .keys()
+                .filter(|directory| made_of.contains(directory.as_path()))
+                .cloned()
+                .collect();
+            let has_any = || {
+                self.builds
+                    .below(&root.directory)
+                    .keys()
+                    .any(|file| self.files.contains(file.as_path()))
+            };
             if of_root.is_empty() || !has_any() {
                 continue;
             }
-            let directory = if root.directory.as_str().is_empty() { "." } else { root.directory.as_str() };
-            for Refusal { why, place } in of_root.iter().filter_map(|directory| refused.remove(directory)) {
+            let directory = if root.directory.as_str().is_empty() {
+                "."
+            } else {
+                root.directory.as_str()
+            };
+            for Refusal { why, place } in of_root
+                .iter()
+                .filter_map(|directory| refused.remove(directory))
+            {
                 let message = format!("`kustomize build {directory}` fails: {why}");
-                let help =
-                    format!("fix it until `kustomize build {directory}` succeeds; nothing of it is applied before");
-                findings.push(Finding::new(Code::BuildRefused, message).at(place).help(help));
+                let help = format!(
+                    "fix it until `kustomize build {directory}` succeeds; nothing of it is applied before"
+                );
+                findings.push(
+                    Finding::new(Code::BuildRefused, message)
+                        .at(place)
+                        .help(help),
+                );
             }
         }
         findings
@@ -181,17 +239,30 @@ impl<'a> Concern<'a> {
 
     /// Makes a warning of an error in a kustomization that has no host and no request.
     pub(super) fn of_kustomization(&self, finding: Finding) -> Finding {
-        let Some(file) = finding.places.first().map(|(place, _)| place.file().to_path_buf()) else { return finding };
+        let Some(file) = finding
+            .places
+            .first()
+            .map(|(place, _)| place.file().to_path_buf())
+        else {
+            return finding;
+        };
         let own = file.parent().unwrap_or(Utf8Path::new(""));
-        let has_any = |directory: &Utf8Path| self.files.iter().any(|file| file.starts_with(directory));
+        let has_any =
+            |directory: &Utf8Path| self.files.iter().any(|file| file.starts_with(directory));
         let text = self.repo.text(&file).unwrap_or_default();
-        let words = text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']'));
-        let mut named = words.filter(|word| !word.is_empty()).filter_map(|word| join(own, word));
+        let words =
+            text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']'));
+        let mut named = words
+            .filter(|word| !word.is_empty())
+            .filter_map(|word| join(own, word));
         if has_any(own) || named.any(|path| path != own && has_any(&path)) {
             return finding;
         }
-        let Finding { message, places, .. } = finding;
-        let message = format!("{message}; no host and no request is in its reach, so it is ignored");
+        let Finding {
+            message, places, ..
+        } = finding;
+        let message =
+            format!("{message}; no host and no request is in its reach, so it is ignored");
         let help = "fix it, or mute this warning in sipgen.yaml: \
                     `findings: {ignore: [{code: SIP0349, reason: \"…\"}]}`";
         let unused = Finding::new(Code::UnusedObject, message).help(help);
@@ -206,13 +277,23 @@ fn is_live(host: &BareMetalHost) -> bool {
 
 /// Returns whether the settings name a file, and do not only let it pass.
 fn is_named(globs: &[Globs], file: &Utf8Path) -> bool {
-    let names = |globs: &Globs| globs.globs.iter().any(|glob| !glob.excludes && globs.matches(glob, file));
+    let names = |globs: &Globs| {
+        globs
+            .globs
+            .iter()
+            .any(|glob| !glob.excludes && globs.matches(glob, file))
+    };
     globs.iter().any(|globs| names(globs) && globs.take(file))
 }
 
 /// Returns whether the settings leave a file out by name.
 pub(super) fn is_excluded(settings: &Settings, file: &Utf8Path) -> bool {
-    let excludes = |globs: &Globs| globs.globs.iter().any(|glob| glob.excludes && globs.matches(glob, file));
+    let excludes = |globs: &Globs| {
+        globs
+            .globs
+            .iter()
+            .any(|glob| glob.excludes && globs.matches(glob, file))
+    };
     globs_of(settings).iter().any(excludes)
 }
 
@@ -223,11 +304,18 @@ fn globs_of(settings: &Settings) -> Vec<Globs> {
 /// Returns whether a path says that it is an example.
 fn is_example(file: &Utf8Path) -> bool {
     let words = file.as_str().split(|c: char| !c.is_ascii_alphanumeric());
-    words.into_iter().any(|word| EXAMPLES.iter().any(|example| example.eq_ignore_ascii_case(word)))
+    words.into_iter().any(|word| {
+        EXAMPLES
+            .iter()
+            .any(|example| example.eq_ignore_ascii_case(word))
+    })
 }
 
 fn is_template(metadata: &Metadata) -> bool {
-    [&metadata.name, &metadata.namespace].into_iter().flatten().any(|text| is_placeholder(text))
+    [&metadata.name, &metadata.namespace]
+        .into_iter()
+        .flatten()
+        .any(|text| is_placeholder(text))
 }
 
 /// Takes out hosts of which no build reaches any of several documents, and documents beside those that are meant. A
@@ -244,13 +332,18 @@ pub(super) fn without_duplicates(
     let mut dropped: BTreeSet<usize> = BTreeSet::new();
     let mut alike: BTreeMap<(Vec<Utf8PathBuf>, bool), Vec<usize>> = BTreeMap::new();
     for (key, indices) in by_key.into_iter().filter(|(_, indices)| indices.len() > 1) {
-        let (meant, mut unused): (Vec<usize>, Vec<usize>) =
-            indices.iter().partition(|index| documents[**index].is_meant);
+        let (meant, mut unused): (Vec<usize>, Vec<usize>) = indices
+            .iter()
+            .partition(|index| documents[**index].is_meant);
         if meant.is_empty() && state.held.contains_key(key) {
             continue;
         }
         // One beside a manifest says how its host is, most of all that it is in use.
-        if !meant.is_empty() && meant.iter().all(|index| !documents[*index].roots.is_empty()) {
+        if !meant.is_empty()
+            && meant
+                .iter()
+                .all(|index| !documents[*index].roots.is_empty())
+        {
             let says_use = |index: &usize| {
                 let spec = documents[*index].host.spec.as_ref();
                 spec.is_some_and(|spec| spec.consumer_ref.is_some())
@@ -263,9 +356,14 @@ pub(super) fn without_duplicates(
         if unused.is_empty() {
             continue;
         }
-        let files: BTreeSet<Utf8PathBuf> =
-            unused.iter().map(|index| documents[*index].origin.file.to_path_buf()).collect();
-        alike.entry((files.into_iter().collect(), meant.is_empty())).or_default().push(unused[0]);
+        let files: BTreeSet<Utf8PathBuf> = unused
+            .iter()
+            .map(|index| documents[*index].origin.file.to_path_buf())
+            .collect();
+        alike
+            .entry((files.into_iter().collect(), meant.is_empty()))
+            .or_default()
+            .push(unused[0]);
         dropped.extend(unused);
     }
     let report = |((files, are_all), mut hosts): ((Vec<Utf8PathBuf>, bool), Vec<usize>)| {
@@ -274,17 +372,27 @@ pub(super) fn without_duplicates(
         let what = if hosts.len() == 1 {
             format!("host `{first}` is")
         } else {
-            format!("{}, `{first}` among them, are", counted(hosts.len(), "host"))
+            format!(
+                "{}, `{first}` among them, are",
+                counted(hosts.len(), "host")
+            )
         };
         let finding = Finding::new(
             Code::UnusedDuplicate,
-            format!("{what} described more than once, and no build reaches {}: ignored", files_of(&files)),
+            format!(
+                "{what} described more than once, and no build reaches {}: ignored",
+                files_of(&files)
+            ),
         );
-        let finding =
-            hosts.iter().take(SHOWN).fold(finding, |finding, index| finding.at(documents[*index].origin.name()));
+        let finding = hosts.iter().take(SHOWN).fold(finding, |finding, index| {
+            finding.at(documents[*index].origin.name())
+        });
         let files: Vec<&Utf8Path> = files.iter().map(Utf8PathBuf::as_path).collect();
         // Where none is meant, one of the files may be.
-        let others = files.split_first().map(|(_, others)| others).filter(|others| are_all && !others.is_empty());
+        let others = files
+            .split_first()
+            .map(|(_, others)| others)
+            .filter(|others| are_all && !others.is_empty());
         finding.help(sources::leave_out(settings, others.unwrap_or(&files)))
     };
     let findings = alike.into_iter().map(report).collect();
@@ -317,25 +425,40 @@ pub(super) fn without_duplicate_requests(
     let rank = |document: &ClusterDocument| {
         let origin = &document.origin;
         let is_reached = origin.is_rendered() || !builds.reach(&origin.file).is_empty();
-        (is_reached || is_named(&globs, &origin.file), !is_example(&origin.file))
+        (
+            is_reached || is_named(&globs, &origin.file),
+            !is_example(&origin.file),
+        )
     };
     let mut best = BTreeMap::new();
     for document in documents.iter() {
-        let known = best.entry(document.key.clone()).or_insert_with(|| (rank(document), document.origin.clone()));
+        let known = best
+            .entry(document.key.clone())
+            .or_insert_with(|| (rank(document), document.origin.clone()));
         if rank(document) > known.0 {
             *known = (rank(document), document.origin.clone());
         }
     }
     let mut findings = Vec::new();
     documents.retain(|document| {
-        let Some((highest, other)) = best.get(&document.key).filter(|(highest, _)| rank(document) < *highest) else {
+        let Some((highest, other)) = best
+            .get(&document.key)
+            .filter(|(highest, _)| rank(document) < *highest)
+        else {
             return true;
         };
-        let why = if highest.0 { "no build reaches this one" } else { "this one is an example" };
+        let why = if highest.0 {
+            "no build reaches this one"
+        } else {
+            "this one is an example"
+        };
         findings.push(
             Finding::new(
                 Code::UnusedDuplicate,
-                format!("{} `{}` is requested more than once, and {why}: ignored", document.kind, document.key),
+                format!(
+                    "{} `{}` is requested more than once, and {why}: ignored",
+                    document.kind, document.key
+                ),
             )
             .at(document.origin.name())
             .see(other.name(), "the one that counts")
@@ -352,8 +475,17 @@ mod tests {
 
     #[test]
     fn placeholders_are_known_and_names_are_not() {
-        for text in ["NAME", "CLUSTER_NAME", "${NAME}", "$NAME", "<name>", "@HOST@", "__host__", "{{ name }}", "n-${i}"]
-        {
+        for text in [
+            "NAME",
+            "CLUSTER_NAME",
+            "${NAME}",
+            "$NAME",
+            "<name>",
+            "@HOST@",
+            "__host__",
+            "{{ name }}",
+            "n-${i}",
+        ] {
             assert!(is_placeholder(text), "{text}");
         }
         for text in ["web", "Web_1", "R1", "r07-n01", "a.b", "$", "WEB", "a_b"] {
@@ -363,7 +495,12 @@ mod tests {
 
     #[test]
     fn examples_are_known_by_words_of_their_paths() {
-        for path in ["examples/a.yaml", "deploy/host-template.yaml", "docs/x/a.yaml", "roles/x/molecule/a.yaml"] {
+        for path in [
+            "examples/a.yaml",
+            "deploy/host-template.yaml",
+            "docs/x/a.yaml",
+            "roles/x/molecule/a.yaml",
+        ] {
             assert!(is_example(path.into()), "{path}");
         }
         for path in ["clusters/test/a.yaml", "demonstration/a.yaml", "hosts.yaml"] {

@@ -26,39 +26,83 @@ pub(super) fn by_builds(
     read: Vec<Object>,
 ) -> (Vec<Object>, Vec<Finding>) {
     let origins = |is_wanted: fn(&Object) -> bool| -> HashSet<Arc<Utf8Path>> {
-        let wanted = read.iter().filter(|object| is_wanted(object)).filter_map(Object::origin);
-        wanted.filter(|origin| inputs.takes(origin)).map(|origin| origin.file.clone()).collect()
+        let wanted = read
+            .iter()
+            .filter(|object| is_wanted(object))
+            .filter_map(Object::origin);
+        wanted
+            .filter(|origin| inputs.takes(origin))
+            .map(|origin| origin.file.clone())
+            .collect()
     };
     let (files, vital) = (origins(Object::is_built), origins(Object::is_vital));
-    let wanted = Wanted { files: &files, vital: &vital, output: &settings.output, variables };
+    let wanted = Wanted {
+        files: &files,
+        vital: &vital,
+        output: &settings.output,
+        variables,
+    };
     let evaluated = builds.evaluate(repo, &wanted);
     if evaluated.read.is_empty() && evaluated.unknown.is_empty() {
         return (read, evaluated.findings);
     }
     let is_unknown = |root: &usize| evaluated.unknown.contains(root);
     let interpret = |(file, documents): (Arc<Utf8Path>, Vec<AsDelivered>)| {
-        let objects = documents.iter().filter_map(|document| interpret_resource(&document.document()));
+        let objects = documents
+            .iter()
+            .filter_map(|document| interpret_resource(&document.document()));
         (file, objects.collect::<Vec<Object>>())
     };
     let mut delivered: BTreeMap<Arc<Utf8Path>, Vec<Object>> =
         evaluated.delivered.into_par_iter().map(interpret).collect();
     let mut objects = Vec::with_capacity(read.len());
     for object in read {
-        let known = object.origin().and_then(|origin| Some((origin.file.clone(), evaluated.read.get(origin)?.clone())));
+        let known = object
+            .origin()
+            .and_then(|origin| Some((origin.file.clone(), evaluated.read.get(origin)?.clone())));
         let Some((file, roots)) = known.filter(|_| object.is_built()) else {
-            let mut roots = object.origin().into_iter().flat_map(|origin| builds.reach(&origin.file));
+            let mut roots = object
+                .origin()
+                .into_iter()
+                .flat_map(|origin| builds.reach(&origin.file));
             let has_unknown = roots.any(|reach| is_unknown(&reach.root));
-            objects.push(if has_unknown { object.without_spec() } else { object });
+            objects.push(if has_unknown {
+                object.without_spec()
+            } else {
+                object
+            });
             continue;
         };
-        objects.extend(delivered.remove(&file).into_iter().flatten().filter_map(Object::without_plain_text));
-        let others: BTreeSet<usize> =
-            object.origin().into_iter().flat_map(|origin| builds.reach(&origin.file)).map(|reach| reach.root).collect();
-        let others: Vec<usize> = others.into_iter().filter(|root| !roots.contains(root)).collect();
-        let object = if others.iter().any(is_unknown) { object.without_spec() } else { object };
+        objects.extend(
+            delivered
+                .remove(&file)
+                .into_iter()
+                .flatten()
+                .filter_map(Object::without_plain_text),
+        );
+        let others: BTreeSet<usize> = object
+            .origin()
+            .into_iter()
+            .flat_map(|origin| builds.reach(&origin.file))
+            .map(|reach| reach.root)
+            .collect();
+        let others: Vec<usize> = others
+            .into_iter()
+            .filter(|root| !roots.contains(root))
+            .collect();
+        let object = if others.iter().any(is_unknown) {
+            object.without_spec()
+        } else {
+            object
+        };
         objects.extend(object.of_roots(others));
     }
-    objects.extend(delivered.into_values().flatten().filter_map(Object::without_plain_text));
+    objects.extend(
+        delivered
+            .into_values()
+            .flatten()
+            .filter_map(Object::without_plain_text),
+    );
     let mut findings = evaluated.findings;
     findings.extend(lost_references(&objects, &evaluated.renamed));
     (objects, findings)
@@ -66,19 +110,32 @@ pub(super) fn by_builds(
 
 /// The hosts that refer to what a build gives another name: kustomize does not know of these references.
 fn lost_references(objects: &[Object], renamed: &[Renaming]) -> Vec<Finding> {
-    let by_name = renamed.iter().map(|renaming| ((renaming.root, renaming.from.as_str()), renaming));
+    let by_name = renamed
+        .iter()
+        .map(|renaming| ((renaming.root, renaming.from.as_str()), renaming));
     let by_name: HashMap<(usize, &str), &Renaming> = by_name.collect();
     let mut findings: Vec<Finding> = Vec::new();
     let mut told: HashSet<&Place> = HashSet::new();
     for object in objects {
-        let Object::Host(origin, host, ..) = object else { continue };
-        let Some((delivered, spec)) = origin.delivered().zip(host.spec.as_ref()) else { continue };
+        let Object::Host(origin, host, ..) = object else {
+            continue;
+        };
+        let Some((delivered, spec)) = origin.delivered().zip(host.spec.as_ref()) else {
+            continue;
+        };
         for (field, name) in spec.references() {
             let lost = |root: &usize| by_name.get(&(*root, name)).copied();
-            let Some(lost) = delivered.roots.iter().find_map(lost).filter(|lost| told.insert(&lost.place)) else {
+            let Some(lost) = delivered
+                .roots
+                .iter()
+                .find_map(lost)
+                .filter(|lost| told.insert(&lost.place))
+            else {
                 continue;
             };
-            let Renaming { from, to, place, .. } = lost;
+            let Renaming {
+                from, to, place, ..
+            } = lost;
             let route = std::iter::once("spec").chain(field.iter().copied());
             findings.push(
                 Finding::new(
@@ -125,7 +182,10 @@ impl Object {
 
     /// Whether nothing can be planned without knowing what it becomes.
     fn is_vital(&self) -> bool {
-        matches!(self, Object::Cluster(..) | Object::Software(..) | Object::Host(..))
+        matches!(
+            self,
+            Object::Cluster(..) | Object::Software(..) | Object::Host(..)
+        )
     }
 
     /// What it is to the builds of some roots, which leave it as it is; nothing, where there are none. Its plain text
@@ -137,14 +197,19 @@ impl Object {
                 _ => None,
             };
         }
-        let delivered = Delivered { roots, ..Delivered::default() };
+        let delivered = Delivered {
+            roots,
+            ..Delivered::default()
+        };
         match &mut self {
             Object::Cluster(origin, ..)
             | Object::Software(origin, ..)
             | Object::Host(origin, ..)
             | Object::Secret(origin, ..)
             | Object::Service(origin, _)
-            | Object::PlainSecret(_, Some((origin, _))) => *origin = origin.clone().delivered_as(delivered),
+            | Object::PlainSecret(_, Some((origin, _))) => {
+                *origin = origin.clone().delivered_as(delivered)
+            }
             _ => {}
         }
         Some(self)
@@ -156,7 +221,9 @@ impl Object {
             Object::Cluster(origin, kind, metadata, ..) => {
                 Object::Cluster(origin, kind, metadata, Spec::Unreadable, Vec::new())
             }
-            Object::Software(origin, metadata, ..) => Object::Software(origin, metadata, None, Vec::new()),
+            Object::Software(origin, metadata, ..) => {
+                Object::Software(origin, metadata, None, Vec::new())
+            }
             other => other,
         }
     }
@@ -164,9 +231,8 @@ impl Object {
     /// What is left of a Secret beside its plain text, which was found in its file, as agents' objects were.
     fn without_plain_text(self) -> Option<Self> {
         match self {
-            Object::PlainSecret(_, network_data) => {
-                network_data.map(|(origin, secret)| Object::Secret(origin, networks::Kind::Secret, secret))
-            }
+            Object::PlainSecret(_, network_data) => network_data
+                .map(|(origin, secret)| Object::Secret(origin, networks::Kind::Secret, secret)),
             Object::Agent(_) | Object::ClusterSecret(..) => None,
             other => Some(other),
         }

@@ -34,7 +34,10 @@ use crate::settings::Settings;
 /// # Errors
 ///
 /// When a file cannot be read.
-pub fn of_all(repo: &Files, site: &Site) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
+pub fn of_all(
+    repo: &Files,
+    site: &Site,
+) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
     of_inventory(repo, &site.settings, &site.builds, &site.inventory)
 }
 
@@ -53,8 +56,18 @@ pub(super) fn of_inventory(
 /// # Errors
 ///
 /// When a file cannot be read.
-pub fn of(repo: &Files, site: &Site, host: &HostKey) -> Result<(HostHardware, Vec<Finding>), ReadError> {
-    let (mut all, findings) = read(repo, &site.settings, &site.builds, &site.inventory, Some(host))?;
+pub fn of(
+    repo: &Files,
+    site: &Site,
+    host: &HostKey,
+) -> Result<(HostHardware, Vec<Finding>), ReadError> {
+    let (mut all, findings) = read(
+        repo,
+        &site.settings,
+        &site.builds,
+        &site.inventory,
+        Some(host),
+    )?;
     Ok((all.remove(host).unwrap_or_default(), findings))
 }
 
@@ -115,21 +128,39 @@ fn read(
     only: Option<&HostKey>,
 ) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
     let name = only.map(|host| host.name.as_str());
-    let (kinds, named) = (mentions(&[hardware::KIND, host::KIND]), mentions(&[name.unwrap_or_default()]));
+    let (kinds, named) = (
+        mentions(&[hardware::KIND, host::KIND]),
+        mentions(&[name.unwrap_or_default()]),
+    );
     // Those that are too large were reported when the site was read.
     let (files, _) = objects::files(repo, &settings.output)?;
     let (inputs, _) = Inputs::new(repo, settings, &files, builds);
-    let interpret =
-        |document: Document<'_>| name.is_none_or(|name| document.mentions(&[name])).then(|| say(&document)).flatten();
-    let look = |_: &Utf8Path, content: &[u8]| kinds(content) && named(content) && !layout::is_ours(content);
+    let interpret = |document: Document<'_>| {
+        name.is_none_or(|name| document.mentions(&[name]))
+            .then(|| say(&document))
+            .flatten()
+    };
+    let look = |_: &Utf8Path, content: &[u8]| {
+        kinds(content) && named(content) && !layout::is_ours(content)
+    };
     let mut said = repo.scan(&files, look, interpret)?;
     said.retain(|said| inputs.takes(&said.origin));
     said.extend(inputs::rendered(repo, settings, interpret).0);
 
     let mut findings = Vec::new();
     let mut by_host: BTreeMap<HostKey, HostHardware> = BTreeMap::new();
-    for Said { origin, metadata, kind, boot_mac_address, hardware, findings: found } in said {
-        let Some(key) = objects::key(builds, &inputs, kind, &origin, &metadata) else { continue };
+    for Said {
+        origin,
+        metadata,
+        kind,
+        boot_mac_address,
+        hardware,
+        findings: found,
+    } in said
+    {
+        let Some(key) = objects::key(builds, &inputs, kind, &origin, &metadata) else {
+            continue;
+        };
         if only.is_some_and(|only| *only != key) {
             continue;
         }
@@ -150,7 +181,13 @@ fn read(
                     }
                 }
                 Some(other) if other.source <= source => {}
-                _ => known.found = Some(Found { source, hardware, origin: origin.clone() }),
+                _ => {
+                    known.found = Some(Found {
+                        source,
+                        hardware,
+                        origin: origin.clone(),
+                    })
+                }
             }
         }
     }
@@ -170,9 +207,17 @@ fn say(document: &Document<'_>) -> Option<Said> {
         Err(_) if document.looks_like_template() => return None,
         // The rest of it is as good as without the error.
         Err(error) => {
-            let (outer, route) = if kind == host::KIND { ("status", ["status"]) } else { ("spec", ["spec"]) };
+            let (outer, route) = if kind == host::KIND {
+                ("status", ["status"])
+            } else {
+                ("spec", ["spec"])
+            };
             let rest = document.parse_without::<Rest>(outer, "hardware").ok()?;
-            let boot_mac_address = rest.spec.get("bootMACAddress").and_then(Value::as_str).map(str::to_owned);
+            let boot_mac_address = rest
+                .spec
+                .get("bootMACAddress")
+                .and_then(Value::as_str)
+                .map(str::to_owned);
             let finding = unreadable(kind, &error, &origin, origin.at(route));
             return (group(&rest.api_version) == host::GROUP).then_some(Said {
                 origin,
@@ -188,44 +233,89 @@ fn say(document: &Document<'_>) -> Option<Said> {
         return None;
     }
     let (mut hardware, mut findings) = (Vec::new(), Vec::new());
-    let (boot_mac_address, in_spec) = object.spec.map_or((None, None), |spec| (spec.boot_mac_address, spec.hardware));
+    let (boot_mac_address, in_spec) = object
+        .spec
+        .map_or((None, None), |spec| (spec.boot_mac_address, spec.hardware));
     if kind == hardware::KIND {
         hardware.extend(in_spec.map(|found| (Source::HardwareData, found)));
     } else {
-        let annotated = |name: &str| object.metadata.annotations.as_ref().and_then(|all| all.get(name));
-        let mut add = |source: Source, name: &str, found: Result<Option<Hardware>, serde_json::Error>| match found {
-            Ok(found) => hardware.extend(found.map(|found| (source, found))),
-            Err(error) => findings.push(unreadable_annotation(&origin, host::KIND, name, &error)),
+        let annotated = |name: &str| {
+            object
+                .metadata
+                .annotations
+                .as_ref()
+                .and_then(|all| all.get(name))
         };
-        add(Source::Status, STATUS, Ok(object.status.and_then(|status| status.hardware)));
+        let mut add =
+            |source: Source, name: &str, found: Result<Option<Hardware>, serde_json::Error>| {
+                match found {
+                    Ok(found) => hardware.extend(found.map(|found| (source, found))),
+                    Err(error) => {
+                        findings.push(unreadable_annotation(&origin, host::KIND, name, &error))
+                    }
+                }
+            };
+        add(
+            Source::Status,
+            STATUS,
+            Ok(object.status.and_then(|status| status.hardware)),
+        );
         if let Some(text) = annotated(STATUS) {
             let status = serde_json::from_str::<Status>(text);
-            add(Source::StatusAnnotation, STATUS, status.map(|status| status.hardware));
+            add(
+                Source::StatusAnnotation,
+                STATUS,
+                status.map(|status| status.hardware),
+            );
         }
         if let Some(text) = annotated(DETAILS) {
-            add(Source::DetailsAnnotation, DETAILS, serde_json::from_str(text).map(Some));
+            add(
+                Source::DetailsAnnotation,
+                DETAILS,
+                serde_json::from_str(text).map(Some),
+            );
         }
     }
-    Some(Said { origin, metadata: object.metadata, kind, boot_mac_address, hardware, findings })
+    Some(Said {
+        origin,
+        metadata: object.metadata,
+        kind,
+        boot_mac_address,
+        hardware,
+        findings,
+    })
 }
 
 fn unreadable(kind: &str, error: &ParseError, origin: &Origin, place: Place) -> Finding {
-    let place = error.line.map_or(place, |line| origin.spot(line, error.column));
-    Finding::new(Code::HardwareUnreadable, format!("the hardware in the {kind} cannot be read: {}", error.message))
-        .at(place)
-        .help("correct it, or take a new snapshot: Metal3 writes none like this")
+    let place = error
+        .line
+        .map_or(place, |line| origin.spot(line, error.column));
+    Finding::new(
+        Code::HardwareUnreadable,
+        format!(
+            "the hardware in the {kind} cannot be read: {}",
+            error.message
+        ),
+    )
+    .at(place)
+    .help("correct it, or take a new snapshot: Metal3 writes none like this")
 }
 
 fn without_host(key: &HostKey, origin: &Origin) -> Finding {
-    Finding::new(Code::HardwareWithoutHost, format!("there is HardwareData of {key}, but no such host"))
-        .at(origin.at(["metadata", "name"]))
-        .help("it belongs to the BareMetalHost of its name and namespace: correct those, or remove it")
+    Finding::new(
+        Code::HardwareWithoutHost,
+        format!("there is HardwareData of {key}, but no such host"),
+    )
+    .at(origin.at(["metadata", "name"]))
+    .help("it belongs to the BareMetalHost of its name and namespace: correct those, or remove it")
 }
 
 fn twice(key: &HostKey, origin: &Origin, other: &Origin) -> Finding {
     Finding::new(
         Code::DuplicateHardware,
-        format!("the HardwareData of {key} is there twice, and the two differ; the first one counts"),
+        format!(
+            "the HardwareData of {key} is there twice, and the two differ; the first one counts"
+        ),
     )
     .at(origin.start())
     .see(other.start(), "the other one")

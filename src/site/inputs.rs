@@ -42,28 +42,62 @@ impl<'a> Inputs<'a> {
         builds: &Builds,
     ) -> (Self, Vec<Finding>) {
         let sources = settings.sources.as_slice();
-        let roots = |source: &Source| source.kustomization.as_ref().map(|directory| builds.roots_of(directory));
-        let roots = sources.iter().map(|source| roots(source).unwrap_or_default()).collect();
+        let roots = |source: &Source| {
+            source
+                .kustomization
+                .as_ref()
+                .map(|directory| builds.roots_of(directory))
+        };
+        let roots = sources
+            .iter()
+            .map(|source| roots(source).unwrap_or_default())
+            .collect();
         if !repo.streams().is_empty() {
-            return (Self { sources, which: Which::Streams, roots }, Vec::new());
+            return (
+                Self {
+                    sources,
+                    which: Which::Streams,
+                    roots,
+                },
+                Vec::new(),
+            );
         }
         if sources.is_empty() {
-            return (Self { sources, which: Which::All, roots }, Vec::new());
+            return (
+                Self {
+                    sources,
+                    which: Which::All,
+                    roots,
+                },
+                Vec::new(),
+            );
         }
         // What a source builds comes by that build, and not a second time by a glob.
-        let built = sources.iter().filter_map(|source| source.kustomization.as_deref());
-        let built: BTreeSet<Utf8PathBuf> = built.flat_map(|directory| builds.below(directory).into_keys()).collect();
+        let built = sources
+            .iter()
+            .filter_map(|source| source.kustomization.as_deref());
+        let built: BTreeSet<Utf8PathBuf> = built
+            .flat_map(|directory| builds.below(directory).into_keys())
+            .collect();
         let mut listed = HashMap::new();
         let mut findings = Vec::new();
         for (index, source) in sources.iter().enumerate() {
-            let (Some(paths), Some(globs)) = (&source.paths, source.globs()) else { continue };
-            for file in files.iter().filter(|file| globs.take(file) && !built.contains(*file)) {
+            let (Some(paths), Some(globs)) = (&source.paths, source.globs()) else {
+                continue;
+            };
+            for file in files
+                .iter()
+                .filter(|file| globs.take(file) && !built.contains(*file))
+            {
                 listed.entry(file.clone()).or_insert(index);
             }
             // What is never read, such as a symbolic link, may be excluded by its name all the same.
             let excludes_unread = |position: usize| {
                 let excluded = paths[position].strip_prefix('!');
-                let here = |path: &str| repo.kind(&repo.site_directory().join(path)).or(repo.kind(path.into()));
+                let here = |path: &str| {
+                    repo.kind(&repo.site_directory().join(path))
+                        .or(repo.kind(path.into()))
+                };
                 excluded.is_some_and(|path| here(path).is_some())
             };
             let is_idle = |(position, glob): &(usize, &Glob)| {
@@ -80,7 +114,14 @@ impl<'a> Inputs<'a> {
                     )
             }));
         }
-        (Self { sources, which: Which::Listed(listed), roots }, findings)
+        (
+            Self {
+                sources,
+                which: Which::Listed(listed),
+                roots,
+            },
+            findings,
+        )
     }
 
     /// Whether a document is an input.
@@ -105,7 +146,11 @@ impl<'a> Inputs<'a> {
             _ => None,
         };
         let source = origin.made_for().or_else(of_file)?;
-        self.sources.get(source)?.namespace.as_ref().map(|namespace| namespace.as_str())
+        self.sources
+            .get(source)?
+            .namespace
+            .as_ref()
+            .map(|namespace| namespace.as_str())
     }
 
     /// The roots whose builds render what came by a build of ours; or else the only one of all that the settings name,
@@ -115,7 +160,11 @@ impl<'a> Inputs<'a> {
             return self.roots.get(source).cloned().unwrap_or_default();
         }
         let all: BTreeSet<usize> = self.roots.iter().flatten().copied().collect();
-        if all.len() == 1 { all.into_iter().collect() } else { Vec::new() }
+        if all.len() == 1 {
+            all.into_iter().collect()
+        } else {
+            Vec::new()
+        }
     }
 }
 
@@ -139,8 +188,14 @@ pub(super) fn rendered<T: Send>(
         return (read, findings);
     }
     for (index, source) in settings.sources.iter().enumerate() {
-        let Some(directory) = &source.kustomization else { continue };
-        let build = Build { directory, helm: source.helm, longest: Duration::from_secs(source.timeout_seconds) };
+        let Some(directory) = &source.kustomization else {
+            continue;
+        };
+        let build = Build {
+            directory,
+            helm: source.helm,
+            longest: Duration::from_secs(source.timeout_seconds),
+        };
         match kustomize::build(repo, &build) {
             Ok(built) => {
                 let own: Arc<Utf8Path> = Arc::from(kustomization_of(repo, directory).as_path());
@@ -165,7 +220,11 @@ fn kustomization_of(repo: &Files, directory: &Utf8Path) -> Utf8PathBuf {
 
 /// What was rendered is nothing at all or no manifest, as when the program before the pipe has failed.
 fn empty(repo: &Files) -> Finding {
-    let names: Vec<&str> = repo.streams().iter().map(|stream| stream.name.as_str()).collect();
+    let names: Vec<&str> = repo
+        .streams()
+        .iter()
+        .map(|stream| stream.name.as_str())
+        .collect();
     Finding::new(Code::EmptyInput, format!("there is not one object in {}", names.join(" and ")))
         .help("see why the program before the pipe has printed no manifest: in a shell, `set -o pipefail` tells of it")
 }
@@ -179,13 +238,24 @@ fn not_built(repo: &Files, index: usize, directory: &Utf8Path, why: &NotBuilt) -
             "a build takes nothing from the network: keep a copy in the repo, or have your pipeline build it: \
              `kustomize build … | sipgen generate --input -`"
         }
-        NotBuilt::NoProgram => "install kustomize, or name it by the environment variable SIPGEN_KUSTOMIZE",
+        NotBuilt::NoProgram => {
+            "install kustomize, or name it by the environment variable SIPGEN_KUSTOMIZE"
+        }
         NotBuilt::Failed(said) => &format!("correct it; kustomize says:\n{said}"),
-        NotBuilt::TimedOut(_) => "split it, allow more time by `timeoutSeconds`, or read its files by `paths`",
+        NotBuilt::TimedOut(_) => {
+            "split it, allow more time by `timeoutSeconds`, or read its files by `paths`"
+        }
         NotBuilt::Io(_) => "see that the repo and the directory for temporary files can be used",
     };
-    let shown = if directory.as_str().is_empty() { "the repo's root" } else { directory.as_str() };
+    let shown = if directory.as_str().is_empty() {
+        "the repo's root"
+    } else {
+        directory.as_str()
+    };
     Finding::new(Code::NotBuilt, format!("the source {shown} {why}"))
-        .at(settings::place(repo, ["sources".into(), index.into(), "kustomization".into()]))
+        .at(settings::place(
+            repo,
+            ["sources".into(), index.into(), "kustomization".into()],
+        ))
         .help(help)
 }

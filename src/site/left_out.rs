@@ -31,8 +31,21 @@ impl HostLeftOut {
     pub(super) fn new(manifest: HostDocument, builds: &Builds) -> Option<(HostKey, Self)> {
         let root_index = *manifest.roots.first()?;
         let root = builds.root(root_index).directory.clone();
-        let secrets = manifest.host.spec.as_ref().map(named_secrets).unwrap_or_default();
-        Some((manifest.key, Self { origin: manifest.origin, root, secrets, root_index }))
+        let secrets = manifest
+            .host
+            .spec
+            .as_ref()
+            .map(named_secrets)
+            .unwrap_or_default();
+        Some((
+            manifest.key,
+            Self {
+                origin: manifest.origin,
+                root,
+                secrets,
+                root_index,
+            },
+        ))
     }
 }
 
@@ -43,13 +56,20 @@ pub(super) fn clusters(
     clusters: &BTreeMap<ClusterKey, Request>,
     in_repo: &HashMap<ClusterKey, Origin>,
 ) -> Option<Finding> {
-    let of_state = state.clusters().into_iter().filter(|cluster| !clusters.contains_key(cluster));
-    let left_out: Vec<(&ClusterKey, &Origin)> =
-        of_state.filter_map(|cluster| Some((cluster, in_repo.get(cluster)?))).collect();
+    let of_state = state
+        .clusters()
+        .into_iter()
+        .filter(|cluster| !clusters.contains_key(cluster));
+    let left_out: Vec<(&ClusterKey, &Origin)> = of_state
+        .filter_map(|cluster| Some((cluster, in_repo.get(cluster)?)))
+        .collect();
     let names = match left_out.as_slice() {
         [] => return None,
         [(only, _)] => format!("{only} is"),
-        [(first, _), ..] => format!("{}, {first} among them, are", counted(left_out.len(), "cluster")),
+        [(first, _), ..] => format!(
+            "{}, {first} among them, are",
+            counted(left_out.len(), "cluster")
+        ),
     };
     let finding = Finding::new(
         Code::ClusterLeftOut,
@@ -59,5 +79,9 @@ pub(super) fn clusters(
         "hand over what the whole repo renders, by several --input if need be, or list its directory in `sources`; if a \
          cluster is to go, remove its SIPCluster or Provisioning from the repo",
     );
-    Some(left_out.into_iter().fold(finding, |finding, (_, origin)| finding.at(origin.name())))
+    Some(
+        left_out
+            .into_iter()
+            .fold(finding, |finding, (_, origin)| finding.at(origin.name())),
+    )
 }

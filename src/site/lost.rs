@@ -85,18 +85,36 @@ enum Source {
 
 impl Known<'_> {
     fn lost(&self) -> Vec<Lost<'_>> {
-        let clusters = self.state.clusters().into_iter().filter(|cluster| !self.clusters.contains_key(*cluster));
+        let clusters = self
+            .state
+            .clusters()
+            .into_iter()
+            .filter(|cluster| !self.clusters.contains_key(*cluster));
         let clusters = clusters.map(|cluster| Lost {
             what: format!("cluster `{cluster}`"),
             name: cluster.name.as_str(),
             cluster,
             is_cluster: true,
         });
-        let hosts = self.state.held.iter().filter(|(host, _)| self.inventory.index(host).is_none());
+        let hosts = self
+            .state
+            .held
+            .iter()
+            .filter(|(host, _)| self.inventory.index(host).is_none());
         let hosts = hosts.filter_map(|(host, held)| {
-            let held = held.iter().find(|held| self.clusters.contains_key(&held.cluster))?;
-            let (what, cluster) = (format!("host `{host}` of `{}`", held.cluster), &held.cluster);
-            Some(Lost { what, name: host.name.as_str(), cluster, is_cluster: false })
+            let held = held
+                .iter()
+                .find(|held| self.clusters.contains_key(&held.cluster))?;
+            let (what, cluster) = (
+                format!("host `{host}` of `{}`", held.cluster),
+                &held.cluster,
+            );
+            Some(Lost {
+                what,
+                name: host.name.as_str(),
+                cluster,
+                is_cluster: false,
+            })
         });
         clusters.chain(hosts).collect()
     }
@@ -112,18 +130,32 @@ impl Known<'_> {
     /// may be another tool's template.
     fn broken_documents(&self) -> Result<Vec<(Origin, String, bool)>, ReadError> {
         let broken = |document: Document<'_>| {
-            let found = || (document.origin.clone(), document.text().to_owned(), document.looks_like_template());
+            let found = || {
+                (
+                    document.origin.clone(),
+                    document.text().to_owned(),
+                    document.looks_like_template(),
+                )
+            };
             let is_host = document.kind() == Some(host::KIND);
             let is_broken = document.broken().is_some()
-                || is_host && document.parse_without::<BareMetalHost>("status", "hardware").is_err();
+                || is_host
+                    && document
+                        .parse_without::<BareMetalHost>("status", "hardware")
+                        .is_err();
             is_broken.then(found)
         };
-        self.repo.scan(self.files, |file, _| self.settings.may_read(file), broken)
+        self.repo
+            .scan(self.files, |file, _| self.settings.may_read(file), broken)
     }
 
     /// Looks at the files that a cluster was generated from. Of hosts, none are known.
     fn source_of(&self, lost: &Lost<'_>) -> Result<Source, ReadError> {
-        let made_from = self.state.made_from.get(lost.cluster).filter(|_| lost.is_cluster);
+        let made_from = self
+            .state
+            .made_from
+            .get(lost.cluster)
+            .filter(|_| lost.is_cluster);
         let mut source = Source::Gone;
         for file in made_from.into_iter().flatten() {
             // A build of the site had it, and has it no more: it may be of another site.
@@ -150,26 +182,43 @@ impl Known<'_> {
                 Some(Kind::Other) => "it is a pipe, a device or a socket",
                 _ => "it is a symbolic link, or lies behind one",
             };
-            let message = format!("{} is gone, and {file}, which it came from, is not read: {why}", lost.what);
+            let message = format!(
+                "{} is gone, and {file}, which it came from, is not read: {why}",
+                lost.what
+            );
             return Ok(Source::Unread(
                 Finding::new(Code::LossUnproven, message)
                     .at(Place::File(Arc::from(file.as_path())))
-                    .help(format!("restore it with `git checkout HEAD -- {}`, or delete it", in_shell(file.as_str()))),
+                    .help(format!(
+                        "restore it with `git checkout HEAD -- {}`, or delete it",
+                        in_shell(file.as_str())
+                    )),
             ));
         }
         Ok(source)
     }
 
     fn has_error(&self, file: &Utf8Path) -> bool {
-        let errors = self.findings.iter().filter(|finding| finding.is_error() && finding.clusters.is_empty());
-        errors.flat_map(|error| &error.places).any(|(place, _)| **place.file() == *file)
+        let errors = self
+            .findings
+            .iter()
+            .filter(|finding| finding.is_error() && finding.clusters.is_empty());
+        errors
+            .flat_map(|error| &error.places)
+            .any(|(place, _)| **place.file() == *file)
     }
 
     /// A document of a file that cannot be read to its end.
     fn broken_in(&self, file: &Utf8PathBuf, lost: &Lost<'_>) -> Result<Option<Finding>, ReadError> {
-        let unreadable =
-            |document: Document<'_>| document.parse::<IgnoredAny>().err().map(|error| (document.origin, error));
-        let found = self.repo.scan(std::slice::from_ref(file), |_, _| true, unreadable)?;
+        let unreadable = |document: Document<'_>| {
+            document
+                .parse::<IgnoredAny>()
+                .err()
+                .map(|error| (document.origin, error))
+        };
+        let found = self
+            .repo
+            .scan(std::slice::from_ref(file), |_, _| true, unreadable)?;
         Ok(found.into_iter().next().map(|(origin, error)| {
             let message =
                 format!("{} is gone, and {file}, which it came from, cannot be read: {}", lost.what, error.message);
@@ -185,22 +234,35 @@ impl Known<'_> {
 fn in_broken_document(lost: &Lost<'_>, broken: &[(Origin, String, bool)]) -> Option<Finding> {
     let may_be = |text: &str, is_template: bool| {
         // Templates of requests are looked at by `templates`.
-        names(text, lost.name) && (!is_template || !lost.is_cluster && mentions(&[host::KIND])(text.as_bytes()))
+        names(text, lost.name)
+            && (!is_template || !lost.is_cluster && mentions(&[host::KIND])(text.as_bytes()))
     };
-    let (origin, ..) = broken.iter().find(|(_, text, is_template)| may_be(text, *is_template))?;
-    let message = format!("{} is gone, and a document that cannot be read has its name", lost.what);
+    let (origin, ..) = broken
+        .iter()
+        .find(|(_, text, is_template)| may_be(text, *is_template))?;
+    let message = format!(
+        "{} is gone, and a document that cannot be read has its name",
+        lost.what
+    );
     Some(
         Finding::new(Code::LossUnproven, message)
             .at(origin.start())
-            .help(format!("fix the document, or delete it if {} is to go", lost.what)),
+            .help(format!(
+                "fix the document, or delete it if {} is to go",
+                lost.what
+            )),
     )
 }
 
 /// A path that is not read and may hold what is gone.
 fn in_unread(lost: &Lost<'_>, unread: &[(Utf8PathBuf, &'static str)]) -> Option<Finding> {
     let ((first, why), rest) = unread.split_first()?;
-    let message = format!("{} is gone, and {first}, which may hold it, is not read: {why}", lost.what);
-    let finding = Finding::new(Code::LossUnproven, message).at(Place::File(Arc::from(first.as_path())));
+    let message = format!(
+        "{} is gone, and {first}, which may hold it, is not read: {why}",
+        lost.what
+    );
+    let finding =
+        Finding::new(Code::LossUnproven, message).at(Place::File(Arc::from(first.as_path())));
     let others = rest.iter().take(SHOWN - 1);
     Some(others.fold(finding, |finding, (path, why)| finding.see(Place::File(Arc::from(path.as_path())), *why)).help(
         format!(

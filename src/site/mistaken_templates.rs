@@ -24,12 +24,20 @@ pub(crate) fn mistaken(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut told: Vec<&Origin> = Vec::new();
-    for cluster in state.clusters().into_iter().filter(|cluster| !clusters.contains_key(cluster)) {
+    for cluster in state
+        .clusters()
+        .into_iter()
+        .filter(|cluster| !clusters.contains_key(cluster))
+    {
         let may_be = |template: &&Template| {
             !template.is_software()
-                && repo.text(&template.origin.file).is_some_and(|text| names(&text, cluster.name.as_str()))
+                && repo
+                    .text(&template.origin.file)
+                    .is_some_and(|text| names(&text, cluster.name.as_str()))
         };
-        let Some(Template { origin, .. }) = templates.iter().find(may_be) else { continue };
+        let Some(Template { origin, .. }) = templates.iter().find(may_be) else {
+            continue;
+        };
         told.push(origin);
         findings.push(
             Finding::new(
@@ -40,16 +48,30 @@ pub(crate) fn mistaken(
             .help("it has `{{` in it, so it passes for a template: correct it, or remove it if the cluster is to go"),
         );
     }
-    for Template { origin, asked } in templates.iter().filter(|template| !told.contains(&&template.origin)) {
-        let Some(Asked { kind, cluster: Some(cluster), broken }) = asked else { continue };
+    for Template { origin, asked } in templates
+        .iter()
+        .filter(|template| !told.contains(&&template.origin))
+    {
+        let Some(Asked {
+            kind,
+            cluster: Some(cluster),
+            broken,
+        }) = asked
+        else {
+            continue;
+        };
         if is_in_chart(repo, origin) {
             continue;
         }
-        let message = format!("the {kind} of the cluster {cluster} cannot be read, and has `{{{{` in it");
+        let message =
+            format!("the {kind} of the cluster {cluster} cannot be read, and has `{{{{` in it");
         let finding = match broken {
-            Some(ParseError { message: reason, line: Some(line), column }) => {
-                Finding::new(Code::BracesInRequest, format!("{message}: {reason}")).at(origin.spot(*line, *column))
-            }
+            Some(ParseError {
+                message: reason,
+                line: Some(line),
+                column,
+            }) => Finding::new(Code::BracesInRequest, format!("{message}: {reason}"))
+                .at(origin.spot(*line, *column)),
             _ => Finding::new(Code::BracesInRequest, message).at(braces(repo, origin)),
         };
         findings.push(finding.help(
@@ -63,16 +85,23 @@ pub(crate) fn mistaken(
 /// Whether a document lies below the directory of a Helm chart.
 fn is_in_chart(repo: &Files, origin: &Origin) -> bool {
     !origin.is_rendered()
-        && origin.file.ancestors().skip(1).any(|above| repo.kind(&above.join(CHART)) == Some(Kind::File))
+        && origin
+            .file
+            .ancestors()
+            .skip(1)
+            .any(|above| repo.kind(&above.join(CHART)) == Some(Kind::File))
 }
 
 /// Where the double braces of a text stand that cannot be parsed.
 fn braces(repo: &Files, origin: &Origin) -> Place {
     let text = repo.text(&origin.file).unwrap_or_default();
     let mut lines = text.lines().enumerate().skip(origin.first_line - 1);
-    let found = lines.find_map(|(index, line)| Some((index, line[..line.find("{{")?].chars().count())));
-    found
-        .map_or_else(|| origin.start(), |(index, before)| Place::Spot(origin.file.clone(), index + 1, Some(before + 1)))
+    let found =
+        lines.find_map(|(index, line)| Some((index, line[..line.find("{{")?].chars().count())));
+    found.map_or_else(
+        || origin.start(),
+        |(index, before)| Place::Spot(origin.file.clone(), index + 1, Some(before + 1)),
+    )
 }
 
 /// Whether a text that cannot be parsed has something of this name.
@@ -81,7 +110,10 @@ pub(crate) fn names(text: &str, name: &str) -> bool {
         let key = text[..at].trim_end_matches([' ', '"', '\'', ':']);
         let longer = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
         // A Provisioning has its cluster's name in a label.
-        ["name", api::CLUSTER].iter().any(|field| key.ends_with(field)) && !text[at + name.len()..].starts_with(longer)
+        ["name", api::CLUSTER]
+            .iter()
+            .any(|field| key.ends_with(field))
+            && !text[at + name.len()..].starts_with(longer)
     };
     text.match_indices(name).any(is_name)
 }

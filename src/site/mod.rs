@@ -46,7 +46,9 @@ use crate::request::decode_spec::{self, Spec};
 use crate::request::provisioning::{Asked, Macs};
 use crate::request::sipcluster::legacy::{self, TopologyLabels};
 use crate::request::sipcluster::legacy_labels;
-use crate::request::{ClusterDocument, ClusterKind, Conversion, Request, place_of_name, provisioning, sipcluster};
+use crate::request::{
+    ClusterDocument, ClusterKind, Conversion, Request, place_of_name, provisioning, sipcluster,
+};
 use crate::settings::{Mode, Settings, sources};
 pub use left_out::HostLeftOut;
 pub use objects::ServiceWithPorts;
@@ -87,38 +89,82 @@ impl Site {
         let (mut objects, mut findings) = objects::read(repo, &settings)?;
         let (state, found) = State::read(repo, &settings.output)?;
         findings.extend(found);
-        findings.extend(concern::without_duplicates(&mut objects.hosts, &state, &settings));
-        findings.extend(concern::without_duplicate_requests(&mut objects.clusters, &objects.builds, &settings));
-        let (mut inventory, found) = inventory::assemble(objects.hosts, &objects.networks, &objects.builds, &settings);
+        findings.extend(concern::without_duplicates(
+            &mut objects.hosts,
+            &state,
+            &settings,
+        ));
+        findings.extend(concern::without_duplicate_requests(
+            &mut objects.clusters,
+            &objects.builds,
+            &settings,
+        ));
+        let (mut inventory, found) =
+            inventory::assemble(objects.hosts, &objects.networks, &objects.builds, &settings);
         findings.extend(found);
         // The only ones for whom it decides: reading it takes as long as all the rest.
-        let knows_hardware = objects.clusters.iter().any(|document| matches!(document.spec, Spec::Provisioning(_)));
+        let knows_hardware = objects
+            .clusters
+            .iter()
+            .any(|document| matches!(document.spec, Spec::Provisioning(_)));
         if knows_hardware {
-            let (hardware, found) = hardware::of_inventory(repo, &settings, &objects.builds, &inventory)?;
+            let (hardware, found) =
+                hardware::of_inventory(repo, &settings, &objects.builds, &inventory)?;
             findings.extend(found);
-            findings.extend(machine::tell(&mut inventory, &hardware, &settings.provisioning.devices));
+            findings.extend(machine::tell(
+                &mut inventory,
+                &hardware,
+                &settings.provisioning.devices,
+            ));
         }
         let mut left_out = objects.left_out;
         // In this mode, a snapshot says which hosts there are, and no manifest.
         left_out.retain(|_, _| settings.inventory.mode != Mode::Observed);
         // An agent applies the hosts through their overlay, whether they are among the inputs or not.
-        for host in left_out.values().filter(|host| state.has_overlay_of(&host.root)) {
-            inventory.roots.entry(host.root_index).or_insert_with(|| objects.builds.root(host.root_index).clone());
+        for host in left_out
+            .values()
+            .filter(|host| state.has_overlay_of(&host.root))
+        {
+            inventory
+                .roots
+                .entry(host.root_index)
+                .or_insert_with(|| objects.builds.root(host.root_index).clone());
         }
         left_out.retain(|host, _| state.held.contains_key(host));
         let (builds, documents) = (&objects.builds, &objects.documents);
         let (agent_objects, closed) = (objects.agent_objects, &objects.closed);
-        let (wiring, found) = delivery::wire(repo, &settings, &inventory, builds, documents, agent_objects, closed);
+        let (wiring, found) = delivery::wire(
+            repo,
+            &settings,
+            &inventory,
+            builds,
+            documents,
+            agent_objects,
+            closed,
+        );
         findings.extend(found);
 
         // Few sites have older SIPClusters, and many have thousands of hosts.
-        let labels =
-            LazyCell::new(|| TopologyLabels::new(&settings.topology, inventory.hosts.iter().map(|host| &host.labels)));
+        let labels = LazyCell::new(|| {
+            TopologyLabels::new(
+                &settings.topology,
+                inventory.hosts.iter().map(|host| &host.labels),
+            )
+        });
         let macs = LazyCell::new(|| Macs::new(&inventory.hosts));
         let mut templates = objects.templates;
         let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
         for document in objects.clusters {
-            let ClusterDocument { kind, key, name, origin, cluster_type, priority, former_name, spec } = document;
+            let ClusterDocument {
+                kind,
+                key,
+                name,
+                origin,
+                cluster_type,
+                priority,
+                former_name,
+                spec,
+            } = document;
             if let Some(other) = clusters.get(&key) {
                 findings.push(duplicate(&key, kind, &origin, other, &settings));
                 continue;
@@ -127,7 +173,10 @@ impl Site {
                 Spec::Older(document, may_be_template) => {
                     let conversion = legacy::convert(*document, &origin, &labels);
                     if may_be_template && !conversion.errors.is_empty() {
-                        templates.push(Template { origin, asked: None });
+                        templates.push(Template {
+                            origin,
+                            asked: None,
+                        });
                         continue;
                     }
                     let (spec, origin, found) = read_older(&key, &conversion, origin);
@@ -139,7 +188,8 @@ impl Site {
             let mut named = BTreeSet::new();
             let cluster = match spec {
                 Spec::Current(spec) => {
-                    let (cluster, found) = sipcluster::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
+                    let (cluster, found) =
+                        sipcluster::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
                     findings.extend(found);
                     cluster
                 }
@@ -147,7 +197,15 @@ impl Site {
                     let software = provisioning::software_of(&key, &objects.software);
                     let (key, origin) = (key.clone(), origin.clone());
                     let (priority, cluster_type) = (priority.as_deref(), cluster_type.as_deref());
-                    let asked = Asked { key, origin, name, priority, cluster_type, spec: &spec, software };
+                    let asked = Asked {
+                        key,
+                        origin,
+                        name,
+                        priority,
+                        cluster_type,
+                        spec: &spec,
+                        software,
+                    };
                     let (cluster, hosts, found) = provisioning::check(asked, &macs);
                     findings.extend(found);
                     named = hosts;
@@ -156,28 +214,55 @@ impl Site {
                 Spec::Older(..) | Spec::Unreadable => None,
             };
             let former_name = former_name.or_else(|| older.as_ref()?.former_name.clone());
-            clusters.insert(key, Request { kind, origin, cluster, named, former_name, older });
+            clusters.insert(
+                key,
+                Request {
+                    kind,
+                    origin,
+                    cluster,
+                    named,
+                    former_name,
+                    older,
+                },
+            );
         }
         findings.extend(provisioning::without_cluster(&objects.software, &clusters));
         findings.extend(legacy_labels::understand(&mut inventory, &clusters));
-        let valid = clusters.values().filter_map(|request| request.cluster.as_ref());
+        let valid = clusters
+            .values()
+            .filter_map(|request| request.cluster.as_ref());
         let contested = clashes::node_ports(valid.clone());
         findings.extend(clashes::dex_storage(valid.clone()));
 
         // One that two ask for moves in any case.
-        findings.extend(if contested.is_empty() { clashes::moved_node_ports(valid, &state) } else { contested });
-        findings.extend(mistaken_templates::mistaken(repo, &state, &clusters, &templates));
+        findings.extend(if contested.is_empty() {
+            clashes::moved_node_ports(valid, &state)
+        } else {
+            contested
+        });
+        findings.extend(mistaken_templates::mistaken(
+            repo, &state, &clusters, &templates,
+        ));
         let left_out_clusters = left_out::clusters(&state, &clusters, &objects.in_repo);
         // The inputs are not what they should be, which says it all.
         if left_out_clusters.is_none() {
             let (repo, settings, files) = (repo, &settings, objects.files.as_slice());
             let (state, clusters, inventory) = (&state, &clusters, &inventory);
-            let known = Known { repo, settings, files, state, clusters, inventory, findings: &findings };
+            let known = Known {
+                repo,
+                settings,
+                files,
+                state,
+                clusters,
+                inventory,
+                findings: &findings,
+            };
             let unproven = lost::unproven(&known)?;
             findings.extend(unproven);
         }
         findings.extend(left_out_clusters);
-        let (services, definitions, builds) = (objects.services, objects.definitions, objects.builds);
+        let (services, definitions, builds) =
+            (objects.services, objects.definitions, objects.builds);
         let site = Self {
             settings,
             clusters,
@@ -204,24 +289,46 @@ impl Site {
             Some(request) => request.kind == api::KIND,
             None => is_installed(),
         };
-        if is_provisioning { ClusterKind::Provisioning } else { ClusterKind::SipCluster }
+        if is_provisioning {
+            ClusterKind::Provisioning
+        } else {
+            ClusterKind::SipCluster
+        }
     }
 
     /// Returns the roots of declared hosts whose builds have a document, too.
     pub(crate) fn roots_with(&self, origin: &Origin) -> Vec<&Root> {
-        let indices: BTreeSet<usize> = self.builds.reach_of(origin).iter().map(|reach| reach.root).collect();
-        indices.iter().filter_map(|index| self.inventory.roots.get(index)).collect()
+        let indices: BTreeSet<usize> = self
+            .builds
+            .reach_of(origin)
+            .iter()
+            .map(|reach| reach.root)
+            .collect();
+        indices
+            .iter()
+            .filter_map(|index| self.inventory.roots.get(index))
+            .collect()
     }
 }
 
 /// One more request of a cluster than there may be.
-fn duplicate(key: &ClusterKey, kind: &str, origin: &Origin, other: &Request, settings: &Settings) -> Finding {
+fn duplicate(
+    key: &ClusterKey,
+    kind: &str,
+    origin: &Origin,
+    other: &Request,
+    settings: &Settings,
+) -> Finding {
     let message = if kind == other.kind {
         format!("there are two {kind}s {key}")
     } else {
         format!("a {} and a {kind} ask for one cluster {key}", other.kind)
     };
-    let name = if kind == api::KIND { "label `cluster`" } else { "name" };
+    let name = if kind == api::KIND {
+        "label `cluster`"
+    } else {
+        "name"
+    };
     Finding::new(Code::DuplicateCluster, message)
         .at(place_of_name(kind, origin))
         .see(other.name(), "the other one")
@@ -235,12 +342,18 @@ fn duplicate(key: &ClusterKey, kind: &str, origin: &Origin, other: &Request, set
 }
 
 /// Reads an older SIPCluster in the form that it was given, and says that it is older.
-fn read_older(key: &ClusterKey, conversion: &Conversion, origin: Origin) -> (Spec, Origin, Vec<Finding>) {
+fn read_older(
+    key: &ClusterKey,
+    conversion: &Conversion,
+    origin: Origin,
+) -> (Spec, Origin, Vec<Finding>) {
     let generation = conversion.generation.words();
     let renamed = conversion
         .former_name
         .as_ref()
-        .map_or(String::new(), |former| format!("; it is called {} and no longer `{former}`", key.name));
+        .map_or(String::new(), |former| {
+            format!("; it is called {} and no longer `{former}`", key.name)
+        });
     let mut findings = vec![
         Finding::new(
             Code::OlderGeneration,

@@ -14,8 +14,8 @@ use super::plaintext_secrets::{self, PlainSecret};
 use super::substitution::{self, Naming};
 use crate::api::assignment::{FORMER_NAME, PRIORITY};
 use crate::api::gitops::{
-    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, BUCKET, FLUX_GROUP, FLUX_KIND, FLUX_SOURCE_GROUP,
-    GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
+    APP_PROJECT, APPLICATION, APPLICATION_SET, ARGOCD_GROUP, BUCKET, FLUX_GROUP, FLUX_KIND,
+    FLUX_SOURCE_GROUP, GIT_REPOSITORY, OCI_REPOSITORY, SECRET_TYPE,
 };
 use crate::api::group;
 use crate::api::host::{self, BareMetalHost, Metadata};
@@ -38,7 +38,9 @@ use crate::inventory::network_files;
 use crate::inventory::networks::{self, Held, Networks, Referring};
 use crate::kustomize::{self, Builds, Refusal};
 use crate::layout;
-use crate::load::{Document, Files, FirstLook, Kind, ParseError, ReadError, may_hold_resources, mentions};
+use crate::load::{
+    Document, Files, FirstLook, Kind, ParseError, ReadError, may_hold_resources, mentions,
+};
 use crate::request::decode_spec::{self, Spec};
 use crate::request::provisioning::{cluster_of, of_label};
 use crate::request::{ClusterDocument, SoftwareDocument};
@@ -126,7 +128,10 @@ const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
 const KINDS_OF_BPA: [&str; 2] = [provisioning::KIND, provisioning::SOFTWARE_KIND];
 
 /// Finds by kind what concerns us in the files of a repo, except below its output directory, and in what is rendered.
-pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Finding>), ReadError> {
+pub(super) fn read(
+    repo: &Files,
+    settings: &Settings,
+) -> Result<(Objects, Vec<Finding>), ReadError> {
     let output = &settings.output;
     let (files, closed) = repo.files_and_closed(output)?;
     let (mut files, too_large) = not_too_large(repo, files);
@@ -156,37 +161,52 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         }
         // A comment that was copied from a generated file makes no request sipgen's own.
         let says = hosts(content).then(|| Object::GeneratedHosts(file.to_owned()));
-        FirstLook { says, read: requests(content) }
+        FirstLook {
+            says,
+            read: requests(content),
+        }
     };
     let interpret_file = |document: Document<'_>| {
         let is_for_agents = repo.is_for_agents(&document.origin.file);
-        interpret(document)
-            .filter(|object| !is_for_agents || matches!(object, Object::Agent(_) | Object::ClusterSecret(..)))
+        interpret(document).filter(|object| {
+            !is_for_agents || matches!(object, Object::Agent(_) | Object::ClusterSecret(..))
+        })
     };
     let mut read = repo.scan(&files, look, interpret_file)?;
     // kustomize reads the first document of its file alone.
     let mut known = BTreeSet::new();
     read.retain(|object| match object {
-        Object::Kustomization(origin, ..) | Object::Unreadable(origin, _) if is_kustomization(&origin.file) => {
+        Object::Kustomization(origin, ..) | Object::Unreadable(origin, _)
+            if is_kustomization(&origin.file) =>
+        {
             known.insert(origin.file.clone())
         }
         _ => true,
     });
-    let (kustomizations, mut read): (Vec<_>, Vec<_>) =
-        read.into_iter().partition(|object| matches!(object, Object::Kustomization(..)));
+    let (kustomizations, mut read): (Vec<_>, Vec<_>) = read
+        .into_iter()
+        .partition(|object| matches!(object, Object::Kustomization(..)));
     let mut refused: BTreeMap<Utf8PathBuf, Refusal> = BTreeMap::new();
-    let kustomizations = kustomizations.into_iter().filter_map(|object| match object {
-        Object::Kustomization(origin, kustomization, refusal) => {
-            let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
-            refused.extend(refusal.map(|refusal| (directory.to_owned(), refusal)));
-            Some((origin, *kustomization))
-        }
-        _ => None,
-    });
+    let kustomizations = kustomizations
+        .into_iter()
+        .filter_map(|object| match object {
+            Object::Kustomization(origin, kustomization, refusal) => {
+                let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
+                refused.extend(refusal.map(|refusal| (directory.to_owned(), refusal)));
+                Some((origin, *kustomization))
+            }
+            _ => None,
+        });
     let (builds, of_builds) = Builds::new(kustomizations.collect());
-    let is_in = |path: &&Utf8PathBuf| closed.iter().any(|(directory, _)| path.starts_with(directory));
+    let is_in = |path: &&Utf8PathBuf| {
+        closed
+            .iter()
+            .any(|(directory, _)| path.starts_with(directory))
+    };
     if let Some(path) = builds.listed().filter(is_in).min() {
-        let reason = closed.iter().find(|(directory, _)| path.starts_with(directory));
+        let reason = closed
+            .iter()
+            .find(|(directory, _)| path.starts_with(directory));
         let (_, by) = builds.place_of_listed(path);
         let reason = reason.map_or("", |(_, reason)| reason);
         return Err(repo.closed(path, format!("{by} lists it, and {reason}")));
@@ -197,35 +217,54 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     files.extend(listed);
     files.sort();
     let (inputs, of_inputs) = Inputs::new(repo, settings, &files, &builds);
-    let naming = Naming { repo, files: &files, builds: &builds, inputs: &inputs, settings };
+    let naming = Naming {
+        repo,
+        files: &files,
+        builds: &builds,
+        inputs: &inputs,
+        settings,
+    };
     let variables = substitution::by_directory(naming, &read)?;
-    let (mut read, of_evaluation) = delivered::by_builds(repo, &builds, settings, &inputs, &variables, read);
-    let (rendered, mut findings) = inputs::rendered(repo, settings, |document| interpret_rendered(&document));
+    let (mut read, of_evaluation) =
+        delivered::by_builds(repo, &builds, settings, &inputs, &variables, read);
+    let (rendered, mut findings) =
+        inputs::rendered(repo, settings, |document| interpret_rendered(&document));
     read.extend(rendered);
     findings.extend(of_evaluation);
 
     let (mut clusters, mut hosts, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
     let mut software = Vec::new();
     let (mut templates, mut agent_objects, mut services) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut generated_hosts, mut unreadable_documents, mut unreadable_hosts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut generated_hosts, mut unreadable_documents, mut unreadable_hosts) =
+        (Vec::new(), Vec::new(), Vec::new());
     let mut plain_secrets = plaintext_secrets::of_generators(&builds);
     let mut definitions = BTreeSet::new();
     let concerns = |finding: &Finding| {
         let mut files = finding.places.iter().map(|(place, _)| place.file());
         files.any(|file| settings.may_read(file) || !builds.reach(file).is_empty())
     };
-    findings.extend(too_large.into_iter().filter(concerns).chain(listed_too_large).chain(unread));
+    findings.extend(
+        too_large
+            .into_iter()
+            .filter(concerns)
+            .chain(listed_too_large)
+            .chain(unread),
+    );
     for object in read {
         match object {
             Object::Cluster(origin, kind, metadata, spec, found) => {
                 clusters.push((origin, kind, metadata, spec, found))
             }
-            Object::Software(origin, metadata, spec, found) => software.push((origin, metadata, spec, found)),
+            Object::Software(origin, metadata, spec, found) => {
+                software.push((origin, metadata, spec, found))
+            }
             Object::Host(origin, host, doubts, found) => hosts.push((origin, host, doubts, found)),
             Object::Secret(origin, kind, secret) => secrets.push((origin, kind, secret)),
             Object::PlainSecret(plain, network_data) => {
                 plain_secrets.push(plain);
-                secrets.extend(network_data.map(|(origin, secret)| (origin, networks::Kind::Secret, secret)));
+                secrets.extend(
+                    network_data.map(|(origin, secret)| (origin, networks::Kind::Secret, secret)),
+                );
             }
             // What is rendered has none, and those of the repo are read already.
             Object::Kustomization(..) => {}
@@ -248,13 +287,30 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
     findings.extend(misplaced(repo, settings, &generated_hosts));
     findings.extend(of_inputs);
     let of_hosts = hosts.iter().map(|(origin, host, ..)| (origin, &**host));
-    let of_requests = clusters.iter().map(|(origin, ..)| origin).chain(software.iter().map(|(origin, ..)| origin));
+    let of_requests = clusters
+        .iter()
+        .map(|(origin, ..)| origin)
+        .chain(software.iter().map(|(origin, ..)| origin));
     let applied = followed(repo, settings, agent_objects.clone(), &files);
-    let concern = Concern::new(repo, settings, &builds, &inputs, applied, of_hosts, of_requests);
-    findings.extend(of_builds.into_iter().map(|finding| concern.of_kustomization(finding)));
+    let concern = Concern::new(
+        repo,
+        settings,
+        &builds,
+        &inputs,
+        applied,
+        of_hosts,
+        of_requests,
+    );
+    findings.extend(
+        of_builds
+            .into_iter()
+            .map(|finding| concern.of_kustomization(finding)),
+    );
     findings.extend(concern.refused(refused));
     // A patch may leave out its apiVersion, and is no object.
-    let is_patch = |origin: &Origin, finding: &Finding| finding.code == Code::NearMiss && builds.is_patch(&origin.file);
+    let is_patch = |origin: &Origin, finding: &Finding| {
+        finding.code == Code::NearMiss && builds.is_patch(&origin.file)
+    };
     for (origin, finding) in unreadable_documents {
         if is_kustomization(&origin.file) {
             findings.push(concern.of_kustomization(finding));
@@ -268,11 +324,26 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         }
     }
     templates.retain(|template: &Template| inputs.takes(&template.origin));
-    findings.extend(plaintext_secrets::findings(plain_secrets, settings, &concern, |origin| inputs.takes(origin)));
+    findings.extend(plaintext_secrets::findings(
+        plain_secrets,
+        settings,
+        &concern,
+        |origin| inputs.takes(origin),
+    ));
 
-    let mut names = Names { builds: &builds, inputs: &inputs, findings, renamed: BTreeSet::new() };
+    let mut names = Names {
+        builds: &builds,
+        inputs: &inputs,
+        findings,
+        renamed: BTreeSet::new(),
+    };
     // Of what is no input, mistakes are nobody's business here.
-    let mut quiet = Names { builds: &builds, inputs: &inputs, findings: Vec::new(), renamed: BTreeSet::new() };
+    let mut quiet = Names {
+        builds: &builds,
+        inputs: &inputs,
+        findings: Vec::new(),
+        renamed: BTreeSet::new(),
+    };
     let mut in_repo: HashMap<ClusterKey, Origin> = HashMap::new();
     let mut cluster_documents = Vec::new();
     for (origin, kind, metadata, spec, found) in clusters {
@@ -282,25 +353,48 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
             names.findings.push(concern.template(&origin, kind));
             continue;
         }
-        let Some((key, name)) = names.cluster(kind, &origin, &metadata) else { continue };
+        let Some((key, name)) = names.cluster(kind, &origin, &metadata) else {
+            continue;
+        };
         if !is_input {
             in_repo.entry(key).or_insert(origin);
             continue;
         }
-        names.findings.extend(found.into_iter().map(|finding| finding.of(&key)));
+        names
+            .findings
+            .extend(found.into_iter().map(|finding| finding.of(&key)));
         let annotations = metadata.annotations.unwrap_or_default();
         let annotation = |name: &str| annotations.get(name).cloned();
         let (priority, former_name) = (annotation(PRIORITY), annotation(FORMER_NAME));
-        let cluster_type = metadata.labels.and_then(|mut labels| labels.remove(provisioning::CLUSTER_TYPE));
-        cluster_documents.push(ClusterDocument { kind, key, name, origin, cluster_type, priority, former_name, spec });
+        let cluster_type = metadata
+            .labels
+            .and_then(|mut labels| labels.remove(provisioning::CLUSTER_TYPE));
+        cluster_documents.push(ClusterDocument {
+            kind,
+            key,
+            name,
+            origin,
+            cluster_type,
+            priority,
+            former_name,
+            spec,
+        });
     }
     let mut software_documents = Vec::new();
     for (origin, metadata, spec, found) in software {
         if inputs.takes(&origin)
-            && let Some((key, name)) = names.cluster(provisioning::SOFTWARE_KIND, &origin, &metadata)
+            && let Some((key, name)) =
+                names.cluster(provisioning::SOFTWARE_KIND, &origin, &metadata)
         {
-            names.findings.extend(found.into_iter().map(|finding| finding.of(&key)));
-            software_documents.push(SoftwareDocument { key, name, origin, spec });
+            names
+                .findings
+                .extend(found.into_iter().map(|finding| finding.of(&key)));
+            software_documents.push(SoftwareDocument {
+                key,
+                name,
+                origin,
+                spec,
+            });
         }
     }
     // What is made of a stream names the same inputs as what is made of the repo's files.
@@ -321,9 +415,15 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         let document = names.host(origin.clone(), *host);
         if !is_meant {
             let found: Vec<Finding> = names.findings.drain(known..).collect();
-            names.findings.extend(found.into_iter().map(|finding| concern.unused(finding, &origin)));
+            names.findings.extend(
+                found
+                    .into_iter()
+                    .map(|finding| concern.unused(finding, &origin)),
+            );
         }
-        let Some(mut document) = document else { continue };
+        let Some(mut document) = document else {
+            continue;
+        };
         document.is_meant = is_meant;
         names.findings.extend(found);
         if is_input {
@@ -333,27 +433,52 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
         if !is_rendered {
             documents.push((document.key.clone(), document.origin.clone()));
         }
-        if is_input { host_documents.push(document) } else { others.push(document) }
+        if is_input {
+            host_documents.push(document)
+        } else {
+            others.push(document)
+        }
     }
     names.findings.extend(yaml_ambiguity::findings(doubts));
     let renamed = || {
-        let files = documents.iter().map(|(_, origin): &(HostKey, Origin)| &*origin.file).collect();
-        let built = settings.sources.iter().filter_map(|source| source.kustomization.as_deref());
+        let files = documents
+            .iter()
+            .map(|(_, origin): &(HostKey, Origin)| &*origin.file)
+            .collect();
+        let built = settings
+            .sources
+            .iter()
+            .filter_map(|source| source.kustomization.as_deref());
         let (file, place, field) = builds.that_may_rename(repo, &files, built)?;
-        Some(Renamed { file: file.clone(), field, place })
+        Some(Renamed {
+            file: file.clone(),
+            field,
+            place,
+        })
     };
-    let (hosts, left_out, found) = host_origin::complete(host_documents, others, &inputs, settings, renamed);
+    let (hosts, left_out, found) =
+        host_origin::complete(host_documents, others, &inputs, settings, renamed);
     names.findings.extend(found);
     secrets.retain(|(origin, ..)| inputs.takes(origin));
-    let mut held: Vec<Held> =
-        secrets.into_iter().flat_map(|(origin, kind, secret)| names.network_data(&origin, kind, &secret)).collect();
+    let mut held: Vec<Held> = secrets
+        .into_iter()
+        .flat_map(|(origin, kind, secret)| names.network_data(&origin, kind, &secret))
+        .collect();
     // Whatever is an input: what has a NodePort in the base cluster stands in the repo.
-    let services = services.into_iter().filter_map(|(origin, service)| names.service(origin, &service)).collect();
-    let left_out = left_out.into_iter().filter_map(|document| HostLeftOut::new(document, &builds)).collect();
+    let services = services
+        .into_iter()
+        .filter_map(|(origin, service)| names.service(origin, &service))
+        .collect();
+    let left_out = left_out
+        .into_iter()
+        .filter_map(|document| HostLeftOut::new(document, &builds))
+        .collect();
     let mut findings = names.findings;
     let referring: Vec<Referring<'_>> = hosts.iter().map(HostDocument::referring).collect();
     let namespace = |origin: &Origin| inputs.namespace(origin).map(str::to_owned);
-    held.extend(network_files::generated(repo, &builds, &referring, &namespace));
+    held.extend(network_files::generated(
+        repo, &builds, &referring, &namespace,
+    ));
     let clusters = cluster_documents;
     let reach_hosts = |cluster: &ClusterDocument| match &cluster.spec {
         Spec::Current(spec) => spec.services.reach_hosts(),
@@ -385,7 +510,10 @@ pub(super) fn read(repo: &Files, settings: &Settings) -> Result<(Objects, Vec<Fi
 }
 
 /// The files of a repo that may concern us, except below `output`; those that are too large are findings.
-pub(super) fn files(repo: &Files, output: &Utf8Path) -> Result<(Vec<Utf8PathBuf>, Vec<Finding>), ReadError> {
+pub(super) fn files(
+    repo: &Files,
+    output: &Utf8Path,
+) -> Result<(Vec<Utf8PathBuf>, Vec<Finding>), ReadError> {
     Ok(not_too_large(repo, repo.files_and_closed(output)?.0))
 }
 
@@ -422,11 +550,17 @@ fn listed_elsewhere(
             continue;
         }
         let is_harmless = || {
-            let target = repo.resolve(path).filter(|target| repo.kind(target) == Some(Kind::File));
-            target.and_then(|target| repo.text(&target)).is_some_and(|text| !ours(text.as_bytes()))
+            let target = repo
+                .resolve(path)
+                .filter(|target| repo.kind(target) == Some(Kind::File));
+            target
+                .and_then(|target| repo.text(&target))
+                .is_some_and(|text| !ours(text.as_bytes()))
         };
         let why = match repo.kind(path) {
-            Some(Kind::File | Kind::Link) if repo.has_link(path) && !is_harmless() => "it is behind a symbolic link",
+            Some(Kind::File | Kind::Link) if repo.has_link(path) && !is_harmless() => {
+                "it is behind a symbolic link"
+            }
             Some(Kind::File) if !may_hold_resources(path) && !repo.has_link(path) => {
                 listed.push(path.clone());
                 continue;
@@ -435,8 +569,15 @@ fn listed_elsewhere(
             _ => continue,
         };
         let (place, by) = builds.place_of_listed(path);
-        let finding = Finding::new(Code::ListedUnread, format!("{by} lists {path}, which is not read: {why}"));
-        findings.push(finding.at(place).help("list the file itself, or put a plain file in its place"));
+        let finding = Finding::new(
+            Code::ListedUnread,
+            format!("{by} lists {path}, which is not read: {why}"),
+        );
+        findings.push(
+            finding
+                .at(place)
+                .help("list the file itself, or put a plain file in its place"),
+        );
     }
     listed.sort();
     (listed, findings)
@@ -451,7 +592,12 @@ pub(super) fn key(
     origin: &Origin,
     metadata: &Metadata,
 ) -> Option<HostKey> {
-    let mut names = Names { builds, inputs, findings: Vec::new(), renamed: BTreeSet::new() };
+    let mut names = Names {
+        builds,
+        inputs,
+        findings: Vec::new(),
+        renamed: BTreeSet::new(),
+    };
     let (namespace, name) = names.of(kind, origin, metadata)?;
     Some(HostKey { namespace, name })
 }
@@ -462,7 +608,10 @@ fn misplaced(repo: &Files, settings: &Settings, generated_hosts: &[Utf8PathBuf])
     let output = &settings.output;
     let mut by_owner: BTreeMap<Option<&Utf8Path>, Vec<&Utf8PathBuf>> = BTreeMap::new();
     for file in generated_hosts {
-        by_owner.entry(settled_directory(repo, file)).or_default().push(file);
+        by_owner
+            .entry(settled_directory(repo, file))
+            .or_default()
+            .push(file);
     }
     let finding = |(owner, files): (Option<&Utf8Path>, Vec<&Utf8PathBuf>)| {
         let verb = if files.len() == 1 { "lies" } else { "lie" };
@@ -485,16 +634,22 @@ fn misplaced(repo: &Files, settings: &Settings, generated_hosts: &[Utf8PathBuf])
                 )
             }
         });
-        files.first().into_iter().fold(finding, |finding, file| finding.at(Place::File(Arc::from(file.as_path()))))
+        files.first().into_iter().fold(finding, |finding, file| {
+            finding.at(Place::File(Arc::from(file.as_path())))
+        })
     };
     by_owner.into_iter().map(finding).collect()
 }
 
 /// The innermost directory around a file, other than the repo's root, that has settings of its own.
 fn settled_directory<'a>(repo: &Files, file: &'a Utf8Path) -> Option<&'a Utf8Path> {
-    let is_other = |directory: &&Utf8Path| !directory.as_str().is_empty() && *directory != repo.site_directory();
+    let is_other = |directory: &&Utf8Path| {
+        !directory.as_str().is_empty() && *directory != repo.site_directory()
+    };
     let above = file.ancestors().skip(1).filter(is_other);
-    above.into_iter().find(|directory| repo.kind(&directory.join(settings::FILE)) == Some(Kind::File))
+    above
+        .into_iter()
+        .find(|directory| repo.kind(&directory.join(settings::FILE)) == Some(Kind::File))
 }
 
 /// What to do about another site in this one.
@@ -508,7 +663,8 @@ fn elsewhere(owner: &Utf8Path) -> String {
 }
 
 fn is_kustomization(file: &Utf8Path) -> bool {
-    file.file_name().is_some_and(|name| kustomization::FILE_NAMES.contains(&name))
+    file.file_name()
+        .is_some_and(|name| kustomization::FILE_NAMES.contains(&name))
 }
 
 /// Reads a document if it concerns us. Templates of other tools look like our kinds and are none.
@@ -517,14 +673,22 @@ fn interpret(document: Document<'_>) -> Option<Object> {
     if is_kustomization(&origin.file) {
         return match document.parse_leniently::<Decoded>() {
             Ok(Decoded(kustomization, written)) => {
-                let refusal = kustomize::refusal(&document, &written).filter(|_| !document.looks_like_template());
-                Some(Object::Kustomization(origin, Box::new(kustomization), refusal))
+                let refusal = kustomize::refusal(&document, &written)
+                    .filter(|_| !document.looks_like_template());
+                Some(Object::Kustomization(
+                    origin,
+                    Box::new(kustomization),
+                    refusal,
+                ))
             }
             Err(_) if document.looks_like_template() => None,
             Err(error) => {
                 // Fields have positions only where they are decoded one by one.
-                let error =
-                    document.parse::<Kustomization>().err().filter(|error| error.line.is_some()).unwrap_or(error);
+                let error = document
+                    .parse::<Kustomization>()
+                    .err()
+                    .filter(|error| error.line.is_some())
+                    .unwrap_or(error);
                 Some(unreadable_object(origin, &error, "kustomization"))
             }
         };
@@ -534,15 +698,17 @@ fn interpret(document: Document<'_>) -> Option<Object> {
 
 /// Reads a rendered document if it concerns us. What agents are told is read where they are told it, in the repo.
 fn interpret_rendered(document: &Document<'_>) -> Option<Object> {
-    let object =
-        interpret_resource(document).filter(|object| !matches!(object, Object::Agent(_) | Object::ClusterSecret(..)));
+    let object = interpret_resource(document)
+        .filter(|object| !matches!(object, Object::Agent(_) | Object::ClusterSecret(..)));
     object.or_else(|| not_rendered(document))
 }
 
 /// Whatever kind it was to be: a program that renders does not write what cannot be parsed, unless it fails half-way.
 /// Where one passes on its templates, those are left alone, as in files.
 fn not_rendered(document: &Document<'_>) -> Option<Object> {
-    let error = document.broken().filter(|_| !document.looks_like_template())?;
+    let error = document
+        .broken()
+        .filter(|_| !document.looks_like_template())?;
     let finding = unreadable(&document.origin, error, "document")
         .help("see what the program that renders it says: it may have failed half-way, or printed an error here");
     Some(Object::Unreadable(document.origin.clone(), finding))
@@ -551,11 +717,16 @@ fn not_rendered(document: &Document<'_>) -> Option<Object> {
 pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     let origin = document.origin.clone();
     if let Some(error) = document.broken() {
-        let is_of_bpa = document.mentions(&[provisioning::GROUP]) && document.mentions_kind(&KINDS_OF_BPA);
+        let is_of_bpa =
+            document.mentions(&[provisioning::GROUP]) && document.mentions_kind(&KINDS_OF_BPA);
         return if !document.looks_like_template() {
             let is_ours = is_of_bpa || document.mentions_kind(&OUR_KINDS);
             let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
-            let read = if is_request { unreadable_object } else { unreadable_host };
+            let read = if is_request {
+                unreadable_object
+            } else {
+                unreadable_host
+            };
             is_ours.then(|| read(origin, error, "resource"))
         } else {
             let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
@@ -564,8 +735,18 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
     }
     match document.kind()? {
         sipcluster::KIND => request(document, sipcluster::KIND, sipcluster::GROUP, "v1"),
-        provisioning::KIND => request(document, provisioning::KIND, provisioning::GROUP, "v1alpha1"),
-        provisioning::SOFTWARE_KIND => request(document, provisioning::SOFTWARE_KIND, provisioning::GROUP, "v1alpha1"),
+        provisioning::KIND => request(
+            document,
+            provisioning::KIND,
+            provisioning::GROUP,
+            "v1alpha1",
+        ),
+        provisioning::SOFTWARE_KIND => request(
+            document,
+            provisioning::SOFTWARE_KIND,
+            provisioning::GROUP,
+            "v1alpha1",
+        ),
         // What inspection found is most of a live host, and nothing of it matters here.
         host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
             Ok(mut host) if group(&host.api_version) == host::GROUP => {
@@ -577,17 +758,23 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
             Err(_) if document.looks_like_template() => None,
             Err(error) => Some(unreadable_host(origin, &error, host::KIND)),
         },
-        service::KIND if document.mentions(&[service::NODE_PORT]) => match document.parse::<Service>() {
-            Ok(service) if service.api_version == "v1" => Some(Object::Service(origin, Box::new(service))),
-            _ => None,
-        },
+        service::KIND if document.mentions(&[service::NODE_PORT]) => {
+            match document.parse::<Service>() {
+                Ok(service) if service.api_version == "v1" => {
+                    Some(Object::Service(origin, Box::new(service)))
+                }
+                _ => None,
+            }
+        }
         "CustomResourceDefinition" => {
             let defined = [sipcluster::DEFINITION, provisioning::DEFINITION];
-            defined.into_iter().find(|name| document.mentions(&[name])).map(Object::Definition)
+            defined
+                .into_iter()
+                .find(|name| document.mentions(&[name]))
+                .map(Object::Definition)
         }
-        FLUX_KIND | APPLICATION | APPLICATION_SET | APP_PROJECT | GIT_REPOSITORY | OCI_REPOSITORY | BUCKET => {
-            AgentObject::read(document).map(Object::Agent)
-        }
+        FLUX_KIND | APPLICATION | APPLICATION_SET | APP_PROJECT | GIT_REPOSITORY
+        | OCI_REPOSITORY | BUCKET => AgentObject::read(document).map(Object::Agent),
         "Secret" if document.mentions(&[SECRET_TYPE]) => {
             let plain = plaintext_secrets::of_document(document);
             match AgentObject::read(document) {
@@ -598,11 +785,16 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
         "Secret" => {
             let network_data = network_data(document);
             match plaintext_secrets::of_document(document) {
-                Some(plain) => Some(Object::PlainSecret(plain, network_data.map(|object| (origin, object)))),
-                None => network_data.map(|object| Object::Secret(origin, networks::Kind::Secret, object)),
+                Some(plain) => Some(Object::PlainSecret(
+                    plain,
+                    network_data.map(|object| (origin, object)),
+                )),
+                None => network_data
+                    .map(|object| Object::Secret(origin, networks::Kind::Secret, object)),
             }
         }
-        "ConfigMap" => network_data(document).map(|object| Object::Secret(origin, networks::Kind::ConfigMap, object)),
+        "ConfigMap" => network_data(document)
+            .map(|object| Object::Secret(origin, networks::Kind::ConfigMap, object)),
         _ => nearly_ours(document, None),
     }
 }
@@ -611,7 +803,10 @@ pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
 /// host that needs it says that it misses it.
 fn network_data(document: &Document<'_>) -> Option<NetworkDataSecret> {
     // Most Secrets are credentials.
-    let object = document.mentions(&SECRET_KEYS).then(|| document.parse::<NetworkDataSecret>().ok()).flatten();
+    let object = document
+        .mentions(&SECRET_KEYS)
+        .then(|| document.parse::<NetworkDataSecret>().ok())
+        .flatten();
     object.filter(|object| object.api_version == "v1")
 }
 
@@ -621,7 +816,11 @@ fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<O
     let (kind, finding) = near_miss(document, api_version)?;
     let origin = document.origin.clone();
     if !document.looks_like_template() {
-        let unreadable = if kind == host::KIND { Object::UnreadableHost } else { Object::Unreadable };
+        let unreadable = if kind == host::KIND {
+            Object::UnreadableHost
+        } else {
+            Object::Unreadable
+        };
         return Some(unreadable(origin, finding));
     }
     (kind != host::KIND).then(|| Object::Template(Template::new(document)))
@@ -629,24 +828,43 @@ fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<O
 
 /// Gives a host that has no status the one that Metal3 would take from its annotation.
 fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Finding> {
-    let text = host.metadata.annotations.as_ref()?.get(host::STATUS).filter(|_| host.status.is_none())?;
+    let text = host
+        .metadata
+        .annotations
+        .as_ref()?
+        .get(host::STATUS)
+        .filter(|_| host.status.is_none())?;
     match serde_json::from_str(text) {
         Ok(status) => {
             host.status = status;
             None
         }
-        Err(error) => Some(unreadable_annotation(origin, host::KIND, host::STATUS, &error)),
+        Err(error) => Some(unreadable_annotation(
+            origin,
+            host::KIND,
+            host::STATUS,
+            &error,
+        )),
     }
 }
 
 /// A SIPCluster, a Provisioning or a Software, if it is one by its group.
-fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version: &str) -> Option<Object> {
+fn request(
+    document: &Document<'_>,
+    kind: &'static str,
+    own_group: &str,
+    version: &str,
+) -> Option<Object> {
     let origin = document.origin.clone();
     let mut envelope = match document.parse::<Envelope>() {
         Ok(envelope) => envelope,
         // Others have such kinds, too, and may write what they like there.
-        Err(_) if KINDS_OF_BPA.contains(&kind) && !document.mentions(&[provisioning::GROUP]) => return None,
-        Err(_) if document.looks_like_template() => return Some(Object::Template(Template::new(document))),
+        Err(_) if KINDS_OF_BPA.contains(&kind) && !document.mentions(&[provisioning::GROUP]) => {
+            return None;
+        }
+        Err(_) if document.looks_like_template() => {
+            return Some(Object::Template(Template::new(document)));
+        }
         Err(error) => return Some(unreadable_object(origin, &error, kind)),
     };
     if group(&envelope.api_version) != own_group {
@@ -657,14 +875,20 @@ fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version
             origin.clone(),
             Finding::new(
                 Code::UnknownVersion,
-                format!("the {kind} has the unknown apiVersion {}", envelope.api_version),
+                format!(
+                    "the {kind} has the unknown apiVersion {}",
+                    envelope.api_version
+                ),
             )
             .at(origin.at(["apiVersion"]))
             .help(format!("write `apiVersion: {own_group}/{version}`")),
         ));
     }
-    let unquoted =
-        if own_group == provisioning::GROUP { of_label(document, kind, &mut envelope.metadata) } else { None };
+    let unquoted = if own_group == provisioning::GROUP {
+        of_label(document, kind, &mut envelope.metadata)
+    } else {
+        None
+    };
     if kind == provisioning::SOFTWARE_KIND {
         let (spec, mut found) = decode_spec::of_software(document);
         found.extend(unquoted);
@@ -673,13 +897,23 @@ fn request(document: &Document<'_>, kind: &'static str, own_group: &str, version
         }
         return Some(Object::Software(origin, envelope.metadata, spec, found));
     }
-    let read = if kind == sipcluster::KIND { decode_spec::of_sipcluster } else { decode_spec::of_provisioning };
+    let read = if kind == sipcluster::KIND {
+        decode_spec::of_sipcluster
+    } else {
+        decode_spec::of_provisioning
+    };
     let (spec, mut found) = read(document);
     found.extend(unquoted);
     if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
         return Some(Object::Template(Template::new(document)));
     }
-    Some(Object::Cluster(origin, kind, envelope.metadata, spec, found))
+    Some(Object::Cluster(
+        origin,
+        kind,
+        envelope.metadata,
+        spec,
+        found,
+    ))
 }
 
 fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
@@ -701,11 +935,19 @@ pub(super) fn namespaces(
     own: Option<&str>,
 ) -> Vec<(String, Option<Arc<Utf8Path>>)> {
     let own = own.filter(|namespace| !namespace.is_empty());
-    let given = || inputs.namespace(origin).map_or_else(|| Namespace::default_namespace().to_string(), str::to_owned);
+    let given = || {
+        inputs
+            .namespace(origin)
+            .map_or_else(|| Namespace::default_namespace().to_string(), str::to_owned)
+    };
     let own = || (own.map_or_else(given, str::to_owned), None);
     let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
     for reach in builds.reach_of(origin).iter() {
-        let namespace = reach.effect.namespace.clone().map_or_else(own, |(namespace, file)| (namespace, Some(file)));
+        let namespace = reach
+            .effect
+            .namespace
+            .clone()
+            .map_or_else(own, |(namespace, file)| (namespace, Some(file)));
         if !namespaces.iter().any(|(other, _)| *other == namespace.0) {
             namespaces.push(namespace);
         }
@@ -727,7 +969,12 @@ struct Names<'a> {
 
 impl Names<'_> {
     /// Namespace and name of a host or a request; nothing, and a finding, when it has none.
-    fn of(&mut self, kind: &str, origin: &Origin, metadata: &Metadata) -> Option<(Namespace, ObjectName)> {
+    fn of(
+        &mut self,
+        kind: &str,
+        origin: &Origin,
+        metadata: &Metadata,
+    ) -> Option<(Namespace, ObjectName)> {
         if !origin.is_rendered() && self.builds.is_patch(&origin.file) {
             return None;
         }
@@ -757,7 +1004,10 @@ impl Names<'_> {
             );
             for (namespace, file) in &namespaces[..2] {
                 if let Some(file) = file {
-                    finding = finding.see(self.builds.place_of_namespace(file), format!("gives it {namespace}"));
+                    finding = finding.see(
+                        self.builds.place_of_namespace(file),
+                        format!("gives it {namespace}"),
+                    );
                 }
             }
             self.findings.push(finding);
@@ -765,26 +1015,45 @@ impl Names<'_> {
         }
         self.refuse_renaming(kind, origin);
         let (namespace, given_by) = namespaces.into_iter().next()?;
-        let place =
-            given_by.map_or_else(|| origin.at(["metadata", "namespace"]), |file| self.builds.place_of_namespace(&file));
+        let place = given_by.map_or_else(
+            || origin.at(["metadata", "namespace"]),
+            |file| self.builds.place_of_namespace(&file),
+        );
         let namespace: Option<Namespace> = self.valid(&namespace, place, "namespace");
         Some((namespace?, name?))
     }
 
     /// The cluster that a document is about, and the document's own name; nothing, and a finding, where it has none.
-    fn cluster(&mut self, kind: &str, origin: &Origin, metadata: &Metadata) -> Option<(ClusterKey, ObjectName)> {
+    fn cluster(
+        &mut self,
+        kind: &str,
+        origin: &Origin,
+        metadata: &Metadata,
+    ) -> Option<(ClusterKey, ObjectName)> {
         let (namespace, own_name) = self.of(kind, origin, metadata)?;
         if kind == sipcluster::KIND {
-            return Some((ClusterKey { namespace, name: own_name.clone() }, own_name));
+            return Some((
+                ClusterKey {
+                    namespace,
+                    name: own_name.clone(),
+                },
+                own_name,
+            ));
         }
-        let name = cluster_of(kind, origin, metadata).map_err(|finding| self.findings.push(finding)).ok()?;
+        let name = cluster_of(kind, origin, metadata)
+            .map_err(|finding| self.findings.push(finding))
+            .ok()?;
         Some((ClusterKey { namespace, name }, own_name))
     }
 
     /// A host with its key, and what builds do with its document.
     fn host(&mut self, origin: Origin, host: BareMetalHost) -> Option<HostDocument> {
         let (namespace, name) = self.of(host::KIND, &origin, &host.metadata)?;
-        let own_namespace = host.metadata.namespace.clone().filter(|namespace| !namespace.is_empty());
+        let own_namespace = host
+            .metadata
+            .namespace
+            .clone()
+            .filter(|namespace| !namespace.is_empty());
         let reach = self.builds.reach_of(&origin);
         let mut roots: Vec<usize> = Vec::new();
         for reach in reach.iter() {
@@ -792,7 +1061,8 @@ impl Names<'_> {
                 roots.push(reach.root);
             }
         }
-        let is_given = own_namespace.is_some() || reach.iter().any(|reach| reach.effect.namespace.is_some());
+        let is_given =
+            own_namespace.is_some() || reach.iter().any(|reach| reach.effect.namespace.is_some());
         Some(HostDocument {
             key: HostKey { namespace, name },
             roots,
@@ -816,19 +1086,34 @@ impl Names<'_> {
             self.findings.push(
                 Finding::new(Code::InvalidName, format!("the {field} `{text}` {error}"))
                     .at(place)
-                    .help(format!("correct the {field}; Kubernetes takes none like this")),
+                    .help(format!(
+                        "correct the {field}; Kubernetes takes none like this"
+                    )),
             );
         };
         parsed.inspect_err(report).ok()
     }
 
-    fn namespaces(&self, origin: &Origin, metadata: &Metadata) -> Vec<(String, Option<Arc<Utf8Path>>)> {
-        namespaces(self.builds, self.inputs, origin, metadata.namespace.as_deref())
+    fn namespaces(
+        &self,
+        origin: &Origin,
+        metadata: &Metadata,
+    ) -> Vec<(String, Option<Arc<Utf8Path>>)> {
+        namespaces(
+            self.builds,
+            self.inputs,
+            origin,
+            metadata.namespace.as_deref(),
+        )
     }
 
     /// A prefix or suffix would rename hosts away from what refers to them, their BMC's credentials first.
     fn refuse_renaming(&mut self, kind: &str, origin: &Origin) {
-        let renamed_by = self.builds.reach_of(origin).iter().find_map(|reach| reach.effect.renamed_by.clone());
+        let renamed_by = self
+            .builds
+            .reach_of(origin)
+            .iter()
+            .find_map(|reach| reach.effect.renamed_by.clone());
         if let Some(file) = renamed_by.filter(|file| self.renamed.insert(file.clone())) {
             self.findings.push(
                 Finding::new(
@@ -850,23 +1135,54 @@ impl Names<'_> {
         if self.builds.is_patch(&origin.file) {
             return None;
         }
-        let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()).enumerate();
-        let node_ports: Vec<(usize, NodePort)> =
-            ports.filter_map(|(index, port)| Some((index, NodePort::try_from(port.node_port?).ok()?))).collect();
-        let namespaces = self.namespaces(&origin, &service.metadata).into_iter().map(|(namespace, _)| namespace);
+        let ports = service
+            .spec
+            .iter()
+            .flat_map(|spec| spec.ports.iter().flatten())
+            .enumerate();
+        let node_ports: Vec<(usize, NodePort)> = ports
+            .filter_map(|(index, port)| Some((index, NodePort::try_from(port.node_port?).ok()?)))
+            .collect();
+        let namespaces = self
+            .namespaces(&origin, &service.metadata)
+            .into_iter()
+            .map(|(namespace, _)| namespace);
         let namespaces = namespaces.collect();
         let name = service.metadata.name.clone()?;
-        (!node_ports.is_empty()).then_some(ServiceWithPorts { origin, name, namespaces, node_ports })
+        (!node_ports.is_empty()).then_some(ServiceWithPorts {
+            origin,
+            name,
+            namespaces,
+            node_ports,
+        })
     }
 
     /// The network data of a Secret or ConfigMap, under each namespace that a build gives it; mistakes in its name are
     /// not ours to judge.
-    fn network_data(&self, origin: &Origin, kind: networks::Kind, object: &NetworkDataSecret) -> Vec<Held> {
-        let Some(Ok(name)) = object.metadata.name.as_deref().map(str::parse::<ObjectName>) else { return Vec::new() };
+    fn network_data(
+        &self,
+        origin: &Origin,
+        kind: networks::Kind,
+        object: &NetworkDataSecret,
+    ) -> Vec<Held> {
+        let Some(Ok(name)) = object
+            .metadata
+            .name
+            .as_deref()
+            .map(str::parse::<ObjectName>)
+        else {
+            return Vec::new();
+        };
         let keys = self
             .namespaces(origin, &object.metadata)
             .into_iter()
-            .filter_map(|(namespace, _)| Some(SecretKey { namespace: namespace.parse().ok()?, name: name.clone() }));
-        keys.filter_map(|key| Held::of_object(kind, key, origin, object, self.builds)).collect()
+            .filter_map(|(namespace, _)| {
+                Some(SecretKey {
+                    namespace: namespace.parse().ok()?,
+                    name: name.clone(),
+                })
+            });
+        keys.filter_map(|key| Held::of_object(kind, key, origin, object, self.builds))
+            .collect()
     }
 }

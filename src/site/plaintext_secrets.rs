@@ -25,7 +25,15 @@ use crate::text::counted;
 /// The key of network data in the form of nmstate, which some image builders of Metal3 take.
 const NMSTATE: &str = "nmstate";
 /// The keys of Secrets of Argo CD that are no secrets: the names and addresses of clusters and repos.
-const OF_ARGOCD: [&str; 7] = ["clusterResources", "name", "namespaces", "project", "server", "type", "url"];
+const OF_ARGOCD: [&str; 7] = [
+    "clusterResources",
+    "name",
+    "namespaces",
+    "project",
+    "server",
+    "type",
+    "url",
+];
 /// How many places a finding names.
 const SHOWN: usize = 5;
 
@@ -71,19 +79,37 @@ pub(crate) fn of_document(document: &Document<'_>) -> Option<PlainSecret> {
     if origin.is_rendered() || document.looks_like_template() {
         return None;
     }
-    let Object { metadata, data, string_data } = document.parse().ok()?;
-    let is_of_argocd = metadata.labels.iter().flatten().any(|(label, _)| label == SECRET_TYPE);
-    if metadata.name.as_deref().is_some_and(suspected_templates::is_placeholder) {
+    let Object {
+        metadata,
+        data,
+        string_data,
+    } = document.parse().ok()?;
+    let is_of_argocd = metadata
+        .labels
+        .iter()
+        .flatten()
+        .any(|(label, _)| label == SECRET_TYPE);
+    if metadata
+        .name
+        .as_deref()
+        .is_some_and(suspected_templates::is_placeholder)
+    {
         return None;
     }
     let fields = [(data, true), (string_data, false)];
     let has_plain = fields.into_iter().any(|(values, is_encoded)| {
-        let mut values =
-            values.iter().flatten().filter(|(key, _)| !(is_of_argocd && OF_ARGOCD.contains(&key.as_str())));
+        let mut values = values
+            .iter()
+            .flatten()
+            .filter(|(key, _)| !(is_of_argocd && OF_ARGOCD.contains(&key.as_str())));
         values.any(|(key, value)| is_plain(key, value, is_encoded))
     });
     let name = metadata.name.and_then(|name| name.parse().ok());
-    has_plain.then(|| PlainSecret { origin: origin.clone(), place: origin.name(), name })
+    has_plain.then(|| PlainSecret {
+        origin: origin.clone(),
+        place: origin.name(),
+        name,
+    })
 }
 
 /// Finds the texts that generators of Secrets have in kustomizations themselves.
@@ -93,17 +119,24 @@ pub(crate) fn of_generators(builds: &Builds) -> Vec<PlainSecret> {
         is_plain(key, &Value::from(text.trim_matches(['"', '\''])), false)
     };
     let of_secrets = builds.generated().filter(|generated| generated.is_secret());
-    let plain = of_secrets.filter(|generated| generated.generator.literals.iter().flatten().any(is_plain));
+    let plain =
+        of_secrets.filter(|generated| generated.generator.literals.iter().flatten().any(is_plain));
     let found = plain.map(|generated| PlainSecret {
         origin: generated.origin.clone(),
         place: generated.place_of_name(),
-        name: generated.generator.name.as_deref().and_then(|name| name.parse().ok()),
+        name: generated
+            .generator
+            .name
+            .as_deref()
+            .and_then(|name| name.parse().ok()),
     });
     found.collect()
 }
 
 fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
-    let Value::String(text) = value else { return !value.is_null() };
+    let Value::String(text) = value else {
+        return !value.is_null();
+    };
     if key == NMSTATE || key == SECRET_KEYS[0] {
         return false;
     }
@@ -115,15 +148,22 @@ fn is_plain(key: &str, value: &Value, is_encoded: bool) -> bool {
     let text = decoded.as_deref().unwrap_or(text);
     // Cluster API has user data with credentials under the second key.
     let is_network_data = key == SECRET_KEYS[1] && NetworkData::is_plain(text);
-    !(is_network_data || is_placeholder(text) || sops::is_encrypted(text) || sops::form(text).is_some())
+    !(is_network_data
+        || is_placeholder(text)
+        || sops::is_encrypted(text)
+        || sops::form(text).is_some())
 }
 
 /// Returns whether a text stands for a value that comes from elsewhere: a variable of Flux, a path of Argo CD's Vault
 /// plugin, a reference of 1Password, vals or Bank-Vaults, or what people leave of a value that they take out.
 fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
-    let is_between = |start: &str, end: &str| text.starts_with(start) && text.ends_with(end) && !text.contains('\n');
-    let is_reference = ["op://", "ref+", "vault:"].into_iter().any(|scheme| text.starts_with(scheme));
+    let is_between = |start: &str, end: &str| {
+        text.starts_with(start) && text.ends_with(end) && !text.contains('\n')
+    };
+    let is_reference = ["op://", "ref+", "vault:"]
+        .into_iter()
+        .any(|scheme| text.starts_with(scheme));
     text.is_empty()
         || is_reference && !text.contains(char::is_whitespace)
         || is_between("${", "}")
@@ -141,13 +181,21 @@ pub(crate) fn findings(
     is_input: impl Fn(&Origin) -> bool,
 ) -> Vec<Finding> {
     // A source builds from files of the repo, so their Secrets count.
-    let is_source = |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
+    let is_source =
+        |origin: &Origin| !settings.sources.is_empty() && settings.may_read(&origin.file);
     let mut by_file: BTreeMap<_, Vec<PlainSecret>> = BTreeMap::new();
-    for secret in all.into_iter().filter(|secret| is_input(&secret.origin) || is_source(&secret.origin)) {
-        by_file.entry(secret.origin.file.clone()).or_default().push(secret);
+    for secret in all
+        .into_iter()
+        .filter(|secret| is_input(&secret.origin) || is_source(&secret.origin))
+    {
+        by_file
+            .entry(secret.origin.file.clone())
+            .or_default()
+            .push(secret);
     }
     let report = |secrets: Vec<PlainSecret>| {
-        let is_used = |secret: &PlainSecret| concern.has_secret(&secret.origin, secret.name.as_ref());
+        let is_used =
+            |secret: &PlainSecret| concern.has_secret(&secret.origin, secret.name.as_ref());
         finding(&secrets, settings, secrets.iter().any(is_used))
     };
     by_file.into_values().map(report).collect()
@@ -155,26 +203,43 @@ pub(crate) fn findings(
 
 fn finding(secrets: &[PlainSecret], settings: &Settings, is_used: bool) -> Finding {
     let message = match secrets {
-        [PlainSecret { name: Some(name), .. }] => format!("the Secret `{name}` has values in plain text"),
+        [
+            PlainSecret {
+                name: Some(name), ..
+            },
+        ] => format!("the Secret `{name}` has values in plain text"),
         [_] => "a Secret has values in plain text".to_owned(),
-        several => format!("{} of one file have values in plain text", counted(several.len(), "Secret")),
+        several => format!(
+            "{} of one file have values in plain text",
+            counted(several.len(), "Secret")
+        ),
     };
     let file = secrets.first().map(|secret| &*secret.origin.file);
     let (code, message, help) = match settings.secrets.plaintext {
         Plaintext::Error if is_used => (
             Code::PlaintextSecret,
             message,
-            format!("{HELP}. To go on without: `secrets: {{plaintext: warning}}` in {}", settings::FILE),
+            format!(
+                "{HELP}. To go on without: `secrets: {{plaintext: warning}}` in {}",
+                settings::FILE
+            ),
         ),
         Plaintext::Warning if is_used => (Code::PlaintextSecretAllowed, message, HELP.to_owned()),
         _ => (
             Code::PlaintextSecretAllowed,
-            format!("{message}; no build and no host has a use for it, but everybody who can read the repo sees them"),
-            format!("{HELP}; {}", sources::leave_out(settings, &file.into_iter().collect::<Vec<_>>())),
+            format!(
+                "{message}; no build and no host has a use for it, but everybody who can read the repo sees them"
+            ),
+            format!(
+                "{HELP}; {}",
+                sources::leave_out(settings, &file.into_iter().collect::<Vec<_>>())
+            ),
         ),
     };
     let shown = secrets.iter().take(SHOWN);
-    shown.fold(Finding::new(code, message).help(help), |finding, secret| finding.at(secret.place.clone()))
+    shown.fold(Finding::new(code, message).help(help), |finding, secret| {
+        finding.at(secret.place.clone())
+    })
 }
 
 #[cfg(test)]
@@ -196,7 +261,10 @@ mod tests {
             ("networkData", "anything"),
             ("nmstate", "interfaces: []"),
             ("value", networks),
-            ("password", "ENC[AES256_GCM,data:Zm9v,iv:YQ==,tag:Yg==,type:str]"),
+            (
+                "password",
+                "ENC[AES256_GCM,data:Zm9v,iv:YQ==,tag:Yg==,type:str]",
+            ),
             ("password", " \n"),
             ("password", "${BMC_PASSWORD}"),
             ("password", "<path:kv/data/bmc#password>"),
@@ -205,58 +273,129 @@ mod tests {
             ("password", "op://lab/bmc/password"),
         ] {
             assert!(!is_plain(key, value, false), "{key}: {value}");
-            assert!(!is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
+            assert!(
+                !is_plain(key, &BASE64_STANDARD.encode(value), true),
+                "{key}: {value}"
+            );
         }
-        for (key, value) in
-            [("password", "x"), ("value", "#cloud-config\nusers: []"), ("metaData", networks), ("username", "${USER}x")]
-        {
+        for (key, value) in [
+            ("password", "x"),
+            ("value", "#cloud-config\nusers: []"),
+            ("metaData", networks),
+            ("username", "${USER}x"),
+        ] {
             assert!(is_plain(key, value, false), "{key}: {value}");
-            assert!(is_plain(key, &BASE64_STANDARD.encode(value), true), "{key}: {value}");
+            assert!(
+                is_plain(key, &BASE64_STANDARD.encode(value), true),
+                "{key}: {value}"
+            );
         }
-        assert!(crate::site::plaintext_secrets::is_plain("pin", &Value::from(1234), false));
-        assert!(!crate::site::plaintext_secrets::is_plain("pin", &Value::Null, false));
+        assert!(crate::site::plaintext_secrets::is_plain(
+            "pin",
+            &Value::from(1234),
+            false
+        ));
+        assert!(!crate::site::plaintext_secrets::is_plain(
+            "pin",
+            &Value::Null,
+            false
+        ));
         assert!(is_plain("password", "no base64", true));
     }
 
     /// The codes of the findings about Secrets, and in which files.
     fn found(files: &[(&str, &str)], stream: Option<&str>) -> Vec<(Code, String)> {
-        let files = files.iter().map(|(path, text)| (Utf8PathBuf::from(*path), text.as_bytes().to_vec()));
+        let files = files
+            .iter()
+            .map(|(path, text)| (Utf8PathBuf::from(*path), text.as_bytes().to_vec()));
         let mut repo = Files::in_memory(files);
         if let Some(text) = stream {
             let name = std::sync::Arc::from(camino::Utf8Path::new("<stdin>"));
-            repo = repo.with_streams(vec![Stream { name, content: text.as_bytes().to_vec() }]);
+            repo = repo.with_streams(vec![Stream {
+                name,
+                content: text.as_bytes().to_vec(),
+            }]);
         }
         let generated = generate(&repo, &Options::default(), &|_| {}).unwrap();
         let ours = [Code::PlaintextSecret, Code::PlaintextSecretAllowed];
-        let findings = generated.findings.iter().filter(|finding| ours.contains(&finding.code));
-        findings.map(|finding| (finding.code, finding.message.clone())).collect()
+        let findings = generated
+            .findings
+            .iter()
+            .filter(|finding| ours.contains(&finding.code));
+        findings
+            .map(|finding| (finding.code, finding.message.clone()))
+            .collect()
     }
 
-    const SECRET: &str = "{apiVersion: v1, kind: Secret, metadata: {name: bmc}, stringData: {password: x}}";
+    const SECRET: &str =
+        "{apiVersion: v1, kind: Secret, metadata: {name: bmc}, stringData: {password: x}}";
 
     #[test]
     fn a_secret_counts_wherever_it_is_an_input_in_git() {
-        let error = vec![(Code::PlaintextSecret, "the Secret `bmc` has values in plain text".to_owned())];
+        let error = vec![(
+            Code::PlaintextSecret,
+            "the Secret `bmc` has values in plain text".to_owned(),
+        )];
         assert_eq!(found(&[("a.yaml", SECRET)], None), error);
         // A patch needs no apiVersion.
-        assert_eq!(found(&[("a.yaml", &SECRET.replace("apiVersion: v1, ", ""))], None), error);
+        assert_eq!(
+            found(&[("a.yaml", &SECRET.replace("apiVersion: v1, ", ""))], None),
+            error
+        );
         let list = format!("kind: List\nitems:\n- {SECRET}\n- {SECRET}\n");
-        assert_eq!(found(&[("a.yaml", &list)], None)[0].1, "2 Secrets of one file have values in plain text");
+        assert_eq!(
+            found(&[("a.yaml", &list)], None)[0].1,
+            "2 Secrets of one file have values in plain text"
+        );
         let generator = "secretGenerator: [{name: bmc, literals: [password=x]}]";
         assert_eq!(found(&[("kustomization.yaml", generator)], None), error);
-        let allowed = found(&[("sipgen.yaml", "secrets: {plaintext: warning}"), ("a.yaml", SECRET)], None);
-        assert_eq!(allowed, [(Code::PlaintextSecretAllowed, error[0].1.clone())]);
-        let sources = |of: &str| found(&[("sipgen.yaml", of), ("a/a.yaml", SECRET), ("b/b.yaml", "{}")], None);
+        let allowed = found(
+            &[
+                ("sipgen.yaml", "secrets: {plaintext: warning}"),
+                ("a.yaml", SECRET),
+            ],
+            None,
+        );
+        assert_eq!(
+            allowed,
+            [(Code::PlaintextSecretAllowed, error[0].1.clone())]
+        );
+        let sources = |of: &str| {
+            found(
+                &[
+                    ("sipgen.yaml", of),
+                    ("a/a.yaml", SECRET),
+                    ("b/b.yaml", "{}"),
+                ],
+                None,
+            )
+        };
         assert_eq!(sources("sources: [{paths: [a]}]"), error);
         assert_eq!(sources("sources: [{paths: [b]}]"), []);
         assert_eq!(found(&[], Some(SECRET)), []);
         for other in ["SealedSecret", "ExternalSecret", "ConfigMap"] {
-            assert_eq!(found(&[("a.yaml", &SECRET.replace("kind: Secret", &format!("kind: {other}")))], None), []);
+            assert_eq!(
+                found(
+                    &[(
+                        "a.yaml",
+                        &SECRET.replace("kind: Secret", &format!("kind: {other}"))
+                    )],
+                    None
+                ),
+                []
+            );
         }
         let of_argocd = "{apiVersion: v1, kind: Secret, metadata: {name: a, labels: {argocd.argoproj.io/secret-type: \
                          cluster}}, stringData: {name: a, server: x, config: '${CONFIG}'}}";
         assert_eq!(found(&[("a.yaml", of_argocd)], None), []);
-        assert_eq!(found(&[("a.yaml", &of_argocd.replace("'${CONFIG}'", "token"))], None).len(), 1);
+        assert_eq!(
+            found(
+                &[("a.yaml", &of_argocd.replace("'${CONFIG}'", "token"))],
+                None
+            )
+            .len(),
+            1
+        );
         let template = SECRET.replace("password: x", "password: '{{ .Values.password }}'");
         assert_eq!(found(&[("a.yaml", &template)], None), []);
     }

@@ -65,18 +65,32 @@ pub(super) fn by_directory(
         .filter_map(|object| match object {
             Object::Agent(agent) => {
                 let kustomization = agent.flux()?;
-                Some((&agent.origin, kustomization, kustomization.spec.post_build.as_ref()?))
+                Some((
+                    &agent.origin,
+                    kustomization,
+                    kustomization.spec.post_build.as_ref()?,
+                ))
             }
             _ => None,
         })
         .collect();
-    let references = kustomizations.iter().flat_map(|(.., post_build)| post_build.substitute_from.iter().flatten());
-    let names: BTreeSet<&str> = references.map(|reference| reference.name.as_str()).collect();
-    let held = if names.is_empty() { Held::new() } else { naming.held(&names)? };
+    let references = kustomizations
+        .iter()
+        .flat_map(|(.., post_build)| post_build.substitute_from.iter().flatten());
+    let names: BTreeSet<&str> = references
+        .map(|reference| reference.name.as_str())
+        .collect();
+    let held = if names.is_empty() {
+        Held::new()
+    } else {
+        naming.held(&names)?
+    };
     let mut all: BTreeMap<Utf8PathBuf, Variables> = BTreeMap::new();
     for (origin, kustomization, post_build) in kustomizations {
         let path = kustomization.spec.path.as_deref().unwrap_or_default();
-        let Some((directory, above)) = in_repo(path, &naming.settings.flux.path) else { continue };
+        let Some((directory, above)) = in_repo(path, &naming.settings.flux.path) else {
+            continue;
+        };
         if !above.as_str().is_empty() {
             continue;
         }
@@ -98,24 +112,39 @@ pub(super) fn by_directory(
 }
 
 /// Joins the variables of one Kustomization.
-fn variables(origin: &Origin, post_build: &PostBuild, namespaces: &BTreeSet<String>, held: &Held) -> Variables {
+fn variables(
+    origin: &Origin,
+    post_build: &PostBuild,
+    namespaces: &BTreeSet<String>,
+    held: &Held,
+) -> Variables {
     let mut variables = Variables::default();
     for reference in post_build.substitute_from.iter().flatten() {
-        let kind = if reference.kind == "Secret" { "Secret" } else { "ConfigMap" };
-        let mut found =
-            namespaces.iter().filter_map(|namespace| held.get(&(kind, namespace.clone(), reference.name.clone())));
+        let kind = if reference.kind == "Secret" {
+            "Secret"
+        } else {
+            "ConfigMap"
+        };
+        let mut found = namespaces
+            .iter()
+            .filter_map(|namespace| held.get(&(kind, namespace.clone(), reference.name.clone())));
         match found.next().and_then(Option::as_ref) {
             Some(values) => variables.values.extend(values.clone()),
             // It may set any of those before it.
             None => {
-                variables.values.values_mut().for_each(|value| *value = None);
+                variables
+                    .values
+                    .values_mut()
+                    .for_each(|value| *value = None);
                 variables.are_partial = true;
             }
         }
     }
     for (name, value) in post_build.substitute.iter().flatten() {
         let place = origin.at(["spec", "postBuild", "substitute", name]);
-        variables.values.insert(name.clone(), text(value).map(|text| (text, place)));
+        variables
+            .values
+            .insert(name.clone(), text(value).map(|text| (text, place)));
     }
     variables
 }
@@ -123,12 +152,18 @@ fn variables(origin: &Origin, post_build: &PostBuild, namespaces: &BTreeSet<Stri
 /// Keeps the values in which two agree that build the same directory.
 fn agreed(one: Variables, other: Variables) -> Variables {
     let are_partial = one.are_partial || other.are_partial;
-    Variables { values: agreed_values(one.values, other.values), are_partial }
+    Variables {
+        values: agreed_values(one.values, other.values),
+        are_partial,
+    }
 }
 
 fn agreed_values(mut one: Values, other: Values) -> Values {
     for (name, value) in &mut one {
-        let same = other.get(name).and_then(Option::as_ref).map(|(text, _)| text);
+        let same = other
+            .get(name)
+            .and_then(Option::as_ref)
+            .map(|(text, _)| text);
         if value.as_ref().map(|(text, _)| text) != same {
             *value = None;
         }
@@ -153,22 +188,43 @@ fn text(value: &Value) -> Option<String> {
 impl Naming<'_> {
     /// Reads the ConfigMaps and Secrets of some names, as builds deliver them.
     fn held(&self, names: &BTreeSet<&str>) -> Result<Held, ReadError> {
-        let words: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
+        let words: Vec<&str> = names
+            .iter()
+            .copied()
+            .filter(|name| !name.is_empty())
+            .collect();
         let is_named = mentions(&words);
         let read = self.repo.scan(
             self.files,
             |_: &Utf8Path, text: &[u8]| is_named(text),
-            |document| Holder::read(&document).map(|(kind, holder)| (document.origin.clone(), kind, holder)),
+            |document| {
+                Holder::read(&document)
+                    .map(|(kind, holder)| (document.origin.clone(), kind, holder))
+            },
         )?;
-        let files: HashSet<Arc<Utf8Path>> = read.iter().map(|(origin, ..)| origin.file.clone()).collect();
+        let files: HashSet<Arc<Utf8Path>> = read
+            .iter()
+            .map(|(origin, ..)| origin.file.clone())
+            .collect();
         let (none, nothing) = (HashSet::new(), BTreeMap::new());
         let output = &self.settings.output;
-        let wanted = Wanted { files: &files, vital: &none, output, variables: &nothing };
+        let wanted = Wanted {
+            files: &files,
+            vital: &none,
+            output,
+            variables: &nothing,
+        };
         let evaluated = self.builds.evaluate(self.repo, &wanted);
         let mut held = Held::new();
-        for (origin, kind, holder) in read.iter().filter(|(origin, ..)| !evaluated.read.contains_key(origin)) {
-            let is_unknown =
-                self.builds.reach(&origin.file).iter().any(|reach| evaluated.unknown.contains(&reach.root));
+        for (origin, kind, holder) in read
+            .iter()
+            .filter(|(origin, ..)| !evaluated.read.contains_key(origin))
+        {
+            let is_unknown = self
+                .builds
+                .reach(&origin.file)
+                .iter()
+                .any(|reach| evaluated.unknown.contains(&reach.root));
             self.hold(&mut held, origin, kind, holder, !is_unknown);
         }
         for document in evaluated.delivered.values().flatten() {
@@ -181,13 +237,24 @@ impl Naming<'_> {
     }
 
     /// Adds a ConfigMap or Secret under each of its namespaces; of several, only what they agree on is known.
-    fn hold(&self, held: &mut Held, origin: &Origin, kind: &'static str, holder: &Holder, is_known: bool) {
-        let Some(name) = holder.metadata.name.clone() else { return };
+    fn hold(
+        &self,
+        held: &mut Held,
+        origin: &Origin,
+        kind: &'static str,
+        holder: &Holder,
+        is_known: bool,
+    ) {
+        let Some(name) = holder.metadata.name.clone() else {
+            return;
+        };
         let values = is_known.then(|| holder.values(kind, origin));
         for namespace in self.namespaces(origin, holder.metadata.namespace.as_deref()) {
             let key = (kind, namespace, name.clone());
             let joined = match held.remove(&key) {
-                Some(others) => others.zip(values.clone()).map(|(others, values)| agreed_values(others, values)),
+                Some(others) => others
+                    .zip(values.clone())
+                    .map(|(others, values)| agreed_values(others, values)),
                 None => values.clone(),
             };
             held.insert(key, joined);
@@ -202,16 +269,25 @@ impl Naming<'_> {
 
 impl Holder {
     fn read(document: &Document<'_>) -> Option<(&'static str, Self)> {
-        let kind = ["ConfigMap", "Secret"].into_iter().find(|kind| document.kind() == Some(kind))?;
+        let kind = ["ConfigMap", "Secret"]
+            .into_iter()
+            .find(|kind| document.kind() == Some(kind))?;
         Some((kind, document.parse().ok()?))
     }
 
     fn values(&self, kind: &str, origin: &Origin) -> Values {
         let data = self.data.iter().flatten().map(|(key, value)| {
             let known = text(value).filter(|_| kind == "ConfigMap");
-            (key.clone(), known.map(|text| (text, origin.at(["data", key]))))
+            (
+                key.clone(),
+                known.map(|text| (text, origin.at(["data", key]))),
+            )
         });
-        let more = self.string_data.iter().flatten().map(|(key, _)| (key.clone(), None));
+        let more = self
+            .string_data
+            .iter()
+            .flatten()
+            .map(|(key, _)| (key.clone(), None));
         data.chain(more).collect()
     }
 }

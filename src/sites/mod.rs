@@ -70,7 +70,11 @@ impl Sites {
             (BTreeSet::new(), Vec::new())
         };
         if directories.is_empty() && findings.is_empty() {
-            let only = Location { name: String::new(), directory: Utf8PathBuf::new(), files: repo.clone() };
+            let only = Location {
+                name: String::new(),
+                directory: Utf8PathBuf::new(),
+                files: repo.clone(),
+            };
             return Ok(Self {
                 repo,
                 all: vec![only],
@@ -83,25 +87,58 @@ impl Sites {
         let read = Repo::read(&repo)?;
         let mut parts = Vec::new();
         for (directory, name) in named(&directories) {
-            let inner = directories.iter().filter(|other| **other != directory && other.starts_with(&directory));
+            let inner = directories
+                .iter()
+                .filter(|other| **other != directory && other.starts_with(&directory));
             let inner = inner.cloned().collect();
-            let part = Part { directory, inner, ..Part::default() };
+            let part = Part {
+                directory,
+                inner,
+                ..Part::default()
+            };
             let settings = Settings::load(&repo.of_part(part.clone())).unwrap_or_default();
-            parts.push((name, Part { snapshot: Some(settings.snapshot.directory.clone()), ..part }, settings));
+            parts.push((
+                name,
+                Part {
+                    snapshot: Some(settings.snapshot.directory.clone()),
+                    ..part
+                },
+                settings,
+            ));
         }
         let taken: Vec<(&Utf8Path, [&Utf8Path; 3])> = parts
             .iter()
-            .map(|(_, part, of)| (&*part.directory, [&*part.directory, &*of.output, &*of.snapshot.directory]))
+            .map(|(_, part, of)| {
+                (
+                    &*part.directory,
+                    [&*part.directory, &*of.output, &*of.snapshot.directory],
+                )
+            })
             .collect();
         let mut all = Vec::new();
         for (name, part, settings) in &parts {
-            let of_others = taken.iter().filter(|(directory, _)| *directory != part.directory);
+            let of_others = taken
+                .iter()
+                .filter(|(directory, _)| *directory != part.directory);
             let of_others: Vec<&Utf8Path> = of_others.flat_map(|(_, taken)| *taken).collect();
             let files = repo.of_part(read.reach(part.clone(), settings, &of_others));
-            all.push((Location { name: name.clone(), directory: part.directory.clone(), files }, settings.clone()));
+            all.push((
+                Location {
+                    name: name.clone(),
+                    directory: part.directory.clone(),
+                    files,
+                },
+                settings.clone(),
+            ));
         }
-        let outputs: Vec<&Utf8Path> = all.iter().map(|(_, settings)| settings.output.as_path()).collect();
-        findings.extend(read.outside(&all.iter().map(|(site, _)| site).collect::<Vec<_>>(), &outputs));
+        let outputs: Vec<&Utf8Path> = all
+            .iter()
+            .map(|(_, settings)| settings.output.as_path())
+            .collect();
+        findings.extend(read.outside(
+            &all.iter().map(|(site, _)| site).collect::<Vec<_>>(),
+            &outputs,
+        ));
         for (site, settings) in &all {
             findings.extend(read.listed_output(site, &settings.output, &outputs));
         }
@@ -111,24 +148,47 @@ impl Sites {
         let shared = Settings::load(&repo).unwrap_or_default();
         findings.retain(|finding| !shared.ignores(finding));
         let all = all.into_iter().map(|(site, _)| site).collect();
-        Ok(Self { repo, all, findings, others: Vec::new(), are_listed: true, is_chosen: false })
+        Ok(Self {
+            repo,
+            all,
+            findings,
+            others: Vec::new(),
+            are_listed: true,
+            is_chosen: false,
+        })
     }
 
     /// The site with a name or a directory, alone.
     pub fn only(self, site: &str) -> Result<Self, NoSuchSite> {
         let directory = Utf8Path::new(site.trim_start_matches("./").trim_end_matches('/'));
-        let known = self.all.iter().map(|site| site.name.clone()).collect::<Vec<_>>();
-        let (all, others): (Vec<Location>, Vec<Location>) =
-            self.all.into_iter().partition(|of| of.name == site || of.directory == directory);
+        let known = self
+            .all
+            .iter()
+            .map(|site| site.name.clone())
+            .collect::<Vec<_>>();
+        let (all, others): (Vec<Location>, Vec<Location>) = self
+            .all
+            .into_iter()
+            .partition(|of| of.name == site || of.directory == directory);
         if all.is_empty() || !self.are_listed {
-            return Err(NoSuchSite(site.to_owned(), if self.are_listed { known } else { Vec::new() }));
+            return Err(NoSuchSite(
+                site.to_owned(),
+                if self.are_listed { known } else { Vec::new() },
+            ));
         }
-        Ok(Self { all, others, is_chosen: true, ..self })
+        Ok(Self {
+            all,
+            others,
+            is_chosen: true,
+            ..self
+        })
     }
 
     /// The only site, if the repo is one or one was chosen: it is shown as a repo is that has no other.
     pub fn single(&self) -> Option<&Location> {
-        self.all.first().filter(|_| self.is_chosen || !self.are_listed)
+        self.all
+            .first()
+            .filter(|_| self.is_chosen || !self.are_listed)
     }
 
     /// A site of another state of the repo, whether that lists it or not.
@@ -137,14 +197,28 @@ impl Sites {
     ///
     /// When a file or directory cannot be read.
     pub fn counterpart(&self, site: &Location) -> Result<Files, ReadError> {
-        if !site.directory.as_str().is_empty() && !self.all.iter().any(|other| other.directory == site.directory) {
-            let part = Part { directory: site.directory.clone(), ..Part::default() };
+        if !site.directory.as_str().is_empty()
+            && !self
+                .all
+                .iter()
+                .any(|other| other.directory == site.directory)
+        {
+            let part = Part {
+                directory: site.directory.clone(),
+                ..Part::default()
+            };
             let settings = Settings::load(&self.repo.of_part(part.clone())).unwrap_or_default();
             let read = Repo::read(&self.repo)?;
-            let part = Part { snapshot: Some(settings.snapshot.directory.clone()), ..part };
+            let part = Part {
+                snapshot: Some(settings.snapshot.directory.clone()),
+                ..part
+            };
             return Ok(self.repo.of_part(read.reach(part, &settings, &[])));
         }
-        let found = self.all.iter().find(|other| other.directory == site.directory);
+        let found = self
+            .all
+            .iter()
+            .find(|other| other.directory == site.directory);
         Ok(found.map_or(&self.repo, |other| &other.files).clone())
     }
 }
@@ -162,14 +236,19 @@ fn known(names: &[String]) -> String {
 }
 
 /// The directories that a list of directories and globs names, without those behind `!`.
-fn listed(repo: &Files, entries: &[String]) -> Result<(BTreeSet<Utf8PathBuf>, Vec<Finding>), ReadError> {
+fn listed(
+    repo: &Files,
+    entries: &[String],
+) -> Result<(BTreeSet<Utf8PathBuf>, Vec<Finding>), ReadError> {
     let mut found = BTreeSet::new();
     let mut findings = Vec::new();
     let mut known: Option<BTreeSet<Utf8PathBuf>> = None;
     let mut excluded = BTreeSet::new();
     for (index, entry) in entries.iter().enumerate() {
         let at = || settings::place(repo, ["sites".into(), Step::from(index)]);
-        let (excludes, plain) = entry.strip_prefix('!').map_or((false, entry.as_str()), |rest| (true, rest));
+        let (excludes, plain) = entry
+            .strip_prefix('!')
+            .map_or((false, entry.as_str()), |rest| (true, rest));
         let plain = inside(Utf8Path::new(plain));
         let Some(plain) = plain else {
             let message = format!("`{entry}` in `sites` is not a directory inside the repo");
@@ -184,16 +263,25 @@ fn listed(repo: &Files, entries: &[String]) -> Result<(BTreeSet<Utf8PathBuf>, Ve
                 Some(all) => all,
                 None => known.insert(directories(repo)?),
             };
-            let glob = GlobBuilder::new(plain.as_str()).literal_separator(true).build();
+            let glob = GlobBuilder::new(plain.as_str())
+                .literal_separator(true)
+                .build();
             let glob = glob.map(|glob| glob.compile_matcher());
-            all.iter().filter(|path| glob.as_ref().is_ok_and(|glob| glob.is_match(path))).cloned().collect()
+            all.iter()
+                .filter(|path| glob.as_ref().is_ok_and(|glob| glob.is_match(path)))
+                .cloned()
+                .collect()
         };
         if matching.is_empty() {
             let message = format!("`{entry}` in `sites` matches no directory that has manifests");
             let help = "correct it, or remove it once the base cluster is gone; git keeps no empty directories";
             findings.push(Finding::new(Code::NoSuchSite, message).at(at()).help(help));
         }
-        if excludes { excluded.extend(matching) } else { found.extend(matching) }
+        if excludes {
+            excluded.extend(matching)
+        } else {
+            found.extend(matching)
+        }
     }
     found.retain(|directory| !excluded.contains(directory));
     Ok((found, findings))
@@ -203,7 +291,10 @@ fn listed(repo: &Files, entries: &[String]) -> Result<(BTreeSet<Utf8PathBuf>, Ve
 fn directories(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
     let (files, _) = repo.files_and_closed(&Settings::default().output)?;
     let above = files.iter().flat_map(|file| file.ancestors().skip(1));
-    Ok(above.filter(|path| !path.as_str().is_empty() && !is_hidden(path)).map(Utf8Path::to_owned).collect())
+    Ok(above
+        .filter(|path| !path.as_str().is_empty() && !is_hidden(path))
+        .map(Utf8Path::to_owned)
+        .collect())
 }
 
 fn is_hidden(path: &Utf8Path) -> bool {
@@ -214,13 +305,22 @@ fn is_hidden(path: &Utf8Path) -> bool {
 fn settled(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
     let output = Settings::default().output;
     let (files, _) = repo.files_and_closed(&output)?;
-    let settled = files.iter().filter(|file| file.file_name() == Some(settings::FILE));
-    let settled: BTreeSet<Utf8PathBuf> =
-        settled.filter_map(|file| file.parent()).filter(|path| !is_hidden(path)).map(Utf8Path::to_owned).collect();
+    let settled = files
+        .iter()
+        .filter(|file| file.file_name() == Some(settings::FILE));
+    let settled: BTreeSet<Utf8PathBuf> = settled
+        .filter_map(|file| file.parent())
+        .filter(|path| !is_hidden(path))
+        .map(Utf8Path::to_owned)
+        .collect();
     if settled.is_empty() {
         return Ok(settled);
     }
-    for file in repo.files_below(&output)?.iter().filter(|file| !is_leftover(file)) {
+    for file in repo
+        .files_below(&output)?
+        .iter()
+        .filter(|file| !is_leftover(file))
+    {
         if layout::is_ours(&repo.read(file)?) {
             return Ok(BTreeSet::new());
         }
@@ -233,13 +333,18 @@ fn named(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)> {
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
     let short = |directory: &'_ Utf8PathBuf| directory.file_name().unwrap_or_default().to_owned();
     for directory in directories {
-        *count.entry(directory.file_name().unwrap_or_default()).or_default() += 1;
+        *count
+            .entry(directory.file_name().unwrap_or_default())
+            .or_default() += 1;
     }
     let name = |directory: &Utf8PathBuf| match count.get(short(directory).as_str()) {
         Some(1) => short(directory),
         _ => directory.to_string(),
     };
-    let mut named: Vec<_> = directories.iter().map(|directory| (directory.clone(), name(directory))).collect();
+    let mut named: Vec<_> = directories
+        .iter()
+        .map(|directory| (directory.clone(), name(directory)))
+        .collect();
     named.sort_by(|a, b| a.1.cmp(&b.1));
     named
 }
@@ -247,14 +352,21 @@ fn named(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)> {
 /// Sites of one Argo CD whose Applications would have the same names: one site would apply what is of the other.
 fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let with_argocd = || sites.iter().filter(|(_, settings)| settings.gitops == Some(Agent::Argocd));
+    let with_argocd = || {
+        sites
+            .iter()
+            .filter(|(_, settings)| settings.gitops == Some(Agent::Argocd))
+    };
     for (index, (site, settings)) in with_argocd().enumerate() {
         let own = &settings.argocd;
         let clashes = |other: &Settings| {
             let other = &other.argocd;
             // Each base cluster may have an Argo CD of its own, which applies to the cluster that it runs in.
-            let is_same_argocd = !(own.destination.is_in_cluster() && other.destination.is_in_cluster());
-            own.name.as_str() == other.name.as_str() && own.namespace == other.namespace && is_same_argocd
+            let is_same_argocd =
+                !(own.destination.is_in_cluster() && other.destination.is_in_cluster());
+            own.name.as_str() == other.name.as_str()
+                && own.namespace == other.namespace
+                && is_same_argocd
         };
         if let Some((other, _)) = with_argocd().take(index).find(|(_, other)| clashes(other)) {
             let message = format!(
@@ -265,8 +377,14 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
             );
             findings.push(
                 Finding::new(Code::SameApplications, message)
-                    .at(settings::place(&site.files, ["argocd".into(), "name".into()]))
-                    .see(settings::place(&other.files, ["argocd".into(), "name".into()]), "the other site")
+                    .at(settings::place(
+                        &site.files,
+                        ["argocd".into(), "name".into()],
+                    ))
+                    .see(
+                        settings::place(&other.files, ["argocd".into(), "name".into()]),
+                        "the other site",
+                    )
                     .help(format!(
                         "write `argocd: {{name: sipgen-{}}}` in {}/{}",
                         site.directory.file_name().unwrap_or_default(),
@@ -283,9 +401,21 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
 fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (site, own) in sites {
-        for (other, settings) in sites.iter().filter(|(other, _)| other.directory != site.directory) {
-            let taken = [&settings.output, &settings.snapshot.directory, &other.directory];
-            let Some(directory) = taken.into_iter().find(|taken| taken.starts_with(&own.output)) else { continue };
+        for (other, settings) in sites
+            .iter()
+            .filter(|(other, _)| other.directory != site.directory)
+        {
+            let taken = [
+                &settings.output,
+                &settings.snapshot.directory,
+                &other.directory,
+            ];
+            let Some(directory) = taken
+                .into_iter()
+                .find(|taken| taken.starts_with(&own.output))
+            else {
+                continue;
+            };
             let message = format!(
                 "the output directory {} of the site {} has {directory} of the site {} in it",
                 own.output, site.name, other.name
@@ -293,7 +423,11 @@ fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
             findings.push(
                 Finding::new(Code::InvalidSetting, message)
                     .at(settings::place(&site.files, ["output".into()]))
-                    .help(format!("set `output` in {}/{} to a directory of its own", site.directory, settings::FILE)),
+                    .help(format!(
+                        "set `output` in {}/{} to a directory of its own",
+                        site.directory,
+                        settings::FILE
+                    )),
             );
         }
     }
@@ -303,6 +437,9 @@ fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
 impl Destination {
     /// Returns whether it is the cluster that Argo CD runs in.
     fn is_in_cluster(&self) -> bool {
-        self.is(&crate::api::gitops::ApplicationDestination { server: None, name: Some("in-cluster".to_owned()) })
+        self.is(&crate::api::gitops::ApplicationDestination {
+            server: None,
+            name: Some("in-cluster".to_owned()),
+        })
     }
 }

@@ -46,18 +46,24 @@ enum Said {
 }
 
 fn is_kustomization(file: &Utf8Path) -> bool {
-    file.file_name().is_some_and(|name| FILE_NAMES.contains(&name))
+    file.file_name()
+        .is_some_and(|name| FILE_NAMES.contains(&name))
 }
 
 fn interpret(document: &Document<'_>) -> Option<Said> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
-        return document.parse().ok().map(|kustomization| Said::Kustomization(origin, kustomization));
+        return document
+            .parse()
+            .ok()
+            .map(|kustomization| Said::Kustomization(origin, kustomization));
     }
     let request = match document.kind()? {
         sipcluster::KIND if document.mentions(&[sipcluster::GROUP]) => sipcluster::KIND,
         provisioning::KIND if document.mentions(&[provisioning::GROUP]) => provisioning::KIND,
-        _ => return AgentObject::read(document).map(|object| Said::Agent(origin, Box::new(object))),
+        _ => {
+            return AgentObject::read(document).map(|object| Said::Agent(origin, Box::new(object)));
+        }
     };
     (!document.looks_like_template()).then_some(Said::Request(request, origin))
 }
@@ -67,7 +73,13 @@ impl<'a> Repo<'a> {
     pub(super) fn read(files: &'a Files) -> Result<Self, ReadError> {
         let (all, closed) = files.files_and_closed(Utf8Path::new(".git"))?;
         let hosts = mentions(&[host::KIND]);
-        let matters = mentions(&[FLUX_GROUP, FLUX_SOURCE_GROUP, ARGOCD_GROUP, sipcluster::KIND, provisioning::GROUP]);
+        let matters = mentions(&[
+            FLUX_GROUP,
+            FLUX_SOURCE_GROUP,
+            ARGOCD_GROUP,
+            sipcluster::KIND,
+            provisioning::GROUP,
+        ]);
         let look = |file: &Utf8Path, content: &[u8]| {
             if layout::is_ours(content) {
                 let says = hosts(content).then(|| Said::Generated(file.to_owned()));
@@ -90,11 +102,18 @@ impl<'a> Repo<'a> {
                 Said::Kustomization(origin, kustomization) => {
                     let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
                     let named = kustomize::named(directory, &kustomization);
-                    repo.named.entry(origin.file.to_path_buf()).or_default().extend(named);
+                    repo.named
+                        .entry(origin.file.to_path_buf())
+                        .or_default()
+                        .extend(named);
                 }
                 Said::Agent(origin, object) => {
-                    repo.context.extend(object.is_context().then(|| (*object).clone()));
-                    repo.agents.entry(origin.file.to_path_buf()).or_default().push(*object);
+                    repo.context
+                        .extend(object.is_context().then(|| (*object).clone()));
+                    repo.agents
+                        .entry(origin.file.to_path_buf())
+                        .or_default()
+                        .push(*object);
                 }
                 Said::Request(kind, origin) => repo.requests.push((kind, origin)),
                 Said::Generated(file) => repo.generated.push(file),
@@ -109,14 +128,27 @@ impl<'a> Repo<'a> {
     /// Fills a site's part: the files of its directory, what kustomizations and agents reach from there, and the objects
     /// elsewhere that may tell an agent to apply something of the site. `others` are the directories of other sites.
     pub(super) fn reach(&self, mut part: Part, settings: &Settings, others: &[&Utf8Path]) -> Part {
-        let mut pending: Vec<&Utf8PathBuf> = self.all.iter().filter(|file| part.owns(file)).collect();
+        let mut pending: Vec<&Utf8PathBuf> =
+            self.all.iter().filter(|file| part.owns(file)).collect();
         while let Some(file) = pending.pop() {
             if !part.files.insert(file.clone()) || file.starts_with(&settings.output) {
                 continue;
             }
-            pending.extend(self.named.get(file).into_iter().flatten().flat_map(|path| self.at(path)));
-            let Some(objects) = self.agents.get(file) else { continue };
-            for followed in self.followed(settings, objects).iter().filter(|followed| followed.is_of_site) {
+            pending.extend(
+                self.named
+                    .get(file)
+                    .into_iter()
+                    .flatten()
+                    .flat_map(|path| self.at(path)),
+            );
+            let Some(objects) = self.agents.get(file) else {
+                continue;
+            };
+            for followed in self
+                .followed(settings, objects)
+                .iter()
+                .filter(|followed| followed.is_of_site)
+            {
                 pending.extend(self.applied(followed, others));
             }
         }
@@ -131,10 +163,21 @@ impl<'a> Repo<'a> {
                 part.for_agents.insert(file.clone());
             }
         }
-        let named: Vec<&Utf8PathBuf> = part.files.iter().filter_map(|file| self.named.get(file)).flatten().collect();
-        let concerns =
-            |directory: &Utf8Path| part.owns(directory) || named.iter().any(|path| path.starts_with(directory));
-        let closed = self.closed.iter().filter(|(directory, _)| concerns(directory)).cloned().collect();
+        let named: Vec<&Utf8PathBuf> = part
+            .files
+            .iter()
+            .filter_map(|file| self.named.get(file))
+            .flatten()
+            .collect();
+        let concerns = |directory: &Utf8Path| {
+            part.owns(directory) || named.iter().any(|path| path.starts_with(directory))
+        };
+        let closed = self
+            .closed
+            .iter()
+            .filter(|(directory, _)| concerns(directory))
+            .cloned()
+            .collect();
         part.closed = closed;
         part
     }
@@ -142,12 +185,20 @@ impl<'a> Repo<'a> {
     /// The directories that objects of a file tell agents to apply.
     fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<Followed> {
         let own = objects.iter().filter(|object| !object.is_context());
-        followed(self.files, settings, own.chain(&self.context).cloned().collect(), &self.all)
+        followed(
+            self.files,
+            settings,
+            own.chain(&self.context).cloned().collect(),
+            &self.all,
+        )
     }
 
     /// Returns a file that can hold resources, by its path.
     fn known(&self, path: &Utf8Path) -> Option<&Utf8PathBuf> {
-        let at = self.all.binary_search_by(|file| file.as_path().cmp(path)).ok()?;
+        let at = self
+            .all
+            .binary_search_by(|file| file.as_path().cmp(path))
+            .ok()?;
         self.all.get(at)
     }
 
@@ -161,19 +212,35 @@ impl<'a> Repo<'a> {
     /// there. Unless the directory is another site's, nothing of other sites is among them.
     fn applied(&self, followed: &Followed, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
         let directory = &followed.directory;
-        let own: Vec<_> = kustomizations(directory).filter_map(|path| self.known(&path)).collect();
+        let own: Vec<_> = kustomizations(directory)
+            .filter_map(|path| self.known(&path))
+            .collect();
         if !own.is_empty() {
             return own;
         }
-        let is_of_other =
-            |file: &Utf8Path| others.iter().any(|other| file.starts_with(other) && !directory.starts_with(other));
-        let below = self.all.iter().filter(|file| file.starts_with(directory) && !is_of_other(file));
-        let takes = |file: &&Utf8PathBuf| file.strip_prefix(directory).is_ok_and(|file| followed.takes(file));
+        let is_of_other = |file: &Utf8Path| {
+            others
+                .iter()
+                .any(|other| file.starts_with(other) && !directory.starts_with(other))
+        };
+        let below = self
+            .all
+            .iter()
+            .filter(|file| file.starts_with(directory) && !is_of_other(file));
+        let takes = |file: &&Utf8PathBuf| {
+            file.strip_prefix(directory)
+                .is_ok_and(|file| followed.takes(file))
+        };
         below.filter(takes).collect()
     }
 
     /// Reports kustomizations of a site that list generated files of another one: those have the labels of its clusters.
-    pub(super) fn listed_output(&self, site: &Location, output: &Utf8Path, others: &[&Utf8Path]) -> Vec<Finding> {
+    pub(super) fn listed_output(
+        &self,
+        site: &Location,
+        output: &Utf8Path,
+        others: &[&Utf8Path],
+    ) -> Vec<Finding> {
         let read = self.named.iter().filter(|(file, _)| site.files.reads(file));
         let listed = read.flat_map(|(file, named)| named.iter().map(move |path| (file, path)));
         let is_foreign = |path: &Utf8Path| {
@@ -183,8 +250,10 @@ impl<'a> Repo<'a> {
         let mut listed: Vec<_> = listed.filter(|(_, path)| is_foreign(path)).collect();
         listed.sort();
         let finding = |(file, path): (&Utf8PathBuf, &Utf8PathBuf)| {
-            let message =
-                format!("{file}, which the site {} builds, lists {path}, the output of another site", site.name);
+            let message = format!(
+                "{file}, which the site {} builds, lists {path}, the output of another site",
+                site.name
+            );
             Finding::new(Code::MisplacedOutput, message)
                 .at(Place::File(Arc::from(file.as_path())))
                 .help("list what the other site is generated from: its output has the labels of its own clusters")
@@ -195,7 +264,8 @@ impl<'a> Repo<'a> {
     /// Reports what no site reads and somebody may miss: requests, and hosts that an earlier run has generated.
     pub(super) fn outside(&self, sites: &[&Location], outputs: &[&Utf8Path]) -> Vec<Finding> {
         let is_read = |file: &Utf8Path| {
-            sites.iter().any(|site| site.files.reads(file)) || outputs.iter().any(|output| file.starts_with(output))
+            sites.iter().any(|site| site.files.reads(file))
+                || outputs.iter().any(|output| file.starts_with(output))
         };
         let mut findings: Vec<Finding> = self
             .requests
@@ -210,10 +280,16 @@ impl<'a> Repo<'a> {
                 .help("move it into the directory of a site, or list it in a kustomization that a site builds")
             })
             .collect();
-        let lost: Vec<&Utf8PathBuf> = self.generated.iter().filter(|file| !is_read(file)).collect();
+        let lost: Vec<&Utf8PathBuf> = self
+            .generated
+            .iter()
+            .filter(|file| !is_read(file))
+            .collect();
         if let Some(first) = lost.first() {
-            let message =
-                format!("{} of sipgen's own files with hosts lie outside of every site", counted(lost.len(), "file"));
+            let message = format!(
+                "{} of sipgen's own files with hosts lie outside of every site",
+                counted(lost.len(), "file")
+            );
             findings
                 .push(Finding::new(Code::MisplacedOutput, message).at(Place::File(Arc::from(first.as_path()))).help(
                 "they say who has which host: move them into the output directory of their site with `git mv`; if they \

@@ -26,8 +26,18 @@ impl Identity {
     fn of(host: &Host) -> impl Iterator<Item = (Self, Place)> {
         let address = host.bmc.as_ref().map(|bmc| api::without_user(&bmc.address));
         let address = address.filter(|address| !address.is_empty() && !address.contains(VARIABLE));
-        let bmc = address.map(|address| (Self::Bmc(address), host.origin.at(["spec", "bmc", "address"])));
-        let mac = host.boot_mac.map(|mac| (Self::BootMac(mac.to_string()), host.origin.at(["spec", "bootMACAddress"])));
+        let bmc = address.map(|address| {
+            (
+                Self::Bmc(address),
+                host.origin.at(["spec", "bmc", "address"]),
+            )
+        });
+        let mac = host.boot_mac.map(|mac| {
+            (
+                Self::BootMac(mac.to_string()),
+                host.origin.at(["spec", "bootMACAddress"]),
+            )
+        });
         bmc.into_iter().chain(mac)
     }
 
@@ -45,19 +55,37 @@ pub(crate) fn shared(sites: &[(&Location, &Site)]) -> Vec<([usize; 2], Finding)>
     for (index, (_, site)) in sites.iter().enumerate() {
         for host in &site.inventory.hosts {
             for (identity, place) in Identity::of(host) {
-                known.entry(identity).or_default().entry(index).or_insert((host, place));
+                known
+                    .entry(identity)
+                    .or_default()
+                    .entry(index)
+                    .or_insert((host, place));
             }
         }
     }
     let mut pairs: BTreeMap<[usize; 2], Vec<[Shared<'_>; 2]>> = BTreeMap::new();
     for (identity, of_sites) in &known {
-        let of_sites: Vec<(usize, Shared<'_>)> =
-            of_sites.iter().map(|(site, (host, place))| (*site, Shared { host, place, identity })).collect();
+        let of_sites: Vec<(usize, Shared<'_>)> = of_sites
+            .iter()
+            .map(|(site, (host, place))| {
+                (
+                    *site,
+                    Shared {
+                        host,
+                        place,
+                        identity,
+                    },
+                )
+            })
+            .collect();
         for (at, (one, first)) in of_sites.iter().enumerate() {
             for (other, second) in &of_sites[at + 1..] {
                 let pair = pairs.entry([*one, *other]).or_default();
                 // A machine with both the address and the MAC of another is one machine.
-                if !pair.iter().any(|[a, b]| a.host.key == first.host.key && b.host.key == second.host.key) {
+                if !pair
+                    .iter()
+                    .any(|[a, b]| a.host.key == first.host.key && b.host.key == second.host.key)
+                {
                     pair.push([*first, *second]);
                 }
             }
@@ -101,6 +129,9 @@ fn finding([one, other]: [&str; 2], machines: &[[Shared<'_>; 2]]) -> Finding {
     // A base that both sites build has one place.
     let places = places.filter(|shared| seen.insert(format!("{:?}", shared.place)));
     places.fold(finding, |finding, shared| {
-        finding.see(shared.place.clone(), format!("{}, by {}", shared.host.key, shared.identity.words()))
+        finding.see(
+            shared.place.clone(),
+            format!("{}, by {}", shared.host.key, shared.identity.words()),
+        )
     })
 }

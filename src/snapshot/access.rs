@@ -35,7 +35,12 @@ pub fn rbac(access: &Access<'_>) -> String {
         "metadata": {"name": name.to_string(), "namespace": namespace.to_string()}
     });
     let mut text = comment(access) + &document_of(&account);
-    let hosts = rule(host::GROUP, &["baremetalhosts", "hardwaredata"], "list", &[]);
+    let hosts = rule(
+        host::GROUP,
+        &["baremetalhosts", "hardwaredata"],
+        "list",
+        &[],
+    );
     let secrets = by_namespace(access);
     if access.namespaces.is_empty() {
         let mut rules = vec![hosts];
@@ -44,21 +49,37 @@ pub fn rbac(access: &Access<'_>) -> String {
         }
         text.push_str(&role(access, None, &rules));
         for (namespace, names) in secrets.into_iter().flatten() {
-            text.push_str(&role(access, Some(&namespace), &[rule("", &["secrets"], "get", &names)]));
+            text.push_str(&role(
+                access,
+                Some(&namespace),
+                &[rule("", &["secrets"], "get", &names)],
+            ));
         }
         return text;
     }
-    let mut rules: BTreeMap<Namespace, Vec<Value>> =
-        access.namespaces.iter().map(|namespace| (namespace.clone(), vec![hosts.clone()])).collect();
+    let mut rules: BTreeMap<Namespace, Vec<Value>> = access
+        .namespaces
+        .iter()
+        .map(|namespace| (namespace.clone(), vec![hosts.clone()]))
+        .collect();
     match secrets {
-        None => rules.values_mut().for_each(|rules| rules.push(rule("", &["secrets"], "get", &[]))),
+        None => rules
+            .values_mut()
+            .for_each(|rules| rules.push(rule("", &["secrets"], "get", &[]))),
         Some(secrets) => {
             for (namespace, names) in secrets {
-                rules.entry(namespace).or_default().push(rule("", &["secrets"], "get", &names));
+                rules
+                    .entry(namespace)
+                    .or_default()
+                    .push(rule("", &["secrets"], "get", &names));
             }
         }
     }
-    text.extend(rules.iter().map(|(namespace, rules)| role(access, Some(namespace), rules)));
+    text.extend(
+        rules
+            .iter()
+            .map(|(namespace, rules)| role(access, Some(namespace), rules)),
+    );
     text
 }
 
@@ -80,14 +101,21 @@ fn comment(access: &Access<'_>) -> String {
 fn by_namespace(access: &Access<'_>) -> Option<BTreeMap<Namespace, Vec<String>>> {
     let mut names: BTreeMap<Namespace, BTreeSet<String>> = BTreeMap::new();
     let snapshot = access.names?;
-    let is_read = |key: &HostKey| access.namespaces.is_empty() || access.namespaces.contains(&key.namespace);
+    let is_read =
+        |key: &HostKey| access.namespaces.is_empty() || access.namespaces.contains(&key.namespace);
     for (key, host) in snapshot.hosts.iter().filter(|(key, _)| is_read(key)) {
         let named = super::secrets_of(key, host);
-        for SecretKey { namespace, name } in named.network_data.into_iter().chain(named.credentials) {
+        for SecretKey { namespace, name } in named.network_data.into_iter().chain(named.credentials)
+        {
             names.entry(namespace).or_default().insert(name.to_string());
         }
     }
-    Some(names.into_iter().map(|(namespace, names)| (namespace, names.into_iter().collect())).collect())
+    Some(
+        names
+            .into_iter()
+            .map(|(namespace, names)| (namespace, names.into_iter().collect()))
+            .collect(),
+    )
 }
 
 fn rule(group: &str, resources: &[&str], verb: &str, names: &[String]) -> Value {
@@ -100,13 +128,18 @@ fn rule(group: &str, resources: &[&str], verb: &str, names: &[String]) -> Value 
 
 /// A role with its binding: of a namespace, or of the whole cluster.
 fn role(access: &Access<'_>, namespace: Option<&Namespace>, rules: &[Value]) -> String {
-    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+    let kind = if namespace.is_some() {
+        "Role"
+    } else {
+        "ClusterRole"
+    };
     let mut metadata = json!({"name": NAME});
     if let Some(namespace) = namespace {
         metadata["namespace"] = namespace.to_string().into();
     }
     let api_version = format!("{GROUP}/v1");
-    let role = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "rules": rules});
+    let role =
+        json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "rules": rules});
     let (of, name) = access.account;
     let binding = json!({
         "apiVersion": api_version,

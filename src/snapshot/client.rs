@@ -91,7 +91,9 @@ pub enum ClientError {
         reason: String,
     },
     /// The cluster has no such kind.
-    #[error("cannot {what}: the API server does not know the kind; is this the cluster that runs Metal3?")]
+    #[error(
+        "cannot {what}: the API server does not know the kind; is this the cluster that runs Metal3?"
+    )]
     Unknown {
         /// The failed action, as in `list the BareMetalHosts`.
         what: String,
@@ -111,23 +113,39 @@ pub enum ClientError {
 /// # Errors
 ///
 /// When the cluster cannot be reached, refuses a request, or keeps failing.
-pub fn read(connection: &Connection, scope: &Scope, progress: &dyn Fn(Step)) -> Result<Read, ClientError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+pub fn read(
+    connection: &Connection,
+    scope: &Scope,
+    progress: &dyn Fn(Step),
+) -> Result<Read, ClientError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let runtime = runtime.map_err(|error| ClientError::NoConnection(error.to_string()))?;
     runtime.block_on(async {
-        let server = Server { client: connect(connection).await?, timeout: connection.timeout };
+        let server = Server {
+            client: connect(connection).await?,
+            timeout: connection.timeout,
+        };
         server.read(scope, progress).await
     })
 }
 
 async fn connect(connection: &Connection) -> Result<Client, ClientError> {
-    let options = KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
+    let options = KubeConfigOptions {
+        context: connection.context.clone(),
+        ..KubeConfigOptions::default()
+    };
     let config = match &connection.kubeconfig {
         Some(path) => {
             let kubeconfig = Kubeconfig::read_from(path).map_err(no_connection)?;
-            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(no_connection)
+            Config::from_custom_kubeconfig(kubeconfig, &options)
+                .await
+                .map_err(no_connection)
         }
-        None if options.context.is_some() => Config::from_kubeconfig(&options).await.map_err(no_connection),
+        None if options.context.is_some() => Config::from_kubeconfig(&options)
+            .await
+            .map_err(no_connection),
         None => Config::infer().await.map_err(no_connection),
     };
     let mut config = config?;
@@ -202,10 +220,18 @@ impl Server {
         let mut read = 0;
         for place in &places {
             let kind = ("baremetalhosts", "BareMetalHosts");
-            let hosts = self.list(kind, *place, scope.selector.as_deref(), keep::host, |done, all| {
-                progress(Step::Hosts(read + done, all.map(|all| read + all)));
-            });
-            let hosts = hosts.await?.ok_or_else(|| ClientError::Unknown { what: list_of(kind.1, *place) })?;
+            let hosts = self.list(
+                kind,
+                *place,
+                scope.selector.as_deref(),
+                keep::host,
+                |done, all| {
+                    progress(Step::Hosts(read + done, all.map(|all| read + all)));
+                },
+            );
+            let hosts = hosts.await?.ok_or_else(|| ClientError::Unknown {
+                what: list_of(kind.1, *place),
+            })?;
             read += hosts.len() as u64;
             named.extend(hosts.iter().map(|(key, host)| secrets_of(key, host)));
             if let (Some(namespace), true) = (place, hosts.is_empty()) {
@@ -229,7 +255,10 @@ impl Server {
             snapshot.hardware.extend(hardware);
         }
         if !is_known {
-            notes.push("the cluster has no HardwareData: hardware is taken from the status of hosts".to_owned());
+            notes.push(
+                "the cluster has no HardwareData: hardware is taken from the status of hosts"
+                    .to_owned(),
+            );
         }
         notes.extend(self.secrets(&mut snapshot, named, progress).await?);
         snapshot.finish();
@@ -244,7 +273,11 @@ impl Server {
         progress: &dyn Fn(Step),
     ) -> Result<Vec<String>, ClientError> {
         let mut wanted: BTreeSet<(SecretKey, bool)> = BTreeSet::new();
-        for NamedSecrets { network_data, credentials } in named {
+        for NamedSecrets {
+            network_data,
+            credentials,
+        } in named
+        {
             wanted.extend(network_data.into_iter().map(|key| (key, true)));
             wanted.extend(credentials.map(|key| (key, false)));
         }
@@ -261,9 +294,13 @@ impl Server {
                     (key, found)
                 });
             }
-            let Some(ended) = running.join_next().await else { break };
-            let (key, found) = ended
-                .map_err(|error| ClientError::Failed { what: "read Secrets".to_owned(), reason: error.to_string() })?;
+            let Some(ended) = running.join_next().await else {
+                break;
+            };
+            let (key, found) = ended.map_err(|error| ClientError::Failed {
+                what: "read Secrets".to_owned(),
+                reason: error.to_string(),
+            })?;
             done += 1;
             progress(Step::Secrets(done, all));
             match found? {
@@ -271,7 +308,9 @@ impl Server {
                 Some(None) => snapshot.add_credentials(key),
                 Some(Some(secret)) => {
                     if let Some(problem) = snapshot.add_network_data(key.clone(), &secret) {
-                        notes.insert(format!("the Secret `{key}` {problem}, so its network data is left out"));
+                        notes.insert(format!(
+                            "the Secret `{key}` {problem}, so its network data is left out"
+                        ));
                     }
                 }
             }
@@ -280,7 +319,11 @@ impl Server {
     }
 
     /// Gets a Secret, with its values or without. Nothing where there is none.
-    async fn secret(&self, key: &SecretKey, with_value: bool) -> Result<Option<Option<Value>>, ClientError> {
+    async fn secret(
+        &self,
+        key: &SecretKey,
+        with_value: bool,
+    ) -> Result<Option<Option<Value>>, ClientError> {
         let what = format!("get the Secret `{key}`");
         let request = Request::new(format!("/api/v1/namespaces/{}/secrets", key.namespace));
         let (name, options) = (key.name.as_str(), GetParams::default());
@@ -288,7 +331,9 @@ impl Server {
             let found = self.ask(&what, || request.get(name, &options)).await?;
             return Ok(found.map(Some));
         }
-        let found: Option<IgnoredAny> = self.ask(&what, || request.get_metadata(name, &options)).await?;
+        let found: Option<IgnoredAny> = self
+            .ask(&what, || request.get_metadata(name, &options))
+            .await?;
         Ok(found.map(|_| None))
     }
 
@@ -303,7 +348,9 @@ impl Server {
         progress: impl Fn(u64, Option<u64>),
     ) -> Result<Option<Vec<T>>, ClientError> {
         let what = list_of(kind, namespace);
-        let place = namespace.map(|namespace| format!("/namespaces/{namespace}")).unwrap_or_default();
+        let place = namespace
+            .map(|namespace| format!("/namespaces/{namespace}"))
+            .unwrap_or_default();
         let request = Request::new(format!("/apis/{}{place}/{plural}", host::API_VERSION));
         for _ in 0..RESTARTS {
             let (mut items, mut options) = (Vec::new(), ListParams::default().limit(PAGE));
@@ -317,7 +364,10 @@ impl Server {
                 };
                 items.extend(page.items.iter().filter_map(&reduce));
                 let done = items.len() as u64;
-                progress(done, page.metadata.remaining_item_count.map(|left| done + left));
+                progress(
+                    done,
+                    page.metadata.remaining_item_count.map(|left| done + left),
+                );
                 options.continue_token = page.metadata.next.filter(|next| !next.is_empty());
                 if options.continue_token.is_none() {
                     return Ok(Some(items));
@@ -352,7 +402,9 @@ impl Server {
             let failure = match timeout(self.timeout, self.client.request::<T>(request)).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(error)) => Failure::of(&error),
-                Err(_) => Failure::Passing(format!("no answer in {} s", self.timeout.as_secs()), None),
+                Err(_) => {
+                    Failure::Passing(format!("no answer in {} s", self.timeout.as_secs()), None)
+                }
             };
             match failure {
                 Failure::Passing(_, asked) if tried < TRIES => {
@@ -374,12 +426,21 @@ impl Failure {
         match error {
             kube::Error::Api(status) => {
                 // A proxy may answer with a page.
-                let said = if status.message.is_empty() { &status.reason } else { &status.message };
+                let said = if status.message.is_empty() {
+                    &status.reason
+                } else {
+                    &status.message
+                };
                 let said: String = visible(said).chars().take(500).collect();
-                let after =
-                    status.details.as_ref().map(|details| details.retry_after_seconds).filter(|after| *after > 0);
+                let after = status
+                    .details
+                    .as_ref()
+                    .map(|details| details.retry_after_seconds)
+                    .filter(|after| *after > 0);
                 match status.code {
-                    401 => Self::Final(format!("the API server does not accept the credentials: {said}")),
+                    401 => Self::Final(format!(
+                        "the API server does not accept the credentials: {said}"
+                    )),
                     403 => Self::Refused(said),
                     404 => Self::NotFound,
                     410 => Self::Expired,
@@ -391,7 +452,9 @@ impl Failure {
                 }
             }
             // A truncated answer is invalid JSON, too. The parser's message quotes the answer, so it is not shown.
-            kube::Error::SerdeError(_) => Self::Passing("the answer is not what the API documents".to_owned(), None),
+            kube::Error::SerdeError(_) => {
+                Self::Passing("the answer is not what the API documents".to_owned(), None)
+            }
             kube::Error::Service(cause) => Self::Passing(in_words(&**cause), None),
             kube::Error::HyperError(cause) => Self::Passing(in_words(cause), None),
             error => Self::Final(in_words(error)),
@@ -403,7 +466,10 @@ impl Failure {
             Self::Refused(reason) => ClientError::Refused { what, reason },
             Self::Passing(reason, _) | Self::Final(reason) => ClientError::Failed { what, reason },
             Self::NotFound => ClientError::Unknown { what },
-            Self::Expired => ClientError::Failed { what, reason: "the answer expired".to_owned() },
+            Self::Expired => ClientError::Failed {
+                what,
+                reason: "the answer expired".to_owned(),
+            },
         }
     }
 }

@@ -33,13 +33,19 @@ pub fn events(before: &Snapshot, after: &Snapshot) -> Vec<Event> {
             (Some(host), None) => vec![format!("is gone, was {}", in_state(host))],
             (Some(old), Some(new)) => {
                 let mut said = of_host(old, new);
-                said.extend(of_hardware(before.hardware.get(key), after.hardware.get(key)));
+                said.extend(of_hardware(
+                    before.hardware.get(key),
+                    after.hardware.get(key),
+                ));
                 said.extend(of_secrets(key, (old, before), (new, after)));
                 said
             }
             (None, None) => Vec::new(),
         };
-        events.extend(said.into_iter().map(|what| Event { host: key.clone(), what }));
+        events.extend(said.into_iter().map(|what| Event {
+            host: key.clone(),
+            what,
+        }));
     }
     events
 }
@@ -53,8 +59,12 @@ struct Condition<'a> {
 
 impl<'a> Condition<'a> {
     fn of(host: &'a Value) -> Self {
-        let error = text_at(host, "/status/errorType").or_else(|| text_at(host, "/status/operationalStatus"));
-        Self { state: text_at(host, "/status/provisioning/state").unwrap_or("unknown"), error }
+        let error = text_at(host, "/status/errorType")
+            .or_else(|| text_at(host, "/status/operationalStatus"));
+        Self {
+            state: text_at(host, "/status/provisioning/state").unwrap_or("unknown"),
+            error,
+        }
     }
 }
 
@@ -73,7 +83,8 @@ fn in_state(host: &Value) -> String {
 
 fn of_host(old: &Value, new: &Value) -> Vec<String> {
     let mut said = Vec::new();
-    if let (Some(before), Some(after)) = (text_at(old, "/metadata/uid"), text_at(new, "/metadata/uid"))
+    if let (Some(before), Some(after)) =
+        (text_at(old, "/metadata/uid"), text_at(new, "/metadata/uid"))
         && before != after
     {
         said.push("was deleted and made anew".to_owned());
@@ -91,37 +102,59 @@ fn of_host(old: &Value, new: &Value) -> Vec<String> {
     match (consumer(old), consumer(new)) {
         (None, Some(new)) => said.push(format!("is now consumed by `{new}`")),
         (Some(old), None) => said.push(format!("is no longer consumed by `{old}`")),
-        (Some(old), Some(new)) if old != new => said.push(format!("is now consumed by `{new}`, no longer by `{old}`")),
+        (Some(old), Some(new)) if old != new => {
+            said.push(format!("is now consumed by `{new}`, no longer by `{old}`"))
+        }
         _ => {}
     }
-    said.extend(of_texts("label", old.pointer("/metadata/labels"), new.pointer("/metadata/labels")));
-    said.extend(of_texts("annotation", old.pointer("/metadata/annotations"), new.pointer("/metadata/annotations")));
+    said.extend(of_texts(
+        "label",
+        old.pointer("/metadata/labels"),
+        new.pointer("/metadata/labels"),
+    ));
+    said.extend(of_texts(
+        "annotation",
+        old.pointer("/metadata/annotations"),
+        new.pointer("/metadata/annotations"),
+    ));
     said.extend(of_managers(old, new));
-    said.extend(of_hardware(old.pointer("/status/hardware"), new.pointer("/status/hardware")));
+    said.extend(of_hardware(
+        old.pointer("/status/hardware"),
+        new.pointer("/status/hardware"),
+    ));
     said.extend(of_fields(old, new));
     said
 }
 
 fn consumer(host: &Value) -> Option<String> {
     let part = |field: &str| text_at(host, &format!("/spec/consumerRef/{field}"));
-    let namespace = part("namespace").map(|namespace| format!("{namespace}/")).unwrap_or_default();
+    let namespace = part("namespace")
+        .map(|namespace| format!("{namespace}/"))
+        .unwrap_or_default();
     host.pointer("/spec/consumerRef")?;
     let kind = part("kind").unwrap_or("object");
-    Some(part("name").map_or_else(|| format!("{kind} without a name"), |name| format!("{kind} {namespace}{name}")))
+    Some(part("name").map_or_else(
+        || format!("{kind} without a name"),
+        |name| format!("{kind} {namespace}{name}"),
+    ))
 }
 
 /// Compares labels or annotations.
 fn of_texts(noun: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<String> {
     let texts = |object: Option<&Value>| -> BTreeMap<String, String> {
         let entries = object.and_then(Value::as_object).into_iter().flatten();
-        entries.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
+        entries
+            .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
+            .collect()
     };
     let (old, new) = (texts(old), texts(new));
     let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let say = |key: &&String| match (old.get(*key), new.get(*key)) {
         (None, Some(value)) => Some(format!("has the new {noun} `{key}: {value}`")),
         (Some(value), None) => Some(format!("has lost the {noun} `{key}: {value}`")),
-        (Some(old), Some(new)) if old != new => Some(format!("has the {noun} `{key}: {new}`, no longer `{old}`")),
+        (Some(old), Some(new)) if old != new => {
+            Some(format!("has the {noun} `{key}: {new}`, no longer `{old}`"))
+        }
         _ => None,
     };
     keys.iter().filter_map(say).collect()
@@ -129,10 +162,17 @@ fn of_texts(noun: &str, old: Option<&Value>, new: Option<&Value>) -> Vec<String>
 
 fn of_managers(old: &Value, new: &Value) -> Vec<String> {
     let managers = |host: &Value| -> BTreeMap<String, Value> {
-        let entries = host.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
+        let entries = host
+            .pointer("/metadata/managedFields")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let entry = |entry: &Value| {
             let text = |field: &str| entry.get(field).and_then(Value::as_str);
-            Some((format!("{} ({})", text("manager")?, text("operation")?), entry.get("fieldsV1")?.clone()))
+            Some((
+                format!("{} ({})", text("manager")?, text("operation")?),
+                entry.get("fieldsV1")?.clone(),
+            ))
         };
         entries.filter_map(entry).collect()
     };
@@ -141,7 +181,9 @@ fn of_managers(old: &Value, new: &Value) -> Vec<String> {
     let say = |name: &&String| match (old.get(*name), new.get(*name)) {
         (None, Some(_)) => Some(format!("has the new field manager `{name}`")),
         (Some(_), None) => Some(format!("has lost the field manager `{name}`")),
-        (before, after) if before != after => Some(format!("has other fields of the manager `{name}`")),
+        (before, after) if before != after => {
+            Some(format!("has other fields of the manager `{name}`"))
+        }
         _ => None,
     };
     names.iter().filter_map(say).collect()
@@ -171,7 +213,12 @@ fn of_fields(old: &Value, new: &Value) -> Vec<String> {
     };
     let say = |field: &&str| {
         let (old, new) = (value(old, field), value(new, field));
-        (old != new).then(|| format!("has another spec.{}: {new}, was {old}", field.replace('/', ".")))
+        (old != new).then(|| {
+            format!(
+                "has another spec.{}: {new}, was {old}",
+                field.replace('/', ".")
+            )
+        })
     };
     FIELDS.iter().filter_map(say).collect()
 }
@@ -189,7 +236,8 @@ fn of_secrets(key: &HostKey, old: (&Value, &Snapshot), new: (&Value, &Snapshot))
     let named = |(host, snapshot): (&Value, &Snapshot)| -> BTreeMap<SecretKey, Option<Secret>> {
         let named = secrets_of(key, host);
         let all = named.network_data.into_iter().chain(named.credentials);
-        all.map(|secret| (secret.clone(), snapshot.secrets.get(&secret).cloned())).collect()
+        all.map(|secret| (secret.clone(), snapshot.secrets.get(&secret).cloned()))
+            .collect()
     };
     let (old, new) = (named(old), named(new));
     let say = |(secret, before): (&SecretKey, &Option<Secret>)| match (before, new.get(secret)?) {
@@ -211,22 +259,26 @@ mod tests {
 
     fn snapshot(hosts: &[(&str, Value)]) -> Snapshot {
         let host = |(key, host): &(&str, Value)| (key.parse().unwrap(), host.clone());
-        Snapshot { hosts: hosts.iter().map(host).collect(), ..Snapshot::default() }
+        Snapshot {
+            hosts: hosts.iter().map(host).collect(),
+            ..Snapshot::default()
+        }
     }
 
     fn said(before: &Snapshot, after: &Snapshot) -> Vec<String> {
-        events(before, after).iter().map(ToString::to_string).collect()
+        events(before, after)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
     fn the_life_of_a_host_is_told() {
-        let available =
-            json!({"metadata": {"labels": {"rack": "r7"}}, "status": {"provisioning": {"state": "available"}}});
+        let available = json!({"metadata": {"labels": {"rack": "r7"}}, "status": {"provisioning": {"state": "available"}}});
         let mut failed = available.clone();
         failed["status"]["errorType"] = "registration error".into();
         failed["metadata"]["labels"] = json!({"rack": "r8", "new": ""});
-        failed["spec"] =
-            json!({"consumerRef": {"kind": "Metal3Machine", "namespace": "a", "name": "m"}, "online": true});
+        failed["spec"] = json!({"consumerRef": {"kind": "Metal3Machine", "namespace": "a", "name": "m"}, "online": true});
         let (old, new) = (
             snapshot(&[("a/x", available.clone()), ("a/y", available.clone())]),
             snapshot(&[("a/y", failed.clone()), ("a/z", available)]),
@@ -244,7 +296,10 @@ mod tests {
             ]
         );
         assert_eq!(said(&new, &new), [] as [&str; 0]);
-        assert!(said(&new, &old).contains(&"host `a/y` is no longer consumed by `Metal3Machine a/m`".to_owned()));
+        assert!(
+            said(&new, &old)
+                .contains(&"host `a/y` is no longer consumed by `Metal3Machine a/m`".to_owned())
+        );
         failed["metadata"]["deletionTimestamp"] = "x".into();
         let deleting = snapshot(&[("a/y", failed.clone()), ("a/z", failed)]);
         assert!(said(&new, &deleting).contains(&"host `a/y` is being deleted".to_owned()));
@@ -272,8 +327,12 @@ mod tests {
                 Value::Object(_) => json!({"f:x": {}}),
                 _ => "other".into(),
             };
-            let is_marked_only = leaf == "/metadata/deletionTimestamp" || leaf == "/status/operationalStatus";
-            let said = said(&snapshot(&[("a/x", full.clone())]), &snapshot(&[("a/x", changed)]));
+            let is_marked_only =
+                leaf == "/metadata/deletionTimestamp" || leaf == "/status/operationalStatus";
+            let said = said(
+                &snapshot(&[("a/x", full.clone())]),
+                &snapshot(&[("a/x", changed)]),
+            );
             assert_eq!(said.is_empty(), is_marked_only, "{leaf}: {said:?}");
         }
     }
@@ -281,10 +340,15 @@ mod tests {
     fn leaves_of(value: &Value, route: String, leaves: &mut Vec<String>) {
         match value {
             Value::Object(fields) if !fields.is_empty() => {
-                fields.iter().for_each(|(name, value)| leaves_of(value, format!("{route}/{name}"), leaves));
+                fields
+                    .iter()
+                    .for_each(|(name, value)| leaves_of(value, format!("{route}/{name}"), leaves));
             }
             Value::Array(items) => {
-                items.iter().enumerate().for_each(|(index, item)| leaves_of(item, format!("{route}/{index}"), leaves));
+                items
+                    .iter()
+                    .enumerate()
+                    .for_each(|(index, item)| leaves_of(item, format!("{route}/{index}"), leaves));
             }
             _ => leaves.push(route),
         }

@@ -48,7 +48,9 @@ pub fn changes(
     let tree = texts(snapshot, split_by);
     let (mut changes, mut there) = (Changes::default(), BTreeSet::new());
     for (path, kind) in repo.entries_below(directory)? {
-        let Ok(relative) = path.strip_prefix(directory).map(Utf8Path::to_owned) else { continue };
+        let Ok(relative) = path.strip_prefix(directory).map(Utf8Path::to_owned) else {
+            continue;
+        };
         let wanted = tree.get(&relative);
         if kind != crate::load::Kind::File {
             if wanted.is_some() {
@@ -67,7 +69,13 @@ pub fn changes(
             Some(_) if !is_ours => return Err(Obstacle::Foreign(path)),
             Some(after) if *after == before => {}
             Some(after) => {
-                changes.files.insert(path, Change::Update { before, after: after.clone() });
+                changes.files.insert(
+                    path,
+                    Change::Update {
+                        before,
+                        after: after.clone(),
+                    },
+                );
             }
             None if is_ours && !content.is_empty() => {
                 changes.files.insert(path, Change::Delete { before });
@@ -76,8 +84,16 @@ pub fn changes(
         }
         there.insert(relative);
     }
-    for (relative, after) in tree.iter().filter(|(relative, _)| !there.contains(*relative)) {
-        changes.files.insert(directory.join(relative), Change::Create { after: after.clone() });
+    for (relative, after) in tree
+        .iter()
+        .filter(|(relative, _)| !there.contains(*relative))
+    {
+        changes.files.insert(
+            directory.join(relative),
+            Change::Create {
+                after: after.clone(),
+            },
+        );
     }
     Ok((changes, tree))
 }
@@ -97,7 +113,9 @@ pub fn read_back(repo: &Files, directory: &Utf8Path) -> Result<Option<Snapshot>,
         let snapshot = snapshot.get_or_insert_with(Snapshot::default);
         let text = layout::text_of(&content);
         for document in objects(&Arc::from(file.as_path()), &text) {
-            let Ok(object) = document.parse::<Value>() else { continue };
+            let Ok(object) = document.parse::<Value>() else {
+                continue;
+            };
             add(snapshot, document.kind(), object);
         }
     }
@@ -106,17 +124,25 @@ pub fn read_back(repo: &Files, directory: &Utf8Path) -> Result<Option<Snapshot>,
 
 /// Adds a document of a snapshot's file.
 fn add(snapshot: &mut Snapshot, kind: Option<&str>, object: Value) {
-    let Some((namespace, name)) = key_of(&object) else { return };
+    let Some((namespace, name)) = key_of(&object) else {
+        return;
+    };
     match kind {
         Some(host::KIND) => {
             snapshot.hosts.insert(HostKey { namespace, name }, object);
         }
         Some(hardware::KIND) => {
-            snapshot.hardware.insert(HostKey { namespace, name }, object);
+            snapshot
+                .hardware
+                .insert(HostKey { namespace, name }, object);
         }
         Some("Secret") => {
-            let data = text_at(&object, "/stringData/networkData").and_then(|text| serde_json::from_str(text).ok());
-            snapshot.secrets.insert(SecretKey { namespace, name }, data.map_or(Secret::Exists, Secret::NetworkData));
+            let data = text_at(&object, "/stringData/networkData")
+                .and_then(|text| serde_json::from_str(text).ok());
+            snapshot.secrets.insert(
+                SecretKey { namespace, name },
+                data.map_or(Secret::Exists, Secret::NetworkData),
+            );
         }
         _ => {}
     }
@@ -127,12 +153,18 @@ fn texts(snapshot: &Snapshot, split_by: Option<&str>) -> BTreeMap<Utf8PathBuf, S
     let mut texts: BTreeMap<Utf8PathBuf, String> = BTreeMap::new();
     let mut written: BTreeSet<SecretKey> = BTreeSet::new();
     for (key, host) in &snapshot.hosts {
-        let text = texts.entry(file_of(key, host, split_by)).or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
+        let text = texts
+            .entry(file_of(key, host, split_by))
+            .or_insert_with(|| layout::SNAPSHOT_MARK.to_owned() + "\n");
         text.push_str(&document_of(host));
         text.extend(snapshot.hardware.get(key).map(document_of));
         let named = secrets_of(key, host);
         for secret in named.credentials.into_iter().chain(named.network_data) {
-            if let Some(found) = snapshot.secrets.get(&secret).filter(|_| written.insert(secret.clone())) {
+            if let Some(found) = snapshot
+                .secrets
+                .get(&secret)
+                .filter(|_| written.insert(secret.clone()))
+            {
                 text.push_str(&document_of(&manifest(&secret, found)));
             }
         }
@@ -145,8 +177,13 @@ fn file_of(key: &HostKey, host: &Value, split_by: Option<&str>) -> Utf8PathBuf {
     let name = match split_by {
         None => key.namespace.to_string(),
         Some(label) => {
-            let value = host.get("metadata").and_then(|metadata| metadata.get("labels")?.get(label)?.as_str());
-            value.filter(|value| !value.is_empty()).unwrap_or(WITHOUT_LABEL).to_lowercase()
+            let value = host
+                .get("metadata")
+                .and_then(|metadata| metadata.get("labels")?.get(label)?.as_str());
+            value
+                .filter(|value| !value.is_empty())
+                .unwrap_or(WITHOUT_LABEL)
+                .to_lowercase()
         }
     };
     format!("{name}.yaml").into()
@@ -177,21 +214,27 @@ mod tests {
         let root = Utf8Path::new("fixtures/observed");
         let files = Files::on_disk(root);
         let all = files.files_below(Utf8Path::new("")).unwrap();
-        all.into_iter().map(|file| (file.clone(), files.read(&file).unwrap())).collect()
+        all.into_iter()
+            .map(|file| (file.clone(), files.read(&file).unwrap()))
+            .collect()
     }
 
     /// The snapshot of what the fixture shows of a cluster.
     fn taken() -> Snapshot {
         let text = String::from_utf8(fixture()[Utf8Path::new(DUMP)].clone()).unwrap();
         let mut snapshot = Snapshot::default();
-        let all: Vec<Value> =
-            objects(&Arc::from(Utf8Path::new(DUMP)), &text).iter().map(|object| object.parse().unwrap()).collect();
+        let all: Vec<Value> = objects(&Arc::from(Utf8Path::new(DUMP)), &text)
+            .iter()
+            .map(|object| object.parse().unwrap())
+            .collect();
         for object in &all {
             match object["kind"].as_str() {
                 Some(host::KIND) => snapshot.hosts.extend(keep::host(object)),
                 Some("Secret") if object["data"].get("networkData").is_some() => {
                     let text = |field: &str| object["metadata"][field].as_str().unwrap();
-                    let key = format!("{}/{}", text("namespace"), text("name")).parse().unwrap();
+                    let key = format!("{}/{}", text("namespace"), text("name"))
+                        .parse()
+                        .unwrap();
                     assert_eq!(snapshot.add_network_data(key, object), None);
                 }
                 _ => {}
@@ -208,14 +251,20 @@ mod tests {
 
     fn written(snapshot: &Snapshot, split_by: Option<&str>) -> BTreeMap<Utf8PathBuf, Vec<u8>> {
         let texts = texts(snapshot, split_by).into_iter();
-        texts.map(|(path, text)| (Utf8Path::new("snapshot").join(path), text.into_bytes())).collect()
+        texts
+            .map(|(path, text)| (Utf8Path::new("snapshot").join(path), text.into_bytes()))
+            .collect()
     }
 
     #[test]
     fn planning_comes_to_the_same_by_a_snapshot_as_by_the_live_objects() {
         let output = |files: BTreeMap<Utf8PathBuf, Vec<u8>>| {
             let generated = generate(&repo(files), &Options::default(), &|_| {}).unwrap();
-            let errors: Vec<_> = generated.findings.iter().filter(|finding| finding.is_error()).collect();
+            let errors: Vec<_> = generated
+                .findings
+                .iter()
+                .filter(|finding| finding.is_error())
+                .collect();
             assert!(errors.is_empty(), "{errors:?}");
             generated.tree
         };
@@ -233,10 +282,16 @@ mod tests {
     fn what_is_written_is_read_back() {
         let snapshot = taken();
         let files = written(&snapshot, None);
-        let read = read_back(&repo(files.clone()), Utf8Path::new("snapshot")).unwrap().unwrap();
+        let read = read_back(&repo(files.clone()), Utf8Path::new("snapshot"))
+            .unwrap()
+            .unwrap();
         assert_eq!(read.hosts, snapshot.hosts);
         // Only those that hosts name are written.
-        assert!(read.secrets.iter().all(|(key, secret)| snapshot.secrets.get(key) == Some(secret)));
+        assert!(
+            read.secrets
+                .iter()
+                .all(|(key, secret)| snapshot.secrets.get(key) == Some(secret))
+        );
         assert!(!read.secrets.is_empty());
         assert_eq!(written(&read, None), files);
     }
@@ -247,9 +302,18 @@ mod tests {
         let mut files = written(&snapshot, None);
         let own = files.keys().next().unwrap().clone();
         files.insert("snapshot/README.yaml".into(), b"a: b\n".to_vec());
-        files.insert("snapshot/gone.yaml".into(), format!("{}\n---\n", layout::SNAPSHOT_MARK).into_bytes());
-        let compared =
-            |files: &BTreeMap<_, _>| changes(&repo(files.clone()), Utf8Path::new("snapshot"), &snapshot, None);
+        files.insert(
+            "snapshot/gone.yaml".into(),
+            format!("{}\n---\n", layout::SNAPSHOT_MARK).into_bytes(),
+        );
+        let compared = |files: &BTreeMap<_, _>| {
+            changes(
+                &repo(files.clone()),
+                Utf8Path::new("snapshot"),
+                &snapshot,
+                None,
+            )
+        };
         let (changes, _) = compared(&files).unwrap();
         let changed: Vec<_> = changes.files.keys().map(|path| path.as_str()).collect();
         assert_eq!(changed, ["snapshot/gone.yaml"]);
@@ -264,7 +328,10 @@ mod tests {
         let file = |labels, split_by| file_of(&key, &host(labels), split_by).into_string();
         assert_eq!(file(json!({"rack": "R7.2"}), Some("rack")), "r7.2.yaml");
         assert_eq!(file(json!({}), Some("rack")), "without-label.yaml");
-        assert_eq!(file(json!({"rack": ""}), Some("rack")), "without-label.yaml");
+        assert_eq!(
+            file(json!({"rack": ""}), Some("rack")),
+            "without-label.yaml"
+        );
         assert_eq!(file(json!({"rack": "r7"}), None), "metal.yaml");
     }
 }

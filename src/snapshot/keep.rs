@@ -21,7 +21,14 @@ use crate::api::names::{HostKey, is_label_key, is_label_value};
 use crate::api::network_data::{NetworkData, SECRET_KEYS};
 
 /// Annotations of which the value decides.
-const WITH_VALUE: [&str; 6] = [GIVEN_BACK, GIVEN_BACK_BY, PRUNE, SSA, SYNC_OPTIONS, TRACKING_ID];
+const WITH_VALUE: [&str; 6] = [
+    GIVEN_BACK,
+    GIVEN_BACK_BY,
+    PRUNE,
+    SSA,
+    SYNC_OPTIONS,
+    TRACKING_ID,
+];
 /// Annotations that decide by being there.
 const AS_MARK: [&str; 4] = [PAUSED, DETACHED, UNHEALTHY[0], UNHEALTHY[1]];
 /// The content of an annotation that is there and left out.
@@ -40,26 +47,48 @@ pub(super) fn host(live: &Value) -> Option<(HostKey, Value)> {
     if let Some(uid) = from.text("uid") {
         metadata.insert("uid".to_owned(), uid.into());
     }
-    if from.0.get("deletionTimestamp").is_some_and(|time| !time.is_null()) {
+    if from
+        .0
+        .get("deletionTimestamp")
+        .is_some_and(|time| !time.is_null())
+    {
         metadata.insert("deletionTimestamp".to_owned(), DELETION.into());
     }
     put(&mut metadata, "labels", labels(from.0.get("labels")));
     let annotations = from.0.get("annotations").and_then(Value::as_object);
-    put(&mut metadata, "annotations", annotations.map(kept_annotations).unwrap_or_default());
+    put(
+        &mut metadata,
+        "annotations",
+        annotations.map(kept_annotations).unwrap_or_default(),
+    );
     // An empty list says that nobody is known to apply the host; without one, nothing is known.
     if let Some(entries) = from.0.get("managedFields").and_then(Value::as_array) {
         metadata.insert("managedFields".to_owned(), managers(entries).into());
     }
-    let mut kept = json!({"apiVersion": host::API_VERSION, "kind": host::KIND, "metadata": metadata});
+    let mut kept =
+        json!({"apiVersion": host::API_VERSION, "kind": host::KIND, "metadata": metadata});
     if let Some(spec) = live.get("spec").filter(|spec| spec.is_object()) {
         kept["spec"] = self::spec(&Fields(spec)).into();
     }
-    let annotated = |name: &str| annotations?.get(name)?.as_str().and_then(|text| serde_json::from_str(text).ok());
+    let annotated = |name: &str| {
+        annotations?
+            .get(name)?
+            .as_str()
+            .and_then(|text| serde_json::from_str(text).ok())
+    };
     let of_annotation: Option<Value> = annotated(STATUS);
     let live_status = live.get("status").filter(|status| status.is_object());
-    let status = live_status.or(of_annotation.as_ref()).map(|status| self::status(&Fields(status)));
-    let found = [live_status, of_annotation.as_ref()].into_iter().flatten().find_map(|status| status.get("hardware"));
-    let found = found.cloned().or_else(|| annotated(DETAILS)).and_then(|found| hardware(&found));
+    let status = live_status
+        .or(of_annotation.as_ref())
+        .map(|status| self::status(&Fields(status)));
+    let found = [live_status, of_annotation.as_ref()]
+        .into_iter()
+        .flatten()
+        .find_map(|status| status.get("hardware"));
+    let found = found
+        .cloned()
+        .or_else(|| annotated(DETAILS))
+        .and_then(|found| hardware(&found));
     let mut status = status.unwrap_or_default();
     put(&mut status, "hardware", found.unwrap_or_default());
     if live_status.is_some() || !status.is_empty() {
@@ -82,11 +111,18 @@ pub(super) fn hardware_data(live: &Value) -> Option<(HostKey, Value)> {
 /// nothing is kept but addresses, network ids and the MAC addresses they are on.
 pub(super) fn network_data(live: &Value) -> Result<Value, String> {
     let values = live.get("data");
-    let value = SECRET_KEYS.into_iter().find_map(|key| values?.get(key)?.as_str());
+    let value = SECRET_KEYS
+        .into_iter()
+        .find_map(|key| values?.get(key)?.as_str());
     let value = value.ok_or_else(|| format!("has no value `{}`", SECRET_KEYS[0]))?;
-    let text = BASE64_STANDARD.decode(value).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = BASE64_STANDARD
+        .decode(value)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.ok_or("is not base64 of a text")?;
-    NetworkData::parse(&text).map(|data| data.essentials()).map_err(|malformed| malformed.to_string())
+    NetworkData::parse(&text)
+        .map(|data| data.essentials())
+        .map_err(|malformed| malformed.to_string())
 }
 
 /// An object from which fields are picked.
@@ -99,7 +135,9 @@ impl Fields<'_> {
 
     /// The texts of an object among some names.
     fn texts(&self, field: &str, names: &[&str]) -> Map<String, Value> {
-        let Some(object) = self.0.get(field) else { return Map::new() };
+        let Some(object) = self.0.get(field) else {
+            return Map::new();
+        };
         let text = |name: &&str| Some(((*name).to_owned(), Fields(object).text(name)?.into()));
         names.iter().filter_map(text).collect()
     }
@@ -124,8 +162,13 @@ fn metadata(live: &Value) -> Option<(HostKey, Map<String, Value>)> {
 /// Keeps every label, as a selector or a topology key may name any.
 fn labels(live: Option<&Value>) -> Map<String, Value> {
     let labels = live.and_then(Value::as_object).into_iter().flatten();
-    let is_label = |key: &str, value: &Value| is_label_key(key) && value.as_str().is_some_and(is_label_or_empty);
-    labels.filter(|(key, value)| is_label(key, value)).map(|(key, value)| (key.clone(), value.clone())).collect()
+    let is_label = |key: &str, value: &Value| {
+        is_label_key(key) && value.as_str().is_some_and(is_label_or_empty)
+    };
+    labels
+        .filter(|(key, value)| is_label(key, value))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 fn is_label_or_empty(value: &str) -> bool {
@@ -135,14 +178,21 @@ fn is_label_or_empty(value: &str) -> bool {
 fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
     let mut kept = Map::new();
     for name in WITH_VALUE {
-        kept.extend(live.get(name).and_then(Value::as_str).map(|value| (name.to_owned(), value.into())));
+        kept.extend(
+            live.get(name)
+                .and_then(Value::as_str)
+                .map(|value| (name.to_owned(), value.into())),
+        );
     }
     for name in AS_MARK.into_iter().filter(|name| live.contains_key(*name)) {
         kept.insert(name.to_owned(), "".into());
     }
     // An empty one is what keeps kubectl's code from taking fields away, so the two are told apart.
     if let Some(applied) = live.get(LAST_APPLIED).and_then(Value::as_str) {
-        kept.insert(LAST_APPLIED.to_owned(), if applied.is_empty() { "" } else { LEFT_OUT }.into());
+        kept.insert(
+            LAST_APPLIED.to_owned(),
+            if applied.is_empty() { "" } else { LEFT_OUT }.into(),
+        );
     }
     kept
 }
@@ -152,23 +202,38 @@ fn kept_annotations(live: &Map<String, Value>) -> Map<String, Value> {
 fn managers(entries: &[Value]) -> Vec<Value> {
     let mut owned: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for entry in entries {
-        let text = |field: &str| entry.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let (Some(manager), Some(operation), None) = (text("manager"), text("operation"), text("subresource")) else {
+        let text = |field: &str| {
+            entry
+                .get(field)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
+        let (Some(manager), Some(operation), None) =
+            (text("manager"), text("operation"), text("subresource"))
+        else {
             continue;
         };
         let owns = |route: &[&str]| {
             let all = entry.get("fieldsV1");
-            route.iter().try_fold(all?, |fields, name| fields.get(format!("f:{name}"))).map(|_| ())
+            route
+                .iter()
+                .try_fold(all?, |fields, name| fields.get(format!("f:{name}")))
+                .map(|_| ())
         };
         let mut fields = BTreeSet::new();
         fields.extend(owns(&["metadata", "annotations", LAST_APPLIED]).map(|()| LAST_APPLIED));
         let is_agent = Agent::ALL.iter().any(|agent| agent.manager() == manager);
         let is_applier = operation == "Apply" || !fields.is_empty() || is_agent;
         fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));
-        let labels = assignment::LABELS.into_iter().chain(assignment::OLDER_LABELS);
+        let labels = assignment::LABELS
+            .into_iter()
+            .chain(assignment::OLDER_LABELS);
         fields.extend(labels.filter(|label| owns(&["metadata", "labels", label]).is_some()));
         if !fields.is_empty() {
-            owned.entry((manager, operation)).or_default().extend(fields);
+            owned
+                .entry((manager, operation))
+                .or_default()
+                .extend(fields);
         }
     }
     let entry = |((manager, operation), fields): ((&str, &str), BTreeSet<&str>)| {
@@ -176,7 +241,9 @@ fn managers(entries: &[Value]) -> Vec<Value> {
         for field in fields {
             match field {
                 "spec" => kept["f:spec"] = json!({}),
-                LAST_APPLIED => kept["f:metadata"]["f:annotations"][format!("f:{field}")] = json!({}),
+                LAST_APPLIED => {
+                    kept["f:metadata"]["f:annotations"][format!("f:{field}")] = json!({})
+                }
                 _ => kept["f:metadata"]["f:labels"][format!("f:{field}")] = json!({}),
             }
         }
@@ -198,14 +265,24 @@ fn spec(live: &Fields<'_>) -> Map<String, Value> {
     for field in ["bootMACAddress", "preprovisioningNetworkDataName"] {
         spec.extend(live.text(field).map(|text| (field.to_owned(), text.into())));
     }
-    put(&mut spec, "networkData", live.texts("networkData", &["name", "namespace"]));
+    put(
+        &mut spec,
+        "networkData",
+        live.texts("networkData", &["name", "namespace"]),
+    );
     // Any reference counts, an empty one as well.
     let consumer = live.texts("consumerRef", &["kind", "name", "namespace"]);
     spec.extend(
-        live.0.get("consumerRef").filter(|of| of.is_object()).map(|_| ("consumerRef".to_owned(), consumer.into())),
+        live.0
+            .get("consumerRef")
+            .filter(|of| of.is_object())
+            .map(|_| ("consumerRef".to_owned(), consumer.into())),
     );
     for field in ["disablePowerOff", "externallyProvisioned"] {
-        let value = live.0.get(field).filter(|value| **value == Value::Bool(true));
+        let value = live
+            .0
+            .get(field)
+            .filter(|value| **value == Value::Bool(true));
         spec.extend(value.map(|value| (field.to_owned(), value.clone())));
     }
     for (field, part) in [("image", "url"), ("customDeploy", "method")] {
@@ -213,7 +290,12 @@ fn spec(live: &Fields<'_>) -> Map<String, Value> {
         spec.extend(is_set.then(|| (field.to_owned(), json!({part: HIDDEN}))));
     }
     // The definition requires it of every spec.
-    spec.extend(live.0.get("online").filter(|online| online.is_boolean()).map(|on| ("online".to_owned(), on.clone())));
+    spec.extend(
+        live.0
+            .get("online")
+            .filter(|online| online.is_boolean())
+            .map(|on| ("online".to_owned(), on.clone())),
+    );
     spec
 }
 
@@ -227,27 +309,61 @@ fn bare(address: &str) -> String {
 /// Keeps the state and the type of an error. The other values of `operationalStatus` decide nothing, and come and go.
 fn status(live: &Fields<'_>) -> Map<String, Value> {
     let mut status = Map::new();
-    put(&mut status, "provisioning", live.texts("provisioning", &["state"]));
-    let error = live.text("errorType").or_else(|| live.text("errorMessage").map(|_| UNTYPED_ERROR));
+    put(
+        &mut status,
+        "provisioning",
+        live.texts("provisioning", &["state"]),
+    );
+    let error = live
+        .text("errorType")
+        .or_else(|| live.text("errorMessage").map(|_| UNTYPED_ERROR));
     status.extend(error.map(|error| ("errorType".to_owned(), error.into())));
-    let operational = live.text("operationalStatus").filter(|status| *status == "error");
+    let operational = live
+        .text("operationalStatus")
+        .filter(|status| *status == "error");
     status.extend(operational.map(|status| ("operationalStatus".to_owned(), status.into())));
     status
 }
 
 /// Keeps the parts of a host's hardware by which Provisionings choose.
 fn hardware(live: &Value) -> Option<Map<String, Value>> {
-    let Hardware { cpu, ram_mebibytes, nics, .. } = serde_json::from_value(live.clone()).ok()?;
+    let Hardware {
+        cpu,
+        ram_mebibytes,
+        nics,
+        ..
+    } = serde_json::from_value(live.clone()).ok()?;
     let some = |fields: Vec<(&str, Option<Value>)>| -> Map<String, Value> {
-        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        fields
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
     };
     let mut kept = some(vec![("ramMebibytes", ram_mebibytes.map(Value::from))]);
-    put(&mut kept, "cpu", some(vec![("arch", cpu.arch.map(Value::from)), ("count", cpu.count.map(Value::from))]));
+    put(
+        &mut kept,
+        "cpu",
+        some(vec![
+            ("arch", cpu.arch.map(Value::from)),
+            ("count", cpu.count.map(Value::from)),
+        ]),
+    );
     let nics: Vec<Value> = nics
         .into_iter()
         .map(|nic| {
-            let texts = [("ip", nic.ip), ("mac", nic.mac), ("model", nic.model), ("name", nic.name)];
-            some(texts.into_iter().map(|(name, text)| (name, text.map(Value::from))).collect()).into()
+            let texts = [
+                ("ip", nic.ip),
+                ("mac", nic.mac),
+                ("model", nic.model),
+                ("name", nic.name),
+            ];
+            some(
+                texts
+                    .into_iter()
+                    .map(|(name, text)| (name, text.map(Value::from)))
+                    .collect(),
+            )
+            .into()
         })
         .collect();
     if !nics.is_empty() {
@@ -356,18 +472,27 @@ mod tests {
         let kept = host(&live).unwrap().1;
         assert_eq!(kept["metadata"]["deletionTimestamp"], DELETION);
         assert_eq!(
-            (&kept["status"]["errorType"], &kept["status"]["operationalStatus"]),
+            (
+                &kept["status"]["errorType"],
+                &kept["status"]["operationalStatus"]
+            ),
             (&json!("error"), &json!("error"))
         );
         live["status"]["errorType"] = "registration error".into();
-        assert_eq!(host(&live).unwrap().1["status"]["errorType"], "registration error");
+        assert_eq!(
+            host(&live).unwrap().1["status"]["errorType"],
+            "registration error"
+        );
     }
 
     #[test]
     fn an_empty_annotation_of_client_side_apply_is_told_from_a_full_one() {
         let mut live = live();
         live["metadata"]["annotations"][LAST_APPLIED] = "".into();
-        assert_eq!(host(&live).unwrap().1["metadata"]["annotations"][LAST_APPLIED], "");
+        assert_eq!(
+            host(&live).unwrap().1["metadata"]["annotations"][LAST_APPLIED],
+            ""
+        );
     }
 
     #[test]
@@ -378,7 +503,10 @@ mod tests {
             DETAILS: "{\"ramMebibytes\": 5, \"hostname\": \"c4nary\"}"});
         live["metadata"]["annotations"] = annotations;
         let kept = host(&live).unwrap().1;
-        assert_eq!(kept["status"], json!({"provisioning": {"state": "available"}, "hardware": {"ramMebibytes": 5}}));
+        assert_eq!(
+            kept["status"],
+            json!({"provisioning": {"state": "available"}, "hardware": {"ramMebibytes": 5}})
+        );
         assert_eq!(kept["metadata"].get("annotations"), None);
     }
 
@@ -389,11 +517,16 @@ mod tests {
             "networks": [{"id": "oam", "link": "eno1", "ip_address": "10.0.0.5/24", "dns": "c4nary"}], "services": ["c4nary"]}"#;
         let kept = network_data(&secret("networkData", text)).unwrap();
         assert!(!kept.to_string().contains(CANARY), "{kept}");
-        assert_eq!(NetworkData::parse(&kept.to_string()), NetworkData::parse(text));
+        assert_eq!(
+            NetworkData::parse(&kept.to_string()),
+            NetworkData::parse(text)
+        );
         assert_eq!(network_data(&secret("value", text)), Ok(kept));
-        for (key, text) in
-            [("networkData", CANARY), ("networkData", "networks: [{id: a, ip_address: c4nary}]"), ("password", CANARY)]
-        {
+        for (key, text) in [
+            ("networkData", CANARY),
+            ("networkData", "networks: [{id: a, ip_address: c4nary}]"),
+            ("password", CANARY),
+        ] {
             let problem = network_data(&secret(key, text)).unwrap_err();
             assert!(!problem.contains(CANARY), "{problem}");
         }

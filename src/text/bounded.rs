@@ -8,7 +8,9 @@
 use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor,
+};
 
 /// How many bytes an object may have. Those of Kubernetes have at most a tenth of that.
 const LARGEST: usize = 16 << 20;
@@ -40,14 +42,22 @@ pub(crate) fn check(text: &str) -> Result<(), TooMuch> {
     not_too_large(text)?;
     not_too_many(text)?;
     not_too_deep(text)?;
-    let has_aliases =
-        memchr::memchr(b'*', text.as_bytes()).is_some() && memchr::memchr(b'&', text.as_bytes()).is_some();
+    let has_aliases = memchr::memchr(b'*', text.as_bytes()).is_some()
+        && memchr::memchr(b'&', text.as_bytes()).is_some();
     if !has_aliases {
         return Ok(());
     }
-    let count = Count { values: Cell::new(0), texts: Cell::new(0), exceeded: Cell::new(false) };
+    let count = Count {
+        values: Cell::new(0),
+        texts: Cell::new(0),
+        exceeded: Cell::new(false),
+    };
     let _ = (&count).deserialize(yaml_serde::Deserializer::from_str(text));
-    if count.exceeded.get() { Err(TooMuch::Values) } else { Ok(()) }
+    if count.exceeded.get() {
+        Err(TooMuch::Values)
+    } else {
+        Ok(())
+    }
 }
 
 /// Parses a text as YAML that [`check`] has nothing against; nothing where it has, or where that fails.
@@ -58,18 +68,32 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Option<T> {
 
 /// Checks how large a text is, be it YAML or JSON.
 pub(crate) fn not_too_large(text: &str) -> Result<(), TooMuch> {
-    if text.len() > LARGEST { Err(TooMuch::Bytes(text.len())) } else { Ok(()) }
+    if text.len() > LARGEST {
+        Err(TooMuch::Bytes(text.len()))
+    } else {
+        Ok(())
+    }
 }
 
 /// Checks how many values a text may have at most, be it YAML or JSON: the parser takes a hundred bytes for each.
 pub(crate) fn not_too_many(text: &str) -> Result<(), TooMuch> {
-    let parts = memchr::memchr2_iter(b'\n', b',', text.as_bytes()).take(VALUES + 1).count();
-    if parts > VALUES { Err(TooMuch::Parts) } else { Ok(()) }
+    let parts = memchr::memchr2_iter(b'\n', b',', text.as_bytes())
+        .take(VALUES + 1)
+        .count();
+    if parts > VALUES {
+        Err(TooMuch::Parts)
+    } else {
+        Ok(())
+    }
 }
 
 /// Checks how deep brackets are nested in a text, be it YAML or JSON.
 pub(crate) fn not_too_deep(text: &str) -> Result<(), TooMuch> {
-    if memchr::memchr2_iter(b'[', b'{', text.as_bytes()).take(DEEPEST + 1).count() <= DEEPEST {
+    if memchr::memchr2_iter(b'[', b'{', text.as_bytes())
+        .take(DEEPEST + 1)
+        .count()
+        <= DEEPEST
+    {
         return Ok(());
     }
     let mut depth: usize = 0;
@@ -178,9 +202,16 @@ mod tests {
         };
         assert_eq!(check(&bomb("x", 100, 100)), Ok(()));
         assert_eq!(check(&bomb("x", 10_000, 10_000)), Err(TooMuch::Values));
-        assert_eq!(check(&bomb(&"x".repeat(100_000), 1, 10_000)), Err(TooMuch::Values));
+        assert_eq!(
+            check(&bomb(&"x".repeat(100_000), 1, 10_000)),
+            Err(TooMuch::Values)
+        );
         assert_eq!(check(&bomb("!t x", 10_000, 10_000)), Err(TooMuch::Values));
-        let merges = format!("a: &a {{{}}}\nb:\n{}", keys(10_000), "- <<: *a\n".repeat(10_000));
+        let merges = format!(
+            "a: &a {{{}}}\nb:\n{}",
+            keys(10_000),
+            "- <<: *a\n".repeat(10_000)
+        );
         assert_eq!(check(&merges), Err(TooMuch::Values));
     }
 

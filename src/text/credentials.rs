@@ -124,13 +124,18 @@ pub(crate) fn found(text: &str, query: bool) -> Option<Credential> {
     let allowed = |(range, credential): &(Range<usize>, Credential)| {
         *credential == Credential::Query && query && !tells(&text[range.clone()])
     };
-    spans(text, Extent::Word).into_iter().find(|span| !allowed(span)).map(|(_, credential)| credential)
+    spans(text, Extent::Word)
+        .into_iter()
+        .find(|span| !allowed(span))
+        .map(|(_, credential)| credential)
 }
 
 /// Returns a line of a file without what [`found`] refuses in it.
 pub(crate) fn masked_line(line: &str) -> Cow<'_, str> {
     let mut spans = spans(line, Extent::Word);
-    spans.retain(|(range, credential)| *credential != Credential::Query || tells(&line[range.clone()]));
+    spans.retain(|(range, credential)| {
+        *credential != Credential::Query || tells(&line[range.clone()])
+    });
     without(line, &spans)
 }
 
@@ -138,7 +143,10 @@ pub(crate) fn masked_line(line: &str) -> Cow<'_, str> {
 pub(crate) fn masked_lines(text: &str) -> String {
     let mut keys = Vec::new();
     of_keys(text, &mut keys);
-    without(text, &keys).split_inclusive('\n').map(masked_line).collect()
+    without(text, &keys)
+        .split_inclusive('\n')
+        .map(masked_line)
+        .collect()
 }
 
 fn without<'a>(text: &'a str, spans: &[(Range<usize>, Credential)]) -> Cow<'a, str> {
@@ -189,7 +197,9 @@ fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential
         let end = match extent {
             Extent::Text => text.len(),
             // In a message, a value stands between backticks, with all blanks that it has.
-            Extent::Word if is_quoted => text[start..].find('`').map_or(text.len(), |end| start + end),
+            Extent::Word if is_quoted => text[start..]
+                .find('`')
+                .map_or(text.len(), |end| start + end),
             Extent::Word => start + text[start..].find(is_end).unwrap_or(text.len() - start),
         };
         from = start;
@@ -199,27 +209,40 @@ fn of_urls(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credential
         // A login goes on behind a blank, which a line break of YAML has become.
         let reach = start + text[start..].floor_char_boundary(LONGEST_LOGIN);
         let behind = &text[start..reach.max(end)];
-        let login_end = behind.find(|c| matches!(c, '/' | '?' | '#') || is_end(c) && !c.is_whitespace());
-        let wrapped = behind[..login_end.unwrap_or(behind.len())].rfind('@').map_or(end, |at| start + at);
-        let end =
-            if wrapped < end { end } else { wrapped + text[wrapped..].find(is_end).unwrap_or(text.len() - wrapped) };
+        let login_end =
+            behind.find(|c| matches!(c, '/' | '?' | '#') || is_end(c) && !c.is_whitespace());
+        let wrapped = behind[..login_end.unwrap_or(behind.len())]
+            .rfind('@')
+            .map_or(end, |at| start + at);
+        let end = if wrapped < end {
+            end
+        } else {
+            wrapped + text[wrapped..].find(is_end).unwrap_or(text.len() - wrapped)
+        };
         let rest = &text[start..end];
         let authority = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         // A password may have a slash, which ends the authority for everybody else.
         let may_be_login = rest[..authority].contains(':');
         let login = rest[..authority].rfind('@').or_else(|| {
-            let before_query = rest.find(['?', '#']).filter(|_| !may_be_login).unwrap_or(rest.len());
+            let before_query = rest
+                .find(['?', '#'])
+                .filter(|_| !may_be_login)
+                .unwrap_or(rest.len());
             rest[..before_query].rfind('@').filter(|_| may_be_login)
         });
-        if let Some(login) =
-            login.filter(|login| !is_masked(&rest[..*login]) && !is_login_of_ssh(text, at, &rest[..*login]))
-        {
+        if let Some(login) = login.filter(|login| {
+            !is_masked(&rest[..*login]) && !is_login_of_ssh(text, at, &rest[..*login])
+        }) {
             spans.push((start..start + login, Credential::User));
         }
         let host = login.map_or(0, |login| login + 1);
         if let Some(query) = rest[host..].find(['?', '#']).map(|query| host + query + 1) {
             let is_query = rest[..query].ends_with('?') || rest[query..].contains('=');
-            if is_query && query < rest.len() && !is_masked(&rest[query..]) && !is_of_source(&rest[query..]) {
+            if is_query
+                && query < rest.len()
+                && !is_masked(&rest[query..])
+                && !is_of_source(&rest[query..])
+            {
                 spans.push((start + query..end, Credential::Query));
             }
         }
@@ -244,7 +267,11 @@ fn of_words(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credentia
     let mut start = 0;
     for word in text.split(is_end) {
         let begin = start;
-        start += word.len() + text[begin + word.len()..].chars().next().map_or(0, char::len_utf8);
+        start += word.len()
+            + text[begin + word.len()..]
+                .chars()
+                .next()
+                .map_or(0, char::len_utf8);
         if word.contains("//") {
             continue;
         }
@@ -253,19 +280,33 @@ fn of_words(text: &str, extent: Extent, spans: &mut Vec<(Range<usize>, Credentia
             let behind = &word[at + 1..];
             let is_digest = behind.starts_with("sha256:") || behind.starts_with("sha512:");
             let has_password = colon > 0 && colon + 1 < *at;
-            has_password && !is_digest && behind.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '[' | MASK))
+            has_password
+                && !is_digest
+                && behind.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '[' | MASK))
         };
-        let login = word.match_indices('@').map(|(at, _)| at).rev().find(is_login);
+        let login = word
+            .match_indices('@')
+            .map(|(at, _)| at)
+            .rev()
+            .find(is_login);
         if let Some(login) = login.filter(|login| !is_masked(&word[..*login])) {
             spans.push((begin..begin + login, Credential::User));
         }
         if let Some(query) = word.find('?').map(|query| query + 1) {
             let (host, parameters) = (&word[..query - 1], &word[query..]);
             let name = parameters.split('=').next().unwrap_or_default();
-            let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.%[]".contains(c));
-            let is_host = host.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | ']'));
+            let is_name = !name.is_empty()
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "-_.%[]".contains(c));
+            let is_host =
+                host.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | ']'));
             if is_host && is_name && parameters.contains('=') && !is_of_source(parameters) {
-                let end = if extent == Extent::Text { text.len() } else { begin + word.len() };
+                let end = if extent == Extent::Text {
+                    text.len()
+                } else {
+                    begin + word.len()
+                };
                 spans.push((begin + query..end, Credential::Query));
             }
         }
@@ -278,17 +319,29 @@ fn of_wrapped_login(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     let mut start = 0;
     for word in text.split(is_end) {
         let at = start;
-        start += word.len() + text[at + word.len()..].chars().next().map_or(0, char::len_utf8);
+        start += word.len()
+            + text[at + word.len()..]
+                .chars()
+                .next()
+                .map_or(0, char::len_utf8);
         if word.is_empty() {
             continue;
         }
-        let login = word.find('@').filter(|login| *login > 0 && !word[..*login].contains(':'));
-        let is_host = |login: usize| word[login + 1..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[');
+        let login = word
+            .find('@')
+            .filter(|login| *login > 0 && !word[..*login].contains(':'));
+        let is_host = |login: usize| {
+            word[login + 1..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[')
+        };
         if let (Some(begin), Some(login)) = (begin, login.filter(|login| is_host(*login))) {
             spans.push((begin..at + login, Credential::User));
         }
-        let colon = word.find(':').filter(|colon| *colon > 0 && colon + 1 < word.len());
-        begin = colon.filter(|_| !word.contains("//") && !word.contains('@')).map(|_| at);
+        let colon = word
+            .find(':')
+            .filter(|colon| *colon > 0 && colon + 1 < word.len());
+        begin = colon
+            .filter(|_| !word.contains("//") && !word.contains('@'))
+            .map(|_| at);
     }
 }
 
@@ -297,7 +350,9 @@ fn is_of_source(query: &str) -> bool {
     query.split('&').all(|parameter| {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-        matches!(name, "ref" | "version" | "timeout" | "submodules") && value.chars().all(is_plain) && !is_random(value)
+        matches!(name, "ref" | "version" | "timeout" | "submodules")
+            && value.chars().all(is_plain)
+            && !is_random(value)
     })
 }
 
@@ -307,12 +362,24 @@ fn of_tokens(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     let mut from = 0;
     for (at, byte) in bytes.iter().enumerate() {
         // How a token may begin, where no word goes on.
-        let begins = matches!(byte, b'g' | b'x' | b'n' | b'p' | b'd' | b'h' | b'A' | b'y' | b's' | b'r' | b'e');
+        let begins = matches!(
+            byte,
+            b'g' | b'x' | b'n' | b'p' | b'd' | b'h' | b'A' | b'y' | b's' | b'r' | b'e'
+        );
         if !begins || at < from || at > 0 && bytes[at - 1].is_ascii_alphanumeric() {
             continue;
         }
-        let Some(start) = at.checked_add(token(&bytes[at..])).filter(|start| *start > at) else { continue };
-        from = start + bytes[start..].iter().take_while(|byte| is_part(byte)).count();
+        let Some(start) = at
+            .checked_add(token(&bytes[at..]))
+            .filter(|start| *start > at)
+        else {
+            continue;
+        };
+        from = start
+            + bytes[start..]
+                .iter()
+                .take_while(|byte| is_part(byte))
+                .count();
         spans.push((start..from, Credential::Token));
     }
 }
@@ -321,33 +388,56 @@ fn of_tokens(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
 fn token(text: &[u8]) -> usize {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let fits = |(prefix, least): &&(&str, usize)| {
-        let Some(rest) = text.strip_prefix(prefix.as_bytes()) else { return false };
+        let Some(rest) = text.strip_prefix(prefix.as_bytes()) else {
+            return false;
+        };
         let is_long = rest.len() >= *least && rest[..*least].iter().all(is_part);
         let is_aws = matches!(*prefix, "AKIA" | "ASIA");
         let is_upper = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
-        is_long && (!is_aws || rest[..*least].iter().all(is_upper) && !rest.get(*least).is_some_and(is_part))
+        is_long
+            && (!is_aws
+                || rest[..*least].iter().all(is_upper) && !rest.get(*least).is_some_and(is_part))
     };
     if let Some((prefix, _)) = TOKENS.iter().find(fits) {
         return prefix.len();
     }
     // A JSON Web Token: two objects in base64, which begin with `{"`, and a signature.
     let object = |text: &[u8], most: usize| -> Option<usize> {
-        let length = text.iter().take(most).position(|byte| !is_part(byte) || *byte == b'.')?;
+        let length = text
+            .iter()
+            .take(most)
+            .position(|byte| !is_part(byte) || *byte == b'.')?;
         (text.starts_with(b"eyJ") && text[length] == b'.').then_some(length + 1)
     };
-    let Some(body) = object(text, LONGEST_HEAD) else { return 0 };
+    let Some(body) = object(text, LONGEST_HEAD) else {
+        return 0;
+    };
     let signature = object(&text[body..], text.len()).and_then(|length| text.get(body + length));
-    if signature.is_some_and(is_part) { "eyJ".len() } else { 0 }
+    if signature.is_some_and(is_part) {
+        "eyJ".len()
+    } else {
+        0
+    }
 }
 
 /// Finds private keys, of which the end may be missing.
 fn of_keys(text: &str, spans: &mut Vec<(Range<usize>, Credential)>) {
     let mut from = 0;
-    while let Some(at) = text[from..].find(KEY_BEGINS).map(|at| from + at + KEY_BEGINS.len()) {
+    while let Some(at) = text[from..]
+        .find(KEY_BEGINS)
+        .map(|at| from + at + KEY_BEGINS.len())
+    {
         from = at;
-        let kind = text[at..].split(['-', '\n', MASK]).next().unwrap_or_default();
-        let Some(body) = kind.find(KEY).map(|key| at + key + KEY.len()) else { continue };
-        let end = text[body..].find(KEY_ENDS).map_or(text.len(), |end| body + end);
+        let kind = text[at..]
+            .split(['-', '\n', MASK])
+            .next()
+            .unwrap_or_default();
+        let Some(body) = kind.find(KEY).map(|key| at + key + KEY.len()) else {
+            continue;
+        };
+        let end = text[body..]
+            .find(KEY_ENDS)
+            .map_or(text.len(), |end| body + end);
         if !is_masked(&text[body..end]) {
             spans.push((body..end, Credential::PrivateKey));
         }
@@ -362,7 +452,11 @@ fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
     let mut start = 0;
     for word in text.split(char::is_whitespace) {
         let begin = start;
-        start += word.len() + text[begin + word.len()..].chars().next().map_or(0, char::len_utf8);
+        start += word.len()
+            + text[begin + word.len()..]
+                .chars()
+                .next()
+                .map_or(0, char::len_utf8);
         if word.is_empty() {
             continue;
         }
@@ -373,7 +467,9 @@ fn assigned(text: &str) -> Vec<(Range<usize>, Credential)> {
         });
         if is_value {
             spans.push((begin..begin + word.len(), Credential::Token));
-        } else if let Some(at) = word.find(['=', ':']).filter(|at| is_telling_name(&word[..*at]) && at + 1 < word.len())
+        } else if let Some(at) = word
+            .find(['=', ':'])
+            .filter(|at| is_telling_name(&word[..*at]) && at + 1 < word.len())
         {
             spans.push((begin + at + 1..begin + word.len(), Credential::Token));
         }
@@ -395,16 +491,21 @@ fn is_telling_name(name: &str) -> bool {
     let plain = name.to_ascii_lowercase();
     let mut words = plain.split(|c: char| !c.is_ascii_alphanumeric());
     let joined: String = plain.chars().filter(char::is_ascii_alphanumeric).collect();
-    words.any(|word| TELLING.contains(&word)) || TELLING[..8].iter().any(|word| joined.ends_with(word))
+    words.any(|word| TELLING.contains(&word))
+        || TELLING[..8].iter().any(|word| joined.ends_with(word))
 }
 
 /// Returns whether a text has a run of characters as only a generator makes it.
 pub(crate) fn is_random(text: &str) -> bool {
     let is_random = |run: &str| {
         let has = |of: fn(&char) -> bool| run.chars().any(|c| of(&c));
-        run.len() >= 20 && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase) && has(char::is_ascii_digit)
+        run.len() >= 20
+            && has(char::is_ascii_uppercase)
+            && has(char::is_ascii_lowercase)
+            && has(char::is_ascii_digit)
     };
-    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '=')).any(is_random)
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '='))
+        .any(is_random)
 }
 
 fn is_masked(text: &str) -> bool {
@@ -416,7 +517,10 @@ fn is_end(c: char) -> bool {
     // Styles of a text that is printed stand as noncharacters in it.
     c.is_whitespace()
         || c.is_control()
-        || matches!(c, '`' | '"' | '\'' | '<' | '>' | '(' | ')' | '{' | '}' | ',' | '\u{fdd0}'..='\u{fdef}')
+        || matches!(
+            c,
+            '`' | '"' | '\'' | '<' | '>' | '(' | ')' | '{' | '}' | ',' | '\u{fdd0}'..='\u{fdef}'
+        )
 }
 
 #[cfg(test)]
@@ -426,18 +530,27 @@ mod tests {
     #[test]
     fn users_and_queries_of_urls_are_masked() {
         for (text, expected) in [
-            ("see https://me:pw@git.example/x now", "see https://…@git.example/x now"),
+            (
+                "see https://me:pw@git.example/x now",
+                "see https://…@git.example/x now",
+            ),
             ("https://token@git.example/x", "https://…@git.example/x"),
             ("https://me:a/b@git.example/x", "https://…@git.example/x"),
             ("//me:pw@git.example", "//…@git.example"),
             ("redfish://bmc/x?token=abc, or", "redfish://bmc/x?…, or"),
             ("https://a/b#access_token=x", "https://a/b#…"),
             ("https://a/b?c", "https://a/b?…"),
-            ("rack https://me:hun ter2@git.example/x?y of", "rack https://…@git.example/x?… of"),
+            (
+                "rack https://me:hun ter2@git.example/x?y of",
+                "rack https://…@git.example/x?… of",
+            ),
             ("image me:pw@reg:5000/x:1", "image …@reg:5000/x:1"),
             ("me:p w@reg/x", "…@reg/x"),
             ("bmc.example?token=abc", "bmc.example?…"),
-            ("`https://a:b\n c@h/x?y z` and so on", "`https://…@h/x?…` and so on"),
+            (
+                "`https://a:b\n c@h/x?y z` and so on",
+                "`https://…@h/x?…` and so on",
+            ),
             ("https://…@h/x?… stays", "https://…@h/x?… stays"),
         ] {
             assert_eq!(masked(text), expected, "{text}");
@@ -490,9 +603,18 @@ mod tests {
     #[test]
     fn of_one_value_everything_behind_a_credential_goes() {
         for (text, expected) in [
-            ("get https://bmc/x?token=ab cd failed", "get https://bmc/x?…"),
-            ("get https://me:ab cd@bmc/x failed", "get https://…@bmc/x failed"),
-            ("login failed: password=hunter2 for admin", "login failed: password=… for admin"),
+            (
+                "get https://bmc/x?token=ab cd failed",
+                "get https://bmc/x?…",
+            ),
+            (
+                "get https://me:ab cd@bmc/x failed",
+                "get https://…@bmc/x failed",
+            ),
+            (
+                "login failed: password=hunter2 for admin",
+                "login failed: password=… for admin",
+            ),
             ("Authorization: Bearer abc", "Authorization: Bearer …"),
             ("token: abc is old", "token: … is old"),
             ("power management error", "power management error"),
@@ -504,9 +626,22 @@ mod tests {
     #[test]
     fn a_query_is_a_credential_where_it_may_not_be_or_where_it_tells() {
         assert_eq!(found("https://a/cb?tenant=x", true), None);
-        assert_eq!(found("https://a/cb?tenant=x", false), Some(Credential::Query));
-        for query in ["access_token=x", "sig=x", "X-Amz-Signature=x", "a=b&clientSecret=x", "a=Abcdefghij0123456789"] {
-            assert_eq!(found(&format!("https://a/cb?{query}"), true), Some(Credential::Query), "{query}");
+        assert_eq!(
+            found("https://a/cb?tenant=x", false),
+            Some(Credential::Query)
+        );
+        for query in [
+            "access_token=x",
+            "sig=x",
+            "X-Amz-Signature=x",
+            "a=b&clientSecret=x",
+            "a=Abcdefghij0123456789",
+        ] {
+            assert_eq!(
+                found(&format!("https://a/cb?{query}"), true),
+                Some(Credential::Query),
+                "{query}"
+            );
         }
         assert_eq!(found("https://a/cb?author=x&keyboard=y", true), None);
         assert_eq!(found("https://u@a/cb?x=y", true), Some(Credential::User));

@@ -11,8 +11,12 @@ pub(crate) fn alike<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
         if is_spelled_like(name, other) {
             return Some(other);
         }
-        let likeness = strsim::jaro_winkler(&name.to_ascii_lowercase(), &other.to_ascii_lowercase());
-        if likeness >= ALIKE && digits(name).eq(digits(other)) && nearest.is_none_or(|(most, _)| likeness > most) {
+        let likeness =
+            strsim::jaro_winkler(&name.to_ascii_lowercase(), &other.to_ascii_lowercase());
+        if likeness >= ALIKE
+            && digits(name).eq(digits(other))
+            && nearest.is_none_or(|(most, _)| likeness > most)
+        {
             nearest = Some((likeness, other));
         }
     }
@@ -26,7 +30,9 @@ pub(crate) fn is_spelled_like(one: &str, other: &str) -> bool {
 
 /// What is left of a name without case and without what stands between its words.
 pub(crate) fn letters(name: &str) -> impl Iterator<Item = char> {
-    name.chars().filter(|c| !matches!(c, '-' | '_' | '.')).map(|c| c.to_ascii_lowercase())
+    name.chars()
+        .filter(|c| !matches!(c, '-' | '_' | '.'))
+        .map(|c| c.to_ascii_lowercase())
 }
 
 fn digits(name: &str) -> impl Iterator<Item = char> {
@@ -40,9 +46,11 @@ mod tests {
     #[test]
     fn another_spelling_and_a_slip_of_the_finger_are_understood() {
         let known = ["control-plane", "worker"];
-        for (written, meant) in
-            [("controlplane", "control-plane"), ("Control_Plane", "control-plane"), ("wroker", "worker")]
-        {
+        for (written, meant) in [
+            ("controlplane", "control-plane"),
+            ("Control_Plane", "control-plane"),
+            ("wroker", "worker"),
+        ] {
             assert_eq!(alike(written, known), Some(meant));
         }
         assert_eq!(alike("gold", known), None);
@@ -51,6 +59,9 @@ mod tests {
     #[test]
     fn another_number_is_another_name() {
         assert_eq!(alike("rack-1", ["rack-2"]), None);
-        assert_eq!(alike("oam_ipv4", ["oam-ipv6", "oam-ipv4"]), Some("oam-ipv4"));
+        assert_eq!(
+            alike("oam_ipv4", ["oam-ipv6", "oam-ipv4"]),
+            Some("oam-ipv4")
+        );
     }
 }

@@ -56,7 +56,10 @@ pub(crate) fn push_without_commands(out: &mut String, line: &str, lead: impl Fn(
     let body = line.trim_start_matches(|c: char| c.is_whitespace() || lead(c));
     out.push_str(&line[..line.len() - body.len()]);
     let mut rest = body;
-    let colon = SECTIONS.iter().find(|section| body.starts_with(**section)).map(|section| section.len() - 1);
+    let colon = SECTIONS
+        .iter()
+        .find(|section| body.starts_with(**section))
+        .map(|section| section.len() - 1);
     if let Some(colon) = colon.or(body.starts_with("::").then_some(0)) {
         out.push_str(&body[..colon]);
         out.push_str("\\u{3a}");
@@ -124,7 +127,10 @@ pub(crate) fn yaml_text(text: &str) -> String {
 /// Returns whether a character in a file makes readers of YAML refuse it or read something else.
 pub(crate) fn is_unreadable(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
-        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+        || matches!(
+            c,
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+        )
 }
 
 #[cfg(test)]
@@ -142,10 +148,22 @@ mod tests {
         for (text, expected) in [
             ("plain größe 机架 é", "plain größe 机架 é"),
             ("a\nb\r\tc\0", "a\\nb\\r\\tc\\u{0}"),
-            ("\u{1b}]8;;http://x\u{7}y\u{7f}\u{85}\u{9b}1m", "\\u{1b}]8;;http://x\\u{7}y\\u{7f}\\u{85}\\u{9b}1m"),
-            ("a\u{202e}b\u{2066}c\u{2028}d\u{2029}", "a\\u{202e}b\\u{2066}c\\u{2028}d\\u{2029}"),
-            ("\u{200b}\u{ad}\u{feff}\u{2060}\u{e0041}", "\\u{200b}\\u{ad}\\u{feff}\\u{2060}\\u{e0041}"),
-            ("\u{fffe}\u{ffff}\u{1fffe}\u{fdd1}\u{fffd}", "\\u{fffe}\\u{ffff}\\u{1fffe}\\u{fdd1}\u{fffd}"),
+            (
+                "\u{1b}]8;;http://x\u{7}y\u{7f}\u{85}\u{9b}1m",
+                "\\u{1b}]8;;http://x\\u{7}y\\u{7f}\\u{85}\\u{9b}1m",
+            ),
+            (
+                "a\u{202e}b\u{2066}c\u{2028}d\u{2029}",
+                "a\\u{202e}b\\u{2066}c\\u{2028}d\\u{2029}",
+            ),
+            (
+                "\u{200b}\u{ad}\u{feff}\u{2060}\u{e0041}",
+                "\\u{200b}\\u{ad}\\u{feff}\\u{2060}\\u{e0041}",
+            ),
+            (
+                "\u{fffe}\u{ffff}\u{1fffe}\u{fdd1}\u{fffd}",
+                "\\u{fffe}\\u{ffff}\\u{1fffe}\\u{fdd1}\u{fffd}",
+            ),
         ] {
             assert_eq!(visible(text), expected, "{text:?}");
         }
@@ -155,8 +173,14 @@ mod tests {
     fn no_line_is_a_command_of_a_runner() {
         for (line, expected) in [
             ("::error::x", "\\u{3a}:error::x"),
-            (" \u{a0}\u{3000}::set-output name=a::b", " \u{a0}\u{3000}\\u{3a}:set-output name=a::b"),
-            ("a ##[error]x ##vso[task.setvariable]", "a #\\u{23}[error]x #\\u{23}vso[task.setvariable]"),
+            (
+                " \u{a0}\u{3000}::set-output name=a::b",
+                " \u{a0}\u{3000}\\u{3a}:set-output name=a::b",
+            ),
+            (
+                "a ##[error]x ##vso[task.setvariable]",
+                "a #\\u{23}[error]x #\\u{23}vso[task.setvariable]",
+            ),
             ("###[group]", "##\\u{23}[group]"),
             ("  section_start:1:a", "  section_start\\u{3a}1:a"),
             ("## heading ##", "## heading ##"),
@@ -171,7 +195,10 @@ mod tests {
         let text = "a\u{85}b\u{2028}\u{feff}\u{ffff}\u{7f}\u{e0041}\u{10ffff}\u{1b}\n\"\\机";
         let yaml = yaml_text(text);
 
-        assert!(!yaml.contains(is_hidden) && !yaml.contains("\\ud"), "{yaml}");
+        assert!(
+            !yaml.contains(is_hidden) && !yaml.contains("\\ud"),
+            "{yaml}"
+        );
         assert_eq!(yaml_serde::from_str::<String>(&yaml).unwrap(), text);
     }
 

@@ -10,5 +10,8 @@ fn a_host_with_a_manifest_in_this_repo_is_patched() {
     repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
 
     assert_takes(&repo, "host-1");
-    assert!(is_labelled(&built_host(repo.path().join("overlays/hosts/declared/inventory"), "host-1")));
+    assert!(is_labelled(&built_host(
+        repo.path().join("overlays/hosts/declared/inventory"),
+        "host-1"
+    )));
 }

@@ -11,11 +11,21 @@ use crate::support::{documents, kustomize_build};
 
 /// What a KubeadmControlPlane becomes in an overlay with the component of the quickstart's cluster.
 fn with_component(version: &str, api_server: &str) -> Vec<Value> {
-    with_component_of("quickstart", "tenant-a/edge/auth/kubeadm", version, api_server)
+    with_component_of(
+        "quickstart",
+        "tenant-a/edge/auth/kubeadm",
+        version,
+        api_server,
+    )
 }
 
 /// The same with another component.
-fn with_component_of(fixture: &str, component: &str, version: &str, api_server: &str) -> Vec<Value> {
+fn with_component_of(
+    fixture: &str,
+    component: &str,
+    version: &str,
+    api_server: &str,
+) -> Vec<Value> {
     let repo = generated(fixture);
     repo.write(
         "tenant/kubeadm-control-plane.yaml",
@@ -25,9 +35,13 @@ fn with_component_of(fixture: &str, component: &str, version: &str, api_server: 
              apiServer:\n{api_server}    preKubeadmCommands:\n    - hostname\n    files:\n    - path: /etc/motd\n      content: hello\n"
         ),
     );
-    let lists =
-        format!("resources:\n  - kubeadm-control-plane.yaml\ncomponents:\n  - ../overlays/clusters/{component}\n");
-    repo.write("tenant/kustomization.yaml", &kustomization("Kustomization", None, &lists));
+    let lists = format!(
+        "resources:\n  - kubeadm-control-plane.yaml\ncomponents:\n  - ../overlays/clusters/{component}\n"
+    );
+    repo.write(
+        "tenant/kustomization.yaml",
+        &kustomization("Kustomization", None, &lists),
+    );
     documents(&kustomize_build(repo.path().join("tenant")))
 }
 
@@ -42,15 +56,24 @@ const OIDC: [(&str, &str); 5] = [
 /// The arguments, with the one that the KubeadmControlPlane had before.
 fn expected_arguments() -> BTreeMap<String, String> {
     let all = OIDC.into_iter().chain([("audit-log-maxage", "30")]);
-    all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    all.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 #[test]
 fn a_v1beta1_control_plane_gets_the_oidc_arguments_beside_its_own() {
-    let built = with_component("v1beta1", "        extraArgs:\n          audit-log-maxage: \"30\"\n");
+    let built = with_component(
+        "v1beta1",
+        "        extraArgs:\n          audit-log-maxage: \"30\"\n",
+    );
 
-    let arguments = &built[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]["extraArgs"];
-    let arguments = arguments.as_mapping().unwrap().iter().map(|(name, value)| (string(name), string(value)));
+    let arguments =
+        &built[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]["extraArgs"];
+    let arguments = arguments
+        .as_mapping()
+        .unwrap()
+        .iter()
+        .map(|(name, value)| (string(name), string(value)));
     assert_eq!(arguments.collect::<BTreeMap<_, _>>(), expected_arguments());
 }
 
@@ -59,8 +82,11 @@ fn a_v1beta2_control_plane_gets_the_oidc_arguments_beside_its_own() {
     let own = "        extraArgs:\n        - name: audit-log-maxage\n          value: \"30\"\n";
     let built = with_component("v1beta2", own);
 
-    let arguments = &built[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]["extraArgs"];
-    let arguments = sequence(arguments).iter().map(|argument| (string(&argument["name"]), string(&argument["value"])));
+    let arguments =
+        &built[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]["extraArgs"];
+    let arguments = sequence(arguments)
+        .iter()
+        .map(|argument| (string(&argument["name"]), string(&argument["value"])));
     assert_eq!(arguments.collect::<BTreeMap<_, _>>(), expected_arguments());
 }
 
@@ -69,8 +95,11 @@ fn a_control_plane_without_arguments_gets_them_too() {
     for version in ["v1beta1", "v1beta2"] {
         let built = with_component(version, "        timeoutForControlPlane: 4m0s\n");
 
-        let arguments = &built[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]["extraArgs"];
-        let number = arguments.as_mapping().map_or(sequence(arguments).len(), |arguments| arguments.len());
+        let arguments = &built[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]
+            ["extraArgs"];
+        let number = arguments
+            .as_mapping()
+            .map_or(sequence(arguments).len(), |arguments| arguments.len());
         assert_eq!(number, OIDC.len(), "{version}: {arguments:?}");
     }
 }
@@ -82,7 +111,11 @@ fn a_control_plane_gets_the_ca_of_dex_from_its_secret_beside_its_own_files() {
 
         let files = sequence(&built[0]["spec"]["kubeadmConfigSpec"]["files"]);
         let paths: Vec<String> = files.iter().map(|file| string(&file["path"])).collect();
-        assert_eq!(paths, ["/etc/motd", "/etc/kubernetes/pki/oidc-ca.crt"], "{version}");
+        assert_eq!(
+            paths,
+            ["/etc/motd", "/etc/kubernetes/pki/oidc-ca.crt"],
+            "{version}"
+        );
         let secret = &files[1]["contentFrom"]["secret"];
         assert_eq!(
             (string(&secret["name"]), string(&secret["key"])),
@@ -96,7 +129,11 @@ fn the_component_adds_no_object_of_its_own() {
     for version in ["v1beta1", "v1beta2"] {
         let built = with_component(version, "        timeoutForControlPlane: 4m0s\n");
 
-        assert_eq!(built.iter().map(identity).collect::<Vec<_>>(), ["KubeadmControlPlane tenant-a/edge"], "{version}");
+        assert_eq!(
+            built.iter().map(identity).collect::<Vec<_>>(),
+            ["KubeadmControlPlane tenant-a/edge"],
+            "{version}"
+        );
     }
 }
 
@@ -110,25 +147,47 @@ fn a_control_plane_reads_the_structured_configuration_beside_its_own_arguments()
     let v1beta2 = with_component_of("quickstart", STRUCTURED, "v1beta2", own);
 
     let file = "/etc/kubernetes/pki/authentication-configuration.yaml";
-    let arguments = &v1beta1[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]["extraArgs"];
+    let arguments =
+        &v1beta1[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]["extraArgs"];
     assert_eq!(string(&arguments["authentication-config"]), file);
     assert_eq!(string(&arguments["audit-log-maxage"]), "30");
-    let arguments = &v1beta2[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]["extraArgs"];
-    let arguments = sequence(arguments).iter().map(|argument| (string(&argument["name"]), string(&argument["value"])));
+    let arguments =
+        &v1beta2[0]["spec"]["kubeadmConfigSpec"]["clusterConfiguration"]["apiServer"]["extraArgs"];
+    let arguments = sequence(arguments)
+        .iter()
+        .map(|argument| (string(&argument["name"]), string(&argument["value"])));
     let expected = [("audit-log-maxage", "30"), ("authentication-config", file)];
-    assert_eq!(arguments.collect::<BTreeMap<_, _>>(), expected.map(|(a, b)| (a.to_owned(), b.to_owned())).into());
+    assert_eq!(
+        arguments.collect::<BTreeMap<_, _>>(),
+        expected.map(|(a, b)| (a.to_owned(), b.to_owned())).into()
+    );
 }
 
 #[test]
 fn a_control_plane_completes_the_structured_configuration_after_its_own_commands() {
     for version in ["v1beta1", "v1beta2"] {
-        let built = with_component_of("quickstart", STRUCTURED, version, "        timeoutForControlPlane: 4m0s\n");
+        let built = with_component_of(
+            "quickstart",
+            STRUCTURED,
+            version,
+            "        timeoutForControlPlane: 4m0s\n",
+        );
 
         let spec = &built[0]["spec"]["kubeadmConfigSpec"];
-        let commands: Vec<String> = sequence(&spec["preKubeadmCommands"]).iter().map(string).collect();
+        let commands: Vec<String> = sequence(&spec["preKubeadmCommands"])
+            .iter()
+            .map(string)
+            .collect();
         let script = "/etc/kubernetes/oidc/write-authentication-configuration";
-        assert_eq!(commands, ["hostname".to_owned(), format!("sh {script}")], "{version}");
-        let paths: Vec<String> = sequence(&spec["files"]).iter().map(|file| string(&file["path"])).collect();
+        assert_eq!(
+            commands,
+            ["hostname".to_owned(), format!("sh {script}")],
+            "{version}"
+        );
+        let paths: Vec<String> = sequence(&spec["files"])
+            .iter()
+            .map(|file| string(&file["path"]))
+            .collect();
         let expected = [
             "/etc/motd",
             "/etc/kubernetes/oidc/authentication-configuration.yaml",
@@ -144,10 +203,18 @@ fn a_control_plane_completes_the_structured_configuration_after_its_own_commands
 fn a_certificate_that_every_machine_trusts_needs_no_authority_on_them() {
     for component in ["kubeadm", "kubeadm-structured"] {
         let component = format!("tenant-c/web/auth/{component}");
-        let built = with_component_of("auth", &component, "v1beta1", "        timeoutForControlPlane: 4m0s\n");
+        let built = with_component_of(
+            "auth",
+            &component,
+            "v1beta1",
+            "        timeoutForControlPlane: 4m0s\n",
+        );
 
         let text = yaml_serde::to_string(&built[0]).unwrap();
-        assert!(!text.contains("ca.crt") && !text.contains("oidc-ca-file"), "{text}");
+        assert!(
+            !text.contains("ca.crt") && !text.contains("oidc-ca-file"),
+            "{text}"
+        );
         assert!(text.contains("https://dex.tenant-c.example.com"), "{text}");
     }
 }
@@ -157,7 +224,13 @@ fn a_certificate_that_every_machine_trusts_needs_no_authority_on_them() {
 /// The Deployment of one of the fixture's clusters.
 fn deployment(cluster: &str) -> Value {
     let repo = &GENERATED["auth"];
-    object(&kustomize_build(repo.path().join(format!("overlays/clusters/{cluster}/auth"))), "Deployment")
+    object(
+        &kustomize_build(
+            repo.path()
+                .join(format!("overlays/clusters/{cluster}/auth")),
+        ),
+        "Deployment",
+    )
 }
 
 #[test]
@@ -165,32 +238,61 @@ fn a_pod_has_the_secrets_that_it_is_given() {
     let spec = &deployment("tenant-a/edge")["spec"]["template"]["spec"];
 
     let container = &spec["containers"][0];
-    assert_eq!(string(&container["envFrom"][0]["secretRef"]["name"]), "edge-dex");
-    let tls = sequence(&spec["volumes"]).iter().find(|volume| string(&volume["name"]) == "tls").unwrap();
+    assert_eq!(
+        string(&container["envFrom"][0]["secretRef"]["name"]),
+        "edge-dex"
+    );
+    let tls = sequence(&spec["volumes"])
+        .iter()
+        .find(|volume| string(&volume["name"]) == "tls")
+        .unwrap();
     assert_eq!(string(&tls["secret"]["secretName"]), "edge-dex-tls");
 }
 
 #[test]
 fn one_pod_has_no_disruption_budget_and_two_have_one() {
     for (cluster, replicas, budgets) in [("tenant-b/core", 1, 0), ("tenant-a/edge", 2, 1)] {
-        let build = kustomize_build(GENERATED["auth"].path().join(format!("overlays/clusters/{cluster}/auth")));
+        let build = kustomize_build(
+            GENERATED["auth"]
+                .path()
+                .join(format!("overlays/clusters/{cluster}/auth")),
+        );
 
-        assert_eq!(object(&build, "Deployment")["spec"]["replicas"].as_u64(), Some(replicas), "{cluster}");
+        assert_eq!(
+            object(&build, "Deployment")["spec"]["replicas"].as_u64(),
+            Some(replicas),
+            "{cluster}"
+        );
         let is_budget = |object: &&Value| string(&object["kind"]) == "PodDisruptionBudget";
-        assert_eq!(documents(&build).iter().filter(is_budget).count(), budgets, "{cluster}");
+        assert_eq!(
+            documents(&build).iter().filter(is_budget).count(),
+            budgets,
+            "{cluster}"
+        );
     }
 }
 
 #[test]
 fn a_certificate_is_asked_of_the_issuer_that_was_named() {
-    let build =
-        |cluster: &str| kustomize_build(GENERATED["auth"].path().join(format!("overlays/clusters/{cluster}/auth")));
+    let build = |cluster: &str| {
+        kustomize_build(
+            GENERATED["auth"]
+                .path()
+                .join(format!("overlays/clusters/{cluster}/auth")),
+        )
+    };
 
     let web = &object(&build("tenant-c/web"), "Certificate")["spec"];
 
     assert_eq!(string(&web["issuerRef"]["kind"]), "ClusterIssuer");
     assert_eq!(string(&web["issuerRef"]["name"]), "letsencrypt");
     assert_eq!(string(&web["dnsNames"][0]), "dex.tenant-c.example.com");
-    let kinds: Vec<String> = documents(&build("tenant-a/edge")).iter().map(|object| string(&object["kind"])).collect();
-    assert!(!kinds.contains(&"Certificate".to_owned()) && !kinds.contains(&"Issuer".to_owned()), "{kinds:?}");
+    let kinds: Vec<String> = documents(&build("tenant-a/edge"))
+        .iter()
+        .map(|object| string(&object["kind"]))
+        .collect();
+    assert!(
+        !kinds.contains(&"Certificate".to_owned()) && !kinds.contains(&"Issuer".to_owned()),
+        "{kinds:?}"
+    );
 }

@@ -13,12 +13,25 @@ const REQUEST: &str = "edge.yaml";
 /// What kustomize makes of the tenant's manifests, by kind and name.
 fn tenant(repo: &Repo) -> BTreeMap<String, Value> {
     let objects = documents(&kustomize_build(repo.path().join("tenant")));
-    let name = |object: &Value| format!("{} {}", string(&object["kind"]), string(&object["metadata"]["name"]));
-    objects.into_iter().map(|object| (name(&object), object)).collect()
+    let name = |object: &Value| {
+        format!(
+            "{} {}",
+            string(&object["kind"]),
+            string(&object["metadata"]["name"])
+        )
+    };
+    objects
+        .into_iter()
+        .map(|object| (name(&object), object))
+        .collect()
 }
 
 fn texts(map: &Value) -> BTreeMap<String, String> {
-    map.as_mapping().unwrap().iter().map(|(key, value)| (string(key), string(value))).collect()
+    map.as_mapping()
+        .unwrap()
+        .iter()
+        .map(|(key, value)| (string(key), string(value)))
+        .collect()
 }
 
 fn host_selector(template: &Value) -> BTreeMap<String, String> {
@@ -28,9 +41,17 @@ fn host_selector(template: &Value) -> BTreeMap<String, String> {
 /// Writes another API version of Metal3's provider into the tenant's manifests.
 fn with_provider(version: &str) -> Repo {
     let repo = Repo::of_fixture("cluster-api");
-    for file in ["tenant/cluster.yaml", "tenant/control-plane.yaml", "tenant/workers.yaml"] {
+    for file in [
+        "tenant/cluster.yaml",
+        "tenant/control-plane.yaml",
+        "tenant/workers.yaml",
+    ] {
         let group = "infrastructure.cluster.x-k8s.io";
-        repo.replace(file, &format!("{group}/v1beta2"), &format!("{group}/{version}"));
+        repo.replace(
+            file,
+            &format!("{group}/v1beta2"),
+            &format!("{group}/{version}"),
+        );
     }
     repo.generate(&[]).expect(0);
     repo
@@ -42,14 +63,34 @@ fn each_machine_template_selects_the_hosts_that_the_cluster_has_in_its_role() {
         let repo = with_provider(version);
         let built = tenant(&repo);
 
-        for (name, role) in [("edge-control-plane", "ControlPlane"), ("edge-workers", "Worker")] {
+        for (name, role) in [
+            ("edge-control-plane", "ControlPlane"),
+            ("edge-workers", "Worker"),
+        ] {
             let selector = host_selector(&built[&format!("Metal3MachineTemplate {name}")]);
-            let hosts = documents(&kustomize_build(repo.path().join("overlays/hosts/declared/site")));
-            let labels = hosts.iter().filter_map(|host| host["metadata"].get("labels")).map(texts);
-            let selected =
-                labels.filter(|labels| selector.iter().all(|(key, value)| labels.get(key) == Some(value))).count();
-            let wanted = repo.hosts_of("tenant-a", "edge").iter().filter(|host| host.starts_with(role)).count();
-            assert!(wanted > 0 && selected == wanted, "{version} {name}: {selected} of {wanted}");
+            let hosts = documents(&kustomize_build(
+                repo.path().join("overlays/hosts/declared/site"),
+            ));
+            let labels = hosts
+                .iter()
+                .filter_map(|host| host["metadata"].get("labels"))
+                .map(texts);
+            let selected = labels
+                .filter(|labels| {
+                    selector
+                        .iter()
+                        .all(|(key, value)| labels.get(key) == Some(value))
+                })
+                .count();
+            let wanted = repo
+                .hosts_of("tenant-a", "edge")
+                .iter()
+                .filter(|host| host.starts_with(role))
+                .count();
+            assert!(
+                wanted > 0 && selected == wanted,
+                "{version} {name}: {selected} of {wanted}"
+            );
         }
     }
 }
@@ -66,7 +107,11 @@ fn a_machine_template_keeps_the_labels_that_it_selects_by_itself() {
 #[test]
 fn a_machine_template_without_a_role_takes_no_hosts_of_other_clusters() {
     let repo = Repo::generated("cluster-api");
-    repo.replace("tenant/workers.yaml", "    sip.airshipit.org/node-type: Worker\n", "    a: b\n");
+    repo.replace(
+        "tenant/workers.yaml",
+        "    sip.airshipit.org/node-type: Worker\n",
+        "    a: b\n",
+    );
 
     let selector = host_selector(&tenant(&repo)["Metal3MachineTemplate edge-workers"]);
 
@@ -81,14 +126,25 @@ fn the_metal3_cluster_gets_the_endpoint_of_the_load_balancer_before_the_control_
         let built = tenant(&with_provider(version));
 
         let endpoint = &built["Metal3Cluster edge"]["spec"]["controlPlaneEndpoint"];
-        assert_eq!((string(&endpoint["host"]).as_str(), endpoint["port"].as_i64()), ("192.0.2.10", Some(30443)));
+        assert_eq!(
+            (
+                string(&endpoint["host"]).as_str(),
+                endpoint["port"].as_i64()
+            ),
+            ("192.0.2.10", Some(30443))
+        );
     }
 }
 
 #[test]
 fn the_endpoint_of_a_metal3_cluster_is_its_own_where_the_request_names_no_address() {
     let repo = Repo::of_fixture("cluster-api");
-    repo.replace_behind(REQUEST, "loadBalancerControlPlane:", "        clusterIP: 192.0.2.10\n", "");
+    repo.replace_behind(
+        REQUEST,
+        "loadBalancerControlPlane:",
+        "        clusterIP: 192.0.2.10\n",
+        "",
+    );
     let own = "  controlPlaneEndpoint: {host: api.example.com, port: 6443}\n  cloudProviderEnabled";
     repo.replace("tenant/cluster.yaml", "  cloudProviderEnabled", own);
     repo.generate(&[]).expect(0);
@@ -104,10 +160,20 @@ fn the_endpoints_are_a_source_for_replacements_and_are_not_applied() {
 
     let built = tenant(&repo);
 
-    let expected = [("issuer", "https://192.0.2.10:30556/dex"), ("jump-host", "192.0.2.10:30022")];
+    let expected = [
+        ("issuer", "https://192.0.2.10:30556/dex"),
+        ("jump-host", "192.0.2.10:30022"),
+    ];
     let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    assert_eq!(texts(&built["ConfigMap how-to-log-in"]["data"]), BTreeMap::from(expected));
-    assert!(!built.contains_key("ConfigMap endpoints-edge"), "{:?}", built.keys());
+    assert_eq!(
+        texts(&built["ConfigMap how-to-log-in"]["data"]),
+        BTreeMap::from(expected)
+    );
+    assert!(
+        !built.contains_key("ConfigMap endpoints-edge"),
+        "{:?}",
+        built.keys()
+    );
 }
 
 #[test]
@@ -130,13 +196,23 @@ fn the_endpoints_say_where_everything_of_the_cluster_is() {
         ("oidc-client-id", "kubernetes"),
         ("oidc-issuer-url", "https://192.0.2.10:30556/dex"),
     ];
-    assert_eq!(endpoints, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+    assert_eq!(
+        endpoints,
+        expected
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into()
+    );
 }
 
 #[test]
 fn endpoints_over_ipv6_have_brackets_only_before_a_port() {
     let repo = Repo::of_fixture("cluster-api");
-    repo.replace_behind(REQUEST, "loadBalancerControlPlane:", "192.0.2.10", "2001:db8::10");
+    repo.replace_behind(
+        REQUEST,
+        "loadBalancerControlPlane:",
+        "192.0.2.10",
+        "2001:db8::10",
+    );
     repo.generate(&[]).expect(0);
 
     let endpoints = texts(&documents(&repo.read(ENDPOINTS))[0]["data"]);
@@ -151,10 +227,17 @@ fn a_cluster_without_services_still_has_its_host_selector() {
     repo.want("tenant/one", 1);
     repo.generate(&[]).expect(0);
 
-    let endpoints = texts(&documents(&repo.read("overlays/tenants/tenant/one/endpoints/endpoints.yaml"))[0]["data"]);
+    let endpoints = texts(
+        &documents(&repo.read("overlays/tenants/tenant/one/endpoints/endpoints.yaml"))[0]["data"],
+    );
 
     let keys: Vec<&str> = endpoints.keys().map(String::as_str).collect();
-    let all = ["cluster-name", "cluster-namespace", "node-type-control-plane", "node-type-worker"];
+    let all = [
+        "cluster-name",
+        "cluster-namespace",
+        "node-type-control-plane",
+        "node-type-worker",
+    ];
     assert_eq!(keys, all.map(|name| format!("host-selector-{name}")));
 }
 

@@ -30,11 +30,17 @@ mod completions {
     #[test]
     fn of_fish_offer_commands() {
         let script = script("fish");
-        let program = format!("source {}; complete --do-complete 'sipgen gen'", script.path().display());
+        let program = format!(
+            "source {}; complete --do-complete 'sipgen gen'",
+            script.path().display()
+        );
 
         let output = run_tool(tool("fish").args(["--no-config", "-c", &program]));
 
-        assert_says(&text(&output.stdout), &["generate\tGenerate the overlays of a repo"]);
+        assert_says(
+            &text(&output.stdout),
+            &["generate\tGenerate the overlays of a repo"],
+        );
     }
 }
 
@@ -48,12 +54,23 @@ mod manual {
 
         sipgen(&["man", "--dir", below.to_str().unwrap()]);
 
-        let pages: BTreeSet<String> =
-            fs::read_dir(&below).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        let name = |words: &Vec<String>| [&["sipgen".to_owned()], words.as_slice()].concat().join("-") + ".1";
+        let pages: BTreeSet<String> = fs::read_dir(&below)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let name = |words: &Vec<String>| {
+            [&["sipgen".to_owned()], words.as_slice()]
+                .concat()
+                .join("-")
+                + ".1"
+        };
         assert_eq!(pages, commands(&[]).iter().map(name).collect());
         for page in pages {
-            let output = run_tool(tool("mandoc").args(["-T", "lint", "-W", "error"]).arg(below.join(&page)));
+            let output = run_tool(
+                tool("mandoc")
+                    .args(["-T", "lint", "-W", "error"])
+                    .arg(below.join(&page)),
+            );
             assert!(output.status.success(), "{page}: {}", text(&output.stdout));
         }
     }
@@ -66,13 +83,21 @@ mod manual {
         let examples = help.split("Examples:\n").nth(1).unwrap();
 
         let page = directory.path().join("sipgen-generate.1");
-        let output = run_tool(tool("mandoc").args(["-T", "ascii", "-O", "width=120"]).arg(page));
+        let output = run_tool(
+            tool("mandoc")
+                .args(["-T", "ascii", "-O", "width=120"])
+                .arg(page),
+        );
 
         // A reader of manuals strikes bold letters twice.
         let shown = text(&output.stdout).replace('\u{8}', "");
         let shown: Vec<&str> = shown.lines().map(str::trim).collect();
         for example in examples.lines() {
-            assert!(shown.contains(&example.trim()), "{example:?} is not in:\n{}", shown.join("\n"));
+            assert!(
+                shown.contains(&example.trim()),
+                "{example:?} is not in:\n{}",
+                shown.join("\n")
+            );
         }
         assert!(!shown.iter().any(|line| line.contains("EXTRA")));
     }

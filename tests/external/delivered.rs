@@ -9,7 +9,10 @@ fn a_renamed_host_is_labelled_under_the_name_that_its_component_finds() {
     repo.write("sipgen.yaml", "hosts: {form: component}\n");
     repo.generate(&[]).expect(0);
 
-    assert_says(&repo.read("overlays/hosts/declared/site/vino.one.yaml"), &["# The host metal/h1-lab", "\"h1\""]);
+    assert_says(
+        &repo.read("overlays/hosts/declared/site/vino.one.yaml"),
+        &["# The host metal/h1-lab", "\"h1\""],
+    );
     for host in ["h1-lab", "h2-lab"] {
         assert!(is_labelled(&built_host(repo.path().join("site"), host)));
     }

@@ -16,7 +16,9 @@ fn built(repo: &Repo, directory: &str) -> String {
 /// Objects by identity, each as its text.
 fn objects(build: &str) -> BTreeMap<String, String> {
     let texts = build.split("\n---\n").map(str::trim_end);
-    texts.map(|text| (identity(&documents(text)[0]), text.to_owned())).collect()
+    texts
+        .map(|text| (identity(&documents(text)[0]), text.to_owned()))
+        .collect()
 }
 
 /// An object without the labels and annotations of an assigned host, and without what is empty then.
@@ -24,7 +26,9 @@ fn without_assignment(text: &str) -> Value {
     let mut object = documents(text).remove(0);
     let metadata = object["metadata"].as_mapping_mut().unwrap();
     for field in ["labels", "annotations"] {
-        let Some(entries) = metadata.get_mut(field).and_then(Value::as_mapping_mut) else { continue };
+        let Some(entries) = metadata.get_mut(field).and_then(Value::as_mapping_mut) else {
+            continue;
+        };
         let ours = |key: &str| {
             key.starts_with("sip.airshipit.org/")
                 || key == "kustomize.toolkit.fluxcd.io/prune"
@@ -42,13 +46,20 @@ fn without_assignment(text: &str) -> Value {
 #[track_caller]
 fn assert_only_labelled(before: &str, after: &str, hosts: &[&str]) {
     let (before, after) = (objects(before), objects(after));
-    assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
+    assert_eq!(
+        before.keys().collect::<Vec<_>>(),
+        after.keys().collect::<Vec<_>>()
+    );
     let mut labelled = Vec::new();
     for (identity, text) in &after {
         let object = &documents(text)[0];
         if is_labelled(object) {
             labelled.push(identity.strip_prefix("BareMetalHost ").unwrap());
-            assert_eq!(without_assignment(text), documents(&before[identity])[0], "{identity}");
+            assert_eq!(
+                without_assignment(text),
+                documents(&before[identity])[0],
+                "{identity}"
+            );
         } else {
             assert_eq!(text, &before[identity], "{identity}");
         }
@@ -62,7 +73,10 @@ fn add_as_said(repo: &Repo, said: &str) {
     let mut lines = help.lines();
     let file = lines.next().unwrap().trim_end_matches(':');
     let block: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
-    let block: String = block.iter().map(|line| format!("{}\n", line.strip_prefix("        ").unwrap())).collect();
+    let block: String = block
+        .iter()
+        .map(|line| format!("{}\n", line.strip_prefix("        ").unwrap()))
+        .collect();
     repo.write(file, &(repo.read(file) + &block));
 }
 
@@ -94,8 +108,15 @@ fn in_a_repo_of_site_directories_each_object_applies_an_overlay_in_place_of_its_
     for site in ["east", "west"] {
         // The repo is the directory `fleet` of the source.
         let path = format!("path: ./fleet/overlays/hosts/declared/sites/{site}");
-        assert!(warnings.contains(&format!("write `{path}` there")), "{warnings}");
-        repo.replace(&format!("flux/{site}.yaml"), &format!("path: ./fleet/sites/{site}"), &path);
+        assert!(
+            warnings.contains(&format!("write `{path}` there")),
+            "{warnings}"
+        );
+        repo.replace(
+            &format!("flux/{site}.yaml"),
+            &format!("path: ./fleet/sites/{site}"),
+            &path,
+        );
     }
     let after_wiring = said(&repo);
 
@@ -104,7 +125,11 @@ fn in_a_repo_of_site_directories_each_object_applies_an_overlay_in_place_of_its_
         let top = string(&object["spec"]["path"]);
         let after = built(&repo, top.strip_prefix("./fleet/").unwrap());
         let hosts = [format!("{site}/node-1"), format!("{site}/node-2")];
-        assert_only_labelled(&built(&repo, &format!("sites/{site}")), &after, &hosts.each_ref().map(String::as_str));
+        assert_only_labelled(
+            &built(&repo, &format!("sites/{site}")),
+            &after,
+            &hosts.each_ref().map(String::as_str),
+        );
     }
     assert!(!after_wiring.contains("warning"), "{after_wiring}");
     assert!(after_wiring.contains("no file changes"), "{after_wiring}");
@@ -121,7 +146,11 @@ fn in_an_app_of_apps_one_line_labels_the_hosts_and_changes_nothing_else() {
 
     let after = tops.map(|top| built(&repo, top));
     assert_eq!(before[0], after[0]);
-    assert_only_labelled(&before[1], &after[1], &["tenant-a/m1", "tenant-a/m2", "tenant-a/m3"]);
+    assert_only_labelled(
+        &before[1],
+        &after[1],
+        &["tenant-a/m1", "tenant-a/m2", "tenant-a/m3"],
+    );
     assert!(!after_wiring.contains("warning"), "{after_wiring}");
 }
 
@@ -152,16 +181,26 @@ fn wired_and_remembered() -> Repo {
     repo.replace(patches, "r1u10", "r2u10");
     repo.replace(patches, "r1u12", "r2u12");
     let run = repo.generate(&[]).expect(0);
-    assert!(run.stderr.contains("0 added, 0 given back"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("0 added, 0 given back"),
+        "{}",
+        run.stderr
+    );
     assert_only_remembered(&repo, "infrastructure");
     repo
 }
 
 #[track_caller]
 fn assert_only_remembered(repo: &Repo, top: &str) {
-    let labelled: Vec<String> =
-        documents(&built(repo, top)).iter().filter(|object| is_labelled(object)).map(identity).collect();
-    assert_eq!(labelled, ["BareMetalHost metal/r2u10", "BareMetalHost metal/r2u12"]);
+    let labelled: Vec<String> = documents(&built(repo, top))
+        .iter()
+        .filter(|object| is_labelled(object))
+        .map(identity)
+        .collect();
+    assert_eq!(
+        labelled,
+        ["BareMetalHost metal/r2u10", "BareMetalHost metal/r2u12"]
+    );
 }
 
 #[test]
@@ -196,12 +235,23 @@ fn hosts_stay_when_the_form_changes_from_component_to_overlay_and_back() {
 #[test]
 fn hosts_stay_when_another_kustomization_includes_the_component() {
     let repo = wired_and_remembered();
-    repo.replace(MACHINES, "components:\n  - ../../overlays/hosts/declared/infrastructure\n", "");
-    repo.write(TOP, &(repo.read(TOP) + "components:\n  - ../overlays/hosts/declared/infrastructure\n"));
+    repo.replace(
+        MACHINES,
+        "components:\n  - ../../overlays/hosts/declared/infrastructure\n",
+        "",
+    );
+    repo.write(
+        TOP,
+        &(repo.read(TOP) + "components:\n  - ../overlays/hosts/declared/infrastructure\n"),
+    );
 
     let run = repo.generate(&[]).expect(0);
 
-    assert!(run.stderr.contains("0 added, 0 given back"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("0 added, 0 given back"),
+        "{}",
+        run.stderr
+    );
     assert_only_remembered(&repo, "infrastructure");
 }
 
@@ -213,7 +263,11 @@ fn hosts_stay_when_a_namespace_below_the_component_changes_without_changing_thei
 
     let run = repo.generate(&[]).expect(0);
 
-    assert!(run.stderr.contains("0 added, 0 given back"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("0 added, 0 given back"),
+        "{}",
+        run.stderr
+    );
     assert_only_remembered(&repo, "infrastructure");
 }
 
@@ -222,14 +276,23 @@ fn hosts_stay_when_a_namespace_below_the_component_changes_without_changing_thei
 fn a_component_serves_a_repo_whose_root_is_the_kustomization() {
     let repo = Repo::of_hosts(2);
     repo.want("tenant-a/edge", 1);
-    repo.write("kustomization.yaml", "namespace: machines\nresources: [inventory]\n");
+    repo.write(
+        "kustomization.yaml",
+        "namespace: machines\nresources: [inventory]\n",
+    );
     repo.write(SETTINGS, "hosts: {form: component}\n");
     let before = built(&repo, "");
 
     // Where a list is there already, it is the list that grows.
     let warning = said(&repo);
-    assert!(warning.contains("- ../overlays/hosts/declared\n"), "{warning}");
-    repo.write("kustomization.yaml", &(repo.read("kustomization.yaml") + "components: [overlays/hosts/declared]\n"));
+    assert!(
+        warning.contains("- ../overlays/hosts/declared\n"),
+        "{warning}"
+    );
+    repo.write(
+        "kustomization.yaml",
+        &(repo.read("kustomization.yaml") + "components: [overlays/hosts/declared]\n"),
+    );
     said(&repo);
 
     assert_only_labelled(&before, &built(&repo, ""), &["machines/host-1"]);
@@ -241,12 +304,14 @@ fn a_component_finds_hosts_as_the_components_before_it_left_them() {
     let repo = Repo::of_hosts(2);
     repo.want("tenant-a/edge", 2);
     repo.write(SETTINGS, "hosts: {form: component}\n");
-    let other =
-        |namespace| format!("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamespace: {namespace}\n");
+    let other = |namespace| {
+        format!(
+            "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamespace: {namespace}\n"
+        )
+    };
     repo.write("first/kustomization.yaml", &other("first"));
     repo.write("last/kustomization.yaml", &other("last"));
-    let lists =
-        "resources: [hosts.yaml]\ncomponents:\n  - ../first\n  - ../overlays/hosts/declared/inventory\n  - ../last\n";
+    let lists = "resources: [hosts.yaml]\ncomponents:\n  - ../first\n  - ../overlays/hosts/declared/inventory\n  - ../last\n";
     repo.write("inventory/kustomization.yaml", lists);
 
     let run = said(&repo);
@@ -254,13 +319,20 @@ fn a_component_finds_hosts_as_the_components_before_it_left_them() {
     assert!(!run.contains("warning"), "{run}");
     let labelled = documents(&built(&repo, "inventory"));
     assert!(labelled.iter().all(is_labelled));
-    assert!(repo.read("overlays/hosts/declared/inventory/tenant-a.edge.yaml").contains("namespace: \"first\""));
+    assert!(
+        repo.read("overlays/hosts/declared/inventory/tenant-a.edge.yaml")
+            .contains("namespace: \"first\"")
+    );
 }
 
 #[test]
 fn a_cluster_that_is_left_as_it_is_keeps_the_form_of_its_patches() {
     let repo = wired_and_remembered();
-    repo.replace(MACHINES, "components:\n  - ../../overlays/hosts/declared/infrastructure\n", "");
+    repo.replace(
+        MACHINES,
+        "components:\n  - ../../overlays/hosts/declared/infrastructure\n",
+        "",
+    );
     repo.replace(SETTINGS, "form: component", "form: overlay");
     repo.replace("apps/base/tenant-a.yaml", "active: 1", "active: one");
 
@@ -268,7 +340,9 @@ fn a_cluster_that_is_left_as_it_is_keeps_the_form_of_its_patches() {
 
     assert_says(
         &run.stderr,
-        &["tenant-a/edge is left as it is, and its patch for metal/r2u10 would not find it any more"],
+        &[
+            "tenant-a/edge is left as it is, and its patch for metal/r2u10 would not find it any more",
+        ],
     );
     assert!(run.stderr.contains("no file was changed"), "{}", run.stderr);
 }
@@ -289,7 +363,9 @@ fn at_any_level_of_any_nesting_kustomize_finds_the_hosts_of_the_component() {
             }
             if level == number {
                 let up = "../".repeat(directory.split('/').count());
-                text.push_str(&format!("components: [{up}overlays/hosts/declared/{site}]\n"));
+                text.push_str(&format!(
+                    "components: [{up}overlays/hosts/declared/{site}]\n"
+                ));
             }
             repo.write(&format!("{directory}/kustomization.yaml"), &text);
         };
@@ -301,7 +377,8 @@ fn at_any_level_of_any_nesting_kustomize_finds_the_hosts_of_the_component() {
                 "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: {name}{namespace}}}\nspec: {{online: true}}\n"
             )
         };
-        let hosts = host(&format!("bare-{case}"), "") + &host(&format!("own-{case}"), ", namespace: own");
+        let hosts =
+            host(&format!("bare-{case}"), "") + &host(&format!("own-{case}"), ", namespace: own");
         repo.write(&format!("{site}/middle/inner/hosts.yaml"), &hosts);
         tops.push(site);
     }

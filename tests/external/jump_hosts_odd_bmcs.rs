@@ -8,11 +8,20 @@ const SYSTEM: &str = "/redfish/v1/Systems/depot-2";
 /// What `host ARGUMENTS` says of depot-2, whose BMC answers from a table; and what the BMC was asked.
 fn before(answers: &[(&str, &str)], code: i32, arguments: &[&str]) -> (String, Vec<String>) {
     let scene = Scene::of_fixture("edge");
-    let answers: Vec<String> = answers.iter().map(|(asked, answer)| format!("{asked:?}: {answer}")).collect();
+    let answers: Vec<String> = answers
+        .iter()
+        .map(|(asked, answer)| format!("{asked:?}: {answer}"))
+        .collect();
     let bmc = scene.odd_bmc("203.0.113.22", 8000, &format!("{{{}}}", answers.join(", ")));
     let run = scene.host(arguments).expect(code);
-    let asked =
-        bmc.log().lines().filter_map(|line| line.strip_prefix("asked ").map(|asked| asked.trim().to_owned())).collect();
+    let asked = bmc
+        .log()
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("asked ")
+                .map(|asked| asked.trim().to_owned())
+        })
+        .collect();
     (run.stdout + &run.stderr, asked)
 }
 
@@ -23,7 +32,10 @@ fn system(more: &str) -> String {
 }
 
 fn orders(asked: &[String]) -> Vec<&String> {
-    asked.iter().filter(|asked| asked.starts_with("POST")).collect()
+    asked
+        .iter()
+        .filter(|asked| asked.starts_with("POST"))
+        .collect()
 }
 
 #[test]
@@ -32,32 +44,57 @@ fn a_redirect_is_not_followed() {
 
     let (said, asked) = before(&[(&format!("GET {SYSTEM}"), answer)], 1, &["on", "depot-2"]);
 
-    assert_says(&said, &["leads to another place, to which the credentials are not sent"]);
+    assert_says(
+        &said,
+        &["leads to another place, to which the credentials are not sent"],
+    );
     assert_eq!(asked, [format!("GET {SYSTEM}")]);
 }
 
 #[test]
 fn an_order_goes_to_no_other_server_than_the_bmc() {
     let ordered = format!("POST {SYSTEM}/Actions/ComputerSystem.Reset");
-    for target in ["http://192.0.2.1/steal", "@192.0.2.1/", "", "/a b\\r\\nX: y", "//\\u0000"] {
-        let actions = format!(", \"Actions\": {{\"#ComputerSystem.Reset\": {{\"target\": \"{target}\"}}}}");
-        let answers = [(format!("GET {SYSTEM}"), system(&actions)), (ordered.clone(), "[204, {}, \"\"]".to_owned())];
-        let answers = answers.each_ref().map(|(asked, answer)| (asked.as_str(), answer.as_str()));
+    for target in [
+        "http://192.0.2.1/steal",
+        "@192.0.2.1/",
+        "",
+        "/a b\\r\\nX: y",
+        "//\\u0000",
+    ] {
+        let actions =
+            format!(", \"Actions\": {{\"#ComputerSystem.Reset\": {{\"target\": \"{target}\"}}}}");
+        let answers = [
+            (format!("GET {SYSTEM}"), system(&actions)),
+            (ordered.clone(), "[204, {}, \"\"]".to_owned()),
+        ];
+        let answers = answers
+            .each_ref()
+            .map(|(asked, answer)| (asked.as_str(), answer.as_str()));
 
         let (_, asked) = before(&answers, 0, &["reboot", "depot-2"]);
 
-        assert_eq!(orders(&asked), [&format!("{ordered} {{\"ResetType\": \"GracefulRestart\"}}")], "{target}");
+        assert_eq!(
+            orders(&asked),
+            [&format!("{ordered} {{\"ResetType\": \"GracefulRestart\"}}")],
+            "{target}"
+        );
     }
 }
 
 #[test]
 fn an_order_goes_to_the_target_that_the_bmc_names() {
-    let actions = ", \"Actions\": {\"#ComputerSystem.Reset\": {\"target\": \"/redfish/v1/Oem/Reset\"}}";
+    let actions =
+        ", \"Actions\": {\"#ComputerSystem.Reset\": {\"target\": \"/redfish/v1/Oem/Reset\"}}";
     let answers = [
         (format!("GET {SYSTEM}"), system(actions)),
-        ("POST /redfish/v1/Oem/Reset".to_owned(), "[204, {}, \"\"]".to_owned()),
+        (
+            "POST /redfish/v1/Oem/Reset".to_owned(),
+            "[204, {}, \"\"]".to_owned(),
+        ),
     ];
-    let answers = answers.each_ref().map(|(asked, answer)| (asked.as_str(), answer.as_str()));
+    let answers = answers
+        .each_ref()
+        .map(|(asked, answer)| (asked.as_str(), answer.as_str()));
 
     before(&answers, 0, &["reboot", "depot-2"]);
 }
@@ -65,18 +102,31 @@ fn an_order_goes_to_the_target_that_the_bmc_names() {
 #[test]
 fn an_order_that_the_bmc_does_not_offer_is_not_given() {
     let offer = "\"ResetType@Redfish.AllowableValues\": [\"On\", \"ForceOff\", \"ForceRestart\"]";
-    let offer = system(&format!(", \"Actions\": {{\"#ComputerSystem.Reset\": {{{offer}}}}}"));
+    let offer = system(&format!(
+        ", \"Actions\": {{\"#ComputerSystem.Reset\": {{{offer}}}}}"
+    ));
     let answers = [(format!("GET {SYSTEM}"), offer)];
-    let answers = answers.each_ref().map(|(asked, answer)| (asked.as_str(), answer.as_str()));
+    let answers = answers
+        .each_ref()
+        .map(|(asked, answer)| (asked.as_str(), answer.as_str()));
 
     let (restart, asked) = before(&answers, 1, &["reboot", "depot-2"]);
     let (off, _) = before(&answers, 1, &["off", "depot-2"]);
 
     assert_says(
         &restart,
-        &["the BMC does not offer GracefulRestart, only On, ForceOff, ForceRestart", "\"host reboot --force\""],
+        &[
+            "the BMC does not offer GracefulRestart, only On, ForceOff, ForceRestart",
+            "\"host reboot --force\"",
+        ],
     );
-    assert_says(&off, &["does not offer GracefulShutdown", "\"host off --force\" switches it off at once"]);
+    assert_says(
+        &off,
+        &[
+            "does not offer GracefulShutdown",
+            "\"host off --force\" switches it off at once",
+        ],
+    );
     assert!(orders(&asked).is_empty());
 }
 
@@ -90,21 +140,28 @@ fn what_is_offered_may_be_said_in_another_place() {
         ("GET /redfish/v1/info".to_owned(), info.to_owned()),
         (ordered.clone(), "[204, {}, \"\"]".to_owned()),
     ];
-    let answers = answers.each_ref().map(|(asked, answer)| (asked.as_str(), answer.as_str()));
+    let answers = answers
+        .each_ref()
+        .map(|(asked, answer)| (asked.as_str(), answer.as_str()));
 
     let (_, asked) = before(&answers, 0, &["reboot", "--force", "depot-2"]);
 
-    assert_eq!(orders(&asked), [&format!("{ordered} {{\"ResetType\": \"PowerCycle\"}}")]);
+    assert_eq!(
+        orders(&asked),
+        [&format!("{ordered} {{\"ResetType\": \"PowerCycle\"}}")]
+    );
 }
 
 #[test]
 fn a_refusal_is_told_in_the_bmcs_own_words_without_what_a_terminal_would_obey() {
-    let words =
-        r#"[503, {}, "{\"error\": {\"@Message.ExtendedInfo\": [{\"Message\": \"Come back \\u001b[31mlater.\"}]}}"]"#;
+    let words = r#"[503, {}, "{\"error\": {\"@Message.ExtendedInfo\": [{\"Message\": \"Come back \\u001b[31mlater.\"}]}}"]"#;
 
     let (said, _) = before(&[(&format!("GET {SYSTEM}"), words)], 1, &["on", "depot-2"]);
 
-    assert_says(&said, &["answers 503 Service Unavailable: Come back ?[31mlater."]);
+    assert_says(
+        &said,
+        &["answers 503 Service Unavailable: Come back ?[31mlater."],
+    );
 }
 
 #[test]
@@ -121,17 +178,29 @@ fn nonsense_is_an_error_and_no_crash() {
         "\\u0000\\u00ff",
     ] {
         let ok = format!("[200, {{}}, \"{nonsense}\"]");
-        let (said, _) = before(&[(&format!("GET {SYSTEM}"), &ok)], 1, &["status", "depot-2"]);
+        let (said, _) = before(
+            &[(&format!("GET {SYSTEM}"), &ok)],
+            1,
+            &["status", "depot-2"],
+        );
         assert_says(
             &said,
-            &["depot-2  unknown  -       the BMC at http://203.0.113.22:8000 does not say whether it is on"],
+            &[
+                "depot-2  unknown  -       the BMC at http://203.0.113.22:8000 does not say whether it is on",
+            ],
         );
 
         let refusal = format!("[500, {{}}, \"{nonsense}\"]");
-        let (said, _) = before(&[(&format!("GET {SYSTEM}"), &refusal)], 1, &["on", "depot-2"]);
+        let (said, _) = before(
+            &[(&format!("GET {SYSTEM}"), &refusal)],
+            1,
+            &["on", "depot-2"],
+        );
         assert_eq!(
             said,
-            format!("host: depot-2: http://203.0.113.22:8000{SYSTEM} answers 500 Internal Server Error\n")
+            format!(
+                "host: depot-2: http://203.0.113.22:8000{SYSTEM} answers 500 Internal Server Error\n"
+            )
         );
     }
 }

@@ -19,13 +19,17 @@ fn an_operator_logs_in_with_a_listed_key() {
     let scene = Scene::of("edge");
     let server = scene.start();
 
-    let said = scene.session("id -un; test ! -w /usr/local/bin/host && test -w . && echo at home in $PWD");
+    let said =
+        scene.session("id -un; test ! -w /usr/local/bin/host && test -w . && echo at home in $PWD");
 
     assert_eq!(said, "jump\nat home in /home/jump\n");
     let fingerprint = succeed(tool("ssh-keygen").arg("-lf").arg(scene.operator.path()));
     let fingerprint = fingerprint.split_whitespace().nth(1).unwrap();
     // All operators are one user: the log tells them apart by their keys.
-    assert_says(&server.log(), &["Accepted publickey for jump from 192.0.2.10 ", fingerprint]);
+    assert_says(
+        &server.log(),
+        &["Accepted publickey for jump from 192.0.2.10 ", fingerprint],
+    );
 }
 
 #[test]
@@ -35,7 +39,12 @@ fn a_key_that_is_not_listed_is_refused() {
 
     for kind in ["ed25519", "rsa"] {
         let other = Key::new(kind);
-        let output = run_tool(scene.client("ssh", &other).args(["-p", "2222", "jump@192.0.2.10", "id"]));
+        let output =
+            run_tool(
+                scene
+                    .client("ssh", &other)
+                    .args(["-p", "2222", "jump@192.0.2.10", "id"]),
+            );
 
         assert_eq!(output.status.code(), Some(255));
         assert_says(&text(&output.stderr), &["Permission denied (publickey)"]);
@@ -49,7 +58,12 @@ fn passwords_are_not_even_asked_for() {
 
     for method in ["password", "keyboard-interactive", "none", "hostbased"] {
         let mut client = scene.client("ssh", &scene.operator);
-        client.args(["-o", "BatchMode=no", "-o", &format!("PreferredAuthentications={method}")]);
+        client.args([
+            "-o",
+            "BatchMode=no",
+            "-o",
+            &format!("PreferredAuthentications={method}"),
+        ]);
         let output = run_tool(client.args(["-p", "2222", "jump@192.0.2.10", "id"]));
 
         assert_eq!(output.status.code(), Some(255), "{method}");
@@ -62,7 +76,12 @@ fn root_is_refused_even_with_a_listed_key() {
     let scene = Scene::of("edge");
     let _server = scene.start();
 
-    let output = run_tool(scene.client("ssh", &scene.operator).args(["-p", "2222", "root@192.0.2.10", "id"]));
+    let output = run_tool(scene.client("ssh", &scene.operator).args([
+        "-p",
+        "2222",
+        "root@192.0.2.10",
+        "id",
+    ]));
 
     assert_eq!(output.status.code(), Some(255));
     assert_says(&text(&output.stderr), &["Permission denied (publickey)"]);
@@ -76,7 +95,11 @@ fn who_fails_to_log_in_does_not_lock_out_others_of_the_same_address() {
     let other = Key::new("ed25519");
 
     for _ in 0..6 {
-        run_tool(scene.client("ssh", &other).args(["-p", "2222", "jump@192.0.2.10", "id"]));
+        run_tool(
+            scene
+                .client("ssh", &other)
+                .args(["-p", "2222", "jump@192.0.2.10", "id"]),
+        );
     }
 
     assert_eq!(scene.session("id -un"), "jump\n");
@@ -95,14 +118,21 @@ fn a_jump_host_is_reached_over_ipv6_too() {
     let scene = Scene::of("edge");
     let _server = scene.start();
 
-    succeed(scene.client("ssh", &scene.operator).args(["-p", "2222", "jump@2001:db8::10", "true"]));
+    succeed(
+        scene
+            .client("ssh", &scene.operator)
+            .args(["-p", "2222", "jump@2001:db8::10", "true"]),
+    );
 }
 
 // What operators reach from there
 
 #[test]
 fn a_node_is_reached_by_its_name_with_the_mounted_key() {
-    for (cluster, node, address) in [("edge", "depot-1", "198.51.100.51"), ("far", "depot-5", "2001:db8:0:a::55")] {
+    for (cluster, node, address) in [
+        ("edge", "depot-1", "198.51.100.51"),
+        ("far", "depot-5", "2001:db8:0:a::55"),
+    ] {
         let mut scene = Scene::of(cluster);
         scene.keep_host_keys(&Key::new("ed25519").private());
         let _node = scene.node(address, &scene.node);
@@ -145,8 +175,20 @@ fn files_are_copied_to_and_fro() {
     let file = scene.operator.path().with_extension("pub");
     let back = scene.operator.path().with_extension("back");
 
-    succeed(scene.client("scp", &scene.operator).arg("-P2222").arg(&file).arg("jump@192.0.2.10:copied"));
-    succeed(scene.client("scp", &scene.operator).arg("-P2222").arg("jump@192.0.2.10:copied").arg(&back));
+    succeed(
+        scene
+            .client("scp", &scene.operator)
+            .arg("-P2222")
+            .arg(&file)
+            .arg("jump@192.0.2.10:copied"),
+    );
+    succeed(
+        scene
+            .client("scp", &scene.operator)
+            .arg("-P2222")
+            .arg("jump@192.0.2.10:copied")
+            .arg(&back),
+    );
 
     assert_eq!(fs::read(file).unwrap(), fs::read(back).unwrap());
 }
@@ -160,7 +202,10 @@ fn a_session_has_the_host_command() {
 
     assert_says(
         &said,
-        &["NAME     ROLE    ADDRESS        BMC\n", "depot-4  Worker  198.51.100.54  ipmi://203.0.113.24:6230\n"],
+        &[
+            "NAME     ROLE    ADDRESS        BMC\n",
+            "depot-4  Worker  198.51.100.54  ipmi://203.0.113.24:6230\n",
+        ],
     );
 }
 
@@ -172,11 +217,17 @@ fn sessions_use_no_proxy_unless_bmcs_are_behind_one() {
         let mut scene = Scene::of(cluster);
         scene.keep_host_keys(&Key::new("ed25519").private());
         let proxy = [("https_proxy", "http://192.0.2.1:3128")];
-        let _server = scene.pod().start(&proxy, "Server listening on :: port 2222");
+        let _server = scene
+            .pod()
+            .start(&proxy, "Server listening on :: port 2222");
 
         let said = scene.session("echo \"$https_proxy ${NO_PROXY:-none} ${no_proxy:-none}\"");
 
-        assert_eq!(said, format!("http://192.0.2.1:3128 {expected}\n"), "{cluster}");
+        assert_eq!(
+            said,
+            format!("http://192.0.2.1:3128 {expected}\n"),
+            "{cluster}"
+        );
     }
 }
 
@@ -184,7 +235,9 @@ fn sessions_use_no_proxy_unless_bmcs_are_behind_one() {
 fn the_tenants_kubeconfig_is_there_when_cluster_api_has_made_it() {
     let mut scene = Scene::of("edge");
     let entries = [("value".to_owned(), "kind: Config\n".to_owned())];
-    scene.secrets.insert("edge-kubeconfig".to_owned(), entries.into());
+    scene
+        .secrets
+        .insert("edge-kubeconfig".to_owned(), entries.into());
     let _server = scene.start();
 
     assert_eq!(scene.session("cat $KUBECONFIG"), "kind: Config\n");
@@ -195,7 +248,10 @@ fn a_cluster_without_kubeconfig_has_a_jump_host_that_says_so() {
     let scene = Scene::of("edge");
     let _server = scene.start();
 
-    assert_eq!(scene.session("test -e $KUBECONFIG || echo $KUBECONFIG"), "/run/sipgen/kubeconfig/value\n");
+    assert_eq!(
+        scene.session("test -e $KUBECONFIG || echo $KUBECONFIG"),
+        "/run/sipgen/kubeconfig/value\n"
+    );
 }
 
 // What changes while they run
@@ -208,13 +264,20 @@ const SPARE: &str = "depot.example.com/pool: spare";
 /// The fixture with a host less, which has a BMC Secret of its own: depot-1.
 fn without_depot_1() -> Scene {
     let repo = Repo::of_fixture("jump-host");
-    repo.replace_behind(HOSTS, "name: depot-1\n", "credentialsName: depot-bmc", "credentialsName: depot-1-bmc");
+    repo.replace_behind(
+        HOSTS,
+        "name: depot-1\n",
+        "credentialsName: depot-bmc",
+        "credentialsName: depot-1-bmc",
+    );
     repo.replace_behind(HOSTS, "name: depot-1\n", POOL, SPARE);
     repo.replace(EDGE, "active: 4", "active: 3");
     let mut scene = Scene::in_repo(repo, "edge", "");
     let entries = [("username", "admin"), ("password", "not-a-secret")];
     let entries = entries.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    scene.secrets.insert("depot-1-bmc".to_owned(), entries.into());
+    scene
+        .secrets
+        .insert("depot-1-bmc".to_owned(), entries.into());
     scene
 }
 
@@ -231,13 +294,25 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 fn a_running_jump_host_gets_one_host_more_and_one_less_and_sessions_go_on() {
     let scene = without_depot_1();
     let certificate = Certificate::of("203.0.113.21");
-    let _bmc = Emulator::start(&scene.network, "203.0.113.21", 443, Some(&certificate), &["depot-1"]);
+    let _bmc = Emulator::start(
+        &scene.network,
+        "203.0.113.21",
+        443,
+        Some(&certificate),
+        &["depot-1"],
+    );
     let _node = scene.node("198.51.100.51", &scene.node);
     let server = scene.start();
     let mut client = scene.client("ssh", &scene.operator);
-    client.args(["-p", "2222", "jump@192.0.2.10", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    client
+        .args(["-p", "2222", "jump@192.0.2.10", "cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     let mut session = client.spawn().unwrap();
-    let (mut to, mut from) = (session.stdin.take().unwrap(), BufReader::new(session.stdout.take().unwrap()));
+    let (mut to, mut from) = (
+        session.stdin.take().unwrap(),
+        BufReader::new(session.stdout.take().unwrap()),
+    );
     let mut echo = |line: &str| {
         writeln!(to, "{line}").unwrap();
         let mut echo = String::new();
@@ -246,30 +321,62 @@ fn a_running_jump_host_gets_one_host_more_and_one_less_and_sessions_go_on() {
     };
     echo("before");
     assert_eq!(scene.ssh("getent hosts depot-1").status.code(), Some(2));
-    assert_says(&text(&scene.ssh("host status depot-1").stderr), &["there is no such host"]);
+    assert_says(
+        &text(&scene.ssh("host status depot-1").stderr),
+        &["there is no such host"],
+    );
     assert!(!scene.session("ls /run/sipgen/bmc").contains("depot-1"));
 
-    scene.repo.replace_behind(HOSTS, "name: depot-1\n", SPARE, POOL);
+    scene
+        .repo
+        .replace_behind(HOSTS, "name: depot-1\n", SPARE, POOL);
     scene.repo.replace(EDGE, "active: 3", "active: 4");
     scene.repo.generate(&[]).expect(0);
     server.apply(&scene.directory(), &scene.secrets);
 
-    eventually("the name resolves", || scene.ssh("getent hosts depot-1").status.success());
-    assert_says(&scene.session("getent hosts depot-1 localhost"), &["198.51.100.51", "depot-1", "localhost"]);
-    assert_eq!(scene.session("ssh -o BatchMode=yes depot-1"), "this is the node 198.51.100.51\n");
-    eventually("its BMC is asked", || scene.ssh("host status depot-1").status.success());
-    assert_says(&scene.session("host status depot-1"), &["depot-1  On     OK"]);
+    eventually("the name resolves", || {
+        scene.ssh("getent hosts depot-1").status.success()
+    });
+    assert_says(
+        &scene.session("getent hosts depot-1 localhost"),
+        &["198.51.100.51", "depot-1", "localhost"],
+    );
+    assert_eq!(
+        scene.session("ssh -o BatchMode=yes depot-1"),
+        "this is the node 198.51.100.51\n"
+    );
+    eventually("its BMC is asked", || {
+        scene.ssh("host status depot-1").status.success()
+    });
+    assert_says(
+        &scene.session("host status depot-1"),
+        &["depot-1  On     OK"],
+    );
     echo("between");
 
-    scene.repo.replace_behind(HOSTS, "name: depot-1\n", POOL, SPARE);
+    scene
+        .repo
+        .replace_behind(HOSTS, "name: depot-1\n", POOL, SPARE);
     scene.repo.replace(EDGE, "active: 4", "active: 3");
     scene.repo.generate(&[]).expect(0);
     server.apply(&scene.directory(), &scene.secrets);
 
-    eventually("the name is forgotten", || scene.ssh("getent hosts depot-1").status.code() == Some(2));
-    eventually("so are its credentials", || !scene.session("ls /run/sipgen/bmc").contains("depot-1"));
+    eventually("the name is forgotten", || {
+        scene.ssh("getent hosts depot-1").status.code() == Some(2)
+    });
+    eventually("so are its credentials", || {
+        !scene.session("ls /run/sipgen/bmc").contains("depot-1")
+    });
     echo("after");
-    assert_eq!(server.log().matches("Server listening on :: port 2222").count(), 1, "{}", server.log());
+    assert_eq!(
+        server
+            .log()
+            .matches("Server listening on :: port 2222")
+            .count(),
+        1,
+        "{}",
+        server.log()
+    );
     drop(to);
     assert!(session.wait().unwrap().success());
 }
@@ -288,7 +395,11 @@ fn a_changed_password_and_a_secret_that_is_made_later_reach_a_running_jump_host(
     secrets.insert("depot-bmc".to_owned(), secret);
     server.apply(&scene.directory(), &secrets);
 
-    eventually("it is read", || scene.session("cat /run/sipgen/bmc/depot-2").contains("not-a-secret"));
+    eventually("it is read", || {
+        scene
+            .session("cat /run/sipgen/bmc/depot-2")
+            .contains("not-a-secret")
+    });
 }
 
 #[test]
@@ -296,11 +407,24 @@ fn operators_get_no_token_of_the_base_cluster() {
     let scene = Scene::of("edge");
     let _server = scene.start();
 
-    assert!(scene.api.asked().iter().any(|asked| asked.ends_with(" 200")), "{:?}", scene.api.asked());
+    assert!(
+        scene
+            .api
+            .asked()
+            .iter()
+            .any(|asked| asked.ends_with(" 200")),
+        "{:?}",
+        scene.api.asked()
+    );
     let places = "/run /tmp /home /etc /var /proc/[0-9]*/environ";
-    let found = scene.session(&format!("grep -rsl {TOKEN} {places}; ls /run/sipgen; env | grep TOKEN; true"));
+    let found = scene.session(&format!(
+        "grep -rsl {TOKEN} {places}; ls /run/sipgen; env | grep TOKEN; true"
+    ));
 
-    assert_eq!(found, "bmc\nhost-keys\nhosts\nkept-host-keys\nkubeconfig\nssh-private-keys\n");
+    assert_eq!(
+        found,
+        "bmc\nhost-keys\nhosts\nkept-host-keys\nkubeconfig\nssh-private-keys\n"
+    );
 }
 
 #[test]
@@ -308,8 +432,19 @@ fn operators_cannot_change_names_and_credentials() {
     let scene = Scene::of("edge");
     let _server = scene.start();
 
-    for file in ["/etc/hosts", "/run/sipgen/bmc/depot-2", "/run/sipgen/hosts/hosts"] {
-        assert_ne!(scene.ssh(&format!("test -s {file} && echo more >> {file}")).status.code(), Some(0), "{file}");
+    for file in [
+        "/etc/hosts",
+        "/run/sipgen/bmc/depot-2",
+        "/run/sipgen/hosts/hosts",
+    ] {
+        assert_ne!(
+            scene
+                .ssh(&format!("test -s {file} && echo more >> {file}"))
+                .status
+                .code(),
+            Some(0),
+            "{file}"
+        );
     }
 }
 
@@ -317,7 +452,11 @@ fn operators_cannot_change_names_and_credentials() {
 
 fn with_homes(homes: &str) -> Scene {
     let repo = Repo::of_fixture("jump-host");
-    repo.replace(EDGE, "        hostKeys:\n", &format!("{homes}        hostKeys:\n"));
+    repo.replace(
+        EDGE,
+        "        hostKeys:\n",
+        &format!("{homes}        hostKeys:\n"),
+    );
     Scene::in_repo(repo, "edge", "")
 }
 
@@ -336,9 +475,18 @@ fn homes_in_a_volume_survive_a_restart_with_what_operators_have_set() {
     let _second = scene.start();
 
     assert_eq!(scene.session("cat note"), "kept\n");
-    assert_eq!(scene.session("ssh -o BatchMode=yes depot-1"), "this is the node 198.51.100.51\n");
-    assert_says(&scene.session("ssh -G somewhere"), &["hostname 198.51.100.77\n"]);
-    assert_eq!(scene.session("grep -c sipgen_config .ssh/config; stat -c %a .ssh/id_ed25519"), "1\n600\n");
+    assert_eq!(
+        scene.session("ssh -o BatchMode=yes depot-1"),
+        "this is the node 198.51.100.51\n"
+    );
+    assert_says(
+        &scene.session("ssh -G somewhere"),
+        &["hostname 198.51.100.77\n"],
+    );
+    assert_eq!(
+        scene.session("grep -c sipgen_config .ssh/config; stat -c %a .ssh/id_ed25519"),
+        "1\n600\n"
+    );
 }
 
 #[test]
@@ -350,7 +498,10 @@ fn without_a_volume_homes_are_empty_after_a_restart() {
 
     let _second = scene.start();
 
-    assert_eq!(scene.session("cat note 2> /dev/null || echo none"), "none\n");
+    assert_eq!(
+        scene.session("cat note 2> /dev/null || echo none"),
+        "none\n"
+    );
 }
 
 #[test]
@@ -365,8 +516,14 @@ fn a_node_that_was_provisioned_anew_is_forgotten_by_its_name() {
     }
     let _node = scene.node("198.51.100.51", &scene.node);
 
-    assert_says(&text(&scene.ssh("ssh -o BatchMode=yes depot-1").stderr), &["IDENTIFICATION HAS CHANGED"]);
+    assert_says(
+        &text(&scene.ssh("ssh -o BatchMode=yes depot-1").stderr),
+        &["IDENTIFICATION HAS CHANGED"],
+    );
     scene.session("ssh-keygen -R depot-1");
 
-    assert_eq!(scene.session("ssh -o BatchMode=yes depot-1"), "this is the node 198.51.100.51\n");
+    assert_eq!(
+        scene.session("ssh -o BatchMode=yes depot-1"),
+        "this is the node 198.51.100.51\n"
+    );
 }

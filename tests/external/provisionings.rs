@@ -23,15 +23,26 @@ fn a_label_that_a_kustomization_changes_counts_however_it_does() {
                 repo.write(&format!("clusters/{file}"), text);
             }
         }
-        repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{changed}\n"));
+        repo.write(
+            "clusters/kustomization.yaml",
+            &format!("resources: [depot.yaml]\n{changed}\n"),
+        );
         // The real one gives it the label, too.
         assert!(
-            crate::support::kustomize_build(repo.path().join("clusters")).contains("cluster: harbour"),
+            crate::support::kustomize_build(repo.path().join("clusters"))
+                .contains("cluster: harbour"),
             "{changed}"
         );
-        assert_eq!(machines(&repo, "lab/harbour"), ["head lab/depot-01"], "{changed}");
+        assert_eq!(
+            machines(&repo, "lab/harbour"),
+            ["head lab/depot-01"],
+            "{changed}"
+        );
 
-        repo.write("sipgen.yaml", "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n");
+        repo.write(
+            "sipgen.yaml",
+            "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n",
+        );
         assert_eq!(machines(&repo, "lab/harbour"), ["head lab/depot-01"]);
     }
     for harmless in [
@@ -39,7 +50,10 @@ fn a_label_that_a_kustomization_changes_counts_however_it_does() {
         "patches: [{target: {kind: BareMetalHost}, patch: '- {op: add, path: /metadata/labels/cluster, value: x}'}]",
     ] {
         let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
-        repo.write("clusters/kustomization.yaml", &format!("resources: [depot.yaml]\n{harmless}\n"));
+        repo.write(
+            "clusters/kustomization.yaml",
+            &format!("resources: [depot.yaml]\n{harmless}\n"),
+        );
         validate(&repo, &["--strict"]).expect(0);
     }
 }

@@ -11,7 +11,10 @@ use crate::support::{Repo, assert_says, documents};
 /// The files of an agent, one after the other.
 fn files(repo: &Repo, agent: &str) -> String {
     let files = repo.files(&format!("overlays/agents/{agent}"));
-    files.into_iter().map(|(path, text)| format!(">>> {path}\n{text}")).collect()
+    files
+        .into_iter()
+        .map(|(path, text)| format!(">>> {path}\n{text}"))
+        .collect()
 }
 
 #[test]
@@ -46,33 +49,56 @@ fn without_an_agent_there_are_no_objects_for_one() {
 fn guards(repo: &Repo, file: &str) -> BTreeSet<(String, String)> {
     let hosts = documents(&repo.read(file));
     assert!(!hosts.is_empty());
-    let annotations = hosts.iter().flat_map(|host| host["metadata"]["annotations"].as_mapping().unwrap());
+    let annotations = hosts
+        .iter()
+        .flat_map(|host| host["metadata"]["annotations"].as_mapping().unwrap());
     let of_agent = annotations.filter(|(key, _)| !string(key).starts_with("sip.airshipit.org/"));
-    of_agent.map(|(key, value)| (string(key), string(value))).collect()
+    of_agent
+        .map(|(key, value)| (string(key), string(value)))
+        .collect()
 }
 
 #[test]
 fn hosts_are_guarded_against_the_agent_there_is_and_without_a_choice_against_both() {
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    let flux =
-        [pair("kustomize.toolkit.fluxcd.io/prune", "disabled"), pair("kustomize.toolkit.fluxcd.io/ssa", "Merge")];
-    let sync_options =
-        |merge: &str| pair("argocd.argoproj.io/sync-options", &format!("{merge}Prune=false,Delete=false"));
+    let flux = [
+        pair("kustomize.toolkit.fluxcd.io/prune", "disabled"),
+        pair("kustomize.toolkit.fluxcd.io/ssa", "Merge"),
+    ];
+    let sync_options = |merge: &str| {
+        pair(
+            "argocd.argoproj.io/sync-options",
+            &format!("{merge}Prune=false,Delete=false"),
+        )
+    };
     let last_applied = pair("kubectl.kubernetes.io/last-applied-configuration", "");
     let merge = "ServerSideApply=true,Validate=false,ClientSideApplyMigration=false,";
-    for (settings, with_flux, with_argocd) in [(FLUX, true, false), (ARGOCD, false, true), ("", true, true)] {
+    for (settings, with_flux, with_argocd) in
+        [(FLUX, true, false), (ARGOCD, false, true), ("", true, true)]
+    {
         let repo = Repo::of_everything(settings);
-        let expected = |flux: &[(String, String)], argocd: &[(String, String)]| -> BTreeSet<(String, String)> {
+        let expected = |flux: &[(String, String)],
+                        argocd: &[(String, String)]|
+         -> BTreeSet<(String, String)> {
             let flux = flux.iter().filter(|_| with_flux).cloned();
-            flux.chain(argocd.iter().filter(|_| with_argocd).cloned()).collect()
+            flux.chain(argocd.iter().filter(|_| with_argocd).cloned())
+                .collect()
         };
         for file in ["tenant-b.live/hosts.yaml", "released/hosts.yaml"] {
             let file = format!("overlays/hosts/observed/{file}");
             let argocd = [sync_options(merge), last_applied.clone()];
-            assert_eq!(guards(&repo, &file), expected(&flux, &argocd), "{settings}{file}");
+            assert_eq!(
+                guards(&repo, &file),
+                expected(&flux, &argocd),
+                "{settings}{file}"
+            );
         }
         let file = "overlays/hosts/declared/sites/lab/tenant-a.edge.yaml";
-        assert_eq!(guards(&repo, file), expected(&flux[..1], &[sync_options("")]), "{settings}{file}");
+        assert_eq!(
+            guards(&repo, file),
+            expected(&flux[..1], &[sync_options("")]),
+            "{settings}{file}"
+        );
     }
 }
 
@@ -96,7 +122,9 @@ fn the_agent_is_not_changed_for_another_in_one_run() {
         assert_says(
             &repo.refused(),
             &[
-                &format!("the output is for {agent}, and may not be for another agent from one run to the next"),
+                &format!(
+                    "the output is for {agent}, and may not be for another agent from one run to the next"
+                ),
                 "--> sipgen.yaml",
                 "then remove `gitops`, generate, and",
             ],
@@ -121,29 +149,77 @@ fn refused(settings: &str, parts: &[&str]) {
 #[test]
 fn settings_of_agents_that_they_would_not_take_are_refused() {
     for (settings, parts) in [
-        ("gitops: fleet\n", &["unknown variant `fleet`, expected `flux` or `argocd`", "--> sipgen.yaml:1:"][..]),
+        (
+            "gitops: fleet\n",
+            &[
+                "unknown variant `fleet`, expected `flux` or `argocd`",
+                "--> sipgen.yaml:1:",
+            ][..],
+        ),
         (
             "gitops: flux\nflux: {interval: 10 minutes}\n",
-            &["flux.interval: `10 minutes` is no duration", "--> sipgen.yaml:2:"],
+            &[
+                "flux.interval: `10 minutes` is no duration",
+                "--> sipgen.yaml:2:",
+            ],
         ),
-        ("gitops: flux\nflux: {timeout: 0s}\n", &["flux.timeout: `0s` is no time at all"]),
-        ("flux: {intervall: 1m}\n", &["flux.intervall: unknown field `intervall`"]),
-        ("flux: {namespace: a.b}\n", &["flux.namespace: `a.b` has a dot"]),
-        ("flux: {sourceRef: {kind: HelmRepository}}\n", &["flux.sourceRef.kind: unknown variant `HelmRepository`"]),
-        ("flux: {sourceRef: {name: A}}\n", &["flux.sourceRef.name: `A`"]),
-        ("flux: {decryption: {provider: vault}}\n", &["flux.decryption.provider: unknown variant `vault`"]),
-        ("flux: {path: ../x}\n", &["`flux.path: ../x` is not a directory inside the agent's source"]),
-        ("flux: {name: a.b}\n", &["flux.name: `a.b` is no name of at most 20 lowercase letters, digits and dashes"]),
-        ("argocd: {name: xxxxxxxxxxxxxxxxxxxxx}\n", &["argocd.name: `xxxxxxxxxxxxxxxxxxxxx` is no name of at most 20"]),
+        (
+            "gitops: flux\nflux: {timeout: 0s}\n",
+            &["flux.timeout: `0s` is no time at all"],
+        ),
+        (
+            "flux: {intervall: 1m}\n",
+            &["flux.intervall: unknown field `intervall`"],
+        ),
+        (
+            "flux: {namespace: a.b}\n",
+            &["flux.namespace: `a.b` has a dot"],
+        ),
+        (
+            "flux: {sourceRef: {kind: HelmRepository}}\n",
+            &["flux.sourceRef.kind: unknown variant `HelmRepository`"],
+        ),
+        (
+            "flux: {sourceRef: {name: A}}\n",
+            &["flux.sourceRef.name: `A`"],
+        ),
+        (
+            "flux: {decryption: {provider: vault}}\n",
+            &["flux.decryption.provider: unknown variant `vault`"],
+        ),
+        (
+            "flux: {path: ../x}\n",
+            &["`flux.path: ../x` is not a directory inside the agent's source"],
+        ),
+        (
+            "flux: {name: a.b}\n",
+            &["flux.name: `a.b` is no name of at most 20 lowercase letters, digits and dashes"],
+        ),
+        (
+            "argocd: {name: xxxxxxxxxxxxxxxxxxxxx}\n",
+            &["argocd.name: `xxxxxxxxxxxxxxxxxxxxx` is no name of at most 20"],
+        ),
         ("flux: {name: ''}\n", &["flux.name: `` is no name"]),
-        ("gitops: argocd\n", &["`gitops: argocd` needs `argocd.repoURL`", "--> sipgen.yaml"]),
+        (
+            "gitops: argocd\n",
+            &["`gitops: argocd` needs `argocd.repoURL`", "--> sipgen.yaml"],
+        ),
         (
             "argocd: {repoURL: \"https://u:not-a-secret@a.example/b\"}\n",
             &["argocd.repoURL: the URL has a user or password"],
         ),
-        ("argocd: {destination: {name: a, server: b}}\n", &["argocd.destination: write either `server` or `name`"]),
-        ("argocd: {targetRevision: a b}\n", &["argocd.targetRevision: the text is empty, or has blanks"]),
-        ("hosts: {form: patch}\n", &["hosts.form: unknown variant `patch`, expected `overlay` or `component`"]),
+        (
+            "argocd: {destination: {name: a, server: b}}\n",
+            &["argocd.destination: write either `server` or `name`"],
+        ),
+        (
+            "argocd: {targetRevision: a b}\n",
+            &["argocd.targetRevision: the text is empty, or has blanks"],
+        ),
+        (
+            "hosts: {form: patch}\n",
+            &["hosts.form: unknown variant `patch`, expected `overlay` or `component`"],
+        ),
     ] {
         refused(settings, parts);
     }
@@ -152,7 +228,10 @@ fn settings_of_agents_that_they_would_not_take_are_refused() {
 #[test]
 fn a_password_in_the_url_of_the_repo_is_not_shown() {
     let repo = Repo::generated("quickstart");
-    repo.write("sipgen.yaml", "gitops: argocd\nargocd: {repoURL: \"https://u:not-a-secret@git.example.com/x\"}\n");
+    repo.write(
+        "sipgen.yaml",
+        "gitops: argocd\nargocd: {repoURL: \"https://u:not-a-secret@git.example.com/x\"}\n",
+    );
 
     assert!(!repo.refused().contains("not-a-secret"));
 }

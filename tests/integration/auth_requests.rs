@@ -22,7 +22,8 @@ fn with(file: &str, from: &str, to: &str) -> Repo {
 #[track_caller]
 fn refusal(file: &str, from: &str, to: &str) -> String {
     let said = with(file, from, to).refused();
-    said.split_once("\n\n").map_or(said.clone(), |(_, errors)| errors.to_owned())
+    said.split_once("\n\n")
+        .map_or(said.clone(), |(_, errors)| errors.to_owned())
 }
 
 #[test]
@@ -44,8 +45,19 @@ fn a_secret_in_a_connectors_settings_is_refused_and_not_shown() {
 
 #[test]
 fn whatever_stands_in_the_place_of_a_secret_is_refused_and_not_shown() {
-    for value in ["\"$hunter2!\"", "\"x$hunter2\"", "[hunter2]", "{a: hunter2}", "\"${hunter2}\"", "4711"] {
-        let message = refusal(EDGE, "clientSecret: $GITHUB_CLIENT_SECRET", &format!("clientSecret: {value}"));
+    for value in [
+        "\"$hunter2!\"",
+        "\"x$hunter2\"",
+        "[hunter2]",
+        "{a: hunter2}",
+        "\"${hunter2}\"",
+        "4711",
+    ] {
+        let message = refusal(
+            EDGE,
+            "clientSecret: $GITHUB_CLIENT_SECRET",
+            &format!("clientSecret: {value}"),
+        );
 
         assert!(!message.contains("hunter2"), "{value}: {message}");
         assert_says(&message, &["edge.yaml:59:"]);
@@ -57,13 +69,19 @@ fn a_password_in_a_url_is_refused_and_not_shown() {
     let message = refusal(EDGE, "issuer: https://", "issuer: https://dex:hunter2@");
 
     assert!(!message.contains("hunter2"), "{message}");
-    assert_says(&message, &["a password in a URL does not belong into git", "edge.yaml:"]);
+    assert_says(
+        &message,
+        &["a password in a URL does not belong into git", "edge.yaml:"],
+    );
 }
 
 #[test]
 fn a_setting_that_stands_twice_of_which_one_would_be_ignored() {
-    let message =
-        refusal(EDGE, "bindPW: $LDAP_BIND_PASSWORD", "bindPW: hunter2\n              bindPW: $LDAP_BIND_PASSWORD");
+    let message = refusal(
+        EDGE,
+        "bindPW: $LDAP_BIND_PASSWORD",
+        "bindPW: hunter2\n              bindPW: $LDAP_BIND_PASSWORD",
+    );
 
     assert!(!message.contains("hunter2"), "{message}");
     assert_says(&message, &["the SIPCluster cannot be read: ", "edge.yaml:"]);
@@ -71,7 +89,11 @@ fn a_setting_that_stands_twice_of_which_one_would_be_ignored() {
 
 #[test]
 fn what_stands_in_the_place_of_a_secrets_name_is_not_shown() {
-    let message = refusal(EDGE, "envFrom:\n          - ", "envFrom:\n          - Hunter2!\n          - ");
+    let message = refusal(
+        EDGE,
+        "envFrom:\n          - ",
+        "envFrom:\n          - Hunter2!\n          - ",
+    );
 
     assert!(!message.contains("unter2"), "{message}");
     assert_says(&message, &["this is no name of a Secret", "edge.yaml:"]);
@@ -95,7 +117,10 @@ fn a_secret_of_a_connector_that_only_dex_knows_is_refused_and_not_shown() {
     let message = refusal(EDGE, "type: github", keystone);
 
     assert!(!message.contains("hunter2"), "{message}");
-    assert_says(&message, &["`keystonePassword` is a secret, which does not belong into git"]);
+    assert_says(
+        &message,
+        &["`keystonePassword` is a secret, which does not belong into git"],
+    );
 }
 
 #[test]
@@ -111,10 +136,17 @@ fn a_private_key_anywhere_is_refused_and_not_shown() {
 #[test]
 fn a_clients_secret_is_refused_and_not_shown() {
     for secret in ["hunter2", "[hunter2]", "4711", "\n                hunter2"] {
-        let message = refusal(EDGE, "secretEnv: DASHBOARD_SECRET", &format!("secret: {secret}"));
+        let message = refusal(
+            EDGE,
+            "secretEnv: DASHBOARD_SECRET",
+            &format!("secret: {secret}"),
+        );
 
         assert!(!message.contains("hunter2"), "{message}");
-        assert_says(&message, &["a client's secret does not belong into git", "secretEnv"]);
+        assert_says(
+            &message,
+            &["a client's secret does not belong into git", "secretEnv"],
+        );
     }
 }
 
@@ -122,7 +154,13 @@ fn a_clients_secret_is_refused_and_not_shown() {
 fn a_variable_that_nothing_sets() {
     let message = refusal(EDGE, "        envFrom:\n          - edge-dex\n", "");
 
-    assert_says(&message, &["nothing sets the environment variable that stands here", "envFrom: [NAME]"]);
+    assert_says(
+        &message,
+        &[
+            "nothing sets the environment variable that stands here",
+            "envFrom: [NAME]",
+        ],
+    );
     assert_eq!(message.matches("nothing sets").count(), 5, "{message}");
 }
 
@@ -144,7 +182,13 @@ fn a_setting_that_dex_would_drop() {
 fn a_setting_of_a_setting_that_dex_would_drop() {
     let message = refusal(EDGE, "idAttr: uid", "idAttribute: uid");
 
-    assert_says(&message, &["userSearch has no setting `idAttribute`", "did you mean `idAttr`?"]);
+    assert_says(
+        &message,
+        &[
+            "userSearch has no setting `idAttribute`",
+            "did you mean `idAttr`?",
+        ],
+    );
 }
 
 #[test]
@@ -152,17 +196,35 @@ fn a_field_that_a_connector_does_not_have() {
     let repo = with(EDGE, "id: directory", "id: directory\n            conf: {}");
 
     let said = repo.generate(&[]).expect(0).stderr;
-    assert_says(&said, &["warning[SIP0103]: a SIPCluster has no field `conf` here: it is ignored"]);
+    assert_says(
+        &said,
+        &["warning[SIP0103]: a SIPCluster has no field `conf` here: it is ignored"],
+    );
 }
 
 #[test]
 fn a_setting_without_which_dex_does_not_start() {
     for (setting, name) in [
-        ("              host: ldap.example.com\n", "ldap needs the setting `host`"),
-        ("                username: uid\n", "userSearch needs the setting `username`"),
-        ("              issuer: https://login.example.com\n", "oidc needs the setting `issuer`"),
-        ("              clientSecret: $GITHUB_CLIENT_SECRET\n", "github needs the setting `clientSecret`"),
-        ("              bindPW: $LDAP_BIND_PASSWORD\n", "of `bindDN` and `bindPW` one is missing"),
+        (
+            "              host: ldap.example.com\n",
+            "ldap needs the setting `host`",
+        ),
+        (
+            "                username: uid\n",
+            "userSearch needs the setting `username`",
+        ),
+        (
+            "              issuer: https://login.example.com\n",
+            "oidc needs the setting `issuer`",
+        ),
+        (
+            "              clientSecret: $GITHUB_CLIENT_SECRET\n",
+            "github needs the setting `clientSecret`",
+        ),
+        (
+            "              bindPW: $LDAP_BIND_PASSWORD\n",
+            "of `bindDN` and `bindPW` one is missing",
+        ),
     ] {
         assert_says(&refusal(EDGE, setting, ""), &[name]);
     }
@@ -176,9 +238,21 @@ fn a_setting_of_another_type_than_dex_reads() {
             "insecureEnableGroups: yes please",
             "`insecureEnableGroups` must be true or false",
         ),
-        ("clientID: \"4711\"", "clientID: 4711", "`clientID` must be a text"),
-        ("- operators", "- [operators]", "an entry of the list must be a text"),
-        ("rootCAData: $LDAP_CA", "rootCAData: /etc/ldap/ca.pem", "`rootCAData` is no base64"),
+        (
+            "clientID: \"4711\"",
+            "clientID: 4711",
+            "`clientID` must be a text",
+        ),
+        (
+            "- operators",
+            "- [operators]",
+            "an entry of the list must be a text",
+        ),
+        (
+            "rootCAData: $LDAP_CA",
+            "rootCAData: /etc/ldap/ca.pem",
+            "`rootCAData` is no base64",
+        ),
     ] {
         assert_says(&refusal(EDGE, from, to), &[says]);
     }
@@ -186,16 +260,27 @@ fn a_setting_of_another_type_than_dex_reads() {
 
 #[test]
 fn a_type_that_dex_does_not_know() {
-    assert_says(&refusal(EDGE, "type: ldap", "type: LDAP"), &["Dex has no connector of type `LDAP`", "`ldap`"]);
-    assert_says(&refusal(EDGE, "type: ldap", "type: radius"), &["Dex knows github, gitlab, ldap"]);
+    assert_says(
+        &refusal(EDGE, "type: ldap", "type: LDAP"),
+        &["Dex has no connector of type `LDAP`", "`ldap`"],
+    );
+    assert_says(
+        &refusal(EDGE, "type: ldap", "type: radius"),
+        &["Dex knows github, gitlab, ldap"],
+    );
 }
 
 #[test]
 fn a_dollar_that_dex_would_replace() {
-    for (filter, says) in
-        [("(uid=$$)", "Dex would replace `$$` by nothing"), ("(uid=$1)", "Dex would replace `$1` by nothing")]
-    {
-        let message = refusal(EDGE, "filter: (objectClass=groupOfNames)", &format!("filter: {filter}"));
+    for (filter, says) in [
+        ("(uid=$$)", "Dex would replace `$$` by nothing"),
+        ("(uid=$1)", "Dex would replace `$1` by nothing"),
+    ] {
+        let message = refusal(
+            EDGE,
+            "filter: (objectClass=groupOfNames)",
+            &format!("filter: {filter}"),
+        );
 
         assert_says(&message, &[says]);
     }
@@ -207,10 +292,19 @@ fn braces_after_a_dollar_anywhere() {
         ("name: Company login", "name: ${COMPANY}"),
         ("name: Dashboard", "name: ${DASHBOARD}"),
         ("id: dashboard", "id: ${DASHBOARD}"),
-        ("https://dashboard.tenant-a.example.com/oauth2/callback", "https://${DASHBOARD}/callback"),
-        ("https://dex.tenant-a.example.com:30556/dex", "https://${DEX}/dex"),
+        (
+            "https://dashboard.tenant-a.example.com/oauth2/callback",
+            "https://${DASHBOARD}/callback",
+        ),
+        (
+            "https://dex.tenant-a.example.com:30556/dex",
+            "https://${DEX}/dex",
+        ),
         ("idTokens: 1h", "idTokens: ${HOURS}"),
-        ("              - name: example", "              - name: ${ORG}"),
+        (
+            "              - name: example",
+            "              - name: ${ORG}",
+        ),
     ] {
         refusal(EDGE, from, to);
     }
@@ -225,7 +319,10 @@ fn a_provider_that_sends_users_elsewhere_is_warned_of() {
 
     assert_says(
         &said,
-        &["sends users back to something else than this Dex", "tenant-a.example.com:30556/dex/callback"],
+        &[
+            "sends users back to something else than this Dex",
+            "tenant-a.example.com:30556/dex/callback",
+        ],
     );
 }
 
@@ -240,38 +337,77 @@ fn a_file_that_the_pod_does_not_have_is_warned_of() {
 
 #[test]
 fn an_issuer_that_tokens_and_servers_might_spell_in_two_ways() {
-    assert_says(&refusal(EDGE, ":30556/dex", ":30556/dex/"), &["the issuerURL ends with a slash"]);
-    assert_says(&refusal(EDGE, "https://dex", "http://dex"), &["the issuerURL does not begin with https://"]);
+    assert_says(
+        &refusal(EDGE, ":30556/dex", ":30556/dex/"),
+        &["the issuerURL ends with a slash"],
+    );
+    assert_says(
+        &refusal(EDGE, "https://dex", "http://dex"),
+        &["the issuerURL does not begin with https://"],
+    );
     let nobody = refusal(CORE, "        clusterIP: 192.0.2.10\n", "");
     assert_says(&nobody, &["has neither issuerURL nor clusterIP"]);
 }
 
 #[test]
 fn a_certificate_from_nowhere_or_from_two_places() {
-    assert_says(&refusal(EDGE, "        tlsSecret: edge-dex-tls\n", ""), &["nobody issues its certificate"]);
-    let two = refusal(EDGE, "tlsSecret: edge-dex-tls", "tlsSecret: edge-dex-tls\n        caSecret: ca");
+    assert_says(
+        &refusal(EDGE, "        tlsSecret: edge-dex-tls\n", ""),
+        &["nobody issues its certificate"],
+    );
+    let two = refusal(
+        EDGE,
+        "tlsSecret: edge-dex-tls",
+        "tlsSecret: edge-dex-tls\n        caSecret: ca",
+    );
     assert_says(
         &two,
-        &["more than one source of its certificate", "(another one)", "keep one of caSecret, issuerRef and tlsSecret"],
+        &[
+            "more than one source of its certificate",
+            "(another one)",
+            "keep one of caSecret, issuerRef and tlsSecret",
+        ],
     );
-    assert_says(&refusal(WEB, "kind: ClusterIssuer", "kind: Clusterissuer"), &["no such kind of issuer"]);
-    let trusted = refusal(CORE, "caSecret: core-oidc-ca", "caSecret: core-oidc-ca\n        publiclyTrusted: true");
+    assert_says(
+        &refusal(WEB, "kind: ClusterIssuer", "kind: Clusterissuer"),
+        &["no such kind of issuer"],
+    );
+    let trusted = refusal(
+        CORE,
+        "caSecret: core-oidc-ca",
+        "caSecret: core-oidc-ca\n        publiclyTrusted: true",
+    );
     assert_says(&trusted, &["no machine trusts the authority of caSecret"]);
 }
 
 #[test]
 fn a_length_of_time_that_dex_does_not_know() {
     for time in ["1d", "60", "-1h", "0s", "one hour"] {
-        assert_says(&refusal(EDGE, "idTokens: 1h", &format!("idTokens: \"{time}\"")), &["is no length of time"]);
+        assert_says(
+            &refusal(EDGE, "idTokens: 1h", &format!("idTokens: \"{time}\"")),
+            &["is no length of time"],
+        );
     }
 }
 
 #[test]
 fn a_setting_by_which_anybody_gets_in_or_reads_passwords() {
     for (beside, setting, says) in [
-        ("host: ldap.example.com", "insecureNoSSL", "passwords travel to the directory in the clear"),
-        ("host: ldap.example.com", "insecureSkipVerify", "nobody checks whose directory it is"),
-        ("issuer: https://login.example.com", "insecureSkipVerify", "nobody checks whose provider it is"),
+        (
+            "host: ldap.example.com",
+            "insecureNoSSL",
+            "passwords travel to the directory in the clear",
+        ),
+        (
+            "host: ldap.example.com",
+            "insecureSkipVerify",
+            "nobody checks whose directory it is",
+        ),
+        (
+            "issuer: https://login.example.com",
+            "insecureSkipVerify",
+            "nobody checks whose provider it is",
+        ),
     ] {
         for (value, is_said) in [(true, true), (false, false)] {
             let more = format!("{beside}\n              {setting}: {value}");
@@ -285,14 +421,23 @@ fn a_setting_by_which_anybody_gets_in_or_reads_passwords() {
 
 #[test]
 fn a_number_of_pods_that_serves_nobody() {
-    assert_says(&refusal(CORE, "replicas: 1", "replicas: 0"), &["`replicas: 0` is no number of pods"]);
+    assert_says(
+        &refusal(CORE, "replicas: 1", "replicas: 0"),
+        &["`replicas: 0` is no number of pods"],
+    );
 }
 
 #[test]
 fn names_that_stand_twice() {
-    assert_says(&refusal(EDGE, "id: company", "id: directory"), &["two connectors have the id `directory`"]);
+    assert_says(
+        &refusal(EDGE, "id: company", "id: directory"),
+        &["two connectors have the id `directory`"],
+    );
     let two = "- id: dashboard\n            public: true\n          - id: dashboard";
-    assert_says(&refusal(EDGE, "- id: dashboard", two), &["two clients have the id `dashboard`"]);
+    assert_says(
+        &refusal(EDGE, "- id: dashboard", two),
+        &["two clients have the id `dashboard`"],
+    );
 }
 
 #[test]

@@ -32,7 +32,11 @@ fn flux_kustomization(namespace: &str, spec: &str) -> String {
 }
 
 fn codes(generated: &Generated) -> Vec<Code> {
-    generated.findings.iter().map(|finding| finding.code).collect()
+    generated
+        .findings
+        .iter()
+        .map(|finding| finding.code)
+        .collect()
 }
 
 fn only(generated: &Generated, code: Code) -> &Finding {
@@ -51,19 +55,38 @@ fn a_source_with_directory_reads_files_where_there_is_a_kustomization() {
         let application = application(&format!("path: inventory, directory: {directory}"));
         let generated = site(&argocd(""), &[("argocd/hosts.yaml", &application)]);
         let finding = only(&generated, Code::UnlistedHostsApplied);
-        assert!(finding.message.contains("as plain files, because of its `directory`"), "{}", finding.message);
-        assert!(help(finding).starts_with("remove `directory` from its source"), "{}", help(finding));
+        assert!(
+            finding
+                .message
+                .contains("as plain files, because of its `directory`"),
+            "{}",
+            finding.message
+        );
+        assert!(
+            help(finding).starts_with("remove `directory` from its source"),
+            "{}",
+            help(finding)
+        );
     }
-    let generated = site(&argocd(""), &[("argocd/hosts.yaml", &application("path: inventory"))]);
+    let generated = site(
+        &argocd(""),
+        &[("argocd/hosts.yaml", &application("path: inventory"))],
+    );
     only(&generated, Code::RenderedUnlabelled);
 }
 
 #[test]
 fn a_generated_kustomization_is_never_read_as_files() {
-    for path in ["overlays/hosts/declared/inventory", "overlays/hosts/observed/tenant-a.edge", "overlays/agents/argocd"]
-    {
+    for path in [
+        "overlays/hosts/declared/inventory",
+        "overlays/hosts/observed/tenant-a.edge",
+        "overlays/agents/argocd",
+    ] {
         let source = |directory: &str| application(&format!("path: {path}{directory}"));
-        let generated = site(&argocd(""), &[("argocd/x.yaml", &source(", directory: {recurse: true}"))]);
+        let generated = site(
+            &argocd(""),
+            &[("argocd/x.yaml", &source(", directory: {recurse: true}"))],
+        );
         assert!(only(&generated, Code::ReadAsFiles).is_error());
         let generated = site(&argocd(""), &[("argocd/x.yaml", &source(""))]);
         assert!(!codes(&generated).contains(&Code::ReadAsFiles), "{path}");
@@ -74,7 +97,10 @@ fn a_generated_kustomization_is_never_read_as_files() {
 fn a_remedy_names_the_namespace_that_depends_on_looks_in() {
     for (namespace, depends_on) in [
         ("flux-system", "`dependsOn: [{name: sipgen.services}]`"),
-        ("tenants", "`dependsOn: [{name: sipgen.services, namespace: flux-system}]`"),
+        (
+            "tenants",
+            "`dependsOn: [{name: sipgen.services, namespace: flux-system}]`",
+        ),
     ] {
         let object = flux_kustomization(namespace, "path: ./inventory");
         let generated = site("gitops: flux\n", &[("flux/hosts.yaml", &object)]);
@@ -85,16 +111,39 @@ fn a_remedy_names_the_namespace_that_depends_on_looks_in() {
 
 #[test]
 fn components_that_agents_add_are_included() {
-    let flux = |path: &str| flux_kustomization("flux-system", &format!("path: ./inventory, components: [{path}]"));
-    let argo = |path: &str| application(&format!("path: inventory, kustomize: {{components: [{path}]}}"));
+    let flux = |path: &str| {
+        flux_kustomization(
+            "flux-system",
+            &format!("path: ./inventory, components: [{path}]"),
+        )
+    };
+    let argo = |path: &str| {
+        application(&format!(
+            "path: inventory, kustomize: {{components: [{path}]}}"
+        ))
+    };
     let form = "hosts: {form: component}\n";
-    for (settings, object) in
-        [(format!("gitops: flux\n{form}"), &flux as &dyn Fn(&str) -> String), (argocd("") + form, &argo)]
-    {
+    for (settings, object) in [
+        (
+            format!("gitops: flux\n{form}"),
+            &flux as &dyn Fn(&str) -> String,
+        ),
+        (argocd("") + form, &argo),
+    ] {
         let run = |path: &str| site(&settings, &[("agent/hosts.yaml", &object(path))]);
-        assert_eq!(codes(&run("../overlays/hosts/declared/inventory")), [], "{settings}");
-        assert!(codes(&run("../overlays/hosts/declared/other")).contains(&Code::NothingToList), "{settings}");
-        assert!(codes(&run("../common")).contains(&Code::NotIncluded), "{settings}");
+        assert_eq!(
+            codes(&run("../overlays/hosts/declared/inventory")),
+            [],
+            "{settings}"
+        );
+        assert!(
+            codes(&run("../overlays/hosts/declared/other")).contains(&Code::NothingToList),
+            "{settings}"
+        );
+        assert!(
+            codes(&run("../common")).contains(&Code::NotIncluded),
+            "{settings}"
+        );
     }
     // One that is an overlay is no component.
     let object = flux("../overlays/hosts/declared/inventory");
@@ -111,26 +160,61 @@ fn a_source_of_flux_must_have_the_output() {
         )
     };
     let run = |settings: &str, files: &[(&str, &str)]| site(settings, files);
-    for spec in ["  ignore: |\n    /*\n    !/flux\n    !/inventory\n", "  sparseCheckout: [./inventory, flux]\n"] {
+    for spec in [
+        "  ignore: |\n    /*\n    !/flux\n    !/inventory\n",
+        "  sparseCheckout: [./inventory, flux]\n",
+    ] {
         let generated = run("gitops: flux\n", &[("flux/source.yaml", &source(spec))]);
         only(&generated, Code::OutputNotInSource);
         let other = source(spec).replace("name: flux-system", "name: other");
-        assert_eq!(codes(&run("gitops: flux\n", &[("flux/source.yaml", &other)])), []);
+        assert_eq!(
+            codes(&run("gitops: flux\n", &[("flux/source.yaml", &other)])),
+            []
+        );
     }
-    for spec in ["", "  ignore: |\n    /*\n    !/overlays/\n", "  sparseCheckout: [./overlays/]\n"] {
-        assert_eq!(codes(&run("gitops: flux\n", &[("flux/source.yaml", &source(spec))])), [], "{spec}");
+    for spec in [
+        "",
+        "  ignore: |\n    /*\n    !/overlays/\n",
+        "  sparseCheckout: [./overlays/]\n",
+    ] {
+        assert_eq!(
+            codes(&run(
+                "gitops: flux\n",
+                &[("flux/source.yaml", &source(spec))]
+            )),
+            [],
+            "{spec}"
+        );
     }
-    for (file, text) in [(".sourceignore", "overlays/\n"), ("overlays/.sourceignore", "*\n")] {
+    for (file, text) in [
+        (".sourceignore", "overlays/\n"),
+        ("overlays/.sourceignore", "*\n"),
+    ] {
         let generated = run("gitops: flux\n", &[(file, text)]);
-        let found = generated.findings.iter().find(|finding| finding.code == Code::OutputNotInSource);
+        let found = generated
+            .findings
+            .iter()
+            .find(|finding| finding.code == Code::OutputNotInSource);
         let lines = help(found.unwrap()).split_once('\n').unwrap().1.to_owned();
         if file == ".sourceignore" {
-            assert_eq!(codes(&run("gitops: flux\n", &[(file, &format!("{text}{lines}\n"))])), []);
+            assert_eq!(
+                codes(&run(
+                    "gitops: flux\n",
+                    &[(file, &format!("{text}{lines}\n"))]
+                )),
+                []
+            );
         }
     }
     // The patterns of the object come last.
     let keeps = source("  ignore: |\n    !/overlays\n");
-    assert_eq!(codes(&run("gitops: flux\n", &[(".sourceignore", "/*\n"), ("flux/source.yaml", &keeps)])), []);
+    assert_eq!(
+        codes(&run(
+            "gitops: flux\n",
+            &[(".sourceignore", "/*\n"), ("flux/source.yaml", &keeps)]
+        )),
+        []
+    );
     assert_eq!(codes(&run("", &[(".sourceignore", "/*\n")])), []);
 }
 
@@ -142,22 +226,47 @@ fn encrypted_secrets_in_a_build_of_hosts_need_the_decryption_of_the_repo() {
     let own = "decryption: {provider: sops, secretRef: {name: sops-age}}";
     let top = flux_kustomization("flux-system", &format!("path: ./flux, {own}"));
     let files = [
-        ("inventory/kustomization.yaml", "resources: [hosts.yaml, secret.yaml]\n"),
+        (
+            "inventory/kustomization.yaml",
+            "resources: [hosts.yaml, secret.yaml]\n",
+        ),
         ("inventory/secret.yaml", secret),
         ("flux/kustomization.yaml", "resources: [top.yaml]\n"),
         ("flux/top.yaml", &top),
     ];
     let generated = site("gitops: flux\n", &files);
-    let lines = help(only(&generated, Code::AgentCannotApply)).split_once('\n').unwrap().1.to_owned();
+    let lines = help(only(&generated, Code::AgentCannotApply))
+        .split_once('\n')
+        .unwrap()
+        .1
+        .to_owned();
     let settings = format!("gitops: flux\nflux:\n  {lines}\n");
     let generated = site(&settings, &files);
     assert_eq!(codes(&generated), [], "{settings}");
-    let hosts = generated.tree.iter().find(|(path, _)| path.as_str() == "agents/flux/hosts.yaml").unwrap().1;
-    assert!(hosts.contains("decryption:") && hosts.contains("sops-age"), "{hosts}");
+    let hosts = generated
+        .tree
+        .iter()
+        .find(|(path, _)| path.as_str() == "agents/flux/hosts.yaml")
+        .unwrap()
+        .1;
+    assert!(
+        hosts.contains("decryption:") && hosts.contains("sops-age"),
+        "{hosts}"
+    );
     // One that the repo's own object applies needs none of ours.
-    let applied = flux_kustomization("flux-system", &format!("path: overlays/hosts/declared/inventory, {own}"));
-    let generated = site("gitops: flux\n", &[&files[..2], &[("flux.yaml", applied.as_str())]].concat());
-    assert!(!codes(&generated).contains(&Code::AgentCannotApply), "{:?}", generated.findings);
+    let applied = flux_kustomization(
+        "flux-system",
+        &format!("path: overlays/hosts/declared/inventory, {own}"),
+    );
+    let generated = site(
+        "gitops: flux\n",
+        &[&files[..2], &[("flux.yaml", applied.as_str())]].concat(),
+    );
+    assert!(
+        !codes(&generated).contains(&Code::AgentCannotApply),
+        "{:?}",
+        generated.findings
+    );
 }
 
 #[test]
@@ -167,14 +276,24 @@ fn a_project_must_allow_hosts_and_their_namespaces() {
             "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {{name: fleet, namespace: argocd}}\nspec:\n{spec}"
         )
     };
-    let run = |spec: &str| site(&argocd("  project: fleet\n"), &[("argocd/project.yaml", &project(spec))]);
+    let run = |spec: &str| {
+        site(
+            &argocd("  project: fleet\n"),
+            &[("argocd/project.yaml", &project(spec))],
+        )
+    };
     // Argo CD allows no source without a list of them.
     let all = "  sourceRepos: ['*']\n  destinations: [{server: '*', namespace: '*'}]\n";
-    let closed =
-        "  sourceRepos: ['*']\n  destinations:\n  - {server: https://kubernetes.default.svc, namespace: tenant-a}\n";
+    let closed = "  sourceRepos: ['*']\n  destinations:\n  - {server: https://kubernetes.default.svc, namespace: tenant-a}\n";
     for (spec, word) in [
-        (format!("{all}  namespaceResourceWhitelist: [{{group: apps, kind: Deployment}}]\n"), "the kind BareMetalHost"),
-        (format!("{all}  namespaceResourceBlacklist: [{{group: metal3.io, kind: '*'}}]\n"), "the kind BareMetalHost"),
+        (
+            format!("{all}  namespaceResourceWhitelist: [{{group: apps, kind: Deployment}}]\n"),
+            "the kind BareMetalHost",
+        ),
+        (
+            format!("{all}  namespaceResourceBlacklist: [{{group: metal3.io, kind: '*'}}]\n"),
+            "the kind BareMetalHost",
+        ),
         (closed.to_owned(), "the namespace `metal`"),
         (
             "  sourceRepos: ['*']\n  destinations: [{name: staging, namespace: '*'}]\n".to_owned(),
@@ -193,7 +312,11 @@ fn a_project_must_allow_hosts_and_their_namespaces() {
         assert_eq!(codes(&run(&spec)), [], "{spec}");
     }
     // What the help says to add makes it right.
-    let lines = help(only(&run(closed), Code::AgentCannotApply)).split_once("destinations:\n").unwrap().1.to_owned();
+    let lines = help(only(&run(closed), Code::AgentCannotApply))
+        .split_once("destinations:\n")
+        .unwrap()
+        .1
+        .to_owned();
     assert_eq!(codes(&run(&format!("{closed}  {lines}\n"))), []);
     let other = site(&argocd(""), &[("argocd/project.yaml", &project(closed))]);
     assert_eq!(codes(&other), []);
@@ -213,11 +336,36 @@ fn application_sets_apply_what_their_generators_say() {
                 {dir: inventory, server: 'https://other.example.com'}]}";
     let unlabelled = vec![Code::RenderedUnlabelled];
     for (generators, path, destination, expected) in [
-        (format!("{{{list}}}"), "{{dir}}", "server: '{{server}}'", unlabelled.clone()),
-        (format!("{{{list}}}"), "{{ .dir }}", "server: '{{ .server }}'", unlabelled.clone()),
-        ("{list: {elements: [{dir: elsewhere}]}}".to_owned(), "{{dir}}", here, vec![]),
-        ("{clusters: {}}".to_owned(), "inventory", "server: '{{server}}'", unlabelled.clone()),
-        ("{clusters: {values: {dir: inventory}}}".to_owned(), "{{values.dir}}", "name: '{{name}}'", unlabelled.clone()),
+        (
+            format!("{{{list}}}"),
+            "{{dir}}",
+            "server: '{{server}}'",
+            unlabelled.clone(),
+        ),
+        (
+            format!("{{{list}}}"),
+            "{{ .dir }}",
+            "server: '{{ .server }}'",
+            unlabelled.clone(),
+        ),
+        (
+            "{list: {elements: [{dir: elsewhere}]}}".to_owned(),
+            "{{dir}}",
+            here,
+            vec![],
+        ),
+        (
+            "{clusters: {}}".to_owned(),
+            "inventory",
+            "server: '{{server}}'",
+            unlabelled.clone(),
+        ),
+        (
+            "{clusters: {values: {dir: inventory}}}".to_owned(),
+            "{{values.dir}}",
+            "name: '{{name}}'",
+            unlabelled.clone(),
+        ),
         (
             "{clusters: {selector: {matchLabels: {a: b}}}}".to_owned(),
             "{{name}}",
@@ -225,19 +373,39 @@ fn application_sets_apply_what_their_generators_say() {
             vec![Code::SetAside],
         ),
         (
-            format!("{{matrix: {{generators: [{{{list}}}, {{git: {{directories: [{{path: inv*}}]}}}}]}}}}"),
+            format!(
+                "{{matrix: {{generators: [{{{list}}}, {{git: {{directories: [{{path: inv*}}]}}}}]}}}}"
+            ),
             "{{path.basename}}",
             "server: '{{server}}'",
             unlabelled.clone(),
         ),
-        ("{git: {files: [{path: 'sites/*/config.json'}]}}".to_owned(), "{{hosts.dir}}", here, unlabelled.clone()),
-        ("{plugin: {}}".to_owned(), "{{dir}}", here, vec![Code::SetAside]),
+        (
+            "{git: {files: [{path: 'sites/*/config.json'}]}}".to_owned(),
+            "{{hosts.dir}}",
+            here,
+            unlabelled.clone(),
+        ),
+        (
+            "{plugin: {}}".to_owned(),
+            "{{dir}}",
+            here,
+            vec![Code::SetAside],
+        ),
         ("{plugin: {}}".to_owned(), "x-{{dir}}", here, vec![]),
     ] {
         let text = set(&generators, path, destination);
-        let config = ("sites/lab/config.json", "{\"hosts\": {\"dir\": \"inventory\"}}");
+        let config = (
+            "sites/lab/config.json",
+            "{\"hosts\": {\"dir\": \"inventory\"}}",
+        );
         let generated = site(&argocd(""), &[("argocd/sites.yaml", &text), config]);
-        assert_eq!(codes(&generated), expected, "{text}: {:?}", generated.findings);
+        assert_eq!(
+            codes(&generated),
+            expected,
+            "{text}: {:?}",
+            generated.findings
+        );
     }
 }
 
@@ -261,28 +429,74 @@ fn an_include_decides_which_repo_a_path_is_of() {
     };
     // Another source that has a copy of this repo applies this repo's hosts.
     for (include, path, found) in [
-        ("{repository: {name: flux-system}, toPath: vendor/fleet}", "./vendor/fleet/inventory", true),
-        ("{repository: {name: flux-system}, fromPath: ./inventory, toPath: hosts/}", "./hosts", true),
-        ("{repository: {name: flux-system}}", "flux-system/inventory", true),
-        ("{repository: {name: flux-system}, toPath: vendor}", "./vendor/other", false),
-        ("{repository: {name: other}, toPath: vendor}", "./vendor/inventory", false),
+        (
+            "{repository: {name: flux-system}, toPath: vendor/fleet}",
+            "./vendor/fleet/inventory",
+            true,
+        ),
+        (
+            "{repository: {name: flux-system}, fromPath: ./inventory, toPath: hosts/}",
+            "./hosts",
+            true,
+        ),
+        (
+            "{repository: {name: flux-system}}",
+            "flux-system/inventory",
+            true,
+        ),
+        (
+            "{repository: {name: flux-system}, toPath: vendor}",
+            "./vendor/other",
+            false,
+        ),
+        (
+            "{repository: {name: other}, toPath: vendor}",
+            "./vendor/inventory",
+            false,
+        ),
     ] {
         let source = git_repository("platform", &format!("include: [{include}]"));
         let object = of("platform", path);
-        let generated = site("gitops: flux\n", &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)]);
-        assert_eq!(codes(&generated).contains(&Code::RenderedUnlabelled), found, "{include}: {:?}", generated.findings);
+        let generated = site(
+            "gitops: flux\n",
+            &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)],
+        );
+        assert_eq!(
+            codes(&generated).contains(&Code::RenderedUnlabelled),
+            found,
+            "{include}: {:?}",
+            generated.findings
+        );
     }
     // What is copied into this repo is another repo's, whatever lies here under that name.
-    let source = git_repository("flux-system", "include: [{repository: {name: shared}, toPath: inventory}]");
+    let source = git_repository(
+        "flux-system",
+        "include: [{repository: {name: shared}, toPath: inventory}]",
+    );
     let object = of("flux-system", "./inventory");
-    let generated = site("gitops: flux\n", &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)]);
+    let generated = site(
+        "gitops: flux\n",
+        &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)],
+    );
     let finding = only(&generated, Code::SetAside);
-    assert!(finding.message.contains("of the repo that its source includes there"), "{}", finding.message);
+    assert!(
+        finding
+            .message
+            .contains("of the repo that its source includes there"),
+        "{}",
+        finding.message
+    );
     // The settings may name the source that includes this repo.
-    let source = git_repository("platform", "include: [{repository: {name: fleet}, toPath: fleet}]");
+    let source = git_repository(
+        "platform",
+        "include: [{repository: {name: fleet}, toPath: fleet}]",
+    );
     let object = of("platform", "./fleet/inventory");
     let settings = "gitops: flux\nflux: {sourceRef: {name: platform}, path: fleet}\n";
-    let generated = site(settings, &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)]);
+    let generated = site(
+        settings,
+        &[("flux/source.yaml", &source), ("flux/hosts.yaml", &object)],
+    );
     only(&generated, Code::RenderedUnlabelled);
 }
 
@@ -290,18 +504,36 @@ fn an_include_decides_which_repo_a_path_is_of() {
 fn an_include_must_not_go_where_the_output_is() {
     for (include, is_over) in [
         ("{repository: {name: shared}, toPath: overlays}", true),
-        ("{repository: {name: shared}, toPath: ./overlays/agents/}", true),
+        (
+            "{repository: {name: shared}, toPath: ./overlays/agents/}",
+            true,
+        ),
         ("{repository: {name: overlays}}", true),
         ("{repository: {name: overlays}, toPath: vendor}", false),
         ("{repository: {name: shared}}", false),
     ] {
         let source = git_repository("flux-system", &format!("include: [{include}]"));
         let generated = site("gitops: flux\n", &[("flux/source.yaml", &source)]);
-        let expected = if is_over { vec![Code::IncludeOverOutput] } else { vec![] };
-        assert_eq!(codes(&generated), expected, "{include}: {:?}", generated.findings);
+        let expected = if is_over {
+            vec![Code::IncludeOverOutput]
+        } else {
+            vec![]
+        };
+        assert_eq!(
+            codes(&generated),
+            expected,
+            "{include}: {:?}",
+            generated.findings
+        );
     }
-    let source = git_repository("other", "include: [{repository: {name: shared}, toPath: overlays}]");
-    assert_eq!(codes(&site("gitops: flux\n", &[("flux/source.yaml", &source)])), []);
+    let source = git_repository(
+        "other",
+        "include: [{repository: {name: shared}, toPath: overlays}]",
+    );
+    assert_eq!(
+        codes(&site("gitops: flux\n", &[("flux/source.yaml", &source)])),
+        []
+    );
 }
 
 // `SourceIgnoreFilter` in the reconcilers of OCIRepository and Bucket of source-controller 1.7.
@@ -316,17 +548,42 @@ fn other_kinds_of_sources_leave_out_files_too() {
     let left_out = "  ignore: |\n    /*\n    !/flux\n";
     for (kind, spec, is_left_out) in [
         ("OCIRepository", left_out, true),
-        ("OCIRepository", "  url: oci://registry.example.com/fleet\n", false),
+        (
+            "OCIRepository",
+            "  url: oci://registry.example.com/fleet\n",
+            false,
+        ),
         ("Bucket", left_out, true),
         ("Bucket", "  prefix: flux/\n", true),
         ("Bucket", "  prefix: over\n", false),
     ] {
-        let settings = format!("gitops: flux\nflux: {{sourceRef: {{kind: {kind}, name: fleet}}}}\n");
-        let generated = site(&settings, &[("flux/source.yaml", &source(kind, "fleet", spec))]);
-        let expected = if is_left_out { vec![Code::OutputNotInSource] } else { vec![] };
-        assert_eq!(codes(&generated), expected, "{kind} {spec}: {:?}", generated.findings);
+        let settings =
+            format!("gitops: flux\nflux: {{sourceRef: {{kind: {kind}, name: fleet}}}}\n");
+        let generated = site(
+            &settings,
+            &[("flux/source.yaml", &source(kind, "fleet", spec))],
+        );
+        let expected = if is_left_out {
+            vec![Code::OutputNotInSource]
+        } else {
+            vec![]
+        };
+        assert_eq!(
+            codes(&generated),
+            expected,
+            "{kind} {spec}: {:?}",
+            generated.findings
+        );
         // Another object of the same name is another source.
-        let other = source(if kind == "Bucket" { "OCIRepository" } else { "Bucket" }, "fleet", spec);
+        let other = source(
+            if kind == "Bucket" {
+                "OCIRepository"
+            } else {
+                "Bucket"
+            },
+            "fleet",
+            spec,
+        );
         assert_eq!(codes(&site(&settings, &[("flux/source.yaml", &other)])), []);
     }
 }
@@ -334,19 +591,32 @@ fn other_kinds_of_sources_leave_out_files_too() {
 #[test]
 fn a_kustomization_from_an_artifact_of_this_repo_applies_its_hosts() {
     for kind in ["OCIRepository", "Bucket", "ExternalArtifact"] {
-        let object = flux_kustomization("flux-system", "path: ./inventory")
-            .replace("kind: GitRepository, name: flux-system", &format!("kind: {kind}, name: fleet"));
+        let object = flux_kustomization("flux-system", "path: ./inventory").replace(
+            "kind: GitRepository, name: flux-system",
+            &format!("kind: {kind}, name: fleet"),
+        );
         let files = [("flux/hosts.yaml", object.as_str())];
         // Only the settings can tell what is in an artifact.
         let generated = site("gitops: flux\n", &files);
         let finding = only(&generated, Code::SetAside);
-        assert!(help(finding).contains("name its source in `flux.sourceRef`"), "{}", help(finding));
-        let settings = format!("gitops: flux\nflux: {{sourceRef: {{kind: {kind}, name: fleet}}}}\n");
+        assert!(
+            help(finding).contains("name its source in `flux.sourceRef`"),
+            "{}",
+            help(finding)
+        );
+        let settings =
+            format!("gitops: flux\nflux: {{sourceRef: {{kind: {kind}, name: fleet}}}}\n");
         let generated = site(&settings, &files);
         only(&generated, Code::RenderedUnlabelled);
-        let (_, written) =
-            generated.tree.iter().find(|(path, _)| path.as_str() == "agents/flux/services.yaml").unwrap();
-        assert!(written.contains(&format!("kind: \"{kind}\"")) && written.contains("name: \"fleet\""), "{written}");
+        let (_, written) = generated
+            .tree
+            .iter()
+            .find(|(path, _)| path.as_str() == "agents/flux/services.yaml")
+            .unwrap();
+        assert!(
+            written.contains(&format!("kind: \"{kind}\"")) && written.contains("name: \"fleet\""),
+            "{written}"
+        );
     }
 }
 
@@ -362,8 +632,16 @@ fn cluster_secret(name: &str, server: &str, labels: &str) -> String {
 // `applicationset/generators/cluster.go` of Argo CD 3.1.
 #[test]
 fn cluster_generators_are_decided_by_secrets_of_the_repo() {
-    let base = cluster_secret("base", "https://base.example.com", "env: prod, dir: inventory");
-    let other = cluster_secret("other", "https://other.example.com", "env: test, dir: elsewhere");
+    let base = cluster_secret(
+        "base",
+        "https://base.example.com",
+        "env: prod, dir: inventory",
+    );
+    let other = cluster_secret(
+        "other",
+        "https://other.example.com",
+        "env: test, dir: elsewhere",
+    );
     let encoded = "apiVersion: v1\nkind: Secret\nmetadata: {name: b, labels: {argocd.argoproj.io/secret-type: cluster, \
                    env: prod, dir: inventory}}\ndata: {name: YmFzZQ==, server: aHR0cHM6Ly9iYXNlLmV4YW1wbGUuY29t}\n";
     let run = |selector: &str, path: &str, destination: &str, secret: &str, settings: &str| {
@@ -372,8 +650,11 @@ fn cluster_generators_are_decided_by_secrets_of_the_repo() {
              spec:\n  generators: [{{clusters: {{{selector}}}}}]\n  template:\n    spec:\n      \
              destination: {{{destination}}}\n      source: {{repoURL: {URL}, path: '{path}'}}\n"
         );
-        let files =
-            [("argocd/sites.yaml", set.as_str()), ("argocd/clusters.yaml", secret), ("argocd/other.yaml", &other)];
+        let files = [
+            ("argocd/sites.yaml", set.as_str()),
+            ("argocd/clusters.yaml", secret),
+            ("argocd/other.yaml", &other),
+        ];
         codes(&site(&argocd(settings), &files))
     };
     let by_server = "  destination: {server: https://base.example.com}\n";
@@ -401,13 +682,29 @@ fn cluster_generators_are_decided_by_secrets_of_the_repo() {
         }
         // The base cluster is not selected.
         let selector = "selector: {matchLabels: {env: test}}";
-        assert_eq!(run(selector, label, "server: '{{server}}'", secret, by_server), []);
+        assert_eq!(
+            run(selector, label, "server: '{{server}}'", secret, by_server),
+            []
+        );
     }
-    let selector = "selector: {matchLabels: {env: prod}}, values: {path: '{{metadata.labels.dir}}'}";
-    assert_eq!(run(selector, "{{values.path}}", "server: '{{server}}'", &base, by_server), unlabelled);
+    let selector =
+        "selector: {matchLabels: {env: prod}}, values: {path: '{{metadata.labels.dir}}'}";
+    assert_eq!(
+        run(
+            selector,
+            "{{values.path}}",
+            "server: '{{server}}'",
+            &base,
+            by_server
+        ),
+        unlabelled
+    );
     // What no Secret here decides stays a question.
     let selector = "selector: {matchLabels: {env: stage}}";
-    assert_eq!(run(selector, label, "server: '{{server}}'", &base, by_server), [Code::SetAside]);
+    assert_eq!(
+        run(selector, label, "server: '{{server}}'", &base, by_server),
+        [Code::SetAside]
+    );
 }
 
 #[test]
@@ -436,19 +733,50 @@ fn a_project_must_allow_every_kind_that_is_rendered_and_this_repo() {
     let hosts_only = "  namespaceResourceWhitelist:\n  - {group: metal3.io, kind: BareMetalHost}\n";
     let generated = run(&format!("{all}{hosts_only}"));
     let finding = only(&generated, Code::AgentCannotApply);
-    assert!(finding.message.contains("Deployment") && finding.message.contains("Service"), "{}", finding.message);
-    assert!(!finding.message.contains("BareMetalHost"), "{}", finding.message);
+    assert!(
+        finding.message.contains("Deployment") && finding.message.contains("Service"),
+        "{}",
+        finding.message
+    );
+    assert!(
+        !finding.message.contains("BareMetalHost"),
+        "{}",
+        finding.message
+    );
     // What the help says to add makes it right.
-    let lines = help(finding).split_once("namespaceResourceWhitelist:\n").unwrap().1.to_owned();
+    let lines = help(finding)
+        .split_once("namespaceResourceWhitelist:\n")
+        .unwrap()
+        .1
+        .to_owned();
     let lines: String = lines.lines().map(|line| format!("  {line}\n")).collect();
     assert_eq!(codes(&run(&format!("{all}{hosts_only}{lines}"))), []);
-    let generated = run(&format!("{all}  namespaceResourceBlacklist: [{{group: apps, kind: '*'}}]\n"));
+    let generated = run(&format!(
+        "{all}  namespaceResourceBlacklist: [{{group: apps, kind: '*'}}]\n"
+    ));
     let finding = only(&generated, Code::AgentCannotApply);
-    assert!(help(finding).contains("take Deployment out of namespaceResourceBlacklist"), "{}", help(finding));
+    assert!(
+        help(finding).contains("take Deployment out of namespaceResourceBlacklist"),
+        "{}",
+        help(finding)
+    );
 
     let generated = run("  sourceRepos: [https://git.example.com/platform/other.git]\n");
     let finding = only(&generated, Code::AgentCannotApply);
-    assert!(finding.message.contains("does not allow this repo"), "{}", finding.message);
-    assert!(help(finding).contains(&format!("sourceRepos:\n- \"{URL}\"")), "{}", help(finding));
-    assert_eq!(codes(&run("  sourceRepos: ['https://git.example.com/platform/*']\n")), []);
+    assert!(
+        finding.message.contains("does not allow this repo"),
+        "{}",
+        finding.message
+    );
+    assert!(
+        help(finding).contains(&format!("sourceRepos:\n- \"{URL}\"")),
+        "{}",
+        help(finding)
+    );
+    assert_eq!(
+        codes(&run(
+            "  sourceRepos: ['https://git.example.com/platform/*']\n"
+        )),
+        []
+    );
 }

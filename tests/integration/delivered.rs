@@ -18,7 +18,10 @@ fn two_hosts_that_a_patch_puts_into_one_rack_are_in_one_rack() {
 
     repo.write("site/kustomization.yaml", "resources: [../base]\n");
     repo.generate(&[]).expect(0);
-    assert_eq!(repo.hosts_of("vino", "one"), ["Worker metal/h1", "Worker metal/h2"]);
+    assert_eq!(
+        repo.hosts_of("vino", "one"),
+        ["Worker metal/h1", "Worker metal/h2"]
+    );
 }
 
 #[test]
@@ -45,7 +48,10 @@ fn a_component_changes_what_its_build_has() {
     let repo = with_site("components: [../racks]\n");
     repo.write(
         "racks/kustomization.yaml",
-        &format!("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n{}", patch_of_rack("h2", "r1")),
+        &format!(
+            "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n{}",
+            patch_of_rack("h2", "r1")
+        ),
     );
     let refused = repo.generate(&[]).expect(1).stderr;
     assert_says(&refused, &["1 domain of rack (r1)"]);
@@ -62,21 +68,38 @@ fn a_finding_about_a_patched_value_shows_the_patch_and_the_manifest() {
 
     let told = repo.generate(&[]).expect(0).stderr;
 
-    assert_says(&told, &["site/bmc.yaml:6:14", "base/hosts.yaml:16", "what the manifest itself says does not count"]);
+    assert_says(
+        &told,
+        &[
+            "site/bmc.yaml:6:14",
+            "base/hosts.yaml:16",
+            "what the manifest itself says does not count",
+        ],
+    );
 }
 
 #[test]
 fn a_patch_that_kustomize_refuses_blocks_and_changes_no_file() {
     let repo = with_site(&patch_of_rack("h3", "r1"));
     let refused = repo.generate(&[]).expect(1).stderr;
-    assert_says(&refused, &["SIP0117", "site/kustomization.yaml:3", "BareMetalHost metal/h3"]);
+    assert_says(
+        &refused,
+        &[
+            "SIP0117",
+            "site/kustomization.yaml:3",
+            "BareMetalHost metal/h3",
+        ],
+    );
     assert!(!repo.exists("overlays"));
 }
 
 #[test]
 fn two_builds_that_make_different_things_of_one_host_are_told_apart() {
     let repo = with_site("");
-    repo.write("other/kustomization.yaml", &format!("resources: [../base]\n{}", patch_of_rack("h2", "r7")));
+    repo.write(
+        "other/kustomization.yaml",
+        &format!("resources: [../base]\n{}", patch_of_rack("h2", "r7")),
+    );
     let refused = repo.generate(&[]).expect(1).stderr;
     assert_says(&refused, &["metal/h2"]);
 }
@@ -85,13 +108,29 @@ fn two_builds_that_make_different_things_of_one_host_are_told_apart() {
 fn what_only_kustomize_can_do_concerns_hosts_and_requests_alone() {
     let transformers = "transformers: [more.yaml]\n";
     let repo = with_site("");
-    repo.write("apps/kustomization.yaml", &format!("resources: [app.yaml]\n{transformers}"));
-    repo.write("apps/app.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n");
+    repo.write(
+        "apps/kustomization.yaml",
+        &format!("resources: [app.yaml]\n{transformers}"),
+    );
+    repo.write(
+        "apps/app.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n",
+    );
     repo.generate(&[]).expect(0);
 
-    repo.write("site/kustomization.yaml", &format!("resources: [../base]\n{transformers}"));
+    repo.write(
+        "site/kustomization.yaml",
+        &format!("resources: [../base]\n{transformers}"),
+    );
     let refused = repo.generate(&[]).expect(1).stderr;
-    assert_says(&refused, &["SIP0118", "site/kustomization.yaml:2", "- kustomization: site"]);
+    assert_says(
+        &refused,
+        &[
+            "SIP0118",
+            "site/kustomization.yaml:2",
+            "- kustomization: site",
+        ],
+    );
 }
 
 #[test]
@@ -120,11 +159,17 @@ fn flux(post_build: &str) -> String {
 #[test]
 fn a_variable_of_flux_is_its_value_where_the_repo_has_it() {
     let repo = with_site(&patch_of_rack("h2", "'${RACK}'"));
-    repo.write("agents/site.yaml", &flux("  postBuild:\n    substitute: {RACK: r1}\n"));
+    repo.write(
+        "agents/site.yaml",
+        &flux("  postBuild:\n    substitute: {RACK: r1}\n"),
+    );
     let refused = repo.generate(&[]).expect(1).stderr;
     assert_says(&refused, &["SIP0501", "1 domain of rack (r1)"]);
 
-    repo.write("agents/site.yaml", &flux("  postBuild:\n    substitute: {RACK: r2}\n"));
+    repo.write(
+        "agents/site.yaml",
+        &flux("  postBuild:\n    substitute: {RACK: r2}\n"),
+    );
     let told = repo.generate(&[]).stderr;
     assert!(!told.contains("SIP0501"), "{told}");
 }
@@ -137,8 +182,11 @@ fn variables_of_a_config_map_in_the_repo_are_known() {
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: racks, namespace: flux-system}}\ndata: {{RACK: {rack}}}\n"
         )
     };
-    let from =
-        |more: &str| flux(&format!("  postBuild:\n    substituteFrom: [{{kind: ConfigMap, name: racks}}{more}]\n"));
+    let from = |more: &str| {
+        flux(&format!(
+            "  postBuild:\n    substituteFrom: [{{kind: ConfigMap, name: racks}}{more}]\n"
+        ))
+    };
     repo.write("agents/racks.yaml", &settings("r1"));
     repo.write("agents/site.yaml", &from(""));
     let one_rack = ["SIP0501", "1 domain of rack (r1)"];
@@ -151,9 +199,15 @@ fn variables_of_a_config_map_in_the_repo_are_known() {
     let undecided = ["SIP0501", "1 that the variable `RACK` decides about"];
     repo.write("agents/kustomization.yaml", "resources: [racks.yaml, site.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: '- {op: replace, path: /data/RACK, value: r1}'\n");
     assert_says(&repo.generate(&[]).expect(1).stderr, &one_rack);
-    repo.write("agents/site.yaml", &from(", {kind: ConfigMap, name: elsewhere}"));
+    repo.write(
+        "agents/site.yaml",
+        &from(", {kind: ConfigMap, name: elsewhere}"),
+    );
     assert_says(&repo.generate(&[]).expect(1).stderr, &undecided);
-    repo.write("agents/site.yaml", &(from(", {kind: ConfigMap, name: elsewhere}") + "    substitute: {RACK: r2}\n"));
+    repo.write(
+        "agents/site.yaml",
+        &(from(", {kind: ConfigMap, name: elsewhere}") + "    substitute: {RACK: r2}\n"),
+    );
     assert!(!repo.generate(&["--check"]).stderr.contains("SIP0501"));
 
     // The keys of a Secret are known, and its values are nobody's business.
@@ -178,10 +232,16 @@ fn variables_on_which_two_kustomizations_differ_are_not_known() {
     };
     repo.write("agents/site.yaml", &of("staging", "r1"));
     repo.write("agents/other.yaml", &of("production", "r2"));
-    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0501", "1 that the variable `RACK` decides about"]);
+    assert_says(
+        &repo.generate(&[]).expect(1).stderr,
+        &["SIP0501", "1 that the variable `RACK` decides about"],
+    );
 
     repo.write("agents/other.yaml", &of("production", "r1"));
-    assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0501", "1 domain of rack (r1)"]);
+    assert_says(
+        &repo.generate(&[]).expect(1).stderr,
+        &["SIP0501", "1 domain of rack (r1)"],
+    );
 }
 
 #[test]
@@ -193,11 +253,17 @@ fn requests_of_a_build_that_is_not_known_are_compared_with_nothing() {
     for name in ["one", "two"] {
         let text = cluster.replace("name: one", &format!("name: {name}")) + service;
         repo.write(&format!("{name}/cluster.yaml"), &text);
-        repo.write(&format!("{name}/kustomization.yaml"), "resources: [cluster.yaml]\n");
+        repo.write(
+            &format!("{name}/kustomization.yaml"),
+            "resources: [cluster.yaml]\n",
+        );
     }
     assert_says(&repo.generate(&[]).expect(1).stderr, &["SIP0401"]);
 
-    repo.write("two/kustomization.yaml", "resources: [cluster.yaml]\ntransformers: [ports.yaml]\n");
+    repo.write(
+        "two/kustomization.yaml",
+        "resources: [cluster.yaml]\ntransformers: [ports.yaml]\n",
+    );
     let refused = repo.generate(&[]).expect(1).stderr;
     assert_says(&refused, &["SIP0118", "two/kustomization.yaml:2"]);
     assert!(!refused.contains("SIP0401"), "{refused}");
@@ -209,10 +275,19 @@ fn a_variable_that_only_the_cluster_knows_is_no_value() {
         format!("- target: {{name: {host}}}\n  patch: |-\n    - {{op: replace, path: /metadata/labels/rack, value: '${{RACK}}'}}\n")
     });
     let repo = with_site(&format!("patches:\n{}", hosts.concat()));
-    repo.write("agents/site.yaml", &flux("  postBuild:\n    substituteFrom: [{kind: ConfigMap, name: racks}]\n"));
+    repo.write(
+        "agents/site.yaml",
+        &flux("  postBuild:\n    substituteFrom: [{kind: ConfigMap, name: racks}]\n"),
+    );
     // Two hosts of one unknown rack may be of two, or of one.
     let refused = repo.generate(&[]).expect(1).stderr;
-    assert_says(&refused, &["SIP0501", "2 that the variable `RACK` decides about"]);
+    assert_says(
+        &refused,
+        &["SIP0501", "2 that the variable `RACK` decides about"],
+    );
     let explained = repo.sipgen(&["explain", "metal/h1"]).output().unwrap();
-    assert_says(&String::from_utf8_lossy(&explained.stdout), &["has a variable in `rack`: `RACK` decides"]);
+    assert_says(
+        &String::from_utf8_lossy(&explained.stdout),
+        &["has a variable in `rack`: `RACK` decides"],
+    );
 }

@@ -12,7 +12,10 @@ use crate::support::{Repo, fixtures};
 /// Codes that only another command than `validate` can give, with its arguments.
 const OTHER_COMMANDS: [(Code, &[&str]); 7] = [
     (Code::EmptyInput, &["validate", "--input", "rendered.yaml"]),
-    (Code::UnknownStanding, &["validate", "--input", "rendered.yaml"]),
+    (
+        Code::UnknownStanding,
+        &["validate", "--input", "rendered.yaml"],
+    ),
     (Code::NotMigrated, &["migrate", "--check"]),
     (Code::Stale, &["generate", "--check", "--format", "github"]),
     (Code::FrozenHostGone, WITHOUT_EDGE),
@@ -26,7 +29,9 @@ const WITHOUT_EDGE: &[&str] = &["generate", "--check", "--only", "tenant-a/core"
 /// Adds to a code's fixture what would be too large in it, and symbolic links.
 fn complete(code: Code, repo: &Repo) {
     if code == Code::LargeBuild {
-        let hosts: String = (1..=1001).map(|number| crate::support::host(&format!("n{number:04}"), "")).collect();
+        let hosts: String = (1..=1001)
+            .map(|number| crate::support::host(&format!("n{number:04}"), ""))
+            .collect();
         repo.write("inventory/hosts.yaml", &hosts);
         repo.commit();
     }
@@ -35,7 +40,12 @@ fn complete(code: Code, repo: &Repo) {
     }
     if code == Code::AppliedUnread {
         // A submodule that is not checked out.
-        repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{},private", "1".repeat(40))]);
+        repo.git(&[
+            "update-index",
+            "--add",
+            "--cacheinfo",
+            &format!("160000,{},private", "1".repeat(40)),
+        ]);
     }
 }
 
@@ -51,8 +61,17 @@ fn said(code: Code) -> String {
     let arguments: &[&str] = other.map_or(&["validate"], |(_, arguments)| arguments);
     let run = crate::support::run(&mut repo.sipgen(arguments));
     let root = repo.path().to_str().unwrap();
-    format!("{}{}exit code {}\n", run.stdout, if other.is_some() { run.stderr } else { String::new() }, run.code)
-        .replace(root, "[repo]")
+    format!(
+        "{}{}exit code {}\n",
+        run.stdout,
+        if other.is_some() {
+            run.stderr
+        } else {
+            String::new()
+        },
+        run.code
+    )
+    .replace(root, "[repo]")
 }
 
 #[test]
@@ -83,7 +102,11 @@ fn each_fixture_is_of_a_code() {
     for entry in fs::read_dir(fixtures().join("findings")).unwrap() {
         let path = entry.unwrap().path();
         let name = Path::new(path.file_name().unwrap()).with_extension("");
-        assert!(name.to_str().unwrap().parse::<Code>().is_ok(), "{} is of no code", path.display());
+        assert!(
+            name.to_str().unwrap().parse::<Code>().is_ok(),
+            "{} is of no code",
+            path.display()
+        );
     }
 }
 
@@ -91,8 +114,15 @@ fn each_fixture_is_of_a_code() {
 fn each_code_is_explained_with_an_example() {
     for code in Code::ALL {
         let text = code.explanation();
-        assert!(text.split_whitespace().count() >= 25, "{code} is hardly explained: {text}");
-        assert!(!code.title().ends_with('.') && !code.title().starts_with(char::is_uppercase), "{}", code.title());
+        assert!(
+            text.split_whitespace().count() >= 25,
+            "{code} is hardly explained: {text}"
+        );
+        assert!(
+            !code.title().ends_with('.') && !code.title().starts_with(char::is_uppercase),
+            "{}",
+            code.title()
+        );
     }
 }
 
@@ -110,11 +140,17 @@ fn the_documentation_has_every_code_as_the_catalogue_has_it() {
     let (before, rest) = documented.split_once(CODES).unwrap();
     let (_, after) = rest.split_once(END_OF_CODES).unwrap();
 
-    let right = format!("{before}{CODES}{}\n{END_OF_CODES}{after}", report::codes_as_markdown());
+    let right = format!(
+        "{before}{CODES}{}\n{END_OF_CODES}{after}",
+        report::codes_as_markdown()
+    );
 
     if std::env::var_os("SIPGEN_UPDATE_DOCS").is_some() {
         fs::write(documentation(), &right).unwrap();
         return;
     }
-    assert!(documented == right, "run SIPGEN_UPDATE_DOCS=1 cargo test --test integration findings");
+    assert!(
+        documented == right,
+        "run SIPGEN_UPDATE_DOCS=1 cargo test --test integration findings"
+    );
 }

@@ -9,7 +9,11 @@ const ARGOCD: &str = "gitops: argocd\nargocd: {repoURL: 'https://git.example.com
 /// A Kustomization of Flux, whose source is ours unless `more` has one.
 fn flux(name: &str, path: &str, more: &str) -> String {
     let source = "  sourceRef: {kind: GitRepository, name: flux-system}\n";
-    let source = if more.contains("sourceRef") { "" } else { source };
+    let source = if more.contains("sourceRef") {
+        ""
+    } else {
+        source
+    };
     format!(
         "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n\
          metadata: {{name: {name}, namespace: flux-system}}\nspec:\n  interval: 1h\n  path: {path}\n  prune: true\n{source}{more}"
@@ -26,7 +30,11 @@ fn application(source: &str, destination: &str) -> String {
 /// A repo with declared hosts below `inventory`, and with an agent.
 fn declared(settings: &str) -> Repo {
     let repo = Repo::of_fixture("declared-and-snapshot");
-    let own = if repo.exists("sipgen.yaml") { repo.read("sipgen.yaml") } else { String::new() };
+    let own = if repo.exists("sipgen.yaml") {
+        repo.read("sipgen.yaml")
+    } else {
+        String::new()
+    };
     repo.write("sipgen.yaml", &(own + settings));
     repo
 }
@@ -45,7 +53,9 @@ fn said(repo: &Repo) -> String {
 /// Whether one of our own objects of this name is written.
 fn has_own(repo: &Repo, agent: &str, name: &str) -> bool {
     let files = repo.files(&format!("overlays/agents/{agent}"));
-    files.values().any(|text| text.contains(&format!("\n  name: \"{name}\"\n")))
+    files
+        .values()
+        .any(|text| text.contains(&format!("\n  name: \"{name}\"\n")))
 }
 
 #[test]
@@ -62,10 +72,17 @@ fn an_object_of_another_source_or_cluster_or_a_suspended_one_leaves_ours() {
             let warnings = said(&repo);
             assert!(has_own(&repo, "flux", DECLARED), "{path} {more}");
             let is_suspended = more.contains("suspend");
-            assert_eq!(warnings.contains("it is taken for somebody else's"), !is_suspended, "{path} {more}{warnings}");
+            assert_eq!(
+                warnings.contains("it is taken for somebody else's"),
+                !is_suspended,
+                "{path} {more}{warnings}"
+            );
         }
     }
-    for more in ["", "  sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}\n"] {
+    for more in [
+        "",
+        "  sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}\n",
+    ] {
         let repo = of_flux(&flux("lab", OVERLAY, more));
         assert!(!said(&repo).contains("warning"), "{more}");
         assert!(!has_own(&repo, "flux", DECLARED), "{more}");
@@ -88,8 +105,16 @@ fn an_application_of_another_repo_or_for_another_cluster_leaves_ours() {
         let source = format!("{{repoURL: '{url}', path: overlays/hosts/declared/inventory}}");
         repo.write("agent/lab.yaml", &application(&source, destination));
         let warnings = said(&repo);
-        assert_eq!(has_own(&repo, "argocd", DECLARED), !is_ours, "{url} {destination}");
-        assert_eq!(warnings.contains("it is taken for somebody else's"), !is_ours, "{url} {destination}");
+        assert_eq!(
+            has_own(&repo, "argocd", DECLARED),
+            !is_ours,
+            "{url} {destination}"
+        );
+        assert_eq!(
+            warnings.contains("it is taken for somebody else's"),
+            !is_ours,
+            "{url} {destination}"
+        );
     }
 }
 
@@ -97,7 +122,14 @@ fn an_application_of_another_repo_or_for_another_cluster_leaves_ours() {
 fn an_object_that_changes_the_names_of_hosts_is_refused() {
     for path in ["./inventory", OVERLAY] {
         let refused = of_flux(&flux("lab", path, "  namePrefix: lab-\n")).refused();
-        assert_says(&refused, &["changes the names of", "by its `namePrefix`", "--> agent/lab.yaml:9:"]);
+        assert_says(
+            &refused,
+            &[
+                "changes the names of",
+                "by its `namePrefix`",
+                "--> agent/lab.yaml:9:",
+            ],
+        );
     }
     let repo = declared(ARGOCD);
     let source = "{repoURL: 'https://git.example.com/fleet', path: inventory, kustomize: {nameSuffix: -lab}}";
@@ -108,22 +140,41 @@ fn an_object_that_changes_the_names_of_hosts_is_refused() {
 #[test]
 fn what_an_object_of_the_repo_applies_already_gets_none_of_ours() {
     for (path, names) in [
-        ("./overlays/hosts/observed/tenant-b.live", &["sipgen.observed.tenant-b.live"][..]),
+        (
+            "./overlays/hosts/observed/tenant-b.live",
+            &["sipgen.observed.tenant-b.live"][..],
+        ),
         ("./overlays/hosts/observed/released", &["sipgen.released"]),
-        ("./overlays/hosts/observed", &["sipgen.released", "sipgen.observed.tenant-b.live"]),
-        ("./overlays/clusters/tenant-a/edge", &["sipgen.services.tenant-a.edge"]),
+        (
+            "./overlays/hosts/observed",
+            &["sipgen.released", "sipgen.observed.tenant-b.live"],
+        ),
+        (
+            "./overlays/clusters/tenant-a/edge",
+            &["sipgen.services.tenant-a.edge"],
+        ),
         ("./overlays/crds/dex", &["sipgen.crds.dex"]),
         ("./overlays/clusters", &["sipgen.services.tenant-a.edge"]),
     ] {
         let repo = Repo::of_everything("gitops: flux\n");
-        names.iter().for_each(|name| assert!(has_own(&repo, "flux", name), "{name}"));
+        names
+            .iter()
+            .for_each(|name| assert!(has_own(&repo, "flux", name), "{name}"));
         repo.write("agent/lab.yaml", &flux("lab", path, ""));
 
         let directory = path.trim_start_matches("./");
-        assert_says(&said(&repo), &[&format!("lab applies {directory}: sipgen writes no object of its own")]);
+        assert_says(
+            &said(&repo),
+            &[&format!(
+                "lab applies {directory}: sipgen writes no object of its own"
+            )],
+        );
         for name in names {
             let files = repo.files("overlays/agents/flux");
-            assert!(files.iter().all(|(_, text)| !text.contains(name)), "{path}: not even to depend on: {files:?}");
+            assert!(
+                files.iter().all(|(_, text)| !text.contains(name)),
+                "{path}: not even to depend on: {files:?}"
+            );
         }
     }
 }
@@ -131,7 +182,10 @@ fn what_an_object_of_the_repo_applies_already_gets_none_of_ours() {
 #[test]
 fn what_a_kustomization_of_the_repo_lists_and_an_object_applies_gets_none_of_ours() {
     let repo = Repo::of_everything("gitops: flux\n");
-    repo.write("top/kustomization.yaml", "resources: [../overlays/clusters/tenant-a/edge]\n");
+    repo.write(
+        "top/kustomization.yaml",
+        "resources: [../overlays/clusters/tenant-a/edge]\n",
+    );
     repo.write("agent/lab.yaml", &flux("lab", "./top", ""));
 
     assert_says(
@@ -147,7 +201,10 @@ fn what_a_kustomization_of_the_repo_lists_and_an_object_applies_gets_none_of_our
 #[test]
 fn without_an_agent_the_repo_applies_the_output_by_objects_of_its_own() {
     let repo = Repo::of_everything("");
-    repo.write("agent/lab.yaml", &flux("lab", "./overlays/clusters/tenant-a/edge", ""));
+    repo.write(
+        "agent/lab.yaml",
+        &flux("lab", "./overlays/clusters/tenant-a/edge", ""),
+    );
 
     assert!(!said(&repo).contains("lab applies"));
 }
@@ -155,10 +212,19 @@ fn without_an_agent_the_repo_applies_the_output_by_objects_of_its_own() {
 #[test]
 fn observed_hosts_that_an_object_would_make_others_of_are_refused() {
     for (more, said) in [
-        ("  targetNamespace: foo\n", "gives the namespace foo to the hosts in overlays/hosts/observed"),
-        ("  nameSuffix: -foo\n", "gives other names, by its `nameSuffix`, to the hosts in overlays/hosts/observed"),
+        (
+            "  targetNamespace: foo\n",
+            "gives the namespace foo to the hosts in overlays/hosts/observed",
+        ),
+        (
+            "  nameSuffix: -foo\n",
+            "gives other names, by its `nameSuffix`, to the hosts in overlays/hosts/observed",
+        ),
     ] {
-        for path in ["./overlays/hosts/observed/tenant-b.live", "./overlays/hosts/observed"] {
+        for path in [
+            "./overlays/hosts/observed/tenant-b.live",
+            "./overlays/hosts/observed",
+        ] {
             let repo = Repo::of_everything("");
             repo.write("agent/lab.yaml", &flux("lab", path, more));
             assert_says(&repo.refused(), &[said, "--> agent/lab.yaml:9:"]);
@@ -168,14 +234,22 @@ fn observed_hosts_that_an_object_would_make_others_of_are_refused() {
 
 #[test]
 fn two_objects_that_apply_the_same_hosts_are_refused() {
-    for (one, other) in [(OVERLAY, OVERLAY), ("./inventory", "./inventory"), (OVERLAY, "./inventory")] {
+    for (one, other) in [
+        (OVERLAY, OVERLAY),
+        ("./inventory", "./inventory"),
+        (OVERLAY, "./inventory"),
+    ] {
         for settings in ["", "gitops: flux\n"] {
             let repo = declared(settings);
             repo.write("agent/a.yaml", &flux("a", one, ""));
             repo.write("agent/b.yaml", &flux("b", other, ""));
             assert_says(
                 &repo.refused(),
-                &["flux-system/b applies", "--> agent/b.yaml:6:9", "--> agent/a.yaml:6:9  (the other one)"],
+                &[
+                    "flux-system/b applies",
+                    "--> agent/b.yaml:6:9",
+                    "--> agent/a.yaml:6:9  (the other one)",
+                ],
             );
 
             repo.write("agent/a.yaml", &flux("a", one, "  suspend: true\n"));
@@ -191,7 +265,9 @@ fn an_object_that_applies_all_from_above_the_repo_is_seen() {
         repo.write("agent/lab.yaml", &flux("lab", path, ""));
         assert_says(
             &said(&repo),
-            &["applies all that is in the repo's root, overlays included, unless a kustomization.yaml above the repo"],
+            &[
+                "applies all that is in the repo's root, overlays included, unless a kustomization.yaml above the repo",
+            ],
         );
         assert!(has_own(&repo, "flux", DECLARED));
     }
@@ -200,8 +276,9 @@ fn an_object_that_applies_all_from_above_the_repo_is_seen() {
 
     let repo = declared(&ARGOCD.replace("fleet.git'", "fleet.git', path: fleet"));
     for (recurse, is_seen) in [(true, true), (false, false)] {
-        let source =
-            format!("{{repoURL: 'https://git.example.com/fleet', path: ., directory: {{recurse: {recurse}}}}}");
+        let source = format!(
+            "{{repoURL: 'https://git.example.com/fleet', path: ., directory: {{recurse: {recurse}}}}}"
+        );
         repo.write("agent/lab.yaml", &application(&source, "{}"));
         assert_eq!(said(&repo).contains("overlays included"), is_seen);
     }
@@ -213,7 +290,10 @@ fn an_object_that_applies_hosts_is_told_how_to_wait_for_services() {
 
     assert_says(
         &said(&repo),
-        &["write `path: ./overlays/hosts/declared/inventory` there", "`dependsOn: [{name: sipgen.services}]`"],
+        &[
+            "write `path: ./overlays/hosts/declared/inventory` there",
+            "`dependsOn: [{name: sipgen.services}]`",
+        ],
     );
     assert!(has_own(&repo, "flux", "sipgen.services"));
 }

@@ -66,8 +66,7 @@ fn an_object_that_applies_a_part_of_what_an_overlay_is_based_on() {
 
 #[test]
 fn objects_of_argo_cd_that_apply_what_an_overlay_is_based_on() {
-    let generator =
-        "{git: {repoURL: x, revision: HEAD, directories: [{path: sites/*}, {path: sites/old, exclude: true}]}}";
+    let generator = "{git: {repoURL: x, revision: HEAD, directories: [{path: sites/*}, {path: sites/old, exclude: true}]}}";
     let set = |path: &str| {
         format!(
             "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: lab}}\nspec:\n  \
@@ -76,7 +75,9 @@ fn objects_of_argo_cd_that_apply_what_an_overlay_is_based_on() {
     };
     for object in [
         application("{repoURL: x, path: sites/lab}"),
-        application("{repoURL: x, chart: y}\n  sources: [{repoURL: z, chart: c}, {repoURL: x, path: ./sites/lab}]"),
+        application(
+            "{repoURL: x, chart: y}\n  sources: [{repoURL: z, chart: c}, {repoURL: x, path: ./sites/lab}]",
+        ),
         set("{{path}}"),
         set("{{ .path.path }}"),
         set("sites/lab"),
@@ -84,10 +85,18 @@ fn objects_of_argo_cd_that_apply_what_an_overlay_is_based_on() {
         let warnings = said(&with_object(&object));
         assert_says(
             &warnings,
-            &[UNLABELLED, "write `path: overlays/hosts/declared/sites/lab` there", "--> agent/lab.yaml:"],
+            &[
+                UNLABELLED,
+                "write `path: overlays/hosts/declared/sites/lab` there",
+                "--> agent/lab.yaml:",
+            ],
         );
     }
-    for object in [set("{{path}}/other"), set("{{name}}"), application("{repoURL: x, path: sites}")] {
+    for object in [
+        set("{{path}}/other"),
+        set("{{name}}"),
+        application("{repoURL: x, path: sites}"),
+    ] {
         assert!(!said(&with_object(&object)).contains("warning"), "{object}");
     }
 }
@@ -127,7 +136,10 @@ fn hosts_that_an_agent_applies_without_a_kustomization_are_no_observed_ones() {
         application("{repoURL: x, path: inventory}"),
         application("{repoURL: x, path: ., directory: {recurse: true, include: 'inventory/*'}}"),
     ] {
-        assert_says(&of_loose_hosts(&object).refused(), &["Argo CD's Application argocd/lab applies 1 BareMetalHost"]);
+        assert_says(
+            &of_loose_hosts(&object).refused(),
+            &["Argo CD's Application argocd/lab applies 1 BareMetalHost"],
+        );
     }
 }
 
@@ -141,7 +153,10 @@ fn hosts_that_no_agent_applies_are_observed() {
     ] {
         let repo = of_loose_hosts(&object);
         said(&repo);
-        assert!(repo.exists("overlays/hosts/observed/tenant-a.edge/hosts.yaml"), "{object}");
+        assert!(
+            repo.exists("overlays/hosts/observed/tenant-a.edge/hosts.yaml"),
+            "{object}"
+        );
     }
 }
 
@@ -157,14 +172,21 @@ fn hosts_that_flux_leaves_out_of_its_source_are_observed() {
 
 #[test]
 fn an_object_that_applies_the_output_with_everything_around_it_is_refused() {
-    let recursive = application("{repoURL: 'https://git.example.com/x', path: '', directory: {recurse: true}}");
+    let recursive =
+        application("{repoURL: 'https://git.example.com/x', path: '', directory: {recurse: true}}");
     for object in [flux("./", ""), flux("overlays", ""), recursive] {
         let repo = with_object(&object);
-        repo.write("sipgen.yaml", "argocd: {repoURL: 'https://git.example.com/x.git'}\n");
+        repo.write(
+            "sipgen.yaml",
+            "argocd: {repoURL: 'https://git.example.com/x.git'}\n",
+        );
         let refused = repo.refused();
         assert_says(
             &refused,
-            &["overlays included: components that no agent can build, and hosts twice", "--> agent/lab.yaml:"],
+            &[
+                "overlays included: components that no agent can build, and hosts twice",
+                "--> agent/lab.yaml:",
+            ],
         );
     }
 }
@@ -173,7 +195,9 @@ fn an_object_that_applies_the_output_with_everything_around_it_is_refused() {
 fn an_object_that_applies_the_root_of_another_repo_is_somebody_elses() {
     for object in [
         flux("./", "").replace("name: flux-system}", "name: shop}"),
-        application("{repoURL: 'https://git.example.com/shop', path: ., directory: {recurse: true}}"),
+        application(
+            "{repoURL: 'https://git.example.com/shop', path: ., directory: {recurse: true}}",
+        ),
     ] {
         assert!(!said(&with_object(&object)).contains("warning"), "{object}");
     }
@@ -181,17 +205,24 @@ fn an_object_that_applies_the_root_of_another_repo_is_somebody_elses() {
 
 #[test]
 fn a_namespace_that_an_agent_gives_to_hosts_is_refused_unless_they_have_it() {
-    let give = |namespace: &str, path: &str| flux(path, &format!("  targetNamespace: {namespace}\n"));
+    let give =
+        |namespace: &str, path: &str| flux(path, &format!("  targetNamespace: {namespace}\n"));
     for path in ["./sites/lab", "./overlays/hosts/declared/sites/lab"] {
         let refused = with_object(&give("metal", path)).refused();
         assert_says(
             &refused,
-            &["gives the namespace metal to 6 hosts, such as tenant-a/lab-a1", "--> agent/lab.yaml:8:20"],
+            &[
+                "gives the namespace metal to 6 hosts, such as tenant-a/lab-a1",
+                "--> agent/lab.yaml:8:20",
+            ],
         );
         said(&with_object(&give("tenant-a", path)));
     }
     let object = application("{repoURL: x, path: sites/lab, kustomize: {namespace: metal}}");
-    assert_says(&with_object(&object).refused(), &["gives the namespace metal to 6 hosts"]);
+    assert_says(
+        &with_object(&object).refused(),
+        &["gives the namespace metal to 6 hosts"],
+    );
 }
 
 // Kustomizations of the repo
@@ -199,7 +230,10 @@ fn a_namespace_that_an_agent_gives_to_hosts_is_refused_unless_they_have_it() {
 #[test]
 fn a_kustomization_that_lists_an_overlay_and_its_base_is_refused() {
     let repo = Repo::of_fixture("quickstart");
-    repo.write("top/kustomization.yaml", "resources: [../sites/lab, ../overlays/hosts/declared/sites/lab]\n");
+    repo.write(
+        "top/kustomization.yaml",
+        "resources: [../sites/lab, ../overlays/hosts/declared/sites/lab]\n",
+    );
 
     assert_says(
         &repo.refused(),
@@ -222,24 +256,39 @@ fn an_overlay_that_its_own_base_lists_is_refused() {
 
     assert_says(
         &repo.refused(),
-        &["is based on sites/lab, which lists it: that is a cycle", "--> sites/lab/kustomization.yaml:6:5"],
+        &[
+            "is based on sites/lab, which lists it: that is a cycle",
+            "--> sites/lab/kustomization.yaml:6:5",
+        ],
     );
 }
 
 #[test]
 fn an_overlay_among_components_and_a_component_among_resources_are_refused() {
     let repo = Repo::of_fixture("quickstart");
-    repo.write("top/kustomization.yaml", "components: [../overlays/hosts/declared/sites/lab]\n");
+    repo.write(
+        "top/kustomization.yaml",
+        "components: [../overlays/hosts/declared/sites/lab]\n",
+    );
     assert_says(
         &repo.refused(),
-        &["is listed as a component, but `hosts.form` is `overlay`", "--> top/kustomization.yaml:1:14"],
+        &[
+            "is listed as a component, but `hosts.form` is `overlay`",
+            "--> top/kustomization.yaml:1:14",
+        ],
     );
 
     repo.write("sipgen.yaml", "hosts: {form: component}\n");
-    repo.write("top/kustomization.yaml", "resources: [../overlays/hosts/declared/sites/lab]\n");
+    repo.write(
+        "top/kustomization.yaml",
+        "resources: [../overlays/hosts/declared/sites/lab]\n",
+    );
     assert_says(
         &repo.refused(),
-        &["is listed among the resources, but is a component", "--> top/kustomization.yaml:1:13"],
+        &[
+            "is listed among the resources, but is a component",
+            "--> top/kustomization.yaml:1:13",
+        ],
     );
 }
 
@@ -249,14 +298,23 @@ fn with_component_in(kustomizations: &[&str]) -> Repo {
     repo.write("sipgen.yaml", "hosts: {form: component}\n");
     for file in kustomizations {
         let up = "../".repeat(file.matches('/').count());
-        repo.write(file, &format!("{}\ncomponents:\n  - {up}overlays/hosts/declared/sites/lab\n", repo.read(file)));
+        repo.write(
+            file,
+            &format!(
+                "{}\ncomponents:\n  - {up}overlays/hosts/declared/sites/lab\n",
+                repo.read(file)
+            ),
+        );
     }
     repo
 }
 
 #[test]
 fn a_component_that_is_included_twice_is_refused() {
-    let repo = with_component_in(&["sites/lab/kustomization.yaml", "sites/lab/hosts/kustomization.yaml"]);
+    let repo = with_component_in(&[
+        "sites/lab/kustomization.yaml",
+        "sites/lab/hosts/kustomization.yaml",
+    ]);
 
     assert_says(
         &repo.refused(),
@@ -272,12 +330,25 @@ fn a_component_that_is_included_twice_is_refused() {
 fn a_component_where_hosts_are_out_of_reach_is_refused() {
     let repo = with_component_in(&[]);
     repo.replace("sites/lab/hosts/kustomization.yaml", "  - rack-c.yaml", "");
-    repo.replace("sites/lab/kustomization.yaml", "  - hosts/\n", "  - hosts/\n  - rack-c/\n");
-    repo.write("sites/lab/rack-c/hosts.yaml", &repo.read("sites/lab/hosts/rack-c.yaml"));
+    repo.replace(
+        "sites/lab/kustomization.yaml",
+        "  - hosts/\n",
+        "  - hosts/\n  - rack-c/\n",
+    );
+    repo.write(
+        "sites/lab/rack-c/hosts.yaml",
+        &repo.read("sites/lab/hosts/rack-c.yaml"),
+    );
     repo.remove("sites/lab/hosts/rack-c.yaml");
-    repo.write("sites/lab/rack-c/kustomization.yaml", "resources: [hosts.yaml]\n");
+    repo.write(
+        "sites/lab/rack-c/kustomization.yaml",
+        "resources: [hosts.yaml]\n",
+    );
     let file = "sites/lab/hosts/kustomization.yaml";
-    repo.write(file, &(repo.read(file) + "\ncomponents:\n  - ../../../overlays/hosts/declared/sites/lab\n"));
+    repo.write(
+        file,
+        &(repo.read(file) + "\ncomponents:\n  - ../../../overlays/hosts/declared/sites/lab\n"),
+    );
 
     assert_says(
         &repo.refused(),
@@ -292,11 +363,26 @@ fn a_component_where_hosts_are_out_of_reach_is_refused() {
 #[test]
 fn an_agent_that_applies_a_component_or_stays_below_it_is_told_so() {
     let repo = with_component_in(&["sites/lab/kustomization.yaml"]);
-    repo.write("agent/lab.yaml", &flux("overlays/hosts/declared/sites/lab", ""));
-    assert_says(&repo.refused(), &["which is a component now and has no hosts of its own", "--> agent/lab.yaml:6:9"]);
+    repo.write(
+        "agent/lab.yaml",
+        &flux("overlays/hosts/declared/sites/lab", ""),
+    );
+    assert_says(
+        &repo.refused(),
+        &[
+            "which is a component now and has no hosts of its own",
+            "--> agent/lab.yaml:6:9",
+        ],
+    );
 
     repo.write("agent/lab.yaml", &flux("sites/lab/hosts", ""));
-    assert_says(&said(&repo), &[UNLABELLED, "let it apply sites/lab, which includes the component"]);
+    assert_says(
+        &said(&repo),
+        &[
+            UNLABELLED,
+            "let it apply sites/lab, which includes the component",
+        ],
+    );
 
     repo.write("agent/lab.yaml", &flux("sites/lab", ""));
     assert!(!said(&repo).contains("warning"));

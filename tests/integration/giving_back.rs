@@ -1,6 +1,8 @@
 //! What becomes of hosts that a cluster gives back, one by one or with its deletion.
 
-use crate::support::scenes::giving_back::{PATCHES, RELEASED, SNAPSHOT, released, with_released_host};
+use crate::support::scenes::giving_back::{
+    PATCHES, RELEASED, SNAPSHOT, released, with_released_host,
+};
 use crate::support::{Repo, assert_says, host, labels_of};
 
 /// The metadata of a live host that shows the annotation of a release.
@@ -15,7 +17,10 @@ mod declared {
     fn labels_in_a_manifest_are_adopted() {
         let repo = with_labelled_manifest();
 
-        assert_eq!(repo.hosts_of("tenant", "one"), ["Worker metal/host-1", "Worker metal/host-2"]);
+        assert_eq!(
+            repo.hosts_of("tenant", "one"),
+            ["Worker metal/host-1", "Worker metal/host-2"]
+        );
     }
 
     #[test]
@@ -29,7 +34,11 @@ mod declared {
         repo.generate(&[]).expect(0);
 
         assert!(!repo.exists(&format!("{PATCHES}/released.yaml")));
-        assert!(!repo.read(&format!("{PATCHES}/kustomization.yaml")).contains("released.yaml"));
+        assert!(
+            !repo
+                .read(&format!("{PATCHES}/kustomization.yaml"))
+                .contains("released.yaml")
+        );
     }
 
     #[test]
@@ -38,14 +47,23 @@ mod declared {
         repo.want_no_more("tenant/one");
         repo.want("tenant/two", 1);
 
-        assert_says(&repo.refused(), &["error[SIP0501]", "with assignment labels of another cluster"]);
+        assert_says(
+            &repo.refused(),
+            &[
+                "error[SIP0501]",
+                "with assignment labels of another cluster",
+            ],
+        );
     }
 
     #[test]
     fn a_host_that_a_machine_consumes_does_not_move() {
         let repo = with_stale_snapshot();
         let consumed = "online: true\n  consumerRef: {apiVersion: v1, kind: Metal3Machine, name: m, namespace: tenant}";
-        repo.write(SNAPSHOT, &repo.read(SNAPSHOT).replace("online: true", consumed));
+        repo.write(
+            SNAPSHOT,
+            &repo.read(SNAPSHOT).replace("online: true", consumed),
+        );
         repo.want("tenant/one", 1);
         repo.want("tenant/two", 1);
 
@@ -58,7 +76,9 @@ mod declared {
     fn labels_of_another_cluster_on_a_consumed_host_are_a_conflict() {
         let repo = with_stale_snapshot();
         repo.want("tenant/two", 0);
-        let text = repo.read(SNAPSHOT).replace("cluster-name: one", "cluster-name: two");
+        let text = repo
+            .read(SNAPSHOT)
+            .replace("cluster-name: one", "cluster-name: two");
         repo.write(SNAPSHOT, &text);
         repo.generate(&[]).expect(0);
         let consumed = "online: true\n  consumerRef: {apiVersion: v1, kind: Metal3Machine, name: m, namespace: tenant}";
@@ -71,9 +91,11 @@ mod declared {
 
     #[test]
     fn labels_that_the_agent_set_before_a_release_keep_no_host_from_others() {
-        for (manager, is_free) in
-            [("kustomize-controller", true), ("argocd-controller", false), ("kubectl-label", false)]
-        {
+        for (manager, is_free) in [
+            ("kustomize-controller", true),
+            ("argocd-controller", false),
+            ("kubectl-label", false),
+        ] {
             let repo = with_stale_snapshot();
             repo.write("sipgen.yaml", "gitops: flux\n");
             show_managers(&repo, manager);
@@ -84,8 +106,18 @@ mod declared {
             repo.want("tenant/two", 1);
             let next = repo.generate(&[]);
 
-            assert_eq!(!stale.stderr.contains("SIP0511"), is_free, "{manager}: {}", stale.stderr);
-            assert_eq!(next.code, if is_free { 0 } else { 1 }, "{manager}: {}", next.stderr);
+            assert_eq!(
+                !stale.stderr.contains("SIP0511"),
+                is_free,
+                "{manager}: {}",
+                stale.stderr
+            );
+            assert_eq!(
+                next.code,
+                if is_free { 0 } else { 1 },
+                "{manager}: {}",
+                next.stderr
+            );
             if is_free {
                 assert_eq!(repo.hosts_of("tenant", "two"), ["Worker metal/host-2"]);
             }
@@ -99,7 +131,10 @@ mod declared {
              {{f:sip.airshipit.org/cluster-name: {{}}}}}}}}\n"
         );
         let labels = labels_of("tenant/one") + &managers;
-        repo.write(SNAPSHOT, &(host("host-1", &labels) + &host("host-2", &labels)));
+        repo.write(
+            SNAPSHOT,
+            &(host("host-1", &labels) + &host("host-2", &labels)),
+        );
     }
 
     /// Two declared hosts of one cluster, and a snapshot that shows their labels.
@@ -108,14 +143,20 @@ mod declared {
         repo.want("tenant/one", 2);
         repo.generate(&[]).expect(0);
         let labels = labels_of("tenant/one");
-        repo.write(SNAPSHOT, &(host("host-1", &labels) + &host("host-2", &labels)));
+        repo.write(
+            SNAPSHOT,
+            &(host("host-1", &labels) + &host("host-2", &labels)),
+        );
         repo.generate(&["--exit-code"]).expect(0);
         repo
     }
 
     /// Two declared hosts, the second with more metadata.
     fn declare(repo: &Repo, metadata: &str) {
-        repo.write("inventory/hosts.yaml", &(host("host-1", "") + &host("host-2", metadata)));
+        repo.write(
+            "inventory/hosts.yaml",
+            &(host("host-1", "") + &host("host-2", metadata)),
+        );
     }
 
     /// Two hosts of one cluster, of which the second has its labels by its manifest.
@@ -203,7 +244,10 @@ mod observed {
         repo.generate(&[]).expect(0);
 
         assert_eq!(released(&repo), ["host-2"]);
-        assert!(repo.read(&format!("{RELEASED}/hosts.yaml")).contains("given-back: \"pending-2\""));
+        assert!(
+            repo.read(&format!("{RELEASED}/hosts.yaml"))
+                .contains("given-back: \"pending-2\"")
+        );
     }
 
     #[test]
@@ -238,7 +282,10 @@ mod observed {
 
         assert_says(
             &message,
-            &["its host is neither a cluster's nor given back", &format!("--> {RELEASED}/hosts.yaml:5:")],
+            &[
+                "its host is neither a cluster's nor given back",
+                &format!("--> {RELEASED}/hosts.yaml:5:"),
+            ],
         );
     }
 
@@ -259,7 +306,10 @@ mod observed {
         repo.want("vino/one", 2);
         repo.generate(&[]).expect(0);
 
-        assert_eq!(repo.hosts_of("vino", "one"), ["Worker metal/host-1", "Worker metal/host-2"]);
+        assert_eq!(
+            repo.hosts_of("vino", "one"),
+            ["Worker metal/host-1", "Worker metal/host-2"]
+        );
         assert!(!repo.exists(RELEASED));
     }
 
@@ -295,7 +345,13 @@ mod observed {
 
         assert_eq!(released(&repo).len(), had.len());
         let left: Vec<String> = repo.files("overlays").into_keys().collect();
-        assert_eq!(left, ["hosts/observed/released/hosts.yaml", "hosts/observed/released/kustomization.yaml"]);
+        assert_eq!(
+            left,
+            [
+                "hosts/observed/released/hosts.yaml",
+                "hosts/observed/released/kustomization.yaml"
+            ]
+        );
     }
 
     #[test]
@@ -322,8 +378,11 @@ mod deleted {
         repo.generate(&[]).expect(0);
 
         let kustomization = "hosts/declared/inventory/kustomization.yaml";
-        let of_others = |path: &String| !path.contains("tenant-a/edge/") && !path.contains("tenant-a.edge");
-        let expected = before.into_iter().filter(|(path, _)| of_others(path) && path != kustomization);
+        let of_others =
+            |path: &String| !path.contains("tenant-a/edge/") && !path.contains("tenant-a.edge");
+        let expected = before
+            .into_iter()
+            .filter(|(path, _)| of_others(path) && path != kustomization);
         let mut after = repo.on_disk("overlays");
         after.remove(kustomization);
         assert_eq!(after, expected.collect());
@@ -357,13 +416,20 @@ mod deleted {
 
     #[test]
     fn a_cluster_that_has_become_a_template_is_not_taken_for_deleted() {
-        for metadata in ["name: lab", "\"name\": \"lab\"", "labels: {a: b}, name: 'lab'"] {
+        for metadata in [
+            "name: lab",
+            "\"name\": \"lab\"",
+            "labels: {a: b}, name: 'lab'",
+        ] {
             let template = format!(
                 "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{{metadata}}}\nspec: {{{{ .spec }}}}\n"
             );
             let repo = with_a_template_instead_of_a_cluster(&template);
 
-            assert_says(&repo.refused(), &["tenant/lab seems to be gone", "--> clusters/template.yaml"]);
+            assert_says(
+                &repo.refused(),
+                &["tenant/lab seems to be gone", "--> clusters/template.yaml"],
+            );
         }
     }
 

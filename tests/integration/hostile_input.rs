@@ -17,18 +17,33 @@ fn quickstart() -> Repo {
 #[track_caller]
 fn generate_in_time(repo: &Repo) -> Run {
     let mut command = Command::new("prlimit");
-    command.args(["--as=3000000000", "--cpu=30", "timeout", "300", env!("CARGO_BIN_EXE_sipgen"), "generate"]);
+    command.args([
+        "--as=3000000000",
+        "--cpu=30",
+        "timeout",
+        "300",
+        env!("CARGO_BIN_EXE_sipgen"),
+        "generate",
+    ]);
     command.current_dir(repo.path());
 
     let run = crate::support::run(&mut command);
 
     assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
-    assert!((0..=2).contains(&run.code), "ended with {} (124: by the clock)\n{}", run.code, run.stderr);
+    assert!(
+        (0..=2).contains(&run.code),
+        "ended with {} (124: by the clock)\n{}",
+        run.code,
+        run.stderr
+    );
     run
 }
 
 fn make_fifo(repo: &Repo, file: &str) {
-    let made = Command::new("mkfifo").arg(repo.path().join(file)).status().unwrap();
+    let made = Command::new("mkfifo")
+        .arg(repo.path().join(file))
+        .status()
+        .unwrap();
     assert!(made.success());
 }
 
@@ -36,7 +51,14 @@ fn make_fifo(repo: &Repo, file: &str) {
 fn lists_in_lists_without_end() {
     let repo = quickstart();
     let (depth, opening) = (3_000, "{\"kind\": \"List\", \"items\": [");
-    repo.write("deep.json", &format!("{}\"BareMetalHost\"{}", opening.repeat(depth), "]}".repeat(depth)));
+    repo.write(
+        "deep.json",
+        &format!(
+            "{}\"BareMetalHost\"{}",
+            opening.repeat(depth),
+            "]}".repeat(depth)
+        ),
+    );
 
     generate_in_time(&repo);
 }
@@ -45,8 +67,17 @@ fn lists_in_lists_without_end() {
 fn braces_in_braces_without_end() {
     for depth in [200, 5_000] {
         let repo = quickstart();
-        repo.write("snapshot/deep.yaml", &format!("{HOST}spec: {}{}\n", "[".repeat(depth), "]".repeat(depth)));
-        repo.write("deep.json", &format!("{{\"kind\": \"BareMetalHost\", \"spec\": {}", "[".repeat(depth)));
+        repo.write(
+            "snapshot/deep.yaml",
+            &format!("{HOST}spec: {}{}\n", "[".repeat(depth), "]".repeat(depth)),
+        );
+        repo.write(
+            "deep.json",
+            &format!(
+                "{{\"kind\": \"BareMetalHost\", \"spec\": {}",
+                "[".repeat(depth)
+            ),
+        );
 
         generate_in_time(&repo);
     }
@@ -55,7 +86,9 @@ fn braces_in_braces_without_end() {
 #[test]
 fn anchors_that_expand_to_billions() {
     let repo = quickstart();
-    let mut text = format!("{HOST}metadata: {{name: x, namespace: tenant-a}}\na0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+    let mut text = format!(
+        "{HOST}metadata: {{name: x, namespace: tenant-a}}\na0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+    );
     for level in 1..12 {
         let below = vec![format!("*a{}", level - 1); 9].join(", ");
         writeln!(text, "a{level}: &a{level} [{below}]").unwrap();
@@ -65,7 +98,10 @@ fn anchors_that_expand_to_billions() {
 
     let run = generate_in_time(&repo).expect(1);
 
-    assert_says(&run.stderr, &["repetition limit exceeded", "--> snapshot/bomb.yaml:3:18"]);
+    assert_says(
+        &run.stderr,
+        &["repetition limit exceeded", "--> snapshot/bomb.yaml:3:18"],
+    );
 }
 
 #[test]
@@ -73,8 +109,15 @@ fn kustomizations_with_more_paths_than_can_be_walked() {
     let repo = quickstart();
     for level in 0..30 {
         for side in ["a", "b"] {
-            let below = if level < 29 { format!("[../a{0}, ../b{0}]", level + 1) } else { "[]".to_owned() };
-            repo.write(&format!("maze/{side}{level}/kustomization.yaml"), &format!("resources: {below}\n"));
+            let below = if level < 29 {
+                format!("[../a{0}, ../b{0}]", level + 1)
+            } else {
+                "[]".to_owned()
+            };
+            repo.write(
+                &format!("maze/{side}{level}/kustomization.yaml"),
+                &format!("resources: {below}\n"),
+            );
         }
     }
 
@@ -105,7 +148,12 @@ fn thousands_of_errors() {
 #[test]
 fn pipes_that_nobody_writes_to() {
     let repo = quickstart();
-    for file in ["x.yaml", "sites/lab/x.json", "overlays/x.yaml", "overlays/hosts/x.yaml"] {
+    for file in [
+        "x.yaml",
+        "sites/lab/x.json",
+        "overlays/x.yaml",
+        "overlays/hosts/x.yaml",
+    ] {
         make_fifo(&repo, file);
     }
 
@@ -130,9 +178,12 @@ fn settings_that_are_a_pipe_or_a_directory() {
 #[test]
 fn links_that_lead_in_circles_and_directories_with_the_names_of_files() {
     let repo = quickstart();
-    for (target, link) in
-        [(".", "loop"), ("self.yaml", "self.yaml"), ("../..", "sites/up"), ("nowhere", "dangling.yaml")]
-    {
+    for (target, link) in [
+        (".", "loop"),
+        ("self.yaml", "self.yaml"),
+        ("../..", "sites/up"),
+        ("nowhere", "dangling.yaml"),
+    ] {
         std::os::unix::fs::symlink(target, repo.path().join(link)).unwrap();
     }
     repo.write("directory.yaml/nothing", "");
@@ -144,7 +195,10 @@ fn links_that_lead_in_circles_and_directories_with_the_names_of_files() {
 fn a_line_of_ten_megabytes() {
     let repo = quickstart();
     let long = "x".repeat(10_000_000);
-    repo.write("long.yaml", &format!("{HOST}metadata: {{name: long, namespace: metal, annotations: {{a: {long}}}}}\n"));
+    repo.write(
+        "long.yaml",
+        &format!("{HOST}metadata: {{name: long, namespace: metal, annotations: {{a: {long}}}}}\n"),
+    );
 
     generate_in_time(&repo).expect(0);
 }
@@ -153,7 +207,13 @@ fn a_line_of_ten_megabytes() {
 fn characters_that_no_yaml_has() {
     for bytes in [&b"\0"[..], b"\xff\xfe", b"\x1b[2J", b"\xed\xa0\x80"] {
         let repo = quickstart();
-        let text = [HOST.as_bytes(), b"metadata: {name: a", bytes, b"b, namespace: metal}\n"].concat();
+        let text = [
+            HOST.as_bytes(),
+            b"metadata: {name: a",
+            bytes,
+            b"b, namespace: metal}\n",
+        ]
+        .concat();
         repo.write("snapshot/odd.yaml", "");
         std::fs::write(repo.path().join("snapshot/odd.yaml"), text).unwrap();
 
@@ -188,7 +248,12 @@ fn a_file_name_that_would_be_a_line_of_what_is_generated() {
     generate_in_time(&repo);
 
     for (file, text) in repo.files("overlays") {
-        assert!(!text.lines().any(|line| line.starts_with("images: [$(touch")), "{file}:\n{text}");
+        assert!(
+            !text
+                .lines()
+                .any(|line| line.starts_with("images: [$(touch")),
+            "{file}:\n{text}"
+        );
     }
 }
 
@@ -200,9 +265,15 @@ fn host_with(field: &str) -> String {
 #[test]
 fn aliases_that_expand_to_gigabytes() {
     let list = |items: usize, aliases: usize, item: &str| {
-        format!("a: &a [{}]\nb: [{}]\nc:\n- *a", vec![item; items].join(", "), vec!["*a"; aliases].join(", "))
+        format!(
+            "a: &a [{}]\nb: [{}]\nc:\n- *a",
+            vec![item; items].join(", "),
+            vec!["*a"; aliases].join(", ")
+        )
     };
-    let keys: String = (0..20_000).map(|number| format!("k{number}: x, ")).collect();
+    let keys: String = (0..20_000)
+        .map(|number| format!("k{number}: x, "))
+        .collect();
     for field in [
         list(50_000, 50_000, "x"),
         list(1, 50_000, &"x".repeat(100_000)),
@@ -213,29 +284,54 @@ fn aliases_that_expand_to_gigabytes() {
 
         let run = generate_in_time(&repo).expect(1);
 
-        assert_says(&run.stderr, &["its aliases expand to more than", "--> snapshot/bomb.yaml:3:18"]);
+        assert_says(
+            &run.stderr,
+            &[
+                "its aliases expand to more than",
+                "--> snapshot/bomb.yaml:3:18",
+            ],
+        );
     }
 }
 
 #[test]
 fn aliases_that_expand_in_a_cluster_and_in_network_data() {
-    let bomb = format!("{{a: &a [{}], b: [{}]}}", vec!["x"; 50_000].join(", "), vec!["*a"; 50_000].join(", "));
+    let bomb = format!(
+        "{{a: &a [{}], b: [{}]}}",
+        vec!["x"; 50_000].join(", "),
+        vec!["*a"; 50_000].join(", ")
+    );
     let cluster = quickstart();
-    let spec = format!("apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: x}}\nspec: {bomb}\n");
+    let spec = format!(
+        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: x}}\nspec: {bomb}\n"
+    );
     cluster.write("snapshot/bomb.yaml", &spec);
     let secret = quickstart();
-    let data = "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nstringData:\n  networkData: |\n    ";
+    let data =
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nstringData:\n  networkData: |\n    ";
     secret.write("snapshot/bomb.yaml", &format!("{data}{bomb}\n"));
 
-    assert_says(&generate_in_time(&cluster).expect(1).stderr, &["its aliases expand", "--> snapshot/bomb.yaml:3:18"]);
+    assert_says(
+        &generate_in_time(&cluster).expect(1).stderr,
+        &["its aliases expand", "--> snapshot/bomb.yaml:3:18"],
+    );
     generate_in_time(&secret).expect(0);
 }
 
 #[test]
 fn documents_as_deep_as_a_well() {
-    let steps: String = (0..2_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
-    let brackets = [format!("a: {}", "[".repeat(100_000)), format!("a: {}", "{a: ".repeat(50_000))];
-    let others = [format!("a:\n{}x", "- ".repeat(100_000)), format!("a:\n{}x", "? ".repeat(50_000)), steps];
+    let steps: String = (0..2_000)
+        .map(|depth| format!("{}a:\n", " ".repeat(depth)))
+        .collect();
+    let brackets = [
+        format!("a: {}", "[".repeat(100_000)),
+        format!("a: {}", "{a: ".repeat(50_000)),
+    ];
+    let others = [
+        format!("a:\n{}x", "- ".repeat(100_000)),
+        format!("a:\n{}x", "? ".repeat(50_000)),
+        steps,
+    ];
     for field in brackets.iter().chain(&others) {
         let repo = quickstart();
         repo.write("snapshot/deep.yaml", &host_with(field));
@@ -243,7 +339,14 @@ fn documents_as_deep_as_a_well() {
         let run = generate_in_time(&repo);
 
         if brackets.contains(field) {
-            assert_says(&run.stderr, &["error[SIP0101]", "nested more than 1000 deep", "--> snapshot/deep.yaml:1"]);
+            assert_says(
+                &run.stderr,
+                &[
+                    "error[SIP0101]",
+                    "nested more than 1000 deep",
+                    "--> snapshot/deep.yaml:1",
+                ],
+            );
         }
     }
 }
@@ -252,7 +355,10 @@ fn documents_as_deep_as_a_well() {
 fn network_data_as_deep_as_a_well() {
     let repo = quickstart();
     let data = "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nstringData:\n  networkData: '";
-    repo.write("snapshot/deep.yaml", &format!("{data}{}'\n", "[".repeat(200_000)));
+    repo.write(
+        "snapshot/deep.yaml",
+        &format!("{data}{}'\n", "[".repeat(200_000)),
+    );
 
     generate_in_time(&repo).expect(0);
 }
@@ -262,13 +368,20 @@ fn an_object_larger_than_any_object() {
     let repo = quickstart();
     let long = "x".repeat(17 << 20);
     repo.write("long.yaml", &host_with(&format!("a: {long}")));
-    repo.write("snapshot/long.json", &format!("{{\"kind\": \"BareMetalHost\", \"apiVersion\": \"{long}\"}}"));
+    repo.write(
+        "snapshot/long.json",
+        &format!("{{\"kind\": \"BareMetalHost\", \"apiVersion\": \"{long}\"}}"),
+    );
 
     let run = generate_in_time(&repo).expect(1);
 
     assert_says(
         &run.stderr,
-        &["it has 17 MiB, and an object has at most 16", "--> long.yaml:1", "--> snapshot/long.json:1"],
+        &[
+            "it has 17 MiB, and an object has at most 16",
+            "--> long.yaml:1",
+            "--> snapshot/long.json:1",
+        ],
     );
 }
 
@@ -276,13 +389,22 @@ fn an_object_larger_than_any_object() {
 fn a_file_larger_than_any_inventory() {
     let repo = quickstart();
     repo.write("large.yaml", HOST);
-    std::fs::File::options().write(true).open(repo.path().join("large.yaml")).unwrap().set_len(1 << 30).unwrap();
+    std::fs::File::options()
+        .write(true)
+        .open(repo.path().join("large.yaml"))
+        .unwrap()
+        .set_len(1 << 30)
+        .unwrap();
 
     let run = generate_in_time(&repo).expect(1);
 
     assert_says(
         &run.stderr,
-        &["large.yaml may have hosts", "it has 1024 MiB, and a file that is read has at most 256", "--> large.yaml"],
+        &[
+            "large.yaml may have hosts",
+            "it has 1024 MiB, and a file that is read has at most 256",
+            "--> large.yaml",
+        ],
     );
 }
 
@@ -291,13 +413,24 @@ fn documents_without_number() {
     let repo = quickstart();
     repo.write("many.yaml", &"---\nkind: A\n".repeat(300_000));
     repo.write("hosts.yaml", &format!("---\n{HOST}").repeat(20_000));
-    repo.write("snapshot/list.yaml", &format!("kind: List\nitems:\n{}", "- kind: BareMetalHost\n".repeat(100_000)));
+    repo.write(
+        "snapshot/list.yaml",
+        &format!(
+            "kind: List\nitems:\n{}",
+            "- kind: BareMetalHost\n".repeat(100_000)
+        ),
+    );
 
     let run = generate_in_time(&repo).expect(1);
 
     assert_says(
         &run.stderr,
-        &["the BareMetalHost has no name", "--> hosts.yaml:2", "--> snapshot/list.yaml:3", "more of these"],
+        &[
+            "the BareMetalHost has no name",
+            "--> hosts.yaml:2",
+            "--> snapshot/list.yaml:3",
+            "more of these",
+        ],
     );
 }
 
@@ -305,7 +438,10 @@ fn documents_without_number() {
 fn keys_without_end() {
     let repo = quickstart();
     let long = "k".repeat(1_000_000);
-    repo.write("keys.yaml", &host_with(&format!("? {long}\n: x\n\"{long}2\": y")));
+    repo.write(
+        "keys.yaml",
+        &host_with(&format!("? {long}\n: x\n\"{long}2\": y")),
+    );
 
     let run = generate_in_time(&repo);
 

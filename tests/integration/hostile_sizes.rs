@@ -18,11 +18,22 @@ fn quickstart() -> Repo {
 fn validate_within(repo: &Repo, mebibytes: u64) -> Run {
     let mut command = Command::new("prlimit");
     command.arg(format!("--data={}", mebibytes << 20));
-    command.args(["--cpu=40", "timeout", "400", env!("CARGO_BIN_EXE_sipgen"), "validate"]);
+    command.args([
+        "--cpu=40",
+        "timeout",
+        "400",
+        env!("CARGO_BIN_EXE_sipgen"),
+        "validate",
+    ]);
 
     let run = crate::support::run(command.current_dir(repo.path()));
 
-    assert!((0..=2).contains(&run.code), "ended with {}\n{}", run.code, run.stderr);
+    assert!(
+        (0..=2).contains(&run.code),
+        "ended with {}\n{}",
+        run.code,
+        run.stderr
+    );
     run
 }
 
@@ -35,7 +46,8 @@ fn labels_that_others_read_otherwise() {
             write!(labels, "{indent}k{number}: yes{close}").unwrap();
             labels
         });
-        let metadata = format!("metadata:\n  name: many\n  namespace: metal\n  labels:{open}{labels}{end}\n");
+        let metadata =
+            format!("metadata:\n  name: many\n  namespace: metal\n  labels:{open}{labels}{end}\n");
         repo.write("many.yaml", &format!("{HOST}{metadata}"));
 
         let run = validate_within(&repo, 700);
@@ -53,7 +65,10 @@ fn kustomizations_that_list_much() {
     });
     repo.write("many/kustomization.yaml", &lists);
     let repeated = "- ../a\n".repeat(30_000);
-    repo.write("again/kustomization.yaml", &format!("resources:\n{repeated}"));
+    repo.write(
+        "again/kustomization.yaml",
+        &format!("resources:\n{repeated}"),
+    );
 
     validate_within(&repo, 700);
 }
@@ -62,7 +77,10 @@ fn kustomizations_that_list_much() {
 fn kustomizations_in_a_long_row() {
     let repo = quickstart();
     for number in 0..4_000 {
-        repo.write(&format!("row/{number}/kustomization.yaml"), &format!("resources: [../{}]\n", number + 1));
+        repo.write(
+            &format!("row/{number}/kustomization.yaml"),
+            &format!("resources: [../{}]\n", number + 1),
+        );
     }
 
     validate_within(&repo, 700);
@@ -74,7 +92,10 @@ fn components_in_a_long_row() {
     let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
     for number in 0..8_000 {
         let next = format!("components: [../{}]\n", number + 1);
-        repo.write(&format!("row/{number}/kustomization.yaml"), &format!("{component}{next}"));
+        repo.write(
+            &format!("row/{number}/kustomization.yaml"),
+            &format!("{component}{next}"),
+        );
     }
     repo.write("kustomization.yaml", "components: [row/0]\nresources: []\n");
 
@@ -84,21 +105,40 @@ fn components_in_a_long_row() {
 #[test]
 fn lines_without_number() {
     let repo = quickstart();
-    repo.write("many.yaml", &format!("{HOST}metadata: [{}", "\n".repeat(8_000_000)));
+    repo.write(
+        "many.yaml",
+        &format!("{HOST}metadata: [{}", "\n".repeat(8_000_000)),
+    );
     let comments = "#\n".repeat(400_000);
-    repo.write("comments.yaml", &format!("{comments}---\n{HOST}metadata: {{name: Not_A_Name}}\n{comments}"));
+    repo.write(
+        "comments.yaml",
+        &format!("{comments}---\n{HOST}metadata: {{name: Not_A_Name}}\n{comments}"),
+    );
 
     // No build reaches them, and so they are ignored.
     let run = validate_within(&repo, 120).expect(0);
 
-    assert_says(&run.stdout, &["warning[SIP0349]", "--> many.yaml:1", "--> comments.yaml:400004:18"]);
+    assert_says(
+        &run.stdout,
+        &[
+            "warning[SIP0349]",
+            "--> many.yaml:1",
+            "--> comments.yaml:400004:18",
+        ],
+    );
 }
 
 #[test]
 fn small_documents_without_number() {
     for document in ["---\na: 1\n", "--- {a: 1}\n"] {
         let repo = quickstart();
-        repo.write("many.yaml", &format!("{HOST}metadata: {{name: Not_A_Name}}\n{}", document.repeat(100_000)));
+        repo.write(
+            "many.yaml",
+            &format!(
+                "{HOST}metadata: {{name: Not_A_Name}}\n{}",
+                document.repeat(100_000)
+            ),
+        );
 
         let run = validate_within(&repo, 90).expect(0);
 
@@ -110,14 +150,23 @@ fn small_documents_without_number() {
 fn items_of_a_list_without_number() {
     for item in ["- a: 1\n", "- kind: A\n", "-\n"] {
         let repo = quickstart();
-        repo.write("list.yaml", &format!("kind: List\n# BareMetalHost\nitems:\n{}", item.repeat(200_000)));
+        repo.write(
+            "list.yaml",
+            &format!(
+                "kind: List\n# BareMetalHost\nitems:\n{}",
+                item.repeat(200_000)
+            ),
+        );
 
         validate_within(&repo, 400);
     }
     let repo = quickstart();
     repo.write(
         "list.json",
-        &format!("{{\"kind\":\"List\",\"items\":[{}{{\"kind\":\"BareMetalHost\"}}]}}", "{},".repeat(200_000)),
+        &format!(
+            "{{\"kind\":\"List\",\"items\":[{}{{\"kind\":\"BareMetalHost\"}}]}}",
+            "{},".repeat(200_000)
+        ),
     );
 
     validate_within(&repo, 700);
@@ -125,20 +174,37 @@ fn items_of_a_list_without_number() {
 
 #[test]
 fn an_object_of_many_values() {
-    let head =
-        "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: x, namespace: tenant-a}\nspec:\n";
+    let head = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: x, namespace: tenant-a}\nspec:\n";
     let count = 15 << 20;
-    for (open, value) in [("  x:\n", "  - a\n"), ("  x: [", "a,"), ("  nodes:\n", "   a:\n"), ("", "  \"\": a\n")] {
+    for (open, value) in [
+        ("  x:\n", "  - a\n"),
+        ("  x: [", "a,"),
+        ("  nodes:\n", "   a:\n"),
+        ("", "  \"\": a\n"),
+    ] {
         let repo = quickstart();
-        repo.write("large.yaml", &format!("{head}{open}{}", value.repeat(count / value.len())));
+        repo.write(
+            "large.yaml",
+            &format!("{head}{open}{}", value.repeat(count / value.len())),
+        );
 
         let run = validate_within(&repo, 400).expect(1);
 
-        assert_says(&run.stdout, &["error[SIP0101]", "more than 1000000 lines and commas", "--> large.yaml:1"]);
+        assert_says(
+            &run.stdout,
+            &[
+                "error[SIP0101]",
+                "more than 1000000 lines and commas",
+                "--> large.yaml:1",
+            ],
+        );
     }
     for (open, value) in [("  x:\n", "  - a\n"), ("  x: [", "a,"), ("", "  k: a\n")] {
         let repo = quickstart();
-        repo.write("large.yaml", &format!("{head}{open}{}", value.repeat(200_000)));
+        repo.write(
+            "large.yaml",
+            &format!("{head}{open}{}", value.repeat(200_000)),
+        );
 
         validate_within(&repo, 500).expect(1);
     }

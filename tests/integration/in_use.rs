@@ -7,20 +7,32 @@ const REUSED: &str = "  labels: {infrastructure.cluster.x-k8s.io/node-reuse: edg
 
 /// Fields of a spec that say that a host is in use, with the rule that refuses it and the reason in words.
 const FIELDS: [(&str, &str, &str); 5] = [
-    ("externallyProvisioned: true", "in use (externallyProvisioned)", "is in use: spec.externallyProvisioned is true"),
+    (
+        "externallyProvisioned: true",
+        "in use (externallyProvisioned)",
+        "is in use: spec.externallyProvisioned is true",
+    ),
     // As in the host of a bootstrap cluster that was written into git when it was pivoted.
     (
         "image: {url: \"http://images.example.com/node.qcow2\", checksum: abc}",
         "in use (image)",
         "is in use: it has spec.image",
     ),
-    ("customDeploy: {method: install_coreos}", "in use (customDeploy)", "is in use: it has spec.customDeploy"),
+    (
+        "customDeploy: {method: install_coreos}",
+        "in use (customDeploy)",
+        "is in use: it has spec.customDeploy",
+    ),
     (
         "consumerRef: {kind: Metal3Machine, name: edge-x1, namespace: metal}",
         "in use (consumerRef)",
         "is in use by Metal3Machine metal/edge-x1",
     ),
-    ("consumerRef: {}", "in use (consumerRef)", "is in use by object without a name in metal"),
+    (
+        "consumerRef: {}",
+        "in use (consumerRef)",
+        "is in use by object without a name in metal",
+    ),
 ];
 
 fn with_field(name: &str, metadata: &str, field: &str) -> String {
@@ -44,12 +56,22 @@ fn a_host_is_in_use_by_its_manifest() {
     for (field, rule, reason) in FIELDS {
         let repo = one_host(&with_field("host-1", "", field));
 
-        assert_says(&repo.refused(), &["1 of the 1 Worker hosts of metal/one cannot be found", &format!("1 {rule}")]);
+        assert_says(
+            &repo.refused(),
+            &[
+                "1 of the 1 Worker hosts of metal/one cannot be found",
+                &format!("1 {rule}"),
+            ],
+        );
         assert_says(&explained(&repo, "metal/host-1"), &[reason]);
     }
     let repo = one_host(&host("host-1", REUSED));
-    assert_says(&repo.refused(), &["1 kept for a Machine (label node-reuse)"]);
-    let reason = "is kept for Machines of edge-kcp by the label infrastructure.cluster.x-k8s.io/node-reuse";
+    assert_says(
+        &repo.refused(),
+        &["1 kept for a Machine (label node-reuse)"],
+    );
+    let reason =
+        "is kept for Machines of edge-kcp by the label infrastructure.cluster.x-k8s.io/node-reuse";
     assert_says(&explained(&repo, "metal/host-1"), &[reason]);
 }
 
@@ -64,7 +86,10 @@ fn a_host_is_in_use_by_its_snapshot_whatever_its_manifest_says() {
     }
     let repo = one_host(&host("host-1", ""));
     repo.write("snapshot/hosts.yaml", &host("host-1", REUSED));
-    assert_says(&repo.refused(), &["1 kept for a Machine (label node-reuse)"]);
+    assert_says(
+        &repo.refused(),
+        &["1 kept for a Machine (label node-reuse)"],
+    );
 }
 
 #[test]
@@ -80,14 +105,20 @@ fn fields_without_a_value_say_nothing() {
     ] {
         let repo = one_host(&with_field("host-1", "", field));
         repo.generate(&[]).expect(0);
-        assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/host-1"], "{field}");
+        assert_eq!(
+            repo.hosts_of("metal", "one"),
+            ["Worker metal/host-1"],
+            "{field}"
+        );
     }
 }
 
 #[test]
 fn a_host_that_its_cluster_has_stays_when_it_comes_into_use_and_is_given_back_last() {
     let fields = FIELDS.map(|(field, ..)| (String::new(), field));
-    let all = fields.into_iter().chain([(REUSED.to_owned(), "online: true")]);
+    let all = fields
+        .into_iter()
+        .chain([(REUSED.to_owned(), "online: true")]);
     for (metadata, field) in all {
         let repo = Repo::of_hosts(3);
         repo.want("metal/one", 3);
@@ -95,18 +126,32 @@ fn a_host_that_its_cluster_has_stays_when_it_comes_into_use_and_is_given_back_la
 
         // As baremetal-operator and Cluster API write it while the tenant's cluster is installed.
         let text = host("host-1", "") + &host("host-2", "") + &host("host-3", &metadata);
-        let text = if field == "online: true" { text } else { format!("{text}  {field}\n") };
+        let text = if field == "online: true" {
+            text
+        } else {
+            format!("{text}  {field}\n")
+        };
         repo.write(HOSTS, &text);
         repo.generate(&[]).expect(0);
         assert_eq!(repo.hosts_of("metal", "one").len(), 3, "{field}");
 
         repo.want("metal/one", 1);
         repo.generate(&[]).expect(0);
-        assert_eq!(repo.hosts_of("metal", "one"), ["Worker metal/host-3"], "{field}");
+        assert_eq!(
+            repo.hosts_of("metal", "one"),
+            ["Worker metal/host-3"],
+            "{field}"
+        );
 
         repo.want("metal/one", 0);
         let run = repo.generate(&[]).expect(0);
-        assert_says(&run.stderr, &["danger: metal/one gives back 1 host that is in use: metal/host-3", "SIP0505"]);
+        assert_says(
+            &run.stderr,
+            &[
+                "danger: metal/one gives back 1 host that is in use: metal/host-3",
+                "SIP0505",
+            ],
+        );
     }
 }
 
@@ -117,7 +162,10 @@ fn a_host_that_a_snapshot_shows_provisioned_is_given_back_last() {
     repo.generate(&[]).expect(0);
     repo.write(
         "snapshot/hosts.yaml",
-        &format!("{}status: {{provisioning: {{state: provisioned}}}}\n", host("host-2", "")),
+        &format!(
+            "{}status: {{provisioning: {{state: provisioned}}}}\n",
+            host("host-2", "")
+        ),
     );
     repo.want("metal/one", 1);
     repo.generate(&[]).expect(0);
@@ -131,11 +179,17 @@ fn the_plan_says_that_the_state_of_a_host_without_a_snapshot_is_unknown() {
     let unknown = "2 hosts added: state unknown, no snapshot shows them";
     assert_says(&repo.generate(&["--check"]).expect(1).stderr, &[unknown]);
     assert_says(&run(&mut repo.sipgen(&["diff"])).stdout, &[unknown]);
-    assert_says(&explained(&repo, "metal/host-1"), &["has no known state: no snapshot shows it"]);
+    assert_says(
+        &explained(&repo, "metal/host-1"),
+        &["has no known state: no snapshot shows it"],
+    );
 
     repo.write(
         "snapshot/hosts.yaml",
-        &format!("{}status: {{provisioning: {{state: available}}}}\n", host("host-2", "")),
+        &format!(
+            "{}status: {{provisioning: {{state: available}}}}\n",
+            host("host-2", "")
+        ),
     );
     let one = "1 host added: state unknown, no snapshot shows it";
     assert_says(&repo.generate(&[]).expect(0).stderr, &[one]);
@@ -147,12 +201,17 @@ fn the_plan_says_that_the_state_of_a_host_without_a_snapshot_is_unknown() {
 fn a_host_that_cluster_api_could_not_claim_is_reported() {
     let repo = Repo::of_hosts(2);
     repo.want("tenant/one", 1);
-    let elsewhere =
-        "1 host added from another namespace than the cluster's: Cluster API claims it only for Machines there";
+    let elsewhere = "1 host added from another namespace than the cluster's: Cluster API claims it only for Machines there";
     assert_says(&run(&mut repo.sipgen(&["diff"])).stdout, &[elsewhere]);
     assert_says(&repo.generate(&[]).expect(0).stderr, &[elsewhere]);
 
     // In the namespace of its hosts, it is not.
     repo.want("metal/two", 1);
-    assert!(!repo.generate(&[]).expect(0).stderr.contains("another namespace"));
+    assert!(
+        !repo
+            .generate(&[])
+            .expect(0)
+            .stderr
+            .contains("another namespace")
+    );
 }

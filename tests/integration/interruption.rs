@@ -22,11 +22,18 @@ fn put(repo: &Repo, files: &BTreeMap<String, String>) {
 
 /// Every state that a run leaves that is killed between two changes: whole files are renamed into their places
 /// in the order of their paths, then others are deleted.
-fn interrupted(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<BTreeMap<String, String>> {
-    let written = after.iter().filter(|(path, text)| before.get(*path) != Some(text));
+fn interrupted(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<BTreeMap<String, String>> {
+    let written = after
+        .iter()
+        .filter(|(path, text)| before.get(*path) != Some(text));
     let deleted = before.keys().filter(|path| !after.contains_key(*path));
-    let changes: Vec<(&String, Option<&String>)> =
-        written.map(|(path, text)| (path, Some(text))).chain(deleted.map(|path| (path, None))).collect();
+    let changes: Vec<(&String, Option<&String>)> = written
+        .map(|(path, text)| (path, Some(text)))
+        .chain(deleted.map(|path| (path, None)))
+        .collect();
     let state = |done: usize| {
         let mut files = before.clone();
         for (path, text) in &changes[..done] {
@@ -51,7 +58,11 @@ fn heals_from_everywhere(repo: &Repo, options: &[&str]) {
     for (done, state) in states.into_iter().enumerate() {
         put(repo, &state);
         repo.generate(options).expect(0);
-        assert_eq!(repo.files("overlays"), after, "interrupted after {done} changes");
+        assert_eq!(
+            repo.files("overlays"),
+            after,
+            "interrupted after {done} changes"
+        );
     }
 }
 
@@ -112,7 +123,11 @@ fn a_host_written_for_its_new_cluster_and_not_yet_removed_from_the_old_one_is_wi
 
 /// Starts a run, and kills it some time after it has begun to change the output directory.
 fn kill(repo: &Repo, begun: &dyn Fn() -> bool, later: Duration) {
-    let mut child = repo.sipgen(&["generate"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = repo
+        .sipgen(&["generate"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while !begun() && child.try_wait().unwrap().is_none() {}
     thread::sleep(later);
     child.kill().unwrap();
@@ -149,16 +164,22 @@ fn a_killed_run_leaves_whole_files_and_the_next_one_makes_the_rest() {
 #[test]
 fn a_killed_run_forgets_no_host_that_is_given_back() {
     let repo = Repo::empty();
-    let hosts: String = (1..=400).map(|number| crate::support::host(&format!("host-{number}"), "")).collect();
+    let hosts: String = (1..=400)
+        .map(|number| crate::support::host(&format!("host-{number}"), ""))
+        .collect();
     repo.write("snapshot/hosts.yaml", &hosts);
-    let others: Vec<String> = (1..=150).map(|number| format!("beta/cluster-{number}")).collect();
+    let others: Vec<String> = (1..=150)
+        .map(|number| format!("beta/cluster-{number}"))
+        .collect();
     others.iter().for_each(|cluster| repo.want(cluster, 1));
     repo.want("alpha/one", 2);
     repo.generate(&[]).expect(0);
     let before = repo.files("overlays");
     others.iter().for_each(|cluster| repo.want(cluster, 2));
     repo.want("alpha/one", 1);
-    let alpha = repo.path().join("overlays/hosts/observed/alpha.one/hosts.yaml");
+    let alpha = repo
+        .path()
+        .join("overlays/hosts/observed/alpha.one/hosts.yaml");
 
     for later in moments() {
         put(&repo, &before);

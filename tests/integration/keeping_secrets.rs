@@ -10,7 +10,11 @@ const PASSWORD_IN_BASE64: &str = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ==";
 /// The quickstart after its first run, with a password that can be told from all other texts.
 fn with_password() -> Repo {
     let repo = Repo::generated("quickstart");
-    repo.replace(RACK_A, "ENC[AES256_GCM,data:RHVtbXkgdmFsdWU=,iv:x,tag:y,type:str]", PASSWORD_IN_BASE64);
+    repo.replace(
+        RACK_A,
+        "ENC[AES256_GCM,data:RHVtbXkgdmFsdWU=,iv:x,tag:y,type:str]",
+        PASSWORD_IN_BASE64,
+    );
     repo.replace(RACK_A, "stringData:\n  username", "data:\n  username");
     repo.write("sipgen.yaml", "secrets: {plaintext: warning}\n");
     repo
@@ -37,8 +41,15 @@ const WAYS_TO_SAY: [&[&str]; 12] = [
 fn keeps_the_secret(repo: &Repo) {
     let runs = WAYS_TO_SAY.map(|arguments| run(&mut repo.sipgen(arguments)));
 
-    let written = repo.files("overlays").into_iter().map(|(path, text)| format!("{path}\n{text}"));
-    for text in runs.into_iter().flat_map(|run| [run.stdout, run.stderr]).chain(written) {
+    let written = repo
+        .files("overlays")
+        .into_iter()
+        .map(|(path, text)| format!("{path}\n{text}"));
+    for text in runs
+        .into_iter()
+        .flat_map(|run| [run.stdout, run.stderr])
+        .chain(written)
+    {
         for secret in [PASSWORD, PASSWORD_IN_BASE64] {
             assert!(!text.contains(secret), "a secret value is in:\n{text}");
         }
@@ -100,7 +111,10 @@ fn passwords_in_a_host_of_the_wrong_shape() {
         let repo = with_password();
         let text = repo.read(RACK_A);
         let (before, after) = text.split_once("  bmc:\n").unwrap();
-        let after = after.split_once("    disableCertificateVerification: true\n").unwrap().1;
+        let after = after
+            .split_once("    disableCertificateVerification: true\n")
+            .unwrap()
+            .1;
         repo.write(RACK_A, &format!("{before}{broken}{after}"));
 
         keeps_the_secret(&repo);
@@ -109,11 +123,18 @@ fn passwords_in_a_host_of_the_wrong_shape() {
 
 #[test]
 fn passwords_in_the_address_of_a_bmc() {
-    for address in ["redfish+https://admin:PASSWORD@203.0.113.11/x", "nonsense+x://admin:PASSWORD@203.0.113.11/x"] {
+    for address in [
+        "redfish+https://admin:PASSWORD@203.0.113.11/x",
+        "nonsense+x://admin:PASSWORD@203.0.113.11/x",
+    ] {
         let repo = with_password();
         let address = address.replace("PASSWORD", PASSWORD);
         for number in ["11", "12"] {
-            repo.replace(RACK_A, &format!("redfish+https://203.0.113.{number}/redfish/v1/Systems/1"), &address);
+            repo.replace(
+                RACK_A,
+                &format!("redfish+https://203.0.113.{number}/redfish/v1/Systems/1"),
+                &address,
+            );
         }
 
         keeps_the_secret(&repo);
@@ -134,7 +155,10 @@ fn passwords_in_network_data_of_the_wrong_shape() {
         let text = repo.read(RACK_A);
         let (before, after) = text.split_once("  networkData: |\n").unwrap();
         let after = after.split_once("    services: []\n").unwrap().1;
-        repo.write(RACK_A, &format!("{before}  networkData: \"{broken}\"\n{after}"));
+        repo.write(
+            RACK_A,
+            &format!("{before}  networkData: \"{broken}\"\n{after}"),
+        );
 
         keeps_the_secret(&repo);
     }
@@ -142,8 +166,7 @@ fn passwords_in_network_data_of_the_wrong_shape() {
 
 #[test]
 fn a_private_key_where_a_public_one_is_to_be() {
-    let key =
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L operator@lab.example.com";
+    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L operator@lab.example.com";
     for pasted in [
         format!(
             "|\n            -----BEGIN OPENSSH PRIVATE KEY-----\n            {PASSWORD}\n            -----END OPENSSH PRIVATE KEY-----"
@@ -167,28 +190,67 @@ fn a_private_key_where_a_public_one_is_to_be() {
 fn secrets_at_the_places_of_other_values() {
     const NODES: &str = "  nodes:\n";
     const OIDC: &str = "caSecret: edge-oidc-ca";
-    let connector =
-        |config: &str| format!("caSecret: x\n        connectors:\n        - type: github\n          {config}");
+    let connector = |config: &str| {
+        format!("caSecret: x\n        connectors:\n        - type: github\n          {config}")
+    };
     for (wrong, pasted) in [
         (NODES, format!("  nodes: {PASSWORD}\n  x:\n")),
         (NODES, format!("  secert: {PASSWORD}\n  nodes:\n")),
         (NODES, format!("  nodez: {PASSWORD}\n  nodes:\n")),
-        (NODES, format!("  colour: red # login {PASSWORD}\n  nodes:\n")),
-        ("nodePort: 30022", format!("nodePort: 030022   # login {PASSWORD}")),
-        ("nodePort: 30022", format!("nodePort: 1   # login {PASSWORD}")),
-        ("bmc:\n          proxy: false", format!("bmc: {{proxy: x}} # login {PASSWORD}")),
-        (OIDC, connector(&format!("config: {{clientID: a, pw: {PASSWORD}, groop: b}}"))),
-        (OIDC, connector(&format!("config:\n            groop: {PASSWORD}"))),
-        (OIDC, connector(&format!("config:\n            x: {PASSWORD}: [\n"))),
+        (
+            NODES,
+            format!("  colour: red # login {PASSWORD}\n  nodes:\n"),
+        ),
+        (
+            "nodePort: 30022",
+            format!("nodePort: 030022   # login {PASSWORD}"),
+        ),
+        (
+            "nodePort: 30022",
+            format!("nodePort: 1   # login {PASSWORD}"),
+        ),
+        (
+            "bmc:\n          proxy: false",
+            format!("bmc: {{proxy: x}} # login {PASSWORD}"),
+        ),
+        (
+            OIDC,
+            connector(&format!(
+                "config: {{clientID: a, pw: {PASSWORD}, groop: b}}"
+            )),
+        ),
+        (
+            OIDC,
+            connector(&format!("config:\n            groop: {PASSWORD}")),
+        ),
+        (
+            OIDC,
+            connector(&format!("config:\n            x: {PASSWORD}: [\n")),
+        ),
         (OIDC, connector(&format!("config: [{{x: {PASSWORD}: y\n"))),
-        (OIDC, connector(&format!("config:\n            x: {PASSWORD}\n          groop: {PASSWORD} ["))),
-        (OIDC, format!("caSecret: x\n        staticClients: [{{id: a b, note: {PASSWORD}}}]")),
-        (OIDC, format!("caSecret: x\n        staticClients:\n        - id: a b # {PASSWORD}")),
+        (
+            OIDC,
+            connector(&format!(
+                "config:\n            x: {PASSWORD}\n          groop: {PASSWORD} ["
+            )),
+        ),
+        (
+            OIDC,
+            format!("caSecret: x\n        staticClients: [{{id: a b, note: {PASSWORD}}}]"),
+        ),
+        (
+            OIDC,
+            format!("caSecret: x\n        staticClients:\n        - id: a b # {PASSWORD}"),
+        ),
     ] {
         let repo = with_password();
         repo.replace(EDGE, wrong, &pasted);
 
-        assert_ne!(run(&mut repo.sipgen(&["validate", "--strict"])).code, 0, "{pasted}");
+        assert_ne!(
+            run(&mut repo.sipgen(&["validate", "--strict"])).code,
+            0,
+            "{pasted}"
+        );
         keeps_the_secret(&repo);
     }
 }
@@ -196,16 +258,43 @@ fn secrets_at_the_places_of_other_values() {
 #[test]
 fn secrets_beside_what_is_wrong() {
     for (wrong, beside) in [
-        ("nodePort: 30022", format!("nodePort: 1 # {PASSWORD}: its password")),
-        ("bmc:\n          proxy: false", format!("bmc: {{proxy: x, password: {PASSWORD}}}")),
-        ("bmc:\n          proxy: false", format!("bmc:\n          proxy: {PASSWORD}")),
-        ("nodeSSHPrivateKeys: edge-node-ssh", format!("nodeSSHPrivateKeys: {PASSWORD}_")),
-        ("nodeSSHPrivateKeys: edge-node-ssh", format!("nodeSSHPrivateKeys: {{x: {PASSWORD}}}")),
+        (
+            "nodePort: 30022",
+            format!("nodePort: 1 # {PASSWORD}: its password"),
+        ),
+        (
+            "bmc:\n          proxy: false",
+            format!("bmc: {{proxy: x, password: {PASSWORD}}}"),
+        ),
+        (
+            "bmc:\n          proxy: false",
+            format!("bmc:\n          proxy: {PASSWORD}"),
+        ),
+        (
+            "nodeSSHPrivateKeys: edge-node-ssh",
+            format!("nodeSSHPrivateKeys: {PASSWORD}_"),
+        ),
+        (
+            "nodeSSHPrivateKeys: edge-node-ssh",
+            format!("nodeSSHPrivateKeys: {{x: {PASSWORD}}}"),
+        ),
         ("caSecret: edge-oidc-ca", format!("caSecret: [{PASSWORD}]")),
-        ("caSecret: edge-oidc-ca", format!("caSecret: edge-oidc-ca\n        clientSecret: {PASSWORD}")),
-        ("caSecret: edge-oidc-ca", format!("caSecret: x\n        issuer: https://me:{PASSWORD}@idp.example.com")),
-        ("caSecret: edge-oidc-ca", format!("caSecret: x\n        passwords: [\n        {PASSWORD}], nodePort: 1")),
-        ("caSecret: edge-oidc-ca", format!("caSecret: x\n        config: {{password:\n         {PASSWORD}, x: y}}")),
+        (
+            "caSecret: edge-oidc-ca",
+            format!("caSecret: edge-oidc-ca\n        clientSecret: {PASSWORD}"),
+        ),
+        (
+            "caSecret: edge-oidc-ca",
+            format!("caSecret: x\n        issuer: https://me:{PASSWORD}@idp.example.com"),
+        ),
+        (
+            "caSecret: edge-oidc-ca",
+            format!("caSecret: x\n        passwords: [\n        {PASSWORD}], nodePort: 1"),
+        ),
+        (
+            "caSecret: edge-oidc-ca",
+            format!("caSecret: x\n        config: {{password:\n         {PASSWORD}, x: y}}"),
+        ),
         (
             "caSecret: edge-oidc-ca",
             format!("caSecret: x\n        token: >-\n          {PASSWORD}\n        x: \"${{a}}"),

@@ -13,7 +13,10 @@ fn validated(repo: &Repo, code: i32) -> String {
 
 /// Says which codes a text names, each once, in order.
 fn codes(text: &str) -> Vec<&str> {
-    let mut codes: Vec<&str> = text.match_indices("[SIP").map(|(at, _)| &text[at + 1..at + 8]).collect();
+    let mut codes: Vec<&str> = text
+        .match_indices("[SIP")
+        .map(|(at, _)| &text[at + 1..at + 8])
+        .collect();
     codes.sort_unstable();
     codes.dedup();
     codes
@@ -23,8 +26,13 @@ fn codes(text: &str) -> Vec<&str> {
 #[track_caller]
 fn spot(repo: &Repo, file: &str, behind: &str, text: &str) -> String {
     let content = repo.read(file);
-    let start = content.find(behind).unwrap_or_else(|| panic!("{file} does not have {behind:?}"));
-    let at = start + content[start..].find(text).unwrap_or_else(|| panic!("{file} does not have {text:?}"));
+    let start = content
+        .find(behind)
+        .unwrap_or_else(|| panic!("{file} does not have {behind:?}"));
+    let at = start
+        + content[start..]
+            .find(text)
+            .unwrap_or_else(|| panic!("{file} does not have {text:?}"));
     let line = content[..at].matches('\n').count() + 1;
     let column = at - content[..at].rfind('\n').map_or(0, |end| end + 1) + 1;
     format!("{file}:{line}:{column}")
@@ -35,7 +43,10 @@ fn spot(repo: &Repo, file: &str, behind: &str, text: &str) -> String {
 fn value(repo: &Repo, file: &str, behind: &str, key: &str) -> String {
     let place = spot(repo, file, behind, &format!("{key}: "));
     let (line, column) = place.rsplit_once(':').unwrap();
-    format!("{line}:{}", column.parse::<usize>().unwrap() + key.len() + 2)
+    format!(
+        "{line}:{}",
+        column.parse::<usize>().unwrap() + key.len() + 2
+    )
 }
 
 #[test]
@@ -57,7 +68,11 @@ fn what_is_meant_is_not_doubted() {
         "placement-two-tenants",
     ] {
         assert_eq!(validated(&Repo::of_fixture(fixture), 0), "", "{fixture}");
-        assert_eq!(validated(&Repo::generated(fixture), 0), "", "{fixture}, when it is generated");
+        assert_eq!(
+            validated(&Repo::generated(fixture), 0),
+            "",
+            "{fixture}, when it is generated"
+        );
     }
 }
 
@@ -86,7 +101,11 @@ fn a_node_set_that_wants_no_host_yet_is_told_that_none_matches() {
         "        matchExpressions:\n          - {key: topology.example.com/rack, operator: Exists}\n          - key: \
          hardware.example.com/flavor\n            operator: In\n            values: [Workers]\n",
     );
-    repo.replace(EDGE, "active: 1\n        standby: 1", "active: 0\n        standby: 0");
+    repo.replace(
+        EDGE,
+        "active: 1\n        standby: 1",
+        "active: 0\n        standby: 0",
+    );
 
     let said = validated(&repo, 0);
 
@@ -104,7 +123,10 @@ fn a_selector_that_no_longer_matches_the_hosts_of_a_cluster_is_told_where_it_sta
 
     assert!(codes(&said).contains(&"SIP0250"), "{said}");
     let place = spot(&repo, EDGE, "Worker:", "hardware.example.com/flavour");
-    assert_says(&said, &[&format!("--> {place}"), "`hardware.example.com/flavor`"]);
+    assert_says(
+        &said,
+        &[&format!("--> {place}"), "`hardware.example.com/flavor`"],
+    );
 }
 
 #[test]
@@ -115,7 +137,11 @@ fn what_an_error_says_is_not_said_again() {
     let said = validated(&repo, 1);
 
     assert_eq!(codes(&said), ["SIP0501"], "{said}");
-    assert_eq!(codes(&repo.generate(&["--keep-going"]).expect(1).stderr), ["SIP0501"], "although it is frozen then");
+    assert_eq!(
+        codes(&repo.generate(&["--keep-going"]).expect(1).stderr),
+        ["SIP0501"],
+        "although it is frozen then"
+    );
     let place = spot(&repo, EDGE, "Worker:", "hardware.example.com/flavour");
     assert_says(&said, &[&format!("--> {place}"), "did you mean that?"]);
 }
@@ -130,7 +156,10 @@ fn clusters_that_are_left_out_are_not_looked_at() {
     );
 
     assert_eq!(codes(&validated(&repo, 0)), ["SIP0251"]);
-    assert_eq!(codes(&repo.generate(&["--only", "tenant-a/edge"]).expect(0).stderr), Vec::<&str>::new());
+    assert_eq!(
+        codes(&repo.generate(&["--only", "tenant-a/edge"]).expect(0).stderr),
+        Vec::<&str>::new()
+    );
 }
 
 #[test]
@@ -144,7 +173,11 @@ fn a_topology_key_that_no_host_bears_is_told_of_once() {
 
     let said = validated(&repo, 0);
 
-    assert_eq!(said.matches("SIP0251").count(), 2, "one for each node set: {said}");
+    assert_eq!(
+        said.matches("SIP0251").count(),
+        2,
+        "one for each node set: {said}"
+    );
     assert_eq!(codes(&said), ["SIP0251"], "{said}");
     let place = spot(&repo, EDGE, "Worker:", "example.com/room");
     assert_says(&said, &[&format!("--> {place}")]);
@@ -180,12 +213,21 @@ fn a_network_with_dhcp_is_not_taken_for_a_missing_one() {
         repo.replace(&file, "type: ipv4\n", "type: ipv4_dhcp\n");
         let lines: Vec<String> = repo.read(&file).lines().map(str::to_owned).collect();
         let kept = lines.iter().filter(|line| !line.contains("ip_address"));
-        repo.write(&file, &kept.map(|line| format!("{line}\n")).collect::<String>());
+        repo.write(
+            &file,
+            &kept.map(|line| format!("{line}\n")).collect::<String>(),
+        );
     }
 
     let said = validated(&repo, 1);
 
-    assert_says(&said, &["may take has an address in the network `oam-ipv4`", "networks with DHCP"]);
+    assert_says(
+        &said,
+        &[
+            "may take has an address in the network `oam-ipv4`",
+            "networks with DHCP",
+        ],
+    );
 }
 
 #[test]
@@ -197,7 +239,10 @@ fn the_secrets_of_a_snapshot_need_no_host() {
         )
     };
     let repo = Repo::of_fixture("quickstart");
-    repo.write("snapshot/secrets.yaml", &secret(", uid: 5e0f7a52-8c49-4b4f-9d0a-9f1f8f0d1f11"));
+    repo.write(
+        "snapshot/secrets.yaml",
+        &secret(", uid: 5e0f7a52-8c49-4b4f-9d0a-9f1f8f0d1f11"),
+    );
     assert_eq!(validated(&repo, 0), "");
 
     repo.write("snapshot/secrets.yaml", &secret(""));
@@ -226,13 +271,21 @@ fn what_is_no_id_of_a_network_is_not_shown() {
 
     let said = validated(&repo, 1);
 
-    assert!(codes(&said).contains(&"SIP0252") && !said.contains("hunter2"), "{said}");
+    assert!(
+        codes(&said).contains(&"SIP0252") && !said.contains("hunter2"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_missing_secret_is_told_at_its_name_with_the_one_that_was_meant() {
     let repo = Repo::of_fixture("quickstart");
-    repo.replace_behind(RACK_C, "networkData:", "name: lab-c1-network-data", "name: lab-c1-networkdata");
+    repo.replace_behind(
+        RACK_C,
+        "networkData:",
+        "name: lab-c1-network-data",
+        "name: lab-c1-networkdata",
+    );
 
     let said = validated(&repo, 0);
 
@@ -267,14 +320,23 @@ fn a_service_of_the_repo_with_a_port_of_a_range_is_told_at_that_end_of_it() {
             value(&repo, EDGE, "nodePortRange", place)
         };
         let other = value(&repo, "base/services.yaml", "ports", "nodePort");
-        assert_says(&said, &[&format!("--> {place}"), &format!("--> {other}"), "monitoring/dashboard"]);
+        assert_says(
+            &said,
+            &[
+                &format!("--> {place}"),
+                &format!("--> {other}"),
+                "monitoring/dashboard",
+            ],
+        );
     }
 }
 
 #[test]
 fn a_live_copy_of_a_service_of_ours_is_no_clash() {
-    let repo =
-        with_service("{name: jumphost-edge, namespace: tenant-a, uid: 5e0f7a52-8c49-4b4f-9d0a-9f1f8f0d1f11}", 30022);
+    let repo = with_service(
+        "{name: jumphost-edge, namespace: tenant-a, uid: 5e0f7a52-8c49-4b4f-9d0a-9f1f8f0d1f11}",
+        30022,
+    );
 
     assert_eq!(validated(&repo, 0), "");
 }
@@ -282,11 +344,16 @@ fn a_live_copy_of_a_service_of_ours_is_no_clash() {
 #[test]
 fn a_service_without_a_node_port_is_nobodys_business() {
     let repo = Repo::of_fixture("quickstart");
-    let service =
-        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 30022}]}\n# no nodePort\n";
+    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 30022}]}\n# no nodePort\n";
     repo.write("base/services.yaml", service);
-    repo.write("chart/templates/service.yaml", "kind: Service\nspec:\n  ports:\n  - nodePort: {{ .Values.port }}\n");
-    repo.write("base/knative.yaml", "apiVersion: serving.knative.dev/v1\nkind: Service\nspec: {nodePort: 30022}\n");
+    repo.write(
+        "chart/templates/service.yaml",
+        "kind: Service\nspec:\n  ports:\n  - nodePort: {{ .Values.port }}\n",
+    );
+    repo.write(
+        "base/knative.yaml",
+        "apiVersion: serving.knative.dev/v1\nkind: Service\nspec: {nodePort: 30022}\n",
+    );
 
     assert_eq!(validated(&repo, 0), "");
 }
@@ -298,7 +365,10 @@ fn a_node_of_the_base_cluster_may_have_its_address() {
     assert_eq!(codes(&validated(&repo, 0)), ["SIP0255"]);
 
     let host = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: lab-c1, namespace: tenant-a}\n";
-    repo.write("snapshot/hosts.yaml", &format!("{host}status: {{provisioning: {{state: externally provisioned}}}}\n"));
+    repo.write(
+        "snapshot/hosts.yaml",
+        &format!("{host}status: {{provisioning: {{state: externally provisioned}}}}\n"),
+    );
 
     assert_eq!(validated(&repo, 0), "");
 }
@@ -307,10 +377,20 @@ fn a_node_of_the_base_cluster_may_have_its_address() {
 /// is held back by a mistake of its own.
 fn with_rivals(active: usize) -> Repo {
     let repo = Repo::of_fixture("placement-narrow-pool");
-    let balancer = "{image: haproxy, nodeInterfaceId: oam, nodePortRange: {start: 30080, end: 30080}}";
-    let services = format!("  services:\n    loadBalancerWorker:\n      - {balancer}\n      - {balancer}\n");
-    repo.replace("tenant-a-web.yaml", "active: 2", &format!("active: {active}"));
-    repo.replace("tenant-a-web.yaml", "spec:\n", &format!("spec:\n{services}"));
+    let balancer =
+        "{image: haproxy, nodeInterfaceId: oam, nodePortRange: {start: 30080, end: 30080}}";
+    let services =
+        format!("  services:\n    loadBalancerWorker:\n      - {balancer}\n      - {balancer}\n");
+    repo.replace(
+        "tenant-a-web.yaml",
+        "active: 2",
+        &format!("active: {active}"),
+    );
+    repo.replace(
+        "tenant-a-web.yaml",
+        "spec:\n",
+        &format!("spec:\n{services}"),
+    );
     repo
 }
 
@@ -326,9 +406,16 @@ fn a_node_set_competes_with_one_whose_hosts_are_among_its_own() {
     let said = validated(&repo, 1);
 
     assert_eq!(codes(&said), ["SIP0401", "SIP0531"], "{said}");
-    let (web, render) =
-        (spot(&repo, "tenant-a-web.yaml", "Worker:", "count"), spot(&repo, "tenant-b-render.yaml", "Worker:", "count"));
-    let parts = ["2 node sets want 5 hosts together", "match 4", &format!("--> {web}"), &format!("--> {render}")];
+    let (web, render) = (
+        spot(&repo, "tenant-a-web.yaml", "Worker:", "count"),
+        spot(&repo, "tenant-b-render.yaml", "Worker:", "count"),
+    );
+    let parts = [
+        "2 node sets want 5 hosts together",
+        "match 4",
+        &format!("--> {web}"),
+        &format!("--> {render}"),
+    ];
     assert_says(&said, &parts);
 }
 
@@ -336,13 +423,23 @@ fn a_node_set_competes_with_one_whose_hosts_are_among_its_own() {
 fn a_cluster_that_is_held_back_is_told_that_it_wants_too_much_as_well() {
     let repo = Repo::of_fixture("quickstart");
     repo.replace(EDGE, "nodePort: 30022", "nodePort: 30443");
-    repo.replace(EDGE, "active: 2\n        standby: 0", "active: 3\n        standby: 2");
+    repo.replace(
+        EDGE,
+        "active: 2\n        standby: 0",
+        "active: 3\n        standby: 2",
+    );
 
     let said = validated(&repo, 1);
 
     assert_eq!(codes(&said), ["SIP0401", "SIP0530"], "{said}");
     let place = value(&repo, EDGE, "ControlPlane:", "standby");
-    assert_says(&said, &["wants 5 hosts, and can never have more than 3", &format!("--> {place}")]);
+    assert_says(
+        &said,
+        &[
+            "wants 5 hosts, and can never have more than 3",
+            &format!("--> {place}"),
+        ],
+    );
 }
 
 #[test]
@@ -361,9 +458,17 @@ fn a_directory_of_templates_that_is_there_and_empty() {
 fn nothing_is_doubted_while_an_input_cannot_be_read() {
     let repo = Repo::of_fixture("quickstart");
     repo.replace(EDGE, "flavor: worker", "flavour: worker");
-    repo.write("sites/lab/hosts/rack-a.yaml", "kind: BareMetalHost\nmetadata: [\n");
+    repo.write(
+        "sites/lab/hosts/rack-a.yaml",
+        "kind: BareMetalHost\nmetadata: [\n",
+    );
 
     let Run { stdout, .. } = run(&mut repo.sipgen(&["validate"])).expect(1);
 
-    assert!(!codes(&stdout).iter().any(|code| ["SIP0250", "SIP0340"].contains(code)), "{stdout}");
+    assert!(
+        !codes(&stdout)
+            .iter()
+            .any(|code| ["SIP0250", "SIP0340"].contains(code)),
+        "{stdout}"
+    );
 }

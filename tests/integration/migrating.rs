@@ -12,7 +12,10 @@ const GENERATIONS: [(&str, &str); 3] = [
 ];
 
 fn migrate(repo: &Repo, arguments: &[&str]) -> Run {
-    let all: Vec<&str> = ["migrate"].into_iter().chain(arguments.iter().copied()).collect();
+    let all: Vec<&str> = ["migrate"]
+        .into_iter()
+        .chain(arguments.iter().copied())
+        .collect();
     run(&mut repo.sipgen(&all))
 }
 
@@ -22,7 +25,15 @@ fn as_json(text: &str) -> serde_json::Value {
 }
 
 fn indented(text: &str, indent: &str) -> String {
-    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{indent}{line}\n") }).collect()
+    text.lines()
+        .map(|line| {
+            if line.is_empty() {
+                "\n".to_owned()
+            } else {
+                format!("{indent}{line}\n")
+            }
+        })
+        .collect()
 }
 
 /// The text of a SIPCluster in every way in which people and programs write one.
@@ -32,7 +43,10 @@ fn ways(text: &str) -> Vec<(&'static str, String)> {
     let item = indented(text, "    ").replacen("    apiVersion", "  - apiVersion", 1);
     let flush = indented(text, "  ").replacen("  apiVersion", "- apiVersion", 1);
     // In flow style JSON is YAML, if not the other way round.
-    let keys = text.lines().filter(|line| line.starts_with("spec:")).count();
+    let keys = text
+        .lines()
+        .filter(|line| line.starts_with("spec:"))
+        .count();
     assert_eq!(keys, 1);
     let head = text.split_once("spec:").unwrap().0;
     let spec = serde_json::to_string(&json["spec"]).unwrap();
@@ -44,7 +58,9 @@ fn ways(text: &str) -> Vec<(&'static str, String)> {
         .map(|(key, value)| match (key.as_str(), value) {
             ("nodes", nodes) => {
                 let sets = nodes.as_object().unwrap().iter();
-                let sets: String = sets.map(|(role, set)| format!("    {role}: {}\n", in_braces(set))).collect();
+                let sets: String = sets
+                    .map(|(role, set)| format!("    {role}: {}\n", in_braces(set)))
+                    .collect();
                 format!("  nodes:\n{sets}")
             }
             (key, value) => format!("  {key}: {}\n", in_braces(value)),
@@ -55,22 +71,42 @@ fn ways(text: &str) -> Vec<(&'static str, String)> {
         ("with carriage returns", text.replace('\n', "\r\n")),
         ("with a byte order mark", format!("\u{feff}{text}")),
         ("without a last line feed", text.trim_end().to_owned()),
-        ("between other documents", format!("# first\n{config_map}---\n{text}---\n{config_map}# last\n")),
+        (
+            "between other documents",
+            format!("# first\n{config_map}---\n{text}---\n{config_map}# last\n"),
+        ),
         (
             "in an indented list",
-            format!("apiVersion: v1\nkind: List\nitems:\n  # one\n{item}  - {{kind: Other, a: [b]}}\n"),
+            format!(
+                "apiVersion: v1\nkind: List\nitems:\n  # one\n{item}  - {{kind: Other, a: [b]}}\n"
+            ),
         ),
-        ("in a list", format!("apiVersion: v1\nkind: List\nitems:\n{flush}")),
+        (
+            "in a list",
+            format!("apiVersion: v1\nkind: List\nitems:\n{flush}"),
+        ),
         ("as JSON on one line", serde_json::to_string(&json).unwrap()),
-        ("as JSON", serde_json::to_string_pretty(&json).unwrap() + "\n"),
+        (
+            "as JSON",
+            serde_json::to_string_pretty(&json).unwrap() + "\n",
+        ),
         (
             "in a list as JSON",
-            serde_json::to_string_pretty(&serde_json::json!({"kind": "List", "items": [{"kind": "Other"}, json]}))
-                .unwrap(),
+            serde_json::to_string_pretty(
+                &serde_json::json!({"kind": "List", "items": [{"kind": "Other"}, json]}),
+            )
+            .unwrap(),
         ),
-        ("with its spec in braces", format!("{head}spec: {spec} # end\n")),
+        (
+            "with its spec in braces",
+            format!("{head}spec: {spec} # end\n"),
+        ),
         ("with parts in braces", format!("{head}spec:\n{parts}")),
-        ("with keys in quotes", text.replace("vm-flavor:", "\"vm-flavor\":").replace("  infra:", "  'infra':")),
+        (
+            "with keys in quotes",
+            text.replace("vm-flavor:", "\"vm-flavor\":")
+                .replace("  infra:", "  'infra':"),
+        ),
     ]
 }
 
@@ -90,12 +126,24 @@ fn what_is_generated_stays_the_same_however_it_is_written() {
 
             // From the very beginning, with adoption by older labels.
             let generated = repo.generate(&[]).expect(0);
-            assert_eq!(repo.files("overlays"), before.files("overlays"), "{fixture} {way}:\n{}", repo.read(file));
-            assert!(!generated.stderr.contains("SIP0104"), "{fixture} {way}: {}", generated.stderr);
+            assert_eq!(
+                repo.files("overlays"),
+                before.files("overlays"),
+                "{fixture} {way}:\n{}",
+                repo.read(file)
+            );
+            assert!(
+                !generated.stderr.contains("SIP0104"),
+                "{fixture} {way}: {}",
+                generated.stderr
+            );
             let migrated = repo.on_disk("");
             migrate(&repo, &["--check"]).expect(0);
             migrate(&repo, &[]).expect(0);
-            assert!(repo.on_disk("") == migrated, "{fixture} {way}: a second run changes something");
+            assert!(
+                repo.on_disk("") == migrated,
+                "{fixture} {way}: a second run changes something"
+            );
         }
     }
 }
@@ -115,7 +163,11 @@ fn comments_and_line_ends_stay() {
         let text = Repo::of_fixture(fixture).read(file);
         let comments: Vec<&str> = text
             .lines()
-            .filter_map(|line| line.find('#').filter(|at| *at == 0 || line[..*at].ends_with(' ')).map(|at| &line[at..]))
+            .filter_map(|line| {
+                line.find('#')
+                    .filter(|at| *at == 0 || line[..*at].ends_with(' '))
+                    .map(|at| &line[at..])
+            })
             .collect();
         assert!(comments.len() >= 3, "{fixture} has few comments");
         for (way, text) in ways(&text).into_iter().take(5) {
@@ -125,12 +177,28 @@ fn comments_and_line_ends_stay() {
 
             let after = repo.read(file);
             for comment in &comments {
-                assert_eq!(after.matches(comment).count(), 1, "{fixture} {way}: {comment}\n{after}");
+                assert_eq!(
+                    after.matches(comment).count(),
+                    1,
+                    "{fixture} {way}: {comment}\n{after}"
+                );
             }
             let carriage_returns = |text: &str| text.matches("\r\n").count();
-            assert_eq!(carriage_returns(&after) > 0, carriage_returns(&text) > 0, "{fixture} {way}");
-            assert_eq!(carriage_returns(&after), after.matches('\r').count(), "{fixture} {way}");
-            assert_eq!(after.starts_with('\u{feff}'), text.starts_with('\u{feff}'), "{fixture} {way}");
+            assert_eq!(
+                carriage_returns(&after) > 0,
+                carriage_returns(&text) > 0,
+                "{fixture} {way}"
+            );
+            assert_eq!(
+                carriage_returns(&after),
+                after.matches('\r').count(),
+                "{fixture} {way}"
+            );
+            assert_eq!(
+                after.starts_with('\u{feff}'),
+                text.starts_with('\u{feff}'),
+                "{fixture} {way}"
+            );
         }
     }
 }
@@ -149,7 +217,10 @@ fn files_without_older_clusters_are_not_touched() {
     let before = repo.on_disk("");
     migrate(&repo, &[]).expect(0);
     let after = repo.on_disk("");
-    let changed: Vec<&String> = before.keys().filter(|file| before[*file] != after[*file]).collect();
+    let changed: Vec<&String> = before
+        .keys()
+        .filter(|file| before[*file] != after[*file])
+        .collect();
     assert_eq!(changed, ["site/sipcluster.yaml"]);
     assert_eq!(before.len(), after.len());
 }
@@ -162,7 +233,10 @@ fn a_check_writes_nothing_and_says_that_something_would_change() {
     let said = migrate(&repo, &["--check", "--diff"]).expect(1);
 
     assert!(repo.on_disk("") == before, "files have changed");
-    assert_says(&said.stdout, &["--- a/edge.yaml", "-    infra:", "+    services:"]);
+    assert_says(
+        &said.stdout,
+        &["--- a/edge.yaml", "-    infra:", "+    services:"],
+    );
     assert_says(&said.stderr, &["1 SIPCluster would be rewritten in 1 file"]);
 }
 
@@ -173,8 +247,9 @@ fn a_diff_is_what_git_sees() {
     let said = migrate(&repo, &["--diff"]).expect(0);
 
     let lines = |text: &str| {
-        let is_change =
-            |line: &&str| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---");
+        let is_change = |line: &&str| {
+            line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---")
+        };
         let mut lines: Vec<String> = text.lines().filter(is_change).map(str::to_owned).collect();
         lines.sort();
         lines
@@ -190,14 +265,19 @@ fn a_rewritten_file_keeps_its_permissions() {
 
     migrate(&repo, &[]).expect(0);
 
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
 }
 
 #[test]
 fn only_the_files_that_are_named_are_rewritten() {
     let repo = Repo::of_fixture("generation-2021-03");
-    let other =
-        repo.read("clusters/edge.yaml").replace("name: edge", "name: core").replace("nodePort: 3000", "nodePort: 3010");
+    let other = repo
+        .read("clusters/edge.yaml")
+        .replace("name: edge", "name: core")
+        .replace("nodePort: 3000", "nodePort: 3010");
     repo.write("clusters/core.yaml", &other);
     let before = repo.read("clusters/edge.yaml");
 
@@ -209,7 +289,10 @@ fn only_the_files_that_are_named_are_rewritten() {
     migrate(&repo, &["clusters/none.yaml"]).expect(2);
     migrate(&repo, &["/etc/hostname"]).expect(2);
     std::os::unix::fs::symlink("clusters/edge.yaml", repo.path().join("link.yaml")).unwrap();
-    assert_says(&migrate(&repo, &["link.yaml"]).expect(2).stderr, &["symbolic link"]);
+    assert_says(
+        &migrate(&repo, &["link.yaml"]).expect(2).stderr,
+        &["symbolic link"],
+    );
 }
 
 #[test]
@@ -232,10 +315,25 @@ fn what_cannot_be_rewritten_is_told_and_its_file_left_alone() {
     };
     let braces = "{a: b, # why\n          c: d}";
     for (repo, parts) in [
-        (march("vmFlavor: vino", "vmFlavor: &flavor vino"), &["SIP0122", "anchor"][..]),
-        (march("name: edge\n", "name: edge\r\n"), &["SIP0122", "carriage return"]),
-        (march("spreadTopology: PerHost", "spreadTopology: PerRoom"), &["SIP0241", "`PerRoom`"]),
-        (march("count:\n            active: 1\n            standby: 1\n", &format!("count: {braces}\n")), &[]),
+        (
+            march("vmFlavor: vino", "vmFlavor: &flavor vino"),
+            &["SIP0122", "anchor"][..],
+        ),
+        (
+            march("name: edge\n", "name: edge\r\n"),
+            &["SIP0122", "carriage return"],
+        ),
+        (
+            march("spreadTopology: PerHost", "spreadTopology: PerRoom"),
+            &["SIP0241", "`PerRoom`"],
+        ),
+        (
+            march(
+                "count:\n            active: 1\n            standby: 1\n",
+                &format!("count: {braces}\n"),
+            ),
+            &[],
+        ),
     ] {
         let other = repo.read("clusters/edge.yaml").contains("# why");
         let before = repo.on_disk("");
@@ -257,11 +355,23 @@ fn what_cannot_be_rewritten_is_told_and_its_file_left_alone() {
 fn one_file_that_cannot_be_rewritten_keeps_no_other_from_it() {
     let repo = Repo::of_fixture("generation-2021-03");
     let text = repo.read("clusters/edge.yaml");
-    repo.write("clusters/core.yaml", &text.replace("name: edge", "name: core").replace("PerHost", "PerRoom"));
+    repo.write(
+        "clusters/core.yaml",
+        &text
+            .replace("name: edge", "name: core")
+            .replace("PerHost", "PerRoom"),
+    );
 
     let said = migrate(&repo, &[]).expect(1).stderr;
 
-    assert_says(&said, &["SIP0241", "--> clusters/core.yaml", "1 SIPCluster rewritten in 1 file"]);
+    assert_says(
+        &said,
+        &[
+            "SIP0241",
+            "--> clusters/core.yaml",
+            "1 SIPCluster rewritten in 1 file",
+        ],
+    );
     assert!(repo.read("clusters/core.yaml").contains("PerRoom"));
     assert!(!repo.read("clusters/edge.yaml").contains("PerHost"));
 }
@@ -282,17 +392,31 @@ fn a_file_that_cannot_be_read_is_told() {
     let repo = Repo::of_fixture("generation-2021-03");
     repo.write("clusters/broken.yaml", "kind: SIPCluster\nspec: [\n");
 
-    assert_says(&migrate(&repo, &[]).expect(1).stderr, &["SIP0101", "--> clusters/broken.yaml"]);
+    assert_says(
+        &migrate(&repo, &[]).expect(1).stderr,
+        &["SIP0101", "--> clusters/broken.yaml"],
+    );
 }
 
 #[test]
 fn anchors_outside_of_what_changes_are_no_obstacle() {
     let repo = Repo::of_fixture("generation-2021-03");
-    repo.replace("clusters/edge.yaml", "image: quay.io", "image: &image quay.io");
-    repo.replace("clusters/edge.yaml", "image: docker.io/library/haproxy:2.3.2", "image: *image");
+    repo.replace(
+        "clusters/edge.yaml",
+        "image: quay.io",
+        "image: &image quay.io",
+    );
+    repo.replace(
+        "clusters/edge.yaml",
+        "image: docker.io/library/haproxy:2.3.2",
+        "image: *image",
+    );
 
     migrate(&repo, &[]).expect(0);
 
-    assert_says(&repo.read("clusters/edge.yaml"), &["image: &image quay.io", "image: *image"]);
+    assert_says(
+        &repo.read("clusters/edge.yaml"),
+        &["image: &image quay.io", "image: *image"],
+    );
     repo.generate(&[]).expect(0);
 }

@@ -10,15 +10,26 @@ fn placed(story: &str) -> Repo {
 /// A status that is not that of a free host, in the place of the one of a host.
 fn set_state(repo: &Repo, host: &str, status: &str) {
     let behind = format!("      name: {host}\n");
-    repo.replace_behind("hosts.yaml", &behind, "      operationalStatus: OK\n", status);
+    repo.replace_behind(
+        "hosts.yaml",
+        &behind,
+        "      operationalStatus: OK\n",
+        status,
+    );
 }
 
 #[test]
 fn a_broad_cluster_leaves_the_narrow_worker_pool_to_the_one_that_needs_it() {
     let repo = placed("narrow-pool");
 
-    assert_eq!(repo.hosts_of("tenant-a", "web"), ["Worker metal3/w3", "Worker metal3/w4"]);
-    assert_eq!(repo.hosts_of("tenant-b", "render"), ["Worker metal3/w1", "Worker metal3/w2"]);
+    assert_eq!(
+        repo.hosts_of("tenant-a", "web"),
+        ["Worker metal3/w3", "Worker metal3/w4"]
+    );
+    assert_eq!(
+        repo.hosts_of("tenant-b", "render"),
+        ["Worker metal3/w1", "Worker metal3/w2"]
+    );
 }
 
 #[test]
@@ -46,7 +57,10 @@ fn an_upgrade_that_needs_a_standby_gets_its_fourth_rack() {
 
     let core = repo.hosts_of("tenant-b", "core");
     assert_eq!(core.len(), 4);
-    assert!(core.contains(&"ControlPlane metal3/a-r4".to_owned()), "{core:?}");
+    assert!(
+        core.contains(&"ControlPlane metal3/a-r4".to_owned()),
+        "{core:?}"
+    );
 }
 
 #[test]
@@ -55,7 +69,11 @@ fn an_adopted_cluster_keeps_its_hosts_and_gets_the_third_rack() {
 
     assert_eq!(
         repo.hosts_of("tenant-b", "legacy"),
-        ["ControlPlane metal3/a-r3", "ControlPlane metal3/b-r1", "ControlPlane metal3/c-r2"]
+        [
+            "ControlPlane metal3/a-r3",
+            "ControlPlane metal3/b-r1",
+            "ControlPlane metal3/c-r2"
+        ]
     );
     assert_eq!(repo.hosts_of("tenant-a", "batch"), ["Worker metal3/d-r2"]);
 }
@@ -65,11 +83,18 @@ fn a_host_that_is_given_back_goes_to_the_tenant_that_waits_for_it_once_it_is_see
     let repo = placed("handed-on");
     let labels = "        sip.airshipit.org/cluster-name: old\n        sip.airshipit.org/cluster-namespace: tenant-a\n        \
                   sip.airshipit.org/node-type: Worker\n";
-    repo.replace("hosts.yaml", "      labels:\n", &format!("      labels:\n{labels}"));
+    repo.replace(
+        "hosts.yaml",
+        "      labels:\n",
+        &format!("      labels:\n{labels}"),
+    );
     repo.replace("tenant-a-old.yaml", "active: 2", "active: 1");
     repo.replace("tenant-b-new.yaml", "active: 0", "active: 1");
 
-    assert_says(&repo.generate(&["--keep-going"]).expect(1).stderr, &["1 of the 1 Worker hosts of tenant-b/new"]);
+    assert_says(
+        &repo.generate(&["--keep-going"]).expect(1).stderr,
+        &["1 of the 1 Worker hosts of tenant-b/new"],
+    );
     assert_eq!(repo.hosts_of("tenant-a", "old"), ["Worker metal3/h1"]);
 
     repo.replace_behind("hosts.yaml", "      name: h2\n", labels, "");
@@ -102,7 +127,13 @@ fn a_priority_that_is_no_number_is_refused() {
         "metadata:\n  annotations:\n    sip.airshipit.org/priority: high\n",
     );
 
-    assert_says(&repo.refused(), &["the priority `high` is no whole number", "tenant-b-new.yaml:6:33"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "the priority `high` is no whole number",
+            "tenant-b-new.yaml:6:33",
+        ],
+    );
 }
 
 #[test]
@@ -152,7 +183,11 @@ mod scaling_down {
     #[test]
     fn gives_back_a_failed_host_first() {
         let repo = standby_core();
-        set_state(&repo, "b-r1", "      errorType: provisioning error\n      errorMessage: no luck\n");
+        set_state(
+            &repo,
+            "b-r1",
+            "      errorType: provisioning error\n      errorMessage: no luck\n",
+        );
 
         repo.replace("tenant-b-core.yaml", "standby: 1", "standby: 0");
         repo.generate(&[]).expect(0);
@@ -163,7 +198,12 @@ mod scaling_down {
     #[test]
     fn gives_back_a_host_that_no_longer_matches_before_others() {
         let repo = standby_core();
-        repo.replace_behind("hosts.yaml", "      name: b-r1\n", "flavor: any", "flavor: other");
+        repo.replace_behind(
+            "hosts.yaml",
+            "      name: b-r1\n",
+            "flavor: any",
+            "flavor: other",
+        );
 
         repo.replace("tenant-b-core.yaml", "standby: 1", "standby: 0");
         repo.generate(&[]).expect(0);
@@ -187,17 +227,28 @@ mod scaling_down {
         let repo = standby_core();
         let last = core(&repo)[3].rsplit('/').next().unwrap().to_owned();
         let consumed = "    spec:\n      consumerRef: {kind: Metal3Machine, name: core-9, namespace: metal3}\n";
-        repo.replace_behind("hosts.yaml", &format!("      name: {last}\n"), "    spec:\n", consumed);
+        repo.replace_behind(
+            "hosts.yaml",
+            &format!("      name: {last}\n"),
+            "    spec:\n",
+            consumed,
+        );
 
         repo.replace("tenant-b-core.yaml", "standby: 1", "standby: 0");
         repo.generate(&[]).expect(0);
-        assert!(core(&repo).contains(&format!("ControlPlane metal3/{last}")), "{:?}", core(&repo));
+        assert!(
+            core(&repo).contains(&format!("ControlPlane metal3/{last}")),
+            "{:?}",
+            core(&repo)
+        );
 
         repo.replace("tenant-b-core.yaml", "active: 3", "active: 0");
         let run = repo.generate(&[]).expect(0);
         assert_says(
             &run.stderr,
-            &[&format!("gives host metal3/{last} back, which Metal3Machine metal3/core-9 consumes")],
+            &[&format!(
+                "gives host metal3/{last} back, which Metal3Machine metal3/core-9 consumes"
+            )],
         );
     }
 }
@@ -221,7 +272,11 @@ mod a_host_that_is_lost {
             "hardware.example.com/gpu: \"yes\"",
             "hardware.example.com/flavor: worker",
         );
-        set_state(&repo, "w1", "      errorType: inspection error\n      errorMessage: no luck\n");
+        set_state(
+            &repo,
+            "w1",
+            "      errorType: inspection error\n      errorMessage: no luck\n",
+        );
 
         repo.generate(&[]).expect(0);
 
@@ -233,12 +288,25 @@ mod a_host_that_is_lost {
     #[test]
     fn stays_with_a_warning_when_there_is_no_spare_one() {
         let repo = placed("narrow-pool");
-        set_state(&repo, "w1", "      errorType: inspection error\n      errorMessage: no luck\n");
+        set_state(
+            &repo,
+            "w1",
+            "      errorType: inspection error\n      errorMessage: no luck\n",
+        );
 
         let run = repo.generate(&[]).expect(0);
 
-        assert_says(&run.stderr, &["host metal3/w1 (Worker of tenant-b/render) has failed", "no other host can take"]);
-        assert_eq!(repo.hosts_of("tenant-b", "render"), ["Worker metal3/w1", "Worker metal3/w2"]);
+        assert_says(
+            &run.stderr,
+            &[
+                "host metal3/w1 (Worker of tenant-b/render) has failed",
+                "no other host can take",
+            ],
+        );
+        assert_eq!(
+            repo.hosts_of("tenant-b", "render"),
+            ["Worker metal3/w1", "Worker metal3/w2"]
+        );
     }
 
     #[test]
@@ -249,11 +317,18 @@ mod a_host_that_is_lost {
             "hardware.example.com/gpu: \"yes\"",
             "hardware.example.com/flavor: worker",
         );
-        set_state(&repo, "w1", "      errorType: power management error\n      errorMessage: no answer\n");
+        set_state(
+            &repo,
+            "w1",
+            "      errorType: power management error\n      errorMessage: no answer\n",
+        );
 
         repo.generate(&[]).expect(0);
 
-        assert_eq!(repo.hosts_of("tenant-b", "render"), ["Worker metal3/w1", "Worker metal3/w2"]);
+        assert_eq!(
+            repo.hosts_of("tenant-b", "render"),
+            ["Worker metal3/w1", "Worker metal3/w2"]
+        );
     }
 }
 
@@ -265,7 +340,12 @@ mod rebalancing {
         let repo = Repo::of_fixture("placement-crowded-rack");
         repo.remove("tenant-a-batch.yaml");
         repo.generate(&[]).expect(0);
-        repo.replace_behind("hosts.yaml", "      name: m2\n", "flavor: any", "flavor: other");
+        repo.replace_behind(
+            "hosts.yaml",
+            "      name: m2\n",
+            "flavor: any",
+            "flavor: other",
+        );
         repo
     }
 
@@ -275,8 +355,17 @@ mod rebalancing {
 
         let run = repo.generate(&[]).expect(0);
 
-        assert_says(&run.stderr, &["is no longer what the labelSelector asks for", "--rebalance"]);
-        assert_eq!(repo.hosts_of("tenant-b", "core"), ["ControlPlane metal3/m1", "ControlPlane metal3/m2"]);
+        assert_says(
+            &run.stderr,
+            &[
+                "is no longer what the labelSelector asks for",
+                "--rebalance",
+            ],
+        );
+        assert_eq!(
+            repo.hosts_of("tenant-b", "core"),
+            ["ControlPlane metal3/m1", "ControlPlane metal3/m2"]
+        );
     }
 
     #[test]
@@ -284,10 +373,16 @@ mod rebalancing {
         let repo = unbalanced();
 
         let run = repo.generate(&["--rebalance", "--check"]).expect(1);
-        assert_says(&run.stderr, &["tenant-b/core replaces metal3/m2 by metal3/m3"]);
+        assert_says(
+            &run.stderr,
+            &["tenant-b/core replaces metal3/m2 by metal3/m3"],
+        );
 
         repo.generate(&["--rebalance"]).expect(0);
-        assert_eq!(repo.hosts_of("tenant-b", "core"), ["ControlPlane metal3/m1", "ControlPlane metal3/m3"]);
+        assert_eq!(
+            repo.hosts_of("tenant-b", "core"),
+            ["ControlPlane metal3/m1", "ControlPlane metal3/m3"]
+        );
     }
 
     #[test]
@@ -298,7 +393,10 @@ mod rebalancing {
 
         repo.generate(&["--rebalance"]).expect(0);
 
-        assert_eq!(repo.hosts_of("tenant-b", "core"), ["ControlPlane metal3/m1", "ControlPlane metal3/m2"]);
+        assert_eq!(
+            repo.hosts_of("tenant-b", "core"),
+            ["ControlPlane metal3/m1", "ControlPlane metal3/m2"]
+        );
     }
 }
 
@@ -313,7 +411,12 @@ fn hosts_are_spread_over_racks_where_nobody_asks_for_it() {
 
     assert_eq!(
         repo.hosts_of("tenant-a", "batch"),
-        ["Worker metal3/a-r4", "Worker metal3/b-r1", "Worker metal3/c-r2", "Worker metal3/d-r3"]
+        [
+            "Worker metal3/a-r4",
+            "Worker metal3/b-r1",
+            "Worker metal3/c-r2",
+            "Worker metal3/d-r3"
+        ]
     );
 }
 
@@ -321,10 +424,18 @@ fn hosts_are_spread_over_racks_where_nobody_asks_for_it() {
 fn machines_and_node_sets_share_one_inventory() {
     let repo = placed("machines");
 
-    assert_eq!(repo.hosts_of("tenant-a", "web"), ["ControlPlane metal3/n1", "ControlPlane metal3/n4"]);
+    assert_eq!(
+        repo.hosts_of("tenant-a", "web"),
+        ["ControlPlane metal3/n1", "ControlPlane metal3/n4"]
+    );
     assert_eq!(
         repo.hosts_of("lab", "vran"),
-        ["ControlPlane metal3/n3", "ControlPlane metal3/n5", "Worker metal3/n2", "Worker metal3/n6"]
+        [
+            "ControlPlane metal3/n3",
+            "ControlPlane metal3/n5",
+            "Worker metal3/n2",
+            "Worker metal3/n6"
+        ]
     );
 }
 
@@ -332,16 +443,34 @@ fn machines_and_node_sets_share_one_inventory() {
 fn a_machine_takes_the_smallest_host_that_suffices() {
     let repo = Repo::of_fixture("placement-machines");
     repo.remove("tenant-a-web.yaml");
-    repo.replace("lab-vran.yaml", "        cpu: 32\n        memory: 100Gi\n", "        cpu: 8\n");
+    repo.replace(
+        "lab-vran.yaml",
+        "        cpu: 32\n        memory: 100Gi\n",
+        "        cpu: 8\n",
+    );
     repo.generate(&[]).expect(0);
 
     let labels = repo.read("overlays/hosts/observed/lab.vran/hosts.yaml");
     let node_of = |host: &str| {
-        let document = labels.split("---\n").find(|document| document.contains(&format!("name: \"{host}\"")));
-        document
-            .map(|document| document.split("bpa.akraino.org/node: ").nth(1).unwrap().lines().next().unwrap().to_owned())
+        let document = labels
+            .split("---\n")
+            .find(|document| document.contains(&format!("name: \"{host}\"")));
+        document.map(|document| {
+            document
+                .split("bpa.akraino.org/node: ")
+                .nth(1)
+                .unwrap()
+                .lines()
+                .next()
+                .unwrap()
+                .to_owned()
+        })
     };
-    assert_eq!(node_of("n1").as_deref(), Some("\"du-1\""), "the smaller one of those with SR-IOV");
+    assert_eq!(
+        node_of("n1").as_deref(),
+        Some("\"du-1\""),
+        "the smaller one of those with SR-IOV"
+    );
     assert_eq!(
         node_of("n2").as_deref(),
         Some("\"du-2\""),
@@ -355,7 +484,10 @@ fn a_host_that_one_cluster_has_is_not_given_to_a_machine_that_names_it() {
     let vran = repo.read("lab-vran.yaml");
     repo.remove("lab-vran.yaml");
     repo.generate(&[]).expect(0);
-    repo.write("lab-vran.yaml", &vran.replace("00:00:5E:00:53:13", "00:00:5E:00:53:11"));
+    repo.write(
+        "lab-vran.yaml",
+        &vran.replace("00:00:5E:00:53:13", "00:00:5E:00:53:11"),
+    );
 
     let run = repo.generate(&[]).expect(1);
 
@@ -367,15 +499,23 @@ fn a_host_that_one_cluster_has_is_not_given_to_a_machine_that_names_it() {
             "--> lab-vran.yaml:14:22",
         ],
     );
-    assert_eq!(repo.hosts_of("tenant-a", "web"), ["ControlPlane metal3/n1", "ControlPlane metal3/n3"]);
+    assert_eq!(
+        repo.hosts_of("tenant-a", "web"),
+        ["ControlPlane metal3/n1", "ControlPlane metal3/n3"]
+    );
 }
 
 #[test]
-fn a_machine_keeps_its_host_when_its_role_and_its_needs_change_and_loses_it_when_it_names_another() {
+fn a_machine_keeps_its_host_when_its_role_and_its_needs_change_and_loses_it_when_it_names_another()
+{
     let repo = placed("machines");
     let hosts = || repo.hosts_of("lab", "vran");
 
-    repo.replace("lab-vran.yaml", "        cpu: 16\n        sriov: true\n", "        cpu: 2\n");
+    repo.replace(
+        "lab-vran.yaml",
+        "        cpu: 16\n        sriov: true\n",
+        "        cpu: 2\n",
+    );
     repo.replace(
         "lab-vran.yaml",
         "  workers:\n    - du-1:\n        cpu: 2\n",
@@ -384,7 +524,12 @@ fn a_machine_keeps_its_host_when_its_role_and_its_needs_change_and_loses_it_when
     repo.generate(&[]).expect(0);
     assert_eq!(
         hosts(),
-        ["ControlPlane metal3/n3", "ControlPlane metal3/n5", "ControlPlane metal3/n6", "Worker metal3/n2"]
+        [
+            "ControlPlane metal3/n3",
+            "ControlPlane metal3/n5",
+            "ControlPlane metal3/n6",
+            "Worker metal3/n2"
+        ]
     );
 
     repo.replace(
@@ -392,11 +537,20 @@ fn a_machine_keeps_its_host_when_its_role_and_its_needs_change_and_loses_it_when
         "        cpu: 32\n        memory: 100Gi\n",
         "        mac-address: 00:00:5e:00:53:16\n",
     );
-    repo.replace("lab-vran.yaml", "        cpu: 2\n", "        mac-address: 00:00:5e:00:53:12\n");
+    repo.replace(
+        "lab-vran.yaml",
+        "        cpu: 2\n",
+        "        mac-address: 00:00:5e:00:53:12\n",
+    );
     repo.generate(&[]).expect(0);
     assert_eq!(
         hosts(),
-        ["ControlPlane metal3/n2", "ControlPlane metal3/n3", "ControlPlane metal3/n5", "Worker metal3/n6"],
+        [
+            "ControlPlane metal3/n2",
+            "ControlPlane metal3/n3",
+            "ControlPlane metal3/n5",
+            "Worker metal3/n6"
+        ],
         "du-1 and du-2 have changed their hosts"
     );
 }
@@ -409,27 +563,50 @@ fn a_machine_that_is_provisioned_keeps_its_host_when_that_has_failed_or_is_too_s
     let hosts = repo.hosts_of("lab", "vran");
     assert!(hosts.contains(&"Worker metal3/n1".to_owned()), "{hosts:?}");
     let ready = "      operationalStatus: OK\n      errorMessage: \"\"\n";
-    let failed =
-        "      operationalStatus: error\n      errorType: registration error\n      errorMessage: bad password\n";
+    let failed = "      operationalStatus: error\n      errorType: registration error\n      errorMessage: bad password\n";
     repo.replace_behind("hosts.yaml", "      name: n1\n", ready, failed);
-    repo.replace_behind("hosts.yaml", "      name: n1\n", "state: available", "state: externally provisioned");
+    repo.replace_behind(
+        "hosts.yaml",
+        "      name: n1\n",
+        "state: available",
+        "state: externally provisioned",
+    );
     repo.replace("lab-vran.yaml", "        cpu: 16\n", "        cpu: 24\n");
 
     let run = repo.generate(&["--rebalance"]).expect(0);
 
-    assert_says(&run.stderr, &["metal3/n1", "it stays: it is provisioned, and may be running"]);
+    assert_says(
+        &run.stderr,
+        &[
+            "metal3/n1",
+            "it stays: it is provisioned, and may be running",
+        ],
+    );
     assert_eq!(repo.hosts_of("lab", "vran"), hosts);
 
-    repo.replace_behind("hosts.yaml", "      name: n1\n", "state: externally provisioned", "state: available");
+    repo.replace_behind(
+        "hosts.yaml",
+        "      name: n1\n",
+        "state: externally provisioned",
+        "state: available",
+    );
     repo.generate(&[]).expect(0);
-    assert!(!repo.hosts_of("lab", "vran").contains(&"Worker metal3/n1".to_owned()), "nothing runs there yet");
+    assert!(
+        !repo
+            .hosts_of("lab", "vran")
+            .contains(&"Worker metal3/n1".to_owned()),
+        "nothing runs there yet"
+    );
 }
 
 #[test]
 fn a_host_that_a_cluster_names_is_kept_for_it_while_it_is_left_out_or_has_errors() {
     let one = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: NAME, namespace: tenant-a}\nspec:\n  \
                nodes:\n    Worker: {labelSelector: {}, count: {active: 3, standby: 0}}\n";
-    for (cpu, args) in [("cpu: 16", ["--only", "tenant-a/all"].as_slice()), ("cpu: -16", &["--keep-going"])] {
+    for (cpu, args) in [
+        ("cpu: 16", ["--only", "tenant-a/all"].as_slice()),
+        ("cpu: -16", &["--keep-going"]),
+    ] {
         let repo = Repo::of_fixture("placement-machines");
         repo.remove("tenant-a-web.yaml");
         repo.replace("lab-vran.yaml", "cpu: 16", cpu);
@@ -451,19 +628,31 @@ fn a_host_that_goes_from_one_cluster_to_a_machine_of_another_takes_two_runs() {
     repo.remove("tenant-a-web.yaml");
     repo.generate(&["--keep-going"]).expect(0);
     let vran = repo.read("lab-vran.yaml");
-    repo.write("lab-vran.yaml", &vran.replace("cluster: vran", "cluster: other"));
+    repo.write(
+        "lab-vran.yaml",
+        &vran.replace("cluster: vran", "cluster: other"),
+    );
 
     let run = repo.generate(&[]).expect(1);
 
-    assert_says(&run.stderr, &["lab/vran has still", "goes from one cluster to another in two runs"]);
+    assert_says(
+        &run.stderr,
+        &[
+            "lab/vran has still",
+            "goes from one cluster to another in two runs",
+        ],
+    );
     repo.generate(&["--keep-going"]).expect(1);
     assert!(repo.hosts_of("lab", "vran").is_empty());
 }
 
 /// Gives the Provisioning of `placement-machines` other workers.
 fn with_workers(repo: &Repo, workers: &str) {
-    let (before, _) =
-        repo.read("lab-vran.yaml").split_once("  workers:\n").map(|(a, b)| (a.to_owned(), b.len())).unwrap();
+    let (before, _) = repo
+        .read("lab-vran.yaml")
+        .split_once("  workers:\n")
+        .map(|(a, b)| (a.to_owned(), b.len()))
+        .unwrap();
     repo.write("lab-vran.yaml", &format!("{before}  workers:\n{workers}"));
 }
 
@@ -480,7 +669,9 @@ fn a_machine_that_is_renamed_keeps_its_host() {
     let mut expected = labels();
     for (was, is) in renamed {
         repo.replace("lab-vran.yaml", &format!("- {was}:"), &format!("- {is}:"));
-        expected.iter_mut().for_each(|host| *host = host.replace(&format!("\"{was}\""), &format!("\"{is}\"")));
+        expected
+            .iter_mut()
+            .for_each(|host| *host = host.replace(&format!("\"{was}\""), &format!("\"{is}\"")));
     }
 
     let said = repo.generate(&[]).expect(0).stderr;
@@ -495,15 +686,31 @@ fn a_host_of_a_name_that_is_gone_goes_to_no_machine_that_asks_for_more_nor_when_
     repo.remove("tenant-a-web.yaml");
     with_workers(&repo, "    - du-1: {cpu: 16, sriov: true}\n");
     repo.generate(&[]).expect(0);
-    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n1".to_owned()));
+    assert!(
+        repo.hosts_of("lab", "vran")
+            .contains(&"Worker metal3/n1".to_owned())
+    );
 
     with_workers(&repo, "    - du-9: {cpu: 17, sriov: true}\n");
-    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["1 added, 1 given back"]);
+    assert_says(
+        &repo.generate(&["--check"]).expect(1).stderr,
+        &["1 added, 1 given back"],
+    );
 
     with_workers(&repo, "    - du-9: {cpu: 16, sriov: true}\n");
-    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["0 added, 0 given back"]);
-    set_state(&repo, "n1", "      operationalStatus: error\n      errorType: provisioning error\n");
-    assert_says(&repo.generate(&["--check"]).expect(1).stderr, &["1 added, 1 given back"]);
+    assert_says(
+        &repo.generate(&["--check"]).expect(1).stderr,
+        &["0 added, 0 given back"],
+    );
+    set_state(
+        &repo,
+        "n1",
+        "      operationalStatus: error\n      errorType: provisioning error\n",
+    );
+    assert_says(
+        &repo.generate(&["--check"]).expect(1).stderr,
+        &["1 added, 1 given back"],
+    );
 }
 
 #[test]
@@ -512,16 +719,27 @@ fn a_host_of_a_name_that_is_gone_goes_to_the_machine_that_can_be_no_other() {
     repo.remove("tenant-a-web.yaml");
     with_workers(&repo, "    - du-2: {cpu: 32}\n");
     repo.generate(&[]).expect(0);
-    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n2".to_owned()));
+    assert!(
+        repo.hosts_of("lab", "vran")
+            .contains(&"Worker metal3/n2".to_owned())
+    );
     for host in ["n4", "n6"] {
-        repo.replace_behind("hosts.yaml", &format!("      name: {host}\n"), "state: available", "state: provisioned");
+        repo.replace_behind(
+            "hosts.yaml",
+            &format!("      name: {host}\n"),
+            "state: available",
+            "state: provisioned",
+        );
     }
 
     with_workers(&repo, "    - a-1: {cpu: 1}\n    - b-1: {cpu: 32}\n");
     repo.generate(&[]).expect(0);
 
     let labels = repo.read("overlays/hosts/observed/lab.vran/hosts.yaml");
-    let host_of_b = labels.split("---\n").find(|document| document.contains("\"b-1\"")).unwrap();
+    let host_of_b = labels
+        .split("---\n")
+        .find(|document| document.contains("\"b-1\""))
+        .unwrap();
     assert!(host_of_b.contains("name: \"n2\""), "{labels}");
 }
 
@@ -532,11 +750,26 @@ fn a_host_with_the_labels_of_a_cluster_and_no_machine_is_adopted_by_one_that_lac
     let labels = "        sip.airshipit.org/cluster-namespace: lab\n        sip.airshipit.org/cluster-name: vran\n        \
                   sip.airshipit.org/node-type: Worker\n";
     let rack = "        topology.example.com/rack: c\n";
-    repo.replace_behind("hosts.yaml", "      name: n6\n", rack, &format!("{rack}{labels}"));
-    repo.replace_behind("hosts.yaml", "      name: n6\n", "state: available", "state: provisioned");
+    repo.replace_behind(
+        "hosts.yaml",
+        "      name: n6\n",
+        rack,
+        &format!("{rack}{labels}"),
+    );
+    repo.replace_behind(
+        "hosts.yaml",
+        "      name: n6\n",
+        "state: available",
+        "state: provisioned",
+    );
 
     let run = repo.generate(&[]).expect(0);
 
-    assert!(repo.hosts_of("lab", "vran").contains(&"Worker metal3/n6".to_owned()), "{}", run.stderr);
+    assert!(
+        repo.hosts_of("lab", "vran")
+            .contains(&"Worker metal3/n6".to_owned()),
+        "{}",
+        run.stderr
+    );
     assert_says(&run.stderr, &["0 given back"]);
 }

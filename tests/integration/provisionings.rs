@@ -2,7 +2,9 @@
 
 use insta::assert_snapshot;
 
-use crate::support::scenes::provisionings::{DEPOT, HOSTS, machines, machines_by, validate, with_spec};
+use crate::support::scenes::provisionings::{
+    DEPOT, HOSTS, machines, machines_by, validate, with_spec,
+};
 use crate::support::{Repo, assert_says};
 
 const PRESS: &str = "clusters/press.yaml";
@@ -10,8 +12,7 @@ const PRESS: &str = "clusters/press.yaml";
 /// The site of the fixture, whose two masters and whose network for pods are what people have, and are warned of.
 fn site() -> Repo {
     let repo = Repo::of_fixture("provisioning");
-    let ignored =
-        "findings:\n  ignore:\n    - {code: SIP0850, reason: a lab}\n    - {code: SIP0851, reason: our installer}\n";
+    let ignored = "findings:\n  ignore:\n    - {code: SIP0850, reason: a lab}\n    - {code: SIP0851, reason: our installer}\n";
     repo.write("sipgen.yaml", ignored);
     repo
 }
@@ -20,11 +21,23 @@ fn site() -> Repo {
 fn a_machine_is_the_host_of_its_mac_address_or_the_smallest_that_suffices() {
     let repo = site();
 
-    assert_says(&validate(&repo, &["--strict"]).expect(0).stderr, &["nothing is wrong"]);
-    let depot = ["master-1 lab/depot-01", "master-2 lab/depot-02", "worker-1 lab/depot-03"];
+    assert_says(
+        &validate(&repo, &["--strict"]).expect(0).stderr,
+        &["nothing is wrong"],
+    );
+    let depot = [
+        "master-1 lab/depot-01",
+        "master-2 lab/depot-02",
+        "worker-1 lab/depot-03",
+    ];
     assert_eq!(machines(&repo, "lab/depot"), depot);
     // The 16 CPUs of depot-07 are enough for body-3, and those of depot-04 in rack a are more than head-1 needs.
-    let press = ["head-1 lab/depot-08", "body-1 lab/depot-05", "body-2 lab/depot-06", "body-3 lab/depot-07"];
+    let press = [
+        "head-1 lab/depot-08",
+        "body-1 lab/depot-05",
+        "body-2 lab/depot-06",
+        "body-3 lab/depot-07",
+    ];
     assert_eq!(machines(&repo, "lab/press"), press);
 }
 
@@ -35,14 +48,26 @@ fn streams_revisions_and_sources_say_the_same_as_the_files() {
     let expected = machines(&repo, "lab/press");
     let text = |file: &str| repo.read(file);
 
-    repo.write("rendered.txt", &[text(DEPOT), text(PRESS), text(HOSTS)].join("\n---\n"));
-    assert_eq!(machines_by(&repo, "lab/press", &["--input", "rendered.txt"]), expected);
+    repo.write(
+        "rendered.txt",
+        &[text(DEPOT), text(PRESS), text(HOSTS)].join("\n---\n"),
+    );
+    assert_eq!(
+        machines_by(&repo, "lab/press", &["--input", "rendered.txt"]),
+        expected
+    );
 
     repo.remove(PRESS);
-    assert_eq!(machines_by(&repo, "lab/press", &["--rev", "HEAD"]), expected);
+    assert_eq!(
+        machines_by(&repo, "lab/press", &["--rev", "HEAD"]),
+        expected
+    );
 
     repo.git(&["checkout", "--quiet", PRESS]);
-    repo.write("sipgen.yaml", "sources:\n  - paths: [clusters/press.yaml, inventory/**]\n");
+    repo.write(
+        "sipgen.yaml",
+        "sources:\n  - paths: [clusters/press.yaml, inventory/**]\n",
+    );
     assert_eq!(machines(&repo, "lab/press"), expected);
     assert!(!validate(&repo, &[]).expect(0).stdout.contains("depot"));
 }
@@ -53,11 +78,17 @@ fn a_kustomization_gives_the_namespace_and_may_rename() {
     for file in [DEPOT, PRESS] {
         repo.replace(file, "  namespace: lab\n", "");
     }
-    repo.write("clusters/kustomization.yaml", "namespace: lab\nresources: [depot.yaml, press.yaml]\n");
+    repo.write(
+        "clusters/kustomization.yaml",
+        "namespace: lab\nresources: [depot.yaml, press.yaml]\n",
+    );
     assert_eq!(machines(&repo, "lab/depot").len(), 3);
     validate(&repo, &["--strict"]).expect(0);
 
-    repo.write("clusters/kustomization.yaml", "namespace: lab\nnamePrefix: x-\nresources: [depot.yaml, press.yaml]\n");
+    repo.write(
+        "clusters/kustomization.yaml",
+        "namespace: lab\nnamePrefix: x-\nresources: [depot.yaml, press.yaml]\n",
+    );
     // Its cluster is the one of the label, however it is called itself.
     assert_eq!(machines(&repo, "lab/depot").len(), 3);
     validate(&repo, &["--strict"]).expect(0);
@@ -67,10 +98,16 @@ fn a_kustomization_gives_the_namespace_and_may_rename() {
 fn a_label_that_a_kustomization_adds_counts() {
     let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
     repo.replace(DEPOT, ", labels: {cluster: depot}", "");
-    repo.write("clusters/kustomization.yaml", "resources: [depot.yaml]\nlabels: [{pairs: {cluster: depot}}]\n");
+    repo.write(
+        "clusters/kustomization.yaml",
+        "resources: [depot.yaml]\nlabels: [{pairs: {cluster: depot}}]\n",
+    );
     assert_eq!(machines(&repo, "lab/depot"), ["head lab/depot-01"]);
 
-    repo.write("sipgen.yaml", "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n");
+    repo.write(
+        "sipgen.yaml",
+        "sources:\n  - kustomization: clusters\n  - paths: [inventory/**]\n",
+    );
     assert_eq!(machines(&repo, "lab/depot"), ["head lab/depot-01"]);
 }
 
@@ -82,7 +119,13 @@ fn a_request_that_is_left_out_of_the_input_is_not_gone() {
 
     let run = repo.generate(&["--input", "rendered.txt"]).expect(1);
 
-    assert_says(&run.stderr, &["error[SIP0013]: lab/press is not in the input", "clusters/press.yaml:5:9"]);
+    assert_says(
+        &run.stderr,
+        &[
+            "error[SIP0013]: lab/press is not in the input",
+            "clusters/press.yaml:5:9",
+        ],
+    );
     // And one that is gone gives its hosts back.
     repo.remove(PRESS);
     repo.generate(&[]).expect(0);
@@ -95,19 +138,44 @@ fn one_that_became_unreadable_keeps_its_hosts() {
     let repo = Repo::generated("provisioning");
 
     repo.replace(PRESS, "        cpu: 64\n", "        cpu: lots\n");
-    assert_says(&repo.refused(), &["error[SIP0120]: `cpu` has to be a whole number, and here is a text"]);
+    assert_says(
+        &repo.refused(),
+        &["error[SIP0120]: `cpu` has to be a whole number, and here is a text"],
+    );
 
-    repo.replace(PRESS, "        cpu: lots\n", "        cpu: {{ .Values.cpu }}\n");
+    repo.replace(
+        PRESS,
+        "        cpu: lots\n",
+        "        cpu: {{ .Values.cpu }}\n",
+    );
     let message = repo.refused();
-    assert_says(&message, &["error[SIP0112]: lab/press seems to be gone, but a request that cannot be read may be it"]);
+    assert_says(
+        &message,
+        &[
+            "error[SIP0112]: lab/press seems to be gone, but a request that cannot be read may be it",
+        ],
+    );
 
     repo.replace(PRESS, "kind: Provisioning\n", "kind: provisioning\n");
     repo.replace(PRESS, "{{ .Values.cpu }}", "64");
-    assert_says(&repo.refused(), &["error[SIP0114]", "write `kind: Provisioning`", "would be given back"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "error[SIP0114]",
+            "write `kind: Provisioning`",
+            "would be given back",
+        ],
+    );
 
     repo.remove(PRESS);
     repo.remove(DEPOT);
-    assert_says(&repo.refused(), &["error[SIP0003]", "or Provisioning (bpa.akraino.org/v1alpha1)"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "error[SIP0003]",
+            "or Provisioning (bpa.akraino.org/v1alpha1)",
+        ],
+    );
 }
 
 #[test]
@@ -123,13 +191,24 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
     ];
     assert_says(&validate(&repo, &[]).expect(1).stdout, &expected);
     // One with innocent braces, and the mistake elsewhere.
-    repo.replace(DEPOT, "    - {{ shell }}\n", "    - curl # {{ x }}\n    - [\n");
+    repo.replace(
+        DEPOT,
+        "    - {{ shell }}\n",
+        "    - curl # {{ x }}\n    - [\n",
+    );
     let said = validate(&repo, &[]).expect(1).stdout;
     assert_says(
         &said,
-        &["Software of the cluster depot cannot be read, and has `{{` in it: ", "clusters/depot.yaml:43:"],
+        &[
+            "Software of the cluster depot cannot be read, and has `{{` in it: ",
+            "clusters/depot.yaml:43:",
+        ],
     );
-    repo.replace(DEPOT, "    - curl # {{ x }}\n    - [\n", "    - {{ shell }}\n");
+    repo.replace(
+        DEPOT,
+        "    - curl # {{ x }}\n    - [\n",
+        "    - {{ shell }}\n",
+    );
     // One that can be read as YAML, and in a flow.
     repo.write(PRESS, "");
     repo.replace(DEPOT, "    - {{ shell }}\n", "    - '{{ shell }}': [1]\n");
@@ -138,34 +217,81 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
         "  labels:\n    cluster: depot\nspec:\n  masterSoftware",
         "  labels: {\"cluster\": \"depot\"}\nspec:\n  masterSoftware",
     );
-    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0824]: the Software of the cluster depot"]);
+    assert_says(
+        &validate(&repo, &[]).expect(1).stdout,
+        &["error[SIP0824]: the Software of the cluster depot"],
+    );
 
     // Those of others: in a chart, or with an open name.
     let site = site();
-    let template = site.read(PRESS).replace("        cpu: 64\n", "        cpu: {{ .Values.cpu }}\n");
-    site.write("charts/a/templates/p.yaml", &template.replace("cluster: press", "cluster: {{ .Values.name }}"));
+    let template = site
+        .read(PRESS)
+        .replace("        cpu: 64\n", "        cpu: {{ .Values.cpu }}\n");
+    site.write(
+        "charts/a/templates/p.yaml",
+        &template.replace("cluster: press", "cluster: {{ .Values.name }}"),
+    );
     site.write("charts/b/Chart.yaml", "name: b\n");
-    site.write("charts/b/templates/p.yaml", &template.replace("cluster: press", "cluster: harbour"));
-    assert_says(&validate(&site, &["--strict"]).expect(0).stderr, &["nothing is wrong"]);
+    site.write(
+        "charts/b/templates/p.yaml",
+        &template.replace("cluster: press", "cluster: harbour"),
+    );
+    assert_says(
+        &validate(&site, &["--strict"]).expect(0).stderr,
+        &["nothing is wrong"],
+    );
 }
 
 #[test]
 fn objects_that_are_nearly_ours_are_told_and_those_of_others_are_not() {
     let repo = site();
     let object = |api_version: &str, kind: &str, spec: &str| {
-        format!("{api_version}\nkind: {kind}\nmetadata: {{name: x, namespace: lab}}\nspec: {spec}\n")
+        format!(
+            "{api_version}\nkind: {kind}\nmetadata: {{name: x, namespace: lab}}\nspec: {spec}\n"
+        )
     };
     for (api_version, kind, spec, help) in [
-        ("apiVersion: bpa.akriano.org/v1alpha1", "Provisioning", "{}", "write `apiVersion: bpa.akraino.org/v1alpha1`"),
-        ("apiVersion: bpa.akraino.org/v1alpha1", "Provisionings", "{}", "write `kind: Provisioning`"),
-        ("apiVersion: icn.akraino.org/v1", "Software", "{}", "write `apiVersion: bpa.akraino.org/v1alpha1`"),
-        ("", "Provisioning", "{KUDPlugins: []}", "write `apiVersion: bpa.akraino.org/v1alpha1`"),
-        ("", "software", "{masterSoftware: []}", "the machines of its cluster would lack its packages"),
+        (
+            "apiVersion: bpa.akriano.org/v1alpha1",
+            "Provisioning",
+            "{}",
+            "write `apiVersion: bpa.akraino.org/v1alpha1`",
+        ),
+        (
+            "apiVersion: bpa.akraino.org/v1alpha1",
+            "Provisionings",
+            "{}",
+            "write `kind: Provisioning`",
+        ),
+        (
+            "apiVersion: icn.akraino.org/v1",
+            "Software",
+            "{}",
+            "write `apiVersion: bpa.akraino.org/v1alpha1`",
+        ),
+        (
+            "",
+            "Provisioning",
+            "{KUDPlugins: []}",
+            "write `apiVersion: bpa.akraino.org/v1alpha1`",
+        ),
+        (
+            "",
+            "software",
+            "{masterSoftware: []}",
+            "the machines of its cluster would lack its packages",
+        ),
     ] {
         repo.write("clusters/more.yaml", &object(api_version, kind, spec));
-        assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0114]", help]);
+        assert_says(
+            &validate(&repo, &[]).expect(1).stdout,
+            &["error[SIP0114]", help],
+        );
     }
-    repo.write("clusters/more.yaml", &object("apiVersion: bpa.akraino.org/v1", "Provisioning", "{}"));
+    repo.write(
+        "clusters/more.yaml",
+        &object("apiVersion: bpa.akraino.org/v1", "Provisioning", "{}"),
+    );
     assert_says(
         &validate(&repo, &[]).expect(1).stdout,
         &["error[SIP0102]: the Provisioning has the unknown apiVersion"],
@@ -179,12 +305,18 @@ fn objects_that_are_nearly_ours_are_told_and_those_of_others_are_not() {
         ("", "Software"),
         ("", "provisioning"),
     ] {
-        repo.write("clusters/more.yaml", &object(api_version, kind, "{akraino: bpa.akraino.org, cpu: [x]}"));
+        repo.write(
+            "clusters/more.yaml",
+            &object(api_version, kind, "{akraino: bpa.akraino.org, cpu: [x]}"),
+        );
         validate(&repo, &["--strict"]).expect(0);
     }
     repo.write("clusters/more.yaml", "kind: Software\nmetadata: [\n");
     validate(&repo, &["--strict"]).expect(0);
-    repo.write("clusters/more.yaml", "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\nmetadata: [\n");
+    repo.write(
+        "clusters/more.yaml",
+        "apiVersion: bpa.akraino.org/v1alpha1\nkind: Software\nmetadata: [\n",
+    );
     assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0101]"]);
 }
 
@@ -260,24 +392,47 @@ fn what_is_wrong_with_hardware_is_told_once() {
     let text = "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {name: gone, namespace: lab}\nspec: {}\n";
     repo.write("inventory/gone.yaml", text);
     let said = validate(&repo, &[]).expect(0);
-    assert_eq!(said.stdout.matches("warning[SIP0323]").count(), 1, "{}", said.stdout);
+    assert_eq!(
+        said.stdout.matches("warning[SIP0323]").count(),
+        1,
+        "{}",
+        said.stdout
+    );
 
-    repo.write("sipgen.yaml", "findings: {ignore: [{code: SIP0323, reason: later}]}\n");
-    assert_says(&validate(&repo, &[]).expect(0).stderr, &["(1 warning muted)"]);
+    repo.write(
+        "sipgen.yaml",
+        "findings: {ignore: [{code: SIP0323, reason: later}]}\n",
+    );
+    assert_says(
+        &validate(&repo, &[]).expect(0).stderr,
+        &["(1 warning muted)"],
+    );
 }
 
 #[test]
 fn names_and_numbers_of_other_types_are_told_in_their_own_words() {
     let repo = with_spec("  masters:\n    - 12: {cpu: 1}\n");
-    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0803]", "put the name of the machine in quotes"]);
+    assert_says(
+        &validate(&repo, &[]).expect(1).stdout,
+        &["error[SIP0803]", "put the name of the machine in quotes"],
+    );
     let repo = with_spec("  masters:\n    - m: {cpu: 100000000000000000000000000}\n");
-    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0811]: `cpu` is a number that counts no CPUs"]);
+    assert_says(
+        &validate(&repo, &[]).expect(1).stdout,
+        &["error[SIP0811]: `cpu` is a number that counts no CPUs"],
+    );
 }
 
 #[test]
 fn what_nobody_would_want_in_a_file_is_refused_unseen() {
-    for (text, code) in [("${IMAGE}", "SIP0111"), ("a\\u202eb", "SIP0113"), ("a\\u0007b", "SIP0113")] {
-        let repo = with_spec(&format!("  masters: [{{head: {{cpu: 1}}}}]\n  KUDPlugins: [\"{text}\"]\n"));
+    for (text, code) in [
+        ("${IMAGE}", "SIP0111"),
+        ("a\\u202eb", "SIP0113"),
+        ("a\\u0007b", "SIP0113"),
+    ] {
+        let repo = with_spec(&format!(
+            "  masters: [{{head: {{cpu: 1}}}}]\n  KUDPlugins: [\"{text}\"]\n"
+        ));
         let said = validate(&repo, &[]).expect(1).stdout;
         assert_says(&said, &[code, "clusters/depot.yaml:6:16"]);
     }
@@ -341,25 +496,44 @@ fn a_mac_address_near_to_one_of_a_host_is_pointed_at() {
     let said = validate(&repo, &[]).expect(1).stdout;
     assert_says(
         &said,
-        &["error[SIP0807]", "correct it: 00:00:5e:00:53:01 is one of lab/depot-01, 00:00:5e:00:53:02 is one of"],
+        &[
+            "error[SIP0807]",
+            "correct it: 00:00:5e:00:53:01 is one of lab/depot-01, 00:00:5e:00:53:02 is one of",
+        ],
     );
 
-    repo.replace(DEPOT, "{cluster: depot}", "{cluster: depot, cluster-type: virtlet-vm}");
-    assert_says(&validate(&repo, &[]).expect(1).stdout, &["The hosts of a `virtlet-vm` cluster were pods"]);
+    repo.replace(
+        DEPOT,
+        "{cluster: depot}",
+        "{cluster: depot, cluster-type: virtlet-vm}",
+    );
+    assert_says(
+        &validate(&repo, &[]).expect(1).stdout,
+        &["The hosts of a `virtlet-vm` cluster were pods"],
+    );
 
     repo.write(HOSTS, &crate::support::host("depot-01", ""));
     let said = validate(&repo, &[]).expect(1).stdout;
-    assert_says(&said, &["inspect the hosts and take a new snapshot: no network card is known of 1 host"]);
+    assert_says(
+        &said,
+        &["inspect the hosts and take a new snapshot: no network card is known of 1 host"],
+    );
 
     repo.remove(HOSTS);
-    assert_says(&validate(&repo, &[]).expect(1).stdout, &["there is no host at all"]);
+    assert_says(
+        &validate(&repo, &[]).expect(1).stdout,
+        &["there is no host at all"],
+    );
 }
 
 #[test]
 fn a_declared_host_without_status_has_the_addresses_of_its_network_data() {
     let repo = Repo::of_fixture("quickstart");
     repo.remove(crate::support::EDGE);
-    repo.write("sites/lab/clusters/kustomization.yaml", "resources: [depot.yaml]\n");
+    repo.write(
+        "sites/lab/clusters/kustomization.yaml",
+        "resources: [depot.yaml]\n",
+    );
     let depot = "sites/lab/clusters/depot.yaml";
     repo.write(
         depot,
@@ -371,25 +545,49 @@ fn a_declared_host_without_status_has_the_addresses_of_its_network_data() {
     assert_eq!(machines(&repo, "tenant-a/depot"), ["head tenant-a/lab-a1"]);
 
     // Without an address, nobody could install anything on it.
-    repo.replace("sites/lab/hosts/rack-a.yaml", "        ip_address: 198.51.100.11\n", "");
-    assert_says(&validate(&repo, &[]).expect(1).stdout, &["error[SIP0813]: head would be without an address"]);
+    repo.replace(
+        "sites/lab/hosts/rack-a.yaml",
+        "        ip_address: 198.51.100.11\n",
+        "",
+    );
+    assert_says(
+        &validate(&repo, &[]).expect(1).stdout,
+        &["error[SIP0813]: head would be without an address"],
+    );
 }
 
 #[test]
 fn devices_are_known_by_the_settings_too_and_wrong_models_are_refused() {
     let asks = "  masters: [{head: {qat: true}}]\n";
     let repo = with_spec(asks);
-    repo.replace(HOSTS, "ip: 198.51.100.11", "ip: 198.51.100.11, model: 0x19A2 0x0710");
-    assert_says(&validate(&repo, &[]).expect(1).stdout, &["without QuickAssist"]);
+    repo.replace(
+        HOSTS,
+        "ip: 198.51.100.11",
+        "ip: 198.51.100.11, model: 0x19A2 0x0710",
+    );
+    assert_says(
+        &validate(&repo, &[]).expect(1).stdout,
+        &["without QuickAssist"],
+    );
 
-    repo.write("sipgen.yaml", "provisioning: {devices: {qat: ['0x19a2 0x0710']}}\n");
+    repo.write(
+        "sipgen.yaml",
+        "provisioning: {devices: {qat: ['0x19a2 0x0710']}}\n",
+    );
     validate(&repo, &["--strict"]).expect(0);
 
-    repo.write("sipgen.yaml", "provisioning: {devices: {qat: [QuickAssist]}}\n");
+    repo.write(
+        "sipgen.yaml",
+        "provisioning: {devices: {qat: [QuickAssist]}}\n",
+    );
     let said = validate(&repo, &[]).expect(1).stdout;
     assert_says(
         &said,
-        &["error[SIP0002]", "provisioning.devices.qat: `QuickAssist` is no model", "such as `0x8086 0x1572`"],
+        &[
+            "error[SIP0002]",
+            "provisioning.devices.qat: `QuickAssist` is no model",
+            "such as `0x8086 0x1572`",
+        ],
     );
 }
 
@@ -403,7 +601,10 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
         );
         repo.write(&format!("clusters/{name}.yaml"), &text);
     };
-    software("a", "  masterSoftware: [htop, {jq: {version: 1.50}}, g++, 'libc6:i386']\n  workerSoftware: []\n");
+    software(
+        "a",
+        "  masterSoftware: [htop, {jq: {version: 1.50}}, g++, 'libc6:i386']\n  workerSoftware: []\n",
+    );
     software("b", "  masterSoftware: [jq, htop, curl]\n");
     validate(&repo, &["--strict"]).expect(0);
 
@@ -420,7 +621,11 @@ fn packages_of_several_softwares_are_merged_and_each_mistake_is_told() {
        |       ^
       help: correct it; the API server would refuse it
     ");
-    repo.replace("clusters/b.yaml", "    - [x]\n", "    - git: {versoin: 1}\n");
+    repo.replace(
+        "clusters/b.yaml",
+        "    - [x]\n",
+        "    - git: {versoin: 1}\n",
+    );
     assert_snapshot!(validate(&repo, &[]).expect(1).stdout, @"
     warning[SIP0103]: a Software has no field `versoin` here: it is ignored
       --> clusters/b.yaml:13:13
@@ -499,7 +704,10 @@ fn a_machine_with_both_roles_has_one_version_of_a_package() {
         let said = validate(&repo, &[]).expect(1).stdout;
         assert_says(
             &said,
-            &["error[SIP0822]: the package jq is asked for in version 1.6 and in 1.5", "tools.yaml:6:20"],
+            &[
+                "error[SIP0822]: the package jq is asked for in version 1.6 and in 1.5",
+                "tools.yaml:6:20",
+            ],
         );
     }
 
@@ -515,7 +723,11 @@ fn a_machine_with_both_roles_has_one_version_of_a_package() {
 #[test]
 fn a_label_that_excludes_every_host_is_pointed_at_and_what_was_meant_is_said() {
     let repo = site();
-    repo.replace(PRESS, "topology.example.com/rack: a", "topology.example.com/rak: a");
+    repo.replace(
+        PRESS,
+        "topology.example.com/rack: a",
+        "topology.example.com/rak: a",
+    );
 
     let said = repo.refused();
 
@@ -537,19 +749,26 @@ fn where_a_label_leaves_hosts_the_selector_is_not_blamed() {
 
     let said = repo.refused();
 
-    assert_says(&said, &["none has what is asked of it", "with fewer than 800 CPUs"]);
+    assert_says(
+        &said,
+        &["none has what is asked of it", "with fewer than 800 CPUs"],
+    );
     assert!(!said.contains("did you mean"), "{said}");
 }
 
 #[test]
 fn names_without_quotes_that_others_read_otherwise_are_told() {
-    let spec = |name: &str| format!("  masters: [{{{name}: {{mac-address: '00:00:5e:00:53:01'}}}}]\n");
+    let spec =
+        |name: &str| format!("  masters: [{{{name}: {{mac-address: '00:00:5e:00:53:01'}}}}]\n");
     for name in ["yes", "on", "no", "008", "2026-01-01"] {
         let repo = with_spec(&spec(name));
         let said = validate(&repo, &[]).expect(0).stdout;
         assert_says(
             &said,
-            &[&format!("warning[SIP0826]: the machine's name `{name}` has no quotes"), "depot.yaml:5:14"],
+            &[
+                &format!("warning[SIP0826]: the machine's name `{name}` has no quotes"),
+                "depot.yaml:5:14",
+            ],
         );
         validate(&with_spec(&spec(&format!("'{name}'"))), &["--strict"]).expect(0);
     }
@@ -559,9 +778,15 @@ fn names_without_quotes_that_others_read_otherwise_are_told() {
         let said = validate(&repo, &[]).expect(0).stdout;
         assert_says(
             &said,
-            &[&format!("warning[SIP0826]: the label `cluster: {label}` of the Provisioning has no quotes")],
+            &[&format!(
+                "warning[SIP0826]: the label `cluster: {label}` of the Provisioning has no quotes"
+            )],
         );
-        repo.replace(DEPOT, &format!("cluster: {label}"), &format!("cluster: '{label}'"));
+        repo.replace(
+            DEPOT,
+            &format!("cluster: {label}"),
+            &format!("cluster: '{label}'"),
+        );
         validate(&repo, &["--strict"]).expect(0);
     }
     for null in ["null", "~"] {
@@ -578,17 +803,29 @@ fn names_without_quotes_that_others_read_otherwise_are_told() {
 fn a_label_for_a_device_that_says_neither_yes_nor_no_is_told() {
     let repo = with_spec("  masters: [{head: {qat: true}}]\n");
     let label = |value: &str| {
-        let host = crate::support::host("depot-01", &format!("  labels: {{bpa.akraino.org/qat: {value}}}\n"));
+        let host = crate::support::host(
+            "depot-01",
+            &format!("  labels: {{bpa.akraino.org/qat: {value}}}\n"),
+        );
         let status = "status: {provisioning: {state: available}, hardware: {nics: [{mac: '00:00:5e:00:53:01', ip: 198.51.100.11}]}}\n";
-        repo.write(HOSTS, &(host.replace("namespace: metal", "namespace: lab") + status));
+        repo.write(
+            HOSTS,
+            &(host.replace("namespace: metal", "namespace: lab") + status),
+        );
         validate(&repo, &[]).stdout
     };
     assert_says(
         &label("'on'"),
-        &["warning[SIP0827]: the label bpa.akraino.org/qat of host lab/depot-01", "qat: \"true\""],
+        &[
+            "warning[SIP0827]: the label bpa.akraino.org/qat of host lab/depot-01",
+            "qat: \"true\"",
+        ],
     );
     assert_says(&label("'False'"), &["warning[SIP0827]", "qat: \"false\""]);
-    assert_says(&label("yes"), &["warning[SIP0320]", "write bpa.akraino.org/qat: \"true\"\n"]);
+    assert_says(
+        &label("yes"),
+        &["warning[SIP0320]", "write bpa.akraino.org/qat: \"true\"\n"],
+    );
     assert!(!label("'true'").contains("SIP0827"));
 }
 
@@ -601,7 +838,10 @@ fn numbers_that_are_too_large_are_told_at_their_fields() {
     ] {
         let repo = with_spec(&format!("  masters:\n    - head:\n        {field}\n"));
         let said = validate(&repo, &[]).expect(1).stdout;
-        assert_says(&said, &[&format!("error[{code}]: `{}", &field[..3]), "depot.yaml:7:"]);
+        assert_says(
+            &said,
+            &[&format!("error[{code}]: `{}", &field[..3]), "depot.yaml:7:"],
+        );
         assert!(!said.contains("expected"), "{said}");
     }
     let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
@@ -611,16 +851,31 @@ fn numbers_that_are_too_large_are_told_at_their_fields() {
          depot}}\nspec:\n  workerSoftware:\n    - jq: {version: 20240101123456789012345}\n",
     );
     let said = validate(&repo, &[]).expect(1).stdout;
-    assert_says(&said, &["error[SIP0821]: `version` is a number that is too large for one", "tools.yaml:6:21"]);
+    assert_says(
+        &said,
+        &[
+            "error[SIP0821]: `version` is a number that is too large for one",
+            "tools.yaml:6:21",
+        ],
+    );
 }
 
 #[test]
 fn what_to_do_is_said_in_the_words_of_provisionings() {
     let said = |spec: &str| validate(&with_spec(spec), &[]).expect(1).stdout;
     let nothing = said("  masters:\n    - head:\n");
-    assert_says(&nothing, &["nothing says which machine head is", "write its `mac-address`, or what it must have"]);
+    assert_says(
+        &nothing,
+        &[
+            "nothing says which machine head is",
+            "write its `mac-address`, or what it must have",
+        ],
+    );
     let variable = said("  masters: [{head: {mac-address: '${MAC}'}}]\n");
-    assert!(variable.contains("write the value itself\n") && !variable.contains("Dex"), "{variable}");
+    assert!(
+        variable.contains("write the value itself\n") && !variable.contains("Dex"),
+        "{variable}"
+    );
 
     let repo = with_spec("  masters: [{head: {mac-address: '00:00:5e:00:53:01'}}]\n");
     repo.write(
@@ -629,26 +884,43 @@ fn what_to_do_is_said_in_the_words_of_provisionings() {
          depot}}\nspec:\n  masterSoftware:\n    - git:\n",
     );
     let said = validate(&repo, &[]).expect(1).stdout;
-    assert_says(&said, &["`git` has to be a mapping", "or for any version its name alone, without a colon"]);
+    assert_says(
+        &said,
+        &[
+            "`git` has to be a mapping",
+            "or for any version its name alone, without a colon",
+        ],
+    );
 }
 
 #[test]
 fn a_network_of_pods_goes_together_with_the_machines() {
     let with_network = |network: &str, machine: &str| {
-        let repo = with_spec(&format!("  masters: [{{head: {{{machine}}}}}]\n  PodSubnet: {network}\n"));
-        repo.write("sipgen.yaml", "provisioning: {image: registry.example.com/installer:1}\n");
+        let repo = with_spec(&format!(
+            "  masters: [{{head: {{{machine}}}}}]\n  PodSubnet: {network}\n"
+        ));
+        repo.write(
+            "sipgen.yaml",
+            "provisioning: {image: registry.example.com/installer:1}\n",
+        );
         validate(&repo, &[]).expect(0).stdout
     };
     let named = "mac-address: '00:00:5e:00:53:01'";
     let said = with_network("198.51.100.0/28", named);
     assert_says(
         &said,
-        &["warning[SIP0828]", "has the address 198.51.100.11 of head in it, which is host lab/depot-01"],
+        &[
+            "warning[SIP0828]",
+            "has the address 198.51.100.11 of head in it, which is host lab/depot-01",
+        ],
     );
     assert_says(&with_network("0.0.0.0/0", named), &["warning[SIP0828]"]);
     assert_says(
         &with_network("fd00::/56", named),
-        &["warning[SIP0829]", "of IPv6, and all machines have addresses of IPv4"],
+        &[
+            "warning[SIP0829]",
+            "of IPv6, and all machines have addresses of IPv4",
+        ],
     );
     for harmless in ["198.51.100.16/28", "10.244.0.0/16"] {
         assert_eq!(with_network(harmless, named), "");
@@ -657,20 +929,41 @@ fn a_network_of_pods_goes_together_with_the_machines() {
 
 #[test]
 fn a_machine_under_both_roles_may_have_its_body_in_one_of_the_lists() {
-    for second in ["", " {}", " {mac-address: ''}", " {mac-address: '00:00:5e:00:53:01'}"] {
+    for second in [
+        "",
+        " {}",
+        " {mac-address: ''}",
+        " {mac-address: '00:00:5e:00:53:01'}",
+    ] {
         let body = "{mac-address: '00:00:5e:00:53:01'}";
-        for (masters, workers) in [(format!(" {body}"), second.to_owned()), (second.to_owned(), format!(" {body}"))] {
-            let repo = with_spec(&format!("  masters:\n    - head:{masters}\n  workers:\n    - head:{workers}\n"));
+        for (masters, workers) in [
+            (format!(" {body}"), second.to_owned()),
+            (second.to_owned(), format!(" {body}")),
+        ] {
+            let repo = with_spec(&format!(
+                "  masters:\n    - head:{masters}\n  workers:\n    - head:{workers}\n"
+            ));
             repo.generate(&[]).expect(0);
             assert_eq!(repo.hosts_of("lab", "depot").len(), 1, "{second}");
 
-            let inventory = crate::support::run(&mut repo.sipgen(&["inventory", "lab/depot"])).expect(0).stdout;
+            let inventory = crate::support::run(&mut repo.sipgen(&["inventory", "lab/depot"]))
+                .expect(0)
+                .stdout;
             let section = |name: &str| {
-                let (_, rest) = inventory.split_once(&format!("[{name}]\n")).unwrap_or_else(|| panic!("{inventory}"));
+                let (_, rest) = inventory
+                    .split_once(&format!("[{name}]\n"))
+                    .unwrap_or_else(|| panic!("{inventory}"));
                 rest.lines().next().unwrap_or_default().to_owned()
             };
-            assert_eq!((section("kube-master"), section("kube-node")), ("head".to_owned(), "head".to_owned()));
-            assert_eq!(inventory.matches("ansible_ssh_host").count(), 1, "{inventory}");
+            assert_eq!(
+                (section("kube-master"), section("kube-node")),
+                ("head".to_owned(), "head".to_owned())
+            );
+            assert_eq!(
+                inventory.matches("ansible_ssh_host").count(),
+                1,
+                "{inventory}"
+            );
         }
     }
 }

@@ -58,9 +58,18 @@ fn an_unknown_operator_in_a_selector() {
 #[test]
 fn a_malformed_selector() {
     for (selector, parts) in [
-        ("matchExpressions: [{key: a, operator: In}]", ["the operator In needs values", "list at least one"]),
-        ("matchExpressions: [{key: a, operator: NotIn, values: []}]", ["the operator NotIn needs values", "values"]),
-        ("matchExpressions: [{key: a, operator: Exists, values: [b]}]", ["Exists takes no values", "remove `values`"]),
+        (
+            "matchExpressions: [{key: a, operator: In}]",
+            ["the operator In needs values", "list at least one"],
+        ),
+        (
+            "matchExpressions: [{key: a, operator: NotIn, values: []}]",
+            ["the operator NotIn needs values", "values"],
+        ),
+        (
+            "matchExpressions: [{key: a, operator: Exists, values: [b]}]",
+            ["Exists takes no values", "remove `values`"],
+        ),
         (
             "matchExpressions: [{key: a b, operator: Exists}]",
             ["`a b` is not the key of a label", "write `prefix/name`"],
@@ -69,25 +78,45 @@ fn a_malformed_selector() {
             "matchExpressions: [{key: a, operator: In, values: [b c]}]",
             ["`b c` is not a label's value", "63 characters"],
         ),
-        ("matchLabels: {a b: c}", ["`a b: c` is not a label that a host can have", "keys are `prefix/name`"]),
-        ("matchLabels: {a: b c}", ["`a: b c` is not a label that a host can have", "values have at most 63"]),
+        (
+            "matchLabels: {a b: c}",
+            [
+                "`a b: c` is not a label that a host can have",
+                "keys are `prefix/name`",
+            ],
+        ),
+        (
+            "matchLabels: {a: b c}",
+            [
+                "`a: b c` is not a label that a host can have",
+                "values have at most 63",
+            ],
+        ),
     ] {
-        let repo = edge_with("matchLabels:\n          hardware.example.com/flavor: worker", selector);
+        let repo = edge_with(
+            "matchLabels:\n          hardware.example.com/flavor: worker",
+            selector,
+        );
 
         let message = repo.refused();
 
         assert_says(&message, &parts);
         assert_says(
             &message,
-            &["--> sites/lab/clusters/edge.yaml:21:", "1 error in tenant-a/edge: no file was changed"],
+            &[
+                "--> sites/lab/clusters/edge.yaml:21:",
+                "1 error in tenant-a/edge: no file was changed",
+            ],
         );
     }
 }
 
 #[test]
 fn a_flat_selector() {
-    let repo =
-        edge_with("matchLabels:\n          hardware.example.com/flavor: worker", "hardware.example.com/flavor: worker");
+    let repo = edge_with(
+        "matchLabels:\n          hardware.example.com/flavor: worker",
+        "hardware.example.com/flavor: worker",
+    );
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0207]: `hardware.example.com/flavor` is no field of a label selector; read literally, the selector takes every host
@@ -103,17 +132,30 @@ fn a_flat_selector() {
 
 #[test]
 fn a_topology_key_that_no_label_can_have() {
-    let repo = edge_with("topologyKey: topology.example.com/rack", "topologyKey: per rack");
+    let repo = edge_with(
+        "topologyKey: topology.example.com/rack",
+        "topologyKey: per rack",
+    );
 
     let message = repo.refused();
 
-    assert_says(&message, &["`per rack` is not the key of a label", "--> sites/lab/clusters/edge.yaml:15:"]);
+    assert_says(
+        &message,
+        &[
+            "`per rack` is not the key of a label",
+            "--> sites/lab/clusters/edge.yaml:15:",
+        ],
+    );
 }
 
 #[test]
 fn two_clusters_of_one_namespace_and_name() {
     let repo = with_a_second_cluster("tenant-a", "edge");
-    repo.replace("sites/lab/clusters/kustomization.yaml", "  - edge.yaml\n", "  - edge.yaml\n  - more.yaml\n");
+    repo.replace(
+        "sites/lab/clusters/kustomization.yaml",
+        "  - edge.yaml\n",
+        "  - edge.yaml\n  - more.yaml\n",
+    );
 
     assert_snapshot!(repo.refused(), @r#"
     error[SIP0201]: there are two SIPClusters tenant-a/edge
@@ -155,34 +197,56 @@ fn a_negative_count() {
 
     assert_says(
         &repo.refused(),
-        &["`standby: -1` is no number of hosts", "--> sites/lab/clusters/edge.yaml:26:", "write 0 to 1000000"],
+        &[
+            "`standby: -1` is no number of hosts",
+            "--> sites/lab/clusters/edge.yaml:26:",
+            "write 0 to 1000000",
+        ],
     );
 }
 
 #[test]
 fn a_missing_count() {
     for count in ["", "      count: {}\n", "      count:\n"] {
-        let repo = edge_with("      count:\n        active: 1\n        standby: 1\n", count);
+        let repo = edge_with(
+            "      count:\n        active: 1\n        standby: 1\n",
+            count,
+        );
 
         assert_says(
             &repo.refused(),
-            &["the Worker node set does not say how many hosts it wants", "write `count: {active: N, standby: N}`"],
+            &[
+                "the Worker node set does not say how many hosts it wants",
+                "write `count: {active: N, standby: N}`",
+            ],
         );
     }
 }
 
 #[test]
 fn a_count_of_standby_alone_is_valid_as_in_the_published_definition() {
-    let repo = edge_with("      count:\n        active: 1\n        standby: 1\n", "      count:\n        standby: 1\n");
+    let repo = edge_with(
+        "      count:\n        active: 1\n        standby: 1\n",
+        "      count:\n        standby: 1\n",
+    );
     repo.generate(&[]).expect(0);
-    let workers = repo.hosts_of("tenant-a", "edge").into_iter().filter(|host| host.starts_with("Worker"));
+    let workers = repo
+        .hosts_of("tenant-a", "edge")
+        .into_iter()
+        .filter(|host| host.starts_with("Worker"));
     assert_eq!(workers.count(), 1);
 
     // With a slip in the other count, it would give hosts back.
-    let slip = edge_with("        active: 1\n        standby: 1\n", "        actve: 1\n        standby: 1\n");
+    let slip = edge_with(
+        "        active: 1\n        standby: 1\n",
+        "        actve: 1\n        standby: 1\n",
+    );
     assert_says(
         &slip.refused(),
-        &["error[SIP0208]: `count` has no field `actve`, and no `active`", "write `count: {active: N, standby: N}`"],
+        &[
+            "error[SIP0208]: `count` has no field `actve`, and no `active`",
+            "write `count: {active: N, standby: N}`",
+        ],
     );
 }
 
@@ -200,7 +264,11 @@ fn a_field_in_the_wrong_case_is_refused_and_removes_nothing() {
         let [right, wrong] = [field, wrong].map(|name| name.trim_matches([' ', ':', '\n']));
         assert_says(
             &message,
-            &["error[SIP0345]", &format!("a SIPCluster has no field `{wrong}` here"), &format!("write `{right}`")],
+            &[
+                "error[SIP0345]",
+                &format!("a SIPCluster has no field `{wrong}` here"),
+                &format!("write `{right}`"),
+            ],
         );
     }
 }
@@ -209,7 +277,11 @@ fn a_field_in_the_wrong_case_is_refused_and_removes_nothing() {
 fn a_count_that_is_no_number() {
     for count in ["99999999999999999999", "-99999999999999999999"] {
         let beyond = edge_with("active: 2", &format!("active: {count}"));
-        let expected = ["error[SIP0209]", "--> sites/lab/clusters/edge.yaml:17:17", "write 0 to 1000000"];
+        let expected = [
+            "error[SIP0209]",
+            "--> sites/lab/clusters/edge.yaml:17:17",
+            "write 0 to 1000000",
+        ];
         assert_says(&beyond.refused(), &expected);
     }
 
@@ -217,40 +289,74 @@ fn a_count_that_is_no_number() {
         let repo = edge_with("active: 2", &format!("active: {count}"));
 
         let expected = "`active` has to be a whole number, and here is a ";
-        assert_says(&repo.refused(), &["SIP0120", expected, "--> sites/lab/clusters/edge.yaml:17:17"]);
+        assert_says(
+            &repo.refused(),
+            &[
+                "SIP0120",
+                expected,
+                "--> sites/lab/clusters/edge.yaml:17:17",
+            ],
+        );
     }
 }
 
 #[test]
 fn a_count_beyond_all_hosts() {
     let repo = edge_with("active: 2", "active: 9223372036854775807");
-    assert_says(&repo.refused(), &["`active: 9223372036854775807` is no number of hosts"]);
+    assert_says(
+        &repo.refused(),
+        &["`active: 9223372036854775807` is no number of hosts"],
+    );
 
     let repo = edge_with("active: 2", "active: 999999");
-    assert_says(&repo.refused(), &["of the 999999 ControlPlane hosts of tenant-a/edge cannot be found"]);
+    assert_says(
+        &repo.refused(),
+        &["of the 999999 ControlPlane hosts of tenant-a/edge cannot be found"],
+    );
 }
 
 #[test]
 fn a_name_that_leads_out_of_the_output_directory() {
-    for (namespace, name) in
-        [("../../x", "a"), ("tenant-a", "../../x"), ("..", "a"), ("a/b", "c"), ("tenant-a", "A"), ("a.b", "c")]
-    {
+    for (namespace, name) in [
+        ("../../x", "a"),
+        ("tenant-a", "../../x"),
+        ("..", "a"),
+        ("a/b", "c"),
+        ("tenant-a", "A"),
+        ("a.b", "c"),
+    ] {
         let repo = with_a_second_cluster(namespace, name);
 
         let message = repo.refused();
 
-        assert_says(&message, &["--> sites/lab/clusters/more.yaml:", "Kubernetes takes none like this"]);
+        assert_says(
+            &message,
+            &[
+                "--> sites/lab/clusters/more.yaml:",
+                "Kubernetes takes none like this",
+            ],
+        );
     }
 }
 
 #[test]
 fn a_namespace_that_leads_out_and_that_a_kustomization_gives() {
     let repo = Repo::generated("quickstart");
-    repo.replace("sites/lab/clusters/kustomization.yaml", "resources:\n", "namespace: ../../x\nresources:\n");
+    repo.replace(
+        "sites/lab/clusters/kustomization.yaml",
+        "resources:\n",
+        "namespace: ../../x\nresources:\n",
+    );
 
     let message = repo.refused();
 
-    assert_says(&message, &["the namespace `../../x` has a dot", "--> sites/lab/clusters/kustomization.yaml"]);
+    assert_says(
+        &message,
+        &[
+            "the namespace `../../x` has a dot",
+            "--> sites/lab/clusters/kustomization.yaml",
+        ],
+    );
 }
 
 #[test]
@@ -261,7 +367,12 @@ fn a_cluster_without_name() {
 
     assert_says(
         &message,
-        &["the SIPCluster has no name", "--> sites/lab/clusters/edge.yaml:6:", "write metadata.name", "1 error: "],
+        &[
+            "the SIPCluster has no name",
+            "--> sites/lab/clusters/edge.yaml:6:",
+            "write metadata.name",
+            "1 error: ",
+        ],
     );
 }
 
@@ -272,7 +383,10 @@ fn a_name_too_long_for_a_label() {
 
     assert_says(
         &repo.refused(),
-        &["has more than 63 characters, so no host can bear it as a label", "choose a shorter name"],
+        &[
+            "has more than 63 characters, so no host can bear it as a label",
+            "choose a shorter name",
+        ],
     );
 }
 
@@ -282,7 +396,10 @@ fn an_unknown_version_of_the_api() {
 
     assert_says(
         &repo.refused(),
-        &["the unknown apiVersion airship.airshipit.org/v2", "write `apiVersion: airship.airshipit.org/v1`"],
+        &[
+            "the unknown apiVersion airship.airshipit.org/v2",
+            "write `apiVersion: airship.airshipit.org/v1`",
+        ],
     );
 }
 
@@ -296,7 +413,10 @@ fn a_cluster_of_january_2021() {
          spreadTopology: per-rack\n      count: {active: 1, standby: 0}\n",
     );
 
-    assert_says(&repo.refused(), &["generation", "--> sites/lab/clusters/more.yaml:"]);
+    assert_says(
+        &repo.refused(),
+        &["generation", "--> sites/lab/clusters/more.yaml:"],
+    );
 }
 
 #[test]
@@ -310,23 +430,44 @@ fn a_cluster_of_november_2020() {
          loadbalancer: {optional: {clusterIp: 1.2.3.4}, image: haproxy, nodeLabels: [a], nodePort: 30000}\n",
     );
 
-    assert_says(&repo.refused(), &["generation", "--> sites/lab/clusters/more.yaml:"]);
+    assert_says(
+        &repo.refused(),
+        &["generation", "--> sites/lab/clusters/more.yaml:"],
+    );
 }
 
 #[test]
 fn a_cluster_of_march_2021_whose_spread_would_be_ignored() {
-    let repo = edge_with_behind("Worker:", "topologyKey: topology.example.com/rack", "spreadTopology: PerRack");
+    let repo = edge_with_behind(
+        "Worker:",
+        "topologyKey: topology.example.com/rack",
+        "spreadTopology: PerRack",
+    );
 
-    assert_says(&repo.refused(), &["error[SIP0242]", "names a host's rack", "--> sites/lab/clusters/edge.yaml:23:23"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "error[SIP0242]",
+            "names a host's rack",
+            "--> sites/lab/clusters/edge.yaml:23:23",
+        ],
+    );
 }
 
 #[test]
 fn a_typing_mistake_in_a_field_that_is_ignored_is_told() {
-    let repo =
-        edge_with_behind("Worker:", "topologyKey: topology.example.com/rack", "topologKey: topology.example.com/rack");
+    let repo = edge_with_behind(
+        "Worker:",
+        "topologyKey: topology.example.com/rack",
+        "topologKey: topology.example.com/rack",
+    );
 
     let said = repo.generate(&[]).expect(0).stderr;
-    let parts = ["warning[SIP0103]", "no field `topologKey`", "--> sites/lab/clusters/edge.yaml:23:7"];
+    let parts = [
+        "warning[SIP0103]",
+        "no field `topologKey`",
+        "--> sites/lab/clusters/edge.yaml:23:7",
+    ];
     assert_says(&said, &parts);
     assert_says(&said, &["did you mean `topologyKey`?"]);
 }
@@ -356,17 +497,36 @@ fn broken_yaml_in_a_later_document_of_a_file() {
 
     let message = repo.refused();
 
-    assert_says(&message, &["the SIPCluster cannot be read: ", "--> sites/lab/clusters/more.yaml:11:"]);
-    assert!(!message.contains(" at line "), "a line of the document, not of the file:\n{message}");
+    assert_says(
+        &message,
+        &[
+            "the SIPCluster cannot be read: ",
+            "--> sites/lab/clusters/more.yaml:11:",
+        ],
+    );
+    assert!(
+        !message.contains(" at line "),
+        "a line of the document, not of the file:\n{message}"
+    );
 }
 
 #[test]
 fn broken_yaml_whose_kind_is_written_in_another_way() {
-    for kind in ["kind: \"SIPCluster\"", "kind: SIPCluster # one", "\"kind\": \"SIPCluster\""] {
+    for kind in [
+        "kind: \"SIPCluster\"",
+        "kind: SIPCluster # one",
+        "\"kind\": \"SIPCluster\"",
+    ] {
         let repo = with_a_second_cluster("tenant-a", "more");
-        repo.write(MORE, &format!("apiVersion: airship.airshipit.org/v1\n{kind}\n\tspec: [\n"));
+        repo.write(
+            MORE,
+            &format!("apiVersion: airship.airshipit.org/v1\n{kind}\n\tspec: [\n"),
+        );
 
-        assert_says(&repo.refused(), &["cannot be read: ", "--> sites/lab/clusters/more.yaml:"]);
+        assert_says(
+            &repo.refused(),
+            &["cannot be read: ", "--> sites/lab/clusters/more.yaml:"],
+        );
     }
 }
 
@@ -417,28 +577,68 @@ fn all_errors_of_a_run_are_reported() {
 #[test]
 fn a_cluster_whose_kind_or_group_is_misspelt() {
     let right = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\n";
-    let json =
-        "{\"apiVersion\": \"airship.airshipit.org/v1\", \"kind\": \"SIPClusters\", \"metadata\": {\"name\": \"x\"}}";
+    let json = "{\"apiVersion\": \"airship.airshipit.org/v1\", \"kind\": \"SIPClusters\", \"metadata\": {\"name\": \"x\"}}";
     for (wrong, place) in [
-        ("apiVersion: airship.airshipit.org/v1\nkind: SIPcluster\n", "edge.yaml:2:7\n"),
-        ("apiVersion: airship.airshipit.org/v1\nkind: SipCluster\n", "edge.yaml:2:7\n"),
-        ("apiVersion: airship.airshipit.org/v1\nkind: 'SIPClusters'\n", "edge.yaml:2:7\n"),
-        ("apiVersion: airship.airship.org/v1\nkind: SIPCluster\n", "edge.yaml:1:13\n"),
-        ("apiVersion: airshipit.org/v1\nkind: SIPCluster\n", "edge.yaml:1:13\n"),
-        ("apiVersion: airship.airship.org/v1\nkind: SIPcluster\n", "edge.yaml:2:7\n"),
+        (
+            "apiVersion: airship.airshipit.org/v1\nkind: SIPcluster\n",
+            "edge.yaml:2:7\n",
+        ),
+        (
+            "apiVersion: airship.airshipit.org/v1\nkind: SipCluster\n",
+            "edge.yaml:2:7\n",
+        ),
+        (
+            "apiVersion: airship.airshipit.org/v1\nkind: 'SIPClusters'\n",
+            "edge.yaml:2:7\n",
+        ),
+        (
+            "apiVersion: airship.airship.org/v1\nkind: SIPCluster\n",
+            "edge.yaml:1:13\n",
+        ),
+        (
+            "apiVersion: airshipit.org/v1\nkind: SIPCluster\n",
+            "edge.yaml:1:13\n",
+        ),
+        (
+            "apiVersion: airship.airship.org/v1\nkind: SIPcluster\n",
+            "edge.yaml:2:7\n",
+        ),
         ("kind: SIPCluster\n", "edge.yaml:"),
     ] {
         let repo = Repo::generated("quickstart");
         let text = repo.read("sites/lab/clusters/edge.yaml");
         let start = text.find(right).unwrap();
-        repo.write("sites/lab/clusters/edge.yaml", &text[start..].replace(right, wrong));
+        repo.write(
+            "sites/lab/clusters/edge.yaml",
+            &text[start..].replace(right, wrong),
+        );
 
-        assert_says(&repo.refused(), &["error[SIP0114]: ", place, "kind", "given back"]);
+        assert_says(
+            &repo.refused(),
+            &["error[SIP0114]: ", place, "kind", "given back"],
+        );
     }
     let repo = Repo::generated("quickstart");
-    repo.write("clusters/list.json", &format!("{{\"kind\": \"List\", \"items\": [{json}]}}"));
-    repo.write("hosts/rack.yaml", "apiVersion: metal3.io/v1alpha1\nkind: BaremetalHost\nmetadata: {name: x}\n");
-    repo.write("hosts/other.yaml", "apiVersion: metal3.oi/v1alpha1\nkind: BareMetalHost\nmetadata: {name: y}\n");
+    repo.write(
+        "clusters/list.json",
+        &format!("{{\"kind\": \"List\", \"items\": [{json}]}}"),
+    );
+    repo.write(
+        "hosts/rack.yaml",
+        "apiVersion: metal3.io/v1alpha1\nkind: BaremetalHost\nmetadata: {name: x}\n",
+    );
+    repo.write(
+        "hosts/other.yaml",
+        "apiVersion: metal3.oi/v1alpha1\nkind: BareMetalHost\nmetadata: {name: y}\n",
+    );
 
-    assert_says(&repo.refused(), &["list.json:1:", "no kind `SIPClusters`", "rack.yaml:2:7\n", "other.yaml:1:13\n"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "list.json:1:",
+            "no kind `SIPClusters`",
+            "rack.yaml:2:7\n",
+            "other.yaml:1:13\n",
+        ],
+    );
 }

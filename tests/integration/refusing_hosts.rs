@@ -17,7 +17,9 @@ fn quickstart() -> Repo {
 
 /// A BareMetalHost that the repo does not make.
 fn observed(name: &str) -> String {
-    format!("apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n  namespace: tenant-a\n")
+    format!(
+        "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\n  namespace: tenant-a\n"
+    )
 }
 
 fn labels_of(cluster: &str) -> String {
@@ -51,7 +53,10 @@ fn a_host_declared_twice() {
 #[test]
 fn a_host_twice_in_the_snapshot() {
     let repo = quickstart();
-    repo.write(SNAPSHOT, &format!("{}---\n{}", observed("vm-1"), observed("vm-1")));
+    repo.write(
+        SNAPSHOT,
+        &format!("{}---\n{}", observed("vm-1"), observed("vm-1")),
+    );
 
     let message = repo.refused();
 
@@ -69,9 +74,18 @@ fn a_host_twice_in_the_snapshot() {
 #[test]
 fn network_data_that_cannot_be_read() {
     for (values, reason) in [
-        ("stringData:\n  networkData: \"networks: Hunter2\"\n", "is not network data in JSON or YAML"),
-        ("stringData:\n  networkData: |\n    networks: [Hunter2\n", "is not network data in JSON or YAML"),
-        ("data:\n  networkData: Hunter2!!\n", "is not base64 of a text"),
+        (
+            "stringData:\n  networkData: \"networks: Hunter2\"\n",
+            "is not network data in JSON or YAML",
+        ),
+        (
+            "stringData:\n  networkData: |\n    networks: [Hunter2\n",
+            "is not network data in JSON or YAML",
+        ),
+        (
+            "data:\n  networkData: Hunter2!!\n",
+            "is not base64 of a text",
+        ),
     ] {
         let repo = quickstart();
         let text = repo.read(RACK_A);
@@ -82,7 +96,13 @@ fn network_data_that_cannot_be_read() {
         let message = repo.refused();
 
         let holder = "host tenant-a/lab-a1 has network data in the Secret tenant-a/lab-a1-network-data, which";
-        assert_says(&message, &[&format!("error[SIP0334]: {holder} {reason}\n"), "networkData: …\n"]);
+        assert_says(
+            &message,
+            &[
+                &format!("error[SIP0334]: {holder} {reason}\n"),
+                "networkData: …\n",
+            ],
+        );
         assert!(!message.contains("Hunter2"), "{message}");
     }
 }
@@ -90,32 +110,51 @@ fn network_data_that_cannot_be_read() {
 #[test]
 fn a_file_of_a_generator_that_is_not_there() {
     let repo = Repo::empty();
-    repo.write("hosts/hosts.yaml", &(host("host-1", "") + "  networkData: {name: host-1-network-data}\n"));
-    let generator = "secretGenerator:\n- name: host-1-network-data\n  files: [networkData=net.json]\n";
-    repo.write("hosts/kustomization.yaml", &format!("namespace: metal\nresources: [hosts.yaml]\n{generator}"));
+    repo.write(
+        "hosts/hosts.yaml",
+        &(host("host-1", "") + "  networkData: {name: host-1-network-data}\n"),
+    );
+    let generator =
+        "secretGenerator:\n- name: host-1-network-data\n  files: [networkData=net.json]\n";
+    repo.write(
+        "hosts/kustomization.yaml",
+        &format!("namespace: metal\nresources: [hosts.yaml]\n{generator}"),
+    );
     repo.want("tenant-a/edge", 1);
 
     let message = repo.refused();
 
     let holder = "what a kustomization generates as metal/host-1-network-data";
-    let said = format!("error[SIP0334]: host metal/host-1 has network data in {holder}, which needs hosts/net.json");
+    let said = format!(
+        "error[SIP0334]: host metal/host-1 has network data in {holder}, which needs hosts/net.json"
+    );
     assert_says(&message, &[&said, "--> hosts/kustomization.yaml:5:"]);
 }
 
 #[test]
 fn values_of_other_secrets_are_not_judged() {
     let repo = quickstart();
-    let other =
-        "---\napiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: tenant-a}\ndata: {value: Hunter2!!}\n";
-    repo.write(RACK_A, &(repo.read(RACK_A).trim_end().to_owned() + "\n" + other));
+    let other = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: tenant-a}\ndata: {value: Hunter2!!}\n";
+    repo.write(
+        RACK_A,
+        &(repo.read(RACK_A).trim_end().to_owned() + "\n" + other),
+    );
 
-    assert!(!crate::support::run(&mut repo.sipgen(&["validate"])).stdout.contains("SIP0334"));
+    assert!(
+        !crate::support::run(&mut repo.sipgen(&["validate"]))
+            .stdout
+            .contains("SIP0334")
+    );
 }
 
 #[test]
 fn a_malformed_address_in_network_data() {
     let repo = quickstart();
-    repo.replace(RACK_A, "ip_address: 198.51.100.11\n", "ip_address: 198.51.100.300\n");
+    repo.replace(
+        RACK_A,
+        "ip_address: 198.51.100.11\n",
+        "ip_address: 198.51.100.300\n",
+    );
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0310]: the network data of host tenant-a/lab-a1 has the ip_address `198.51.100.300` in network `oam-ipv4`, which is not an IP address
@@ -153,15 +192,28 @@ fn a_malformed_address_in_network_data() {
 
 #[test]
 fn an_address_in_network_data_that_no_other_machine_reaches() {
-    for address in ["0.0.0.0/24", "127.0.0.1", "224.0.0.1", "255.255.255.255", "'::1'"] {
+    for address in [
+        "0.0.0.0/24",
+        "127.0.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "'::1'",
+    ] {
         let repo = quickstart();
-        repo.replace(RACK_A, "ip_address: 198.51.100.11\n", &format!("ip_address: {address}\n"));
+        repo.replace(
+            RACK_A,
+            "ip_address: 198.51.100.11\n",
+            &format!("ip_address: {address}\n"),
+        );
 
         let said = repo.refused();
 
         assert_says(
             &said,
-            &["error[SIP0310]: the network data of host tenant-a/lab-a1", "--> sites/lab/hosts/rack-a.yaml:28:3"],
+            &[
+                "error[SIP0310]: the network data of host tenant-a/lab-a1",
+                "--> sites/lab/hosts/rack-a.yaml:28:3",
+            ],
         );
         assert_says(&said, &["by which no other machine reaches it"]);
     }
@@ -170,15 +222,30 @@ fn an_address_in_network_data_that_no_other_machine_reaches() {
 #[test]
 fn network_data_of_another_shape() {
     let repo = quickstart();
-    repo.replace(RACK_A, "      - id: oam-ipv4\n        type: ipv4\n        link: eno1\n", "      - [\n");
+    repo.replace(
+        RACK_A,
+        "      - id: oam-ipv4\n        type: ipv4\n        link: eno1\n",
+        "      - [\n",
+    );
 
-    assert_says(&repo.refused(), &["host tenant-a/lab-a1", "tenant-a/lab-a1-network-data", "is not network data"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "host tenant-a/lab-a1",
+            "tenant-a/lab-a1-network-data",
+            "is not network data",
+        ],
+    );
 }
 
 #[test]
 fn one_secret_twice_with_different_network_data() {
     let repo = quickstart();
-    repo.replace(RACK_C, "  name: lab-c1-network-data\n  namespace", "  name: lab-a1-network-data\n  namespace");
+    repo.replace(
+        RACK_C,
+        "  name: lab-c1-network-data\n  namespace",
+        "  name: lab-a1-network-data\n  namespace",
+    );
 
     assert_says(
         &repo.refused(),
@@ -224,14 +291,20 @@ fn an_output_directory_inside_the_inventory() {
 
 #[test]
 fn a_live_copy_that_a_kustomization_renders() {
-    for (field, value) in [("uid", "8cc96106"), ("resourceVersion", "\"53444\""), ("managedFields", "[]")] {
+    for (field, value) in [
+        ("uid", "8cc96106"),
+        ("resourceVersion", "\"53444\""),
+        ("managedFields", "[]"),
+    ] {
         let repo = quickstart();
         repo.replace(RACK_C, C1, &format!("{C1}  {field}: {value}\n"));
 
         assert_says(
             &repo.refused(),
             &[
-                &format!("host tenant-a/lab-c1 has metadata.{field}, so it is a live object's copy"),
+                &format!(
+                    "host tenant-a/lab-c1 has metadata.{field}, so it is a live object's copy"
+                ),
                 "but sites/lab/kustomization.yaml renders it as a manifest",
                 "--> sites/lab/hosts/rack-c.yaml:8:",
                 "set `inventory: {mode: observed}` in sipgen.yaml",
@@ -243,7 +316,10 @@ fn a_live_copy_that_a_kustomization_renders() {
 #[test]
 fn a_host_that_two_builds_render() {
     let repo = quickstart();
-    repo.write("other/kustomization.yaml", "resources:\n  - ../sites/lab/hosts\n");
+    repo.write(
+        "other/kustomization.yaml",
+        "resources:\n  - ../sites/lab/hosts\n",
+    );
 
     let message = repo.refused();
 
@@ -268,7 +344,10 @@ fn a_cluster_that_two_builds_give_different_namespaces() {
             &format!("namespace: {namespace}\nresources:\n  - ../shared\n"),
         );
     }
-    repo.write("shared/kustomization.yaml", "resources:\n  - cluster.yaml\n");
+    repo.write(
+        "shared/kustomization.yaml",
+        "resources:\n  - cluster.yaml\n",
+    );
     repo.write(
         "shared/cluster.yaml",
         "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: shared}\nspec: {nodes: {}}\n",
@@ -288,7 +367,10 @@ fn a_cluster_that_two_builds_give_different_namespaces() {
 #[test]
 fn a_cycle_of_kustomizations() {
     let repo = quickstart();
-    repo.write("ring/a/kustomization.yaml", "resources:\n  - ../b\n  - hosts.yaml\n");
+    repo.write(
+        "ring/a/kustomization.yaml",
+        "resources:\n  - ../b\n  - hosts.yaml\n",
+    );
     repo.write("ring/a/hosts.yaml", &observed("vm-1"));
     repo.write("ring/b/kustomization.yaml", "resources:\n  - ../a\n");
 
@@ -306,11 +388,20 @@ fn a_cycle_of_kustomizations() {
 fn a_cycle_below_an_outermost_kustomization() {
     let repo = quickstart();
     repo.write("ring/kustomization.yaml", "resources:\n  - a\n");
-    repo.write("ring/a/kustomization.yaml", "resources:\n  - ../b\n  - hosts.yaml\n");
+    repo.write(
+        "ring/a/kustomization.yaml",
+        "resources:\n  - ../b\n  - hosts.yaml\n",
+    );
     repo.write("ring/a/hosts.yaml", &observed("vm-1"));
     repo.write("ring/b/kustomization.yaml", "resources:\n  - ../a\n");
 
-    assert_says(&repo.refused(), &["has itself among its resources", "kustomize cannot build a cycle"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "has itself among its resources",
+            "kustomize cannot build a cycle",
+        ],
+    );
 }
 
 #[test]
@@ -334,7 +425,10 @@ fn a_prefix_over_the_names_of_hosts() {
 #[test]
 fn labels_that_say_another_cluster_than_the_output() {
     let repo = quickstart();
-    repo.write(SNAPSHOT, &format!("{}{}", observed("lab-a2"), labels_of("other")));
+    repo.write(
+        SNAPSHOT,
+        &format!("{}{}", observed("lab-a2"), labels_of("other")),
+    );
 
     assert_snapshot!(repo.refused(), @r#"
     error[SIP0508]: host tenant-a/lab-a2 is with tenant-a/edge, but its labels say tenant-a/other
@@ -358,9 +452,15 @@ fn labels_of_two_clusters_on_one_host() {
     repo.replace(
         RACK_C,
         "  name: lab-c2\n  namespace: tenant-a\n  labels:\n",
-        &format!("  name: lab-c2\n  namespace: tenant-a\n{}", labels_of("edge")),
+        &format!(
+            "  name: lab-c2\n  namespace: tenant-a\n{}",
+            labels_of("edge")
+        ),
     );
-    repo.write(SNAPSHOT, &format!("{}{}", observed("lab-c2"), labels_of("other")));
+    repo.write(
+        SNAPSHOT,
+        &format!("{}{}", observed("lab-c2"), labels_of("other")),
+    );
 
     assert_says(
         &repo.refused(),
@@ -378,15 +478,31 @@ fn broken_yaml_in_a_file_with_hosts() {
     let repo = quickstart();
     repo.replace(RACK_C, "  name: lab-c2\n", "  name: \"lab-c2\n");
 
-    assert_says(&repo.refused(), &["the BareMetalHost cannot be read: ", "--> sites/lab/hosts/rack-c.yaml:"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "the BareMetalHost cannot be read: ",
+            "--> sites/lab/hosts/rack-c.yaml:",
+        ],
+    );
 }
 
 #[test]
 fn a_host_with_a_field_of_another_type() {
     let repo = quickstart();
-    repo.replace(RACK_C, "  networkData:\n    name: lab-c1-network-data\n", "  networkData: lab-c1-network-data\n");
+    repo.replace(
+        RACK_C,
+        "  networkData:\n    name: lab-c1-network-data\n",
+        "  networkData: lab-c1-network-data\n",
+    );
 
-    assert_says(&repo.refused(), &["the BareMetalHost cannot be read: ", "--> sites/lab/hosts/rack-c.yaml:18:"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "the BareMetalHost cannot be read: ",
+            "--> sites/lab/hosts/rack-c.yaml:18:",
+        ],
+    );
 }
 
 #[test]
@@ -395,7 +511,10 @@ fn a_snapshot_in_json_that_was_cut_off() {
     let text = repo.read("snapshot/hosts.json");
     repo.write("snapshot/hosts.json", &text[..text.len() / 2]);
 
-    assert_says(&repo.refused(), &["cannot be read", "--> snapshot/hosts.json:"]);
+    assert_says(
+        &repo.refused(),
+        &["cannot be read", "--> snapshot/hosts.json:"],
+    );
 }
 
 #[test]
@@ -413,12 +532,23 @@ fn a_kustomization_that_cannot_be_read() {
     let repo = quickstart();
     repo.write(HOSTS, "resources: rack-a.yaml\n");
 
-    assert_says(&repo.refused(), &["the kustomization cannot be read: ", "--> sites/lab/hosts/kustomization.yaml:1:"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "the kustomization cannot be read: ",
+            "--> sites/lab/hosts/kustomization.yaml:1:",
+        ],
+    );
 }
 
 #[test]
 fn a_host_whose_name_leads_out_of_the_output_directory() {
-    for (namespace, name) in [("../../x", "a"), ("tenant-a", "../../x"), ("tenant-a", "a/b"), ("tenant-a", "a\\nb")] {
+    for (namespace, name) in [
+        ("../../x", "a"),
+        ("tenant-a", "../../x"),
+        ("tenant-a", "a/b"),
+        ("tenant-a", "a\\nb"),
+    ] {
         let repo = quickstart();
         repo.write(
             SNAPSHOT,
@@ -427,18 +557,31 @@ fn a_host_whose_name_leads_out_of_the_output_directory() {
             ),
         );
 
-        assert_says(&repo.refused(), &["--> snapshot/hosts.yaml:3:", "Kubernetes takes none like this"]);
+        assert_says(
+            &repo.refused(),
+            &[
+                "--> snapshot/hosts.yaml:3:",
+                "Kubernetes takes none like this",
+            ],
+        );
     }
 }
 
 #[test]
 fn a_host_without_name() {
     let repo = quickstart();
-    repo.write(SNAPSHOT, "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nspec: {online: true}\n");
+    repo.write(
+        SNAPSHOT,
+        "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nspec: {online: true}\n",
+    );
 
     assert_says(
         &repo.refused(),
-        &["the BareMetalHost has no name", "--> snapshot/hosts.yaml:1:1", "write metadata.name"],
+        &[
+            "the BareMetalHost has no name",
+            "--> snapshot/hosts.yaml:1:1",
+            "write metadata.name",
+        ],
     );
 }
 

@@ -50,9 +50,15 @@ fn a_node_port_that_goes_from_one_service_to_another_is_warned_of() {
     let (before, entry) = edge.split_once("    jumpHost:\n").unwrap();
     let (entry, after) = entry.split_once("    auth:\n").unwrap();
     let second = entry.replace("nodePort: 30022", "nodePort: 30023");
-    repo.write(EDGE, &format!("{before}    jumpHost:\n{entry}{second}    auth:\n{after}"));
+    repo.write(
+        EDGE,
+        &format!("{before}    jumpHost:\n{entry}{second}    auth:\n{after}"),
+    );
     repo.generate(&[]).expect(0);
-    repo.write(EDGE, &format!("{before}    jumpHost:\n{second}    auth:\n{after}"));
+    repo.write(
+        EDGE,
+        &format!("{before}    jumpHost:\n{second}    auth:\n{after}"),
+    );
 
     let run = repo.generate(&["--check"]).expect(1);
 
@@ -101,7 +107,10 @@ fn ranges_of_node_ports_that_overlap() {
 
     let message = repo.refused();
 
-    assert_says(&message, &["asks for NodePorts 30081-30082, which loadbalancer-worker-edge of tenant-a/edge has"]);
+    assert_says(
+        &message,
+        &["asks for NodePorts 30081-30082, which loadbalancer-worker-edge of tenant-a/edge has"],
+    );
 }
 
 #[test]
@@ -110,7 +119,10 @@ fn a_node_port_inside_a_range() {
 
     let message = repo.refused();
 
-    assert_says(&message, &["asks for NodePort 30082, which loadbalancer-worker-edge of tenant-a/edge has"]);
+    assert_says(
+        &message,
+        &["asks for NodePort 30082, which loadbalancer-worker-edge of tenant-a/edge has"],
+    );
 }
 
 #[test]
@@ -134,13 +146,25 @@ fn a_node_port_out_of_range() {
 #[test]
 fn a_range_of_node_ports_that_is_none() {
     for (range, part) in [
-        ("start: 30082\n          end: 30080", "the nodePortRange ends at 30080 before it starts at 30082"),
-        ("start: 80\n          end: 30080", "NodePort 80 is outside the NodePorts 30000-32767"),
-        ("start: 30080\n          end: 9223372036854775807", "NodePort 9223372036854775807 is outside"),
+        (
+            "start: 30082\n          end: 30080",
+            "the nodePortRange ends at 30080 before it starts at 30082",
+        ),
+        (
+            "start: 80\n          end: 30080",
+            "NodePort 80 is outside the NodePorts 30000-32767",
+        ),
+        (
+            "start: 30080\n          end: 9223372036854775807",
+            "NodePort 9223372036854775807 is outside",
+        ),
     ] {
         let repo = edge_with("start: 30080\n          end: 30082", range);
 
-        assert_says(&repo.refused(), &[part, "--> sites/lab/clusters/edge.yaml:3"]);
+        assert_says(
+            &repo.refused(),
+            &[part, "--> sites/lab/clusters/edge.yaml:3"],
+        );
     }
 }
 
@@ -150,15 +174,23 @@ fn a_service_without_node_port() {
 
     assert_says(
         &repo.refused(),
-        &["the service has no nodePort", "--> sites/lab/clusters/edge.yaml:41:", "write a nodePort"],
+        &[
+            "the service has no nodePort",
+            "--> sites/lab/clusters/edge.yaml:41:",
+            "write a nodePort",
+        ],
     );
 }
 
 #[test]
 fn an_ssh_key_that_is_none() {
-    let key =
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L operator@lab.example.com";
-    for bad in ["ssh-ed25519 AAAA", "\"\"", "operator", &format!("\"{key}\\n{key}\"")] {
+    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L operator@lab.example.com";
+    for bad in [
+        "ssh-ed25519 AAAA",
+        "\"\"",
+        "operator",
+        &format!("\"{key}\\n{key}\""),
+    ] {
         let repo = edge_with(key, bad);
 
         assert_says(
@@ -176,23 +208,36 @@ fn an_ssh_key_that_is_none() {
 fn a_service_without_image() {
     let missing = "the service has no container image";
     let with_blank = "the name of the container image has a blank in it";
-    for (image, says) in
-        [("", missing), ("        image: \"\"\n", missing), ("        image: not an image\n", with_blank)]
-    {
+    for (image, says) in [
+        ("", missing),
+        ("        image: \"\"\n", missing),
+        ("        image: not an image\n", with_blank),
+    ] {
         let repo = edge_with_behind(
             "auth:",
             "      - image: ghcr.io/dexidp/dex:v2.45.0\n        nodeInterfaceId: oam-ipv4\n",
             &format!("      - nodeInterfaceId: oam-ipv4\n{image}"),
         );
 
-        assert_says(&repo.refused(), &[says, "--> sites/lab/clusters/edge.yaml:5", "write `image: registry/name:tag`"]);
+        assert_says(
+            &repo.refused(),
+            &[
+                says,
+                "--> sites/lab/clusters/edge.yaml:5",
+                "write `image: registry/name:tag`",
+            ],
+        );
     }
 }
 
 #[test]
 fn an_address_that_is_none() {
     for address in ["192.0.2.300", "192.0.2.10/24", "vip.example.com"] {
-        let repo = edge_with_behind("jumpHost:", "clusterIP: 192.0.2.10", &format!("clusterIP: {address}"));
+        let repo = edge_with_behind(
+            "jumpHost:",
+            "clusterIP: 192.0.2.10",
+            &format!("clusterIP: {address}"),
+        );
 
         assert_says(
             &repo.refused(),
@@ -211,13 +256,20 @@ fn a_service_without_interface() {
 
     assert_says(
         &repo.refused(),
-        &["the service has no nodeInterfaceId", "--> sites/lab/clusters/edge.yaml:41:", "name the id of a network"],
+        &[
+            "the service has no nodeInterfaceId",
+            "--> sites/lab/clusters/edge.yaml:41:",
+            "name the id of a network",
+        ],
     );
 }
 
 #[test]
 fn a_secret_whose_name_is_none() {
-    for (field, name, line) in [("nodeSSHPrivateKeys", "edge-node-ssh", 49), ("caSecret", "edge-oidc-ca", 55)] {
+    for (field, name, line) in [
+        ("nodeSSHPrivateKeys", "edge-node-ssh", 49),
+        ("caSecret", "edge-oidc-ca", 55),
+    ] {
         let repo = edge_with(&format!("{field}: {name}"), &format!("{field}: ../{name}"));
 
         assert_says(
@@ -232,10 +284,15 @@ fn a_secret_whose_name_is_none() {
 
 #[test]
 fn host_keys_from_several_places() {
-    for both in
-        ["secretName: keys, ephemeral: true", "secretName: keys, volumeClaim: {}", "volumeClaim: {}, ephemeral: true"]
-    {
-        let repo = edge_with("nodeSSHPrivateKeys: edge-node-ssh", &format!("hostKeys: {{{both}}}"));
+    for both in [
+        "secretName: keys, ephemeral: true",
+        "secretName: keys, volumeClaim: {}",
+        "volumeClaim: {}, ephemeral: true",
+    ] {
+        let repo = edge_with(
+            "nodeSSHPrivateKeys: edge-node-ssh",
+            &format!("hostKeys: {{{both}}}"),
+        );
 
         assert_says(
             &repo.refused(),
@@ -251,11 +308,23 @@ fn host_keys_from_several_places() {
 #[test]
 fn host_keys_in_what_cannot_be_named_so() {
     for (place, says) in [
-        ("secretName: A_b", "this is no name of a Secret: it is not a DNS name"),
-        ("secretName: ''", "this is no name of a Secret: it is not a DNS name"),
-        ("volumeClaim: {storageClassName: a/b}", "`a/b` is not a DNS name"),
+        (
+            "secretName: A_b",
+            "this is no name of a Secret: it is not a DNS name",
+        ),
+        (
+            "secretName: ''",
+            "this is no name of a Secret: it is not a DNS name",
+        ),
+        (
+            "volumeClaim: {storageClassName: a/b}",
+            "`a/b` is not a DNS name",
+        ),
     ] {
-        let repo = edge_with("nodeSSHPrivateKeys: edge-node-ssh", &format!("hostKeys: {{{place}}}"));
+        let repo = edge_with(
+            "nodeSSHPrivateKeys: edge-node-ssh",
+            &format!("hostKeys: {{{place}}}"),
+        );
 
         assert_says(&repo.refused(), &[says, "edge.yaml:49:"]);
     }
@@ -264,13 +333,22 @@ fn host_keys_in_what_cannot_be_named_so() {
 #[test]
 fn homes_in_a_volume_that_cannot_be() {
     for (claim, says) in [
-        ("{storageClassName: Fast}", "error[SIP0218]: `Fast` is not a DNS name"),
+        (
+            "{storageClassName: Fast}",
+            "error[SIP0218]: `Fast` is not a DNS name",
+        ),
         ("{storage: 10}", "storage"),
-        ("{storage: 10GB}", "`10GB` is not the size of a volume, such as `500Mi` or `10Gi`"),
+        (
+            "{storage: 10GB}",
+            "`10GB` is not the size of a volume, such as `500Mi` or `10Gi`",
+        ),
         ("{storage: 0Gi}", "`0Gi` is not the size of a volume"),
         ("{size: 10Gi}", "`size`"),
     ] {
-        let repo = edge_with("nodeSSHPrivateKeys: edge-node-ssh", &format!("homes: {{volumeClaim: {claim}}}"));
+        let repo = edge_with(
+            "nodeSSHPrivateKeys: edge-node-ssh",
+            &format!("homes: {{volumeClaim: {claim}}}"),
+        );
 
         let said = repo.generate(&[]).stderr;
 
@@ -280,16 +358,29 @@ fn homes_in_a_volume_that_cannot_be() {
 
 #[test]
 fn a_private_key_is_not_shown_whatever_field_it_was_pasted_into() {
-    let key = "\"-----BEGIN OPENSSH PRIVATE KEY-----\\nc2VjcmV0\\n-----END OPENSSH PRIVATE KEY-----\"";
+    let key =
+        "\"-----BEGIN OPENSSH PRIVATE KEY-----\\nc2VjcmV0\\n-----END OPENSSH PRIVATE KEY-----\"";
     for (from, to) in [
-        ("nodeSSHPrivateKeys: edge-node-ssh", format!("nodeSSHPrivateKeys: {key}")),
+        (
+            "nodeSSHPrivateKeys: edge-node-ssh",
+            format!("nodeSSHPrivateKeys: {key}"),
+        ),
         ("caSecret: edge-oidc-ca", format!("caSecret: {key}")),
-        ("nodePort: 30556", format!("nodePort: 30556\n        nodeLabels: {{a: {key}}}")),
+        (
+            "nodePort: 30556",
+            format!("nodePort: 30556\n        nodeLabels: {{a: {key}}}"),
+        ),
     ] {
         let message = edge_with(from, &to).refused();
 
         assert!(!message.contains("c2VjcmV0"), "{message}");
-        assert_says(&message, &["a private key does not belong into git", "--> sites/lab/clusters/edge.yaml:"]);
+        assert_says(
+            &message,
+            &[
+                "a private key does not belong into git",
+                "--> sites/lab/clusters/edge.yaml:",
+            ],
+        );
     }
 }
 
@@ -304,7 +395,13 @@ fn a_character_that_cannot_be_seen() {
 
         let message = repo.refused();
 
-        assert_says(&message, &["has a character that cannot be seen", "--> sites/lab/clusters/edge.yaml:49:"]);
+        assert_says(
+            &message,
+            &[
+                "has a character that cannot be seen",
+                "--> sites/lab/clusters/edge.yaml:49:",
+            ],
+        );
     }
 }
 

@@ -29,17 +29,30 @@ fn an_unknown_setting() {
 fn a_snapshot_has_a_directory_of_its_own() {
     for directory in ["overlays", "overlays/live", "../live", "."] {
         let said = with_settings(&format!("snapshot: {{directory: {directory}}}\n")).refused();
-        assert_says(&said, &["error[SIP0002]", &format!("`snapshot.directory: {directory}`"), "sipgen.yaml:1:23"]);
+        assert_says(
+            &said,
+            &[
+                "error[SIP0002]",
+                &format!("`snapshot.directory: {directory}`"),
+                "sipgen.yaml:1:23",
+            ],
+        );
     }
     let said = with_settings("snapshot: {splitBy: \"no label\"}\n").refused();
-    assert_says(&said, &["error[SIP0002]: `snapshot.splitBy: no label` is not the key of a label"]);
+    assert_says(
+        &said,
+        &["error[SIP0002]: `snapshot.splitBy: no label` is not the key of a label"],
+    );
 }
 
 #[test]
 fn settings_that_are_no_yaml() {
     assert_says(
         &with_settings("output: [\n").refused(),
-        &["error[SIP0001]: the settings cannot be read: ", "--> sipgen.yaml:1:9"],
+        &[
+            "error[SIP0001]: the settings cannot be read: ",
+            "--> sipgen.yaml:1:9",
+        ],
     );
     let said = with_settings("flux: {path: fleet]\n").refused();
     assert!(!said.contains(" at line "), "the place says it:\n{said}");
@@ -50,25 +63,45 @@ fn settings_that_are_no_text() {
     let repo = Repo::generated("quickstart");
     std::fs::write(repo.path().join("sipgen.yaml"), b"output: deploy # \xff\n").unwrap();
 
-    assert_says(&repo.refused(), &["the settings cannot be read: ", "--> sipgen.yaml"]);
+    assert_says(
+        &repo.refused(),
+        &["the settings cannot be read: ", "--> sipgen.yaml"],
+    );
 }
 
 #[test]
 fn an_unknown_value_of_a_setting() {
     for (text, part) in [
-        ("inventory: {mode: live}\n", "unknown variant `live`, expected one of `auto`, `declared`, `observed`"),
-        ("credentials: all\n", "unknown variant `all`, expected one of `reference`, `external-secrets`, `none`"),
+        (
+            "inventory: {mode: live}\n",
+            "unknown variant `live`, expected one of `auto`, `declared`, `observed`",
+        ),
+        (
+            "credentials: all\n",
+            "unknown variant `all`, expected one of `reference`, `external-secrets`, `none`",
+        ),
     ] {
         assert_says(
             &with_settings(text).refused(),
-            &["error[SIP0002]: the settings cannot be read: ", part, "--> sipgen.yaml:1:"],
+            &[
+                "error[SIP0002]: the settings cannot be read: ",
+                part,
+                "--> sipgen.yaml:1:",
+            ],
         );
     }
 }
 
 #[test]
 fn an_output_directory_that_is_not_in_the_repo() {
-    for output in ["../elsewhere", "/etc", ".", "a/../../b", ".git/overlays", "\"\""] {
+    for output in [
+        "../elsewhere",
+        "/etc",
+        ".",
+        "a/../../b",
+        ".git/overlays",
+        "\"\"",
+    ] {
         let repo = with_settings(&format!("inventory: {{mode: auto}}\noutput: {output}\n"));
 
         assert_says(
@@ -86,7 +119,10 @@ fn an_output_directory_that_is_not_in_the_repo() {
 fn templates_that_are_not_in_the_repo() {
     let repo = with_settings("templates: ../elsewhere\n");
 
-    assert_says(&repo.refused(), &["`templates: ../elsewhere` is not a directory inside the repo"]);
+    assert_says(
+        &repo.refused(),
+        &["`templates: ../elsewhere` is not a directory inside the repo"],
+    );
 }
 
 #[test]
@@ -95,14 +131,24 @@ fn an_output_directory_behind_a_symbolic_link() {
     let elsewhere = tempfile::tempdir().unwrap();
     symlink(elsewhere.path(), repo.path().join("overlays")).unwrap();
 
-    assert_says(&repo.refused(), &["overlays is a symbolic link", "--> overlays", "move it away or delete it"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "overlays is a symbolic link",
+            "--> overlays",
+            "move it away or delete it",
+        ],
+    );
     assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn a_file_of_somebody_else_where_one_of_ours_is_to_be() {
     let repo = Repo::of_fixture("quickstart");
-    repo.write("overlays/clusters/tenant-a/edge/jumphost/deployment.yaml", "kind: Mine\n");
+    repo.write(
+        "overlays/clusters/tenant-a/edge/jumphost/deployment.yaml",
+        "kind: Mine\n",
+    );
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0005]: overlays/clusters/tenant-a/edge/jumphost/deployment.yaml is a file without sipgen's first line, so it is somebody else's, and sipgen would have to replace it
@@ -115,7 +161,10 @@ fn a_file_of_somebody_else_where_one_of_ours_is_to_be() {
 
 #[test]
 fn a_template_with_a_syntax_error() {
-    let repo = with_template("loadbalancer/haproxy.cfg", "defaults\n{% for server in servers %}\nserver\n");
+    let repo = with_template(
+        "loadbalancer/haproxy.cfg",
+        "defaults\n{% for server in servers %}\nserver\n",
+    );
 
     assert_says(
         &repo.refused(),
@@ -130,7 +179,10 @@ fn a_template_with_a_syntax_error() {
 
 #[test]
 fn a_template_that_uses_what_it_is_not_given() {
-    let repo = with_template("loadbalancer/haproxy.cfg", "defaults\n  mode é {{ mode }}\n");
+    let repo = with_template(
+        "loadbalancer/haproxy.cfg",
+        "defaults\n  mode é {{ mode }}\n",
+    );
 
     assert_says(
         &repo.refused(),
@@ -146,11 +198,17 @@ fn a_template_that_uses_what_it_is_not_given() {
 
 #[test]
 fn a_template_included_by_one_of_ours_that_uses_what_it_is_not_given() {
-    let repo = with_template("partials/placement.yaml", "      nodeSelector: {{ nodes }}\n");
+    let repo = with_template(
+        "partials/placement.yaml",
+        "      nodeSelector: {{ nodes }}\n",
+    );
 
     assert_says(
         &repo.refused(),
-        &["the template partials/placement.yaml cannot be rendered", "--> own/partials/placement.yaml:1:24\n"],
+        &[
+            "the template partials/placement.yaml cannot be rendered",
+            "--> own/partials/placement.yaml:1:24\n",
+        ],
     );
 }
 
@@ -160,20 +218,37 @@ fn a_configuration_that_is_no_yaml() {
 
     assert_says(
         &repo.refused(),
-        &["the template own/auth/config.yaml renders what is not YAML", "--> own/auth/config.yaml"],
+        &[
+            "the template own/auth/config.yaml renders what is not YAML",
+            "--> own/auth/config.yaml",
+        ],
     );
 }
 
 #[test]
 fn a_template_that_renders_to_nothing_though_a_kustomization_lists_its_file() {
     for (template, file) in [
-        ("loadbalancer/haproxy.cfg", "clusters/tenant-a/edge/loadbalancer-worker/kustomization.yaml lists haproxy.cfg"),
-        ("auth/rbac.yaml", "clusters/tenant-a/edge/auth/kustomization.yaml lists rbac.yaml"),
-        ("crds/dex/crds.yaml", "crds/dex/kustomization.yaml lists crds.yaml"),
+        (
+            "loadbalancer/haproxy.cfg",
+            "clusters/tenant-a/edge/loadbalancer-worker/kustomization.yaml lists haproxy.cfg",
+        ),
+        (
+            "auth/rbac.yaml",
+            "clusters/tenant-a/edge/auth/kustomization.yaml lists rbac.yaml",
+        ),
+        (
+            "crds/dex/crds.yaml",
+            "crds/dex/kustomization.yaml lists crds.yaml",
+        ),
     ] {
         let repo = with_template(template, "{# nothing #}\n");
 
-        assert_says(&repo.refused(), &[&format!("what would be overlays/{file}, which no template renders")]);
+        assert_says(
+            &repo.refused(),
+            &[&format!(
+                "what would be overlays/{file}, which no template renders"
+            )],
+        );
     }
 }
 
@@ -209,14 +284,21 @@ fn a_template_whose_output_is_no_yaml() {
 
     assert_says(
         &repo.refused(),
-        &["the template own/auth/service.yaml renders what is not YAML", "--> own/auth/service.yaml"],
+        &[
+            "the template own/auth/service.yaml renders what is not YAML",
+            "--> own/auth/service.yaml",
+        ],
     );
 }
 
 #[test]
 fn a_generated_file_that_was_broken_by_hand() {
     let repo = Repo::generated("quickstart");
-    repo.replace(PATCHES, "    sip.airshipit.org/node-type: \"ControlPlane\"\n", "  sip.airshipit.org/node-type: [\n");
+    repo.replace(
+        PATCHES,
+        "    sip.airshipit.org/node-type: \"ControlPlane\"\n",
+        "  sip.airshipit.org/node-type: [\n",
+    );
 
     assert_snapshot!(repo.refused(), @r#"
     error[SIP0007]: the generated file cannot be read: did not find expected ',' or ']', while parsing a flow sequence
@@ -242,7 +324,10 @@ fn a_generated_file_whose_labels_were_changed_by_hand() {
     for (from, to) in [
         ("node-type: \"ControlPlane\"", "node-type: \"Master\""),
         ("cluster-name: \"edge\"", "cluster-name: \"../x\""),
-        ("    sip.airshipit.org/cluster-namespace: \"tenant-a\"\n", ""),
+        (
+            "    sip.airshipit.org/cluster-namespace: \"tenant-a\"\n",
+            "",
+        ),
     ] {
         let repo = Repo::generated("quickstart");
         repo.replace(PATCHES, from, to);
@@ -252,7 +337,9 @@ fn a_generated_file_whose_labels_were_changed_by_hand() {
             &[
                 "the generated file cannot be read: its labels are not those of a cluster",
                 &format!("--> {PATCHES}:"),
-                &format!("it says who has which host: restore it with `git checkout HEAD -- {PATCHES}`"),
+                &format!(
+                    "it says who has which host: restore it with `git checkout HEAD -- {PATCHES}`"
+                ),
             ],
         );
     }
@@ -261,14 +348,29 @@ fn a_generated_file_whose_labels_were_changed_by_hand() {
 #[test]
 fn a_generated_file_with_another_name_or_kind() {
     for (from, to, part) in [
-        ("name: \"lab-a1\"", "name: \"../lab-a1\"", "its host has no valid name"),
-        ("kind: BareMetalHost", "kind: Secret", "it is no BareMetalHost"),
+        (
+            "name: \"lab-a1\"",
+            "name: \"../lab-a1\"",
+            "its host has no valid name",
+        ),
+        (
+            "kind: BareMetalHost",
+            "kind: Secret",
+            "it is no BareMetalHost",
+        ),
         ("  name: \"lab-a1\"\n", "", "missing field `name`"),
     ] {
         let repo = Repo::generated("quickstart");
         repo.replace(PATCHES, from, to);
 
-        assert_says(&repo.refused(), &["the generated file cannot be read: ", part, &format!("--> {PATCHES}:")]);
+        assert_says(
+            &repo.refused(),
+            &[
+                "the generated file cannot be read: ",
+                part,
+                &format!("--> {PATCHES}:"),
+            ],
+        );
     }
 }
 
@@ -277,7 +379,10 @@ fn a_host_that_generated_files_give_to_two_node_sets_stays_with_the_one_that_it_
     let repo = Repo::generated("quickstart");
     let before = repo.hosts_of("tenant-a", "edge");
     let twice = repo.read(PATCHES).replace("\"ControlPlane\"", "\"Worker\"");
-    repo.write("overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml", &twice);
+    repo.write(
+        "overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml",
+        &twice,
+    );
 
     repo.generate(&[]).expect(0);
 
@@ -289,13 +394,24 @@ fn a_host_that_generated_files_give_to_two_node_sets_stays_with_the_one_that_it_
 fn a_host_that_generated_files_give_to_two_node_sets_that_it_fits() {
     let repo = Repo::generated("quickstart");
     let cluster = "sites/lab/clusters/edge.yaml";
-    repo.replace(cluster, "hardware.example.com/flavor: worker", "topology.example.com/rack: a");
+    repo.replace(
+        cluster,
+        "hardware.example.com/flavor: worker",
+        "topology.example.com/rack: a",
+    );
     repo.replace(cluster, "active: 1", "active: 3");
     let twice = repo.read(PATCHES).replace("\"ControlPlane\"", "\"Worker\"");
-    repo.write("overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml", &twice);
+    repo.write(
+        "overlays/hosts/declared/sites/lab/tenant-a.edge.copy.yaml",
+        &twice,
+    );
 
     assert_says(
         &repo.refused(),
-        &["host tenant-a/lab-a1 is assigned 2 times", "as ControlPlane of tenant-a/edge", "as Worker of tenant-a/edge"],
+        &[
+            "host tenant-a/lab-a1 is assigned 2 times",
+            "as ControlPlane of tenant-a/edge",
+            "as Worker of tenant-a/edge",
+        ],
     );
 }

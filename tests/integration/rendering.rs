@@ -18,7 +18,10 @@ static GENERATED: LazyLock<BTreeMap<String, Files>> = LazyLock::new(|| {
         let files = overlays(&Repo::of_fixture(&fixture));
         (fixture, files)
     };
-    crate::support::fixture_names().into_iter().map(generate).collect()
+    crate::support::fixture_names()
+        .into_iter()
+        .map(generate)
+        .collect()
 });
 
 fn overlays(repo: &Repo) -> Files {
@@ -29,7 +32,9 @@ fn overlays(repo: &Repo) -> Files {
 /// All generated files of all fixtures, with names that tell where they are from.
 fn all_files() -> impl Iterator<Item = (String, &'static str)> {
     GENERATED.iter().flat_map(|(fixture, files)| {
-        files.iter().map(move |(path, text)| (format!("{fixture}: {path}"), text.as_str()))
+        files
+            .iter()
+            .map(move |(path, text)| (format!("{fixture}: {path}"), text.as_str()))
     })
 }
 
@@ -42,8 +47,13 @@ fn is_configuration(file: &str) -> bool {
 
 /// All generated manifests of all fixtures.
 fn all_objects() -> impl Iterator<Item = (String, Value)> {
-    let manifests = all_files().filter(|(file, _)| file.ends_with(".yaml") && !is_configuration(file));
-    manifests.flat_map(|(file, text)| documents(text).into_iter().map(move |object| (file.clone(), object)))
+    let manifests =
+        all_files().filter(|(file, _)| file.ends_with(".yaml") && !is_configuration(file));
+    manifests.flat_map(|(file, text)| {
+        documents(text)
+            .into_iter()
+            .map(move |object| (file.clone(), object))
+    })
 }
 
 /// The kustomizations of all fixtures' output, by fixture and directory.
@@ -57,14 +67,21 @@ fn host_kustomizations() -> impl Iterator<Item = (String, Value)> {
 }
 
 fn strings(value: &Value) -> BTreeMap<&str, &str> {
-    let entries = value.as_mapping().unwrap_or_else(|| panic!("{value:?} is not a mapping"));
-    entries.iter().map(|(key, value)| (key.as_str().unwrap(), value.as_str().unwrap())).collect()
+    let entries = value
+        .as_mapping()
+        .unwrap_or_else(|| panic!("{value:?} is not a mapping"));
+    entries
+        .iter()
+        .map(|(key, value)| (key.as_str().unwrap(), value.as_str().unwrap()))
+        .collect()
 }
 
 /// The only object of a file.
 #[track_caller]
 fn only(files: &Files, path: &str) -> Value {
-    let text = files.get(path).unwrap_or_else(|| panic!("{path} is not among {:?}", files.keys()));
+    let text = files
+        .get(path)
+        .unwrap_or_else(|| panic!("{path} is not among {:?}", files.keys()));
     let mut objects = documents(text);
     assert_eq!(objects.len(), 1, "{path}");
     objects.remove(0)
@@ -72,7 +89,10 @@ fn only(files: &Files, path: &str) -> Value {
 
 #[track_caller]
 fn object_name(files: &Files, path: &str) -> String {
-    only(files, path)["metadata"]["name"].as_str().unwrap().to_owned()
+    only(files, path)["metadata"]["name"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 // The recorded texts
@@ -87,13 +107,21 @@ fn is_recorded(fixture: &str, path: &str) -> bool {
         "quickstart" => !is_script,
         "auth" => !path.starts_with("crds/") && !path.starts_with("tenants/"),
         "jump-host" => path.contains("/jumphost/") && !is_script,
-        "ipv6" | "observed" => !path.starts_with("crds/") && !path.starts_with("tenants/") && !is_script,
+        "ipv6" | "observed" => {
+            !path.starts_with("crds/") && !path.starts_with("tenants/") && !is_script
+        }
         "declared-and-snapshot" => path.starts_with("hosts/"),
         "custom-haproxy" => path.ends_with("/haproxy.cfg"),
         "provisioning" => path.starts_with("clusters/"),
         "multi-cluster" => {
-            let odd = ["tenant-a/core/jumphost/", "tenant-a/edge/loadbalancer-", "tenant-a/edge/jumphost"];
-            let is_odd = odd.iter().any(|below| path.starts_with(&format!("clusters/{below}")));
+            let odd = [
+                "tenant-a/core/jumphost/",
+                "tenant-a/edge/loadbalancer-",
+                "tenant-a/edge/jumphost",
+            ];
+            let is_odd = odd
+                .iter()
+                .any(|below| path.starts_with(&format!("clusters/{below}")));
             path.starts_with("hosts/") || (is_odd && !is_script)
         }
         _ => false,
@@ -104,9 +132,14 @@ fn is_recorded(fixture: &str, path: &str) -> bool {
 /// review shows what changes in one service or one build of hosts.
 fn records(fixture: &str) -> BTreeMap<String, String> {
     let mut records = BTreeMap::<String, String>::new();
-    for (path, text) in GENERATED[fixture].iter().filter(|(path, _)| is_recorded(fixture, path)) {
+    for (path, text) in GENERATED[fixture]
+        .iter()
+        .filter(|(path, _)| is_recorded(fixture, path))
+    {
         let (directory, _) = path.rsplit_once('/').unwrap();
-        let record = records.entry(format!("{fixture}.{}", directory.replace('/', "."))).or_default();
+        let record = records
+            .entry(format!("{fixture}.{}", directory.replace('/', ".")))
+            .or_default();
         record.push_str(&format!(">>> {path}\n{text}"));
     }
     records
@@ -168,29 +201,47 @@ fn jump_host_is_rendered_as_recorded() {
 
 #[test]
 fn nothing_is_recorded_that_is_no_longer_rendered() {
-    let rendered: BTreeSet<String> =
-        GENERATED.keys().flat_map(|fixture| records(fixture).into_keys()).map(|name| name + ".snap").collect();
+    let rendered: BTreeSet<String> = GENERATED
+        .keys()
+        .flat_map(|fixture| records(fixture).into_keys())
+        .map(|name| name + ".snap")
+        .collect();
 
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/snapshots");
-    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let entries = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let fixtures = crate::support::fixture_names();
-    let ours = entries.filter(|file| fixtures.iter().any(|fixture| file.starts_with(&format!("{fixture}."))));
+    let ours = entries.filter(|file| {
+        fixtures
+            .iter()
+            .any(|fixture| file.starts_with(&format!("{fixture}.")))
+    });
     let recorded: BTreeSet<String> = ours.filter(|file| file.ends_with(".snap")).collect();
 
     let abandoned: Vec<&String> = recorded.difference(&rendered).collect();
-    assert!(abandoned.is_empty(), "remove {abandoned:?} from tests/integration/snapshots");
+    assert!(
+        abandoned.is_empty(),
+        "remove {abandoned:?} from tests/integration/snapshots"
+    );
 }
 
 #[test]
 fn all_jump_hosts_have_the_same_scripts_and_those_of_the_image() {
     let script = |text: &str| -> String {
-        let lines = text.lines().filter(|line| !line.starts_with("# Generated by sipgen"));
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with("# Generated by sipgen"));
         lines.map(|line| format!("{line}\n")).collect()
     };
     for name in SCRIPTS {
-        let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/jumphost").join(name);
+        let template = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("templates/jumphost")
+            .join(name);
         let template = fs::read_to_string(template).unwrap();
-        let scripts: Vec<_> = all_files().filter(|(file, _)| file.ends_with(&format!("/{name}"))).collect();
+        let scripts: Vec<_> = all_files()
+            .filter(|(file, _)| file.ends_with(&format!("/{name}")))
+            .collect();
         assert!(scripts.len() > 2, "{name}");
         for (file, text) in scripts {
             assert_eq!(script(text), template, "{file}");
@@ -203,9 +254,17 @@ fn all_jump_hosts_have_the_same_scripts_and_those_of_the_image() {
 #[test]
 fn objects_are_named_after_their_service_and_cluster() {
     let files = &GENERATED["quickstart"];
-    for service in ["auth", "jumphost", "loadbalancer-controlplane", "loadbalancer-worker"] {
+    for service in [
+        "auth",
+        "jumphost",
+        "loadbalancer-controlplane",
+        "loadbalancer-worker",
+    ] {
         for file in ["deployment", "service"] {
-            let name = object_name(files, &format!("clusters/tenant-a/edge/{service}/{file}.yaml"));
+            let name = object_name(
+                files,
+                &format!("clusters/tenant-a/edge/{service}/{file}.yaml"),
+            );
             assert_eq!(name, format!("{service}-edge"), "{file}");
         }
     }
@@ -214,16 +273,26 @@ fn objects_are_named_after_their_service_and_cluster() {
 /// The name of the control-plane load balancer's Service, of a cluster with a name.
 fn service_name_of(cluster: &str) -> String {
     let repo = Repo::of_fixture("quickstart");
-    repo.replace("sites/lab/clusters/edge.yaml", "  name: edge\n", &format!("  name: {cluster}\n"));
+    repo.replace(
+        "sites/lab/clusters/edge.yaml",
+        "  name: edge\n",
+        &format!("  name: {cluster}\n"),
+    );
     let files = overlays(&repo);
-    object_name(&files, &format!("clusters/tenant-a/{cluster}/loadbalancer-controlplane/service.yaml"))
+    object_name(
+        &files,
+        &format!("clusters/tenant-a/{cluster}/loadbalancer-controlplane/service.yaml"),
+    )
 }
 
 #[test]
 fn the_longest_name_that_fits_a_service_is_kept_whole() {
     let cluster = "a".repeat(63 - "loadbalancer-controlplane-".len());
 
-    assert_eq!(service_name_of(&cluster), format!("loadbalancer-controlplane-{cluster}"));
+    assert_eq!(
+        service_name_of(&cluster),
+        format!("loadbalancer-controlplane-{cluster}")
+    );
 }
 
 /// The end of the name is the start of the whole name's SHA-256, as `sha256sum` gives it.
@@ -231,7 +300,10 @@ fn the_longest_name_that_fits_a_service_is_kept_whole() {
 fn a_name_too_long_for_a_service_is_shortened_and_ends_in_a_hash_of_the_whole() {
     let name = service_name_of(&"a".repeat(60));
 
-    assert_eq!(name, format!("loadbalancer-controlplane-{}-11ee3912", "a".repeat(28)));
+    assert_eq!(
+        name,
+        format!("loadbalancer-controlplane-{}-11ee3912", "a".repeat(28))
+    );
     assert_eq!(name.len(), 63);
 }
 
@@ -239,20 +311,34 @@ fn a_name_too_long_for_a_service_is_shortened_and_ends_in_a_hash_of_the_whole() 
 fn two_long_names_that_differ_at_the_end_stay_different() {
     let start = "a".repeat(59);
 
-    assert_ne!(service_name_of(&format!("{start}a")), service_name_of(&format!("{start}b")));
+    assert_ne!(
+        service_name_of(&format!("{start}a")),
+        service_name_of(&format!("{start}b"))
+    );
 }
 
 #[test]
 fn a_dot_that_a_service_must_not_have_is_replaced_and_the_hash_tells_the_names_apart() {
-    assert_eq!(service_name_of("edge.lab"), "loadbalancer-controlplane-edge-lab-028352e6");
-    assert_eq!(service_name_of("edge-lab"), "loadbalancer-controlplane-edge-lab");
+    assert_eq!(
+        service_name_of("edge.lab"),
+        "loadbalancer-controlplane-edge-lab-028352e6"
+    );
+    assert_eq!(
+        service_name_of("edge-lab"),
+        "loadbalancer-controlplane-edge-lab"
+    );
 }
 
 #[test]
 fn several_entries_of_one_kind_have_names_of_their_own() {
     let files = &GENERATED["multi-cluster"];
 
-    let name = |directory: &str| object_name(files, &format!("clusters/tenant-a/edge/{directory}/service.yaml"));
+    let name = |directory: &str| {
+        object_name(
+            files,
+            &format!("clusters/tenant-a/edge/{directory}/service.yaml"),
+        )
+    };
 
     assert_eq!(name("jumphost"), "jumphost-edge");
     assert_eq!(name("jumphost2"), "jumphost2-edge");
@@ -268,11 +354,23 @@ fn a_service_selects_the_pods_of_its_own_deployment_only() {
             let service = only(files, path);
             let deployment = only(files, &path.replace("service.yaml", "deployment.yaml"));
             let selector = strings(&service["spec"]["selector"]);
-            assert_eq!(selector, strings(&deployment["spec"]["selector"]["matchLabels"]), "{fixture}: {path}");
+            assert_eq!(
+                selector,
+                strings(&deployment["spec"]["selector"]["matchLabels"]),
+                "{fixture}: {path}"
+            );
             let pod = strings(&deployment["spec"]["template"]["metadata"]["labels"]);
-            assert!(selector.iter().all(|(key, value)| pod.get(key) == Some(value)), "{fixture}: {path}");
+            assert!(
+                selector
+                    .iter()
+                    .all(|(key, value)| pod.get(key) == Some(value)),
+                "{fixture}: {path}"
+            );
             let namespace = path.split('/').nth(1).unwrap();
-            assert!(selectors.insert((fixture, namespace.to_owned(), format!("{selector:?}"))), "{fixture}: {path}");
+            assert!(
+                selectors.insert((fixture, namespace.to_owned(), format!("{selector:?}"))),
+                "{fixture}: {path}"
+            );
         }
     }
 }
@@ -281,44 +379,80 @@ fn a_service_selects_the_pods_of_its_own_deployment_only() {
 
 #[test]
 fn node_labels_say_on_which_nodes_a_service_runs() {
-    let deployment = only(&GENERATED["multi-cluster"], "clusters/tenant-a/edge/jumphost2/deployment.yaml");
+    let deployment = only(
+        &GENERATED["multi-cluster"],
+        "clusters/tenant-a/edge/jumphost2/deployment.yaml",
+    );
 
     let pod = &deployment["spec"]["template"]["spec"];
-    let expected = [("kubernetes.io/os", "linux"), ("node-role.example.com/edge-services", "")];
+    let expected = [
+        ("kubernetes.io/os", "linux"),
+        ("node-role.example.com/edge-services", ""),
+    ];
     assert_eq!(strings(&pod["nodeSelector"]), BTreeMap::from(expected));
 }
 
 #[test]
 fn every_service_tolerates_the_taints_of_control_plane_nodes_as_node_labels_may_choose_them() {
-    for (file, deployment) in all_objects().filter(|(_, object)| object["kind"].as_str() == Some("Deployment")) {
-        let tolerations = deployment["spec"]["template"]["spec"]["tolerations"].as_sequence().unwrap().iter();
+    for (file, deployment) in
+        all_objects().filter(|(_, object)| object["kind"].as_str() == Some("Deployment"))
+    {
+        let tolerations = deployment["spec"]["template"]["spec"]["tolerations"]
+            .as_sequence()
+            .unwrap()
+            .iter();
 
-        let tolerated: Vec<&str> = tolerations.map(|taint| taint["key"].as_str().unwrap()).collect();
-        assert_eq!(tolerated, ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"], "{file}");
+        let tolerated: Vec<&str> = tolerations
+            .map(|taint| taint["key"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            tolerated,
+            [
+                "node-role.kubernetes.io/control-plane",
+                "node-role.kubernetes.io/master"
+            ],
+            "{file}"
+        );
     }
 }
 
 #[test]
 fn without_node_labels_a_service_runs_on_control_plane_nodes() {
-    for service in ["auth", "jumphost", "loadbalancer-controlplane", "loadbalancer-worker"] {
+    for service in [
+        "auth",
+        "jumphost",
+        "loadbalancer-controlplane",
+        "loadbalancer-worker",
+    ] {
         let file = format!("clusters/tenant-a/edge/{service}/deployment.yaml");
         let deployment = only(&GENERATED["quickstart"], &file);
 
         let pod = &deployment["spec"]["template"]["spec"];
         let selector = strings(&pod["nodeSelector"]);
-        assert_eq!(selector, BTreeMap::from([("node-role.kubernetes.io/control-plane", "")]), "{service}");
+        assert_eq!(
+            selector,
+            BTreeMap::from([("node-role.kubernetes.io/control-plane", "")]),
+            "{service}"
+        );
     }
 }
 
 #[test]
 fn a_node_label_that_looks_like_a_number_stays_a_text() {
     let repo = Repo::of_fixture("multi-cluster");
-    repo.replace("tenants/tenant-a/edge.yaml", "kubernetes.io/os: linux", "example.com/zone: \"1e3\"");
+    repo.replace(
+        "tenants/tenant-a/edge.yaml",
+        "kubernetes.io/os: linux",
+        "example.com/zone: \"1e3\"",
+    );
 
     let files = overlays(&repo);
 
     let text = &files["clusters/tenant-a/edge/jumphost/deployment.yaml"];
-    assert!(text.contains("\n        \"example.com/zone\": \"1e3\"\n"), "{text}");
+    assert!(
+        text.contains("\n        \"example.com/zone\": \"1e3\"\n"),
+        "{text}"
+    );
 }
 
 // Secrets
@@ -344,15 +478,33 @@ fn no_password_of_the_inventory_reaches_the_output() {
 
 #[test]
 fn a_jump_host_refers_to_the_secrets_of_its_hosts_by_name() {
-    let deployment = only(&GENERATED["quickstart"], "clusters/tenant-a/edge/jumphost/deployment.yaml");
+    let deployment = only(
+        &GENERATED["quickstart"],
+        "clusters/tenant-a/edge/jumphost/deployment.yaml",
+    );
 
-    let volumes = deployment["spec"]["template"]["spec"]["volumes"].as_sequence().unwrap();
-    let volume = |name: &str| volumes.iter().find(|volume| volume["name"].as_str() == Some(name)).unwrap();
-    assert_eq!(volume("node-private-keys")["secret"]["secretName"].as_str(), Some("edge-node-ssh"));
+    let volumes = deployment["spec"]["template"]["spec"]["volumes"]
+        .as_sequence()
+        .unwrap();
+    let volume = |name: &str| {
+        volumes
+            .iter()
+            .find(|volume| volume["name"].as_str() == Some(name))
+            .unwrap()
+    };
+    assert_eq!(
+        volume("node-private-keys")["secret"]["secretName"].as_str(),
+        Some("edge-node-ssh")
+    );
     let list = &GENERATED["quickstart"]["clusters/tenant-a/edge/jumphost/hosts"];
     let lines = list.lines().filter(|line| !line.starts_with('#'));
     let names: Vec<String> = lines
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["secret"].as_str().unwrap().to_owned())
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["secret"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
         .collect();
     let hosts = ["lab-a1", "lab-b1", "lab-a2", "lab-b2"];
     assert_eq!(names, hosts.map(|host| format!("{host}-bmc-credentials")));
@@ -374,13 +526,30 @@ fn a_jump_host_may_get_the_bmc_secrets_of_its_hosts_and_nothing_else() {
                 Some(host.get("secret")?.as_str().unwrap().to_owned())
             })
             .collect();
-        let role = crate::support::documents(text).into_iter().find(|object| object["kind"] == "Role").unwrap();
+        let role = crate::support::documents(text)
+            .into_iter()
+            .find(|object| object["kind"] == "Role")
+            .unwrap();
         let rules = role["rules"].as_sequence().unwrap();
         assert_eq!(rules.len(), usize::from(!listed.is_empty()), "{file}");
         for rule in rules {
-            let of = |field: &str| rule[field].as_sequence().unwrap().iter().map(|name| name.as_str().unwrap());
-            assert_eq!(of("resourceNames").collect::<Vec<_>>(), listed.iter().collect::<Vec<_>>(), "{file}");
-            assert_eq!((of("verbs").collect(), of("resources").collect()), (vec!["get"], vec!["secrets"]), "{file}");
+            let of = |field: &str| {
+                rule[field]
+                    .as_sequence()
+                    .unwrap()
+                    .iter()
+                    .map(|name| name.as_str().unwrap())
+            };
+            assert_eq!(
+                of("resourceNames").collect::<Vec<_>>(),
+                listed.iter().collect::<Vec<_>>(),
+                "{file}"
+            );
+            assert_eq!(
+                (of("verbs").collect(), of("resources").collect()),
+                (vec!["get"], vec!["secrets"]),
+                "{file}"
+            );
             secrets += listed.len();
         }
     }
@@ -391,13 +560,21 @@ fn a_jump_host_may_get_the_bmc_secrets_of_its_hosts_and_nothing_else() {
 fn a_jump_host_of_hosts_without_credentials_may_read_no_secret() {
     let repo = Repo::of_fixture("jump-host");
     let hosts = repo.read("hosts/hosts.yaml");
-    let without = hosts.lines().filter(|line| !line.trim_start().starts_with("credentialsName:"));
-    repo.write("hosts/hosts.yaml", &without.map(|line| format!("{line}\n")).collect::<String>());
+    let without = hosts
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("credentialsName:"));
+    repo.write(
+        "hosts/hosts.yaml",
+        &without.map(|line| format!("{line}\n")).collect::<String>(),
+    );
 
     let files = overlays(&repo);
 
     let text = &files["clusters/depot/edge/jumphost/rbac.yaml"];
-    assert!(text.contains("\nrules: []\n") && !text.contains("secrets"), "{text}");
+    assert!(
+        text.contains("\nrules: []\n") && !text.contains("secrets"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -420,9 +597,16 @@ fn no_file_has_a_variable_that_flux_would_replace() {
 #[test]
 fn a_request_in_a_file_named_like_a_variable_brings_none_into_the_output() {
     let repo = Repo::of_fixture("quickstart");
-    repo.write("sites/lab/clusters/${X}.yaml", &repo.read("sites/lab/clusters/edge.yaml"));
+    repo.write(
+        "sites/lab/clusters/${X}.yaml",
+        &repo.read("sites/lab/clusters/edge.yaml"),
+    );
     repo.remove("sites/lab/clusters/edge.yaml");
-    repo.replace("sites/lab/clusters/kustomization.yaml", "edge.yaml", "${X}.yaml");
+    repo.replace(
+        "sites/lab/clusters/kustomization.yaml",
+        "edge.yaml",
+        "${X}.yaml",
+    );
 
     for (file, text) in overlays(&repo) {
         assert!(!text.contains("${"), "{file}");
@@ -434,17 +618,26 @@ fn every_directory_with_yaml_is_a_kustomization() {
     for (fixture, files) in &*GENERATED {
         for path in files.keys().filter(|path| path.ends_with(".yaml")) {
             let (directory, _) = path.rsplit_once('/').unwrap();
-            assert!(files.contains_key(&format!("{directory}/kustomization.yaml")), "{fixture}: {path}");
+            assert!(
+                files.contains_key(&format!("{directory}/kustomization.yaml")),
+                "{fixture}: {path}"
+            );
         }
     }
 }
 
 #[test]
 fn no_kustomization_is_empty() {
-    let kustomizations = || all_kustomizations().filter(|(_, text)| text["kind"].as_str() == Some("Kustomization"));
+    let kustomizations =
+        || all_kustomizations().filter(|(_, text)| text["kind"].as_str() == Some("Kustomization"));
     assert!(kustomizations().count() > 20);
     for (file, kustomization) in kustomizations() {
-        assert!(kustomization["resources"].as_sequence().is_some_and(|resources| !resources.is_empty()), "{file}");
+        assert!(
+            kustomization["resources"]
+                .as_sequence()
+                .is_some_and(|resources| !resources.is_empty()),
+            "{file}"
+        );
     }
 }
 
@@ -452,12 +645,27 @@ fn no_kustomization_is_empty() {
 fn patches_name_their_host_and_have_no_target_and_those_with_one_are_of_secrets() {
     let mut patches = 0;
     for (file, kustomization) in host_kustomizations() {
-        for patch in kustomization.get("patches").and_then(Value::as_sequence).into_iter().flatten() {
-            let keys: Vec<&str> = patch.as_mapping().unwrap().keys().map(|key| key.as_str().unwrap()).collect();
+        for patch in kustomization
+            .get("patches")
+            .and_then(Value::as_sequence)
+            .into_iter()
+            .flatten()
+        {
+            let keys: Vec<&str> = patch
+                .as_mapping()
+                .unwrap()
+                .keys()
+                .map(|key| key.as_str().unwrap())
+                .collect();
             if keys == ["target", "patch"] {
                 assert_eq!(patch["target"]["kind"], "Secret", "{file}");
                 let patch: Value = yaml_serde::from_str(patch["patch"].as_str().unwrap()).unwrap();
-                let fields: Vec<&str> = patch.as_mapping().unwrap().keys().map(|key| key.as_str().unwrap()).collect();
+                let fields: Vec<&str> = patch
+                    .as_mapping()
+                    .unwrap()
+                    .keys()
+                    .map(|key| key.as_str().unwrap())
+                    .collect();
                 assert_eq!(fields, ["apiVersion", "kind", "metadata"], "{file}");
                 continue;
             }
@@ -481,15 +689,26 @@ fn builds_of_hosts_rewrite_neither_namespaces_nor_names() {
 /// The hosts of all fixtures without an agent that are given to clusters, declared or observed.
 fn assigned(standing: &str) -> Vec<(String, Value)> {
     let part = format!(": hosts/{standing}/");
-    let is_assigned = |host: &Value| host["metadata"]["labels"].get("sip.airshipit.org/cluster-name").is_some();
-    let hosts = all_objects().filter(|(_, object)| object["kind"].as_str() == Some("BareMetalHost"));
+    let is_assigned = |host: &Value| {
+        host["metadata"]["labels"]
+            .get("sip.airshipit.org/cluster-name")
+            .is_some()
+    };
+    let hosts =
+        all_objects().filter(|(_, object)| object["kind"].as_str() == Some("BareMetalHost"));
     // agents.rs is about those with one.
     let hosts = hosts.filter(|(file, _)| !file.starts_with("layout-"));
-    hosts.filter(|(file, host)| file.contains(&part) && is_assigned(host)).collect()
+    hosts
+        .filter(|(file, host)| file.contains(&part) && is_assigned(host))
+        .collect()
 }
 
 fn sync_options(host: &Value) -> BTreeSet<&str> {
-    host["metadata"]["annotations"]["argocd.argoproj.io/sync-options"].as_str().unwrap().split(',').collect()
+    host["metadata"]["annotations"]["argocd.argoproj.io/sync-options"]
+        .as_str()
+        .unwrap()
+        .split(',')
+        .collect()
 }
 
 #[test]
@@ -500,7 +719,11 @@ fn every_assigned_host_is_guarded_against_pruning_and_deletion() {
         for (file, host) in hosts {
             let name = host["metadata"]["name"].as_str().unwrap();
             let annotations = strings(&host["metadata"]["annotations"]);
-            assert_eq!(annotations.get("kustomize.toolkit.fluxcd.io/prune"), Some(&"disabled"), "{file}: {name}");
+            assert_eq!(
+                annotations.get("kustomize.toolkit.fluxcd.io/prune"),
+                Some(&"disabled"),
+                "{file}: {name}"
+            );
             assert!(
                 sync_options(&host).is_superset(&BTreeSet::from(["Prune=false", "Delete=false"])),
                 "{file}: {name}"
@@ -514,8 +737,16 @@ fn every_observed_host_is_merged_into_what_others_made() {
     for (file, host) in assigned("observed") {
         let name = host["metadata"]["name"].as_str().unwrap();
         let annotations = strings(&host["metadata"]["annotations"]);
-        assert_eq!(annotations.get("kustomize.toolkit.fluxcd.io/ssa"), Some(&"Merge"), "{file}: {name}");
-        let merging = BTreeSet::from(["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"]);
+        assert_eq!(
+            annotations.get("kustomize.toolkit.fluxcd.io/ssa"),
+            Some(&"Merge"),
+            "{file}: {name}"
+        );
+        let merging = BTreeSet::from([
+            "ServerSideApply=true",
+            "Validate=false",
+            "ClientSideApplyMigration=false",
+        ]);
         assert!(sync_options(&host).is_superset(&merging), "{file}: {name}");
     }
 }
@@ -525,8 +756,15 @@ fn a_declared_host_is_applied_as_the_whole_that_it_is() {
     for (file, host) in assigned("declared") {
         let name = host["metadata"]["name"].as_str().unwrap();
         let annotations = strings(&host["metadata"]["annotations"]);
-        assert!(!annotations.contains_key("kustomize.toolkit.fluxcd.io/ssa"), "{file}: {name}");
-        assert_eq!(sync_options(&host), BTreeSet::from(["Prune=false", "Delete=false"]), "{file}: {name}");
+        assert!(
+            !annotations.contains_key("kustomize.toolkit.fluxcd.io/ssa"),
+            "{file}: {name}"
+        );
+        assert_eq!(
+            sync_options(&host),
+            BTreeSet::from(["Prune=false", "Delete=false"]),
+            "{file}: {name}"
+        );
     }
 }
 
@@ -542,7 +780,10 @@ fn a_host_that_is_given_back_is_still_guarded() {
     assert!(!released.is_empty());
     for host in released {
         let annotations = strings(&host["metadata"]["annotations"]);
-        assert_eq!(annotations.get("kustomize.toolkit.fluxcd.io/prune"), Some(&"disabled"));
+        assert_eq!(
+            annotations.get("kustomize.toolkit.fluxcd.io/prune"),
+            Some(&"disabled")
+        );
         assert!(sync_options(&host).is_superset(&BTreeSet::from(["Prune=false", "Delete=false"])));
         assert!(host["metadata"].get("labels").is_none());
     }
@@ -551,7 +792,8 @@ fn a_host_that_is_given_back_is_still_guarded() {
 /// The sync options in the patch of the host lab-a1, whose manifest has some.
 fn options_beside(of_the_manifest: &str) -> String {
     let repo = Repo::of_fixture("quickstart");
-    let annotation = format!("  annotations:\n    argocd.argoproj.io/sync-options: {of_the_manifest}\n");
+    let annotation =
+        format!("  annotations:\n    argocd.argoproj.io/sync-options: {of_the_manifest}\n");
     repo.replace(
         "sites/lab/hosts/rack-a.yaml",
         "  name: lab-a1\n  namespace: tenant-a\n",
@@ -559,8 +801,14 @@ fn options_beside(of_the_manifest: &str) -> String {
     );
     repo.generate(&[]).expect(0);
     let hosts = documents(&repo.read("overlays/hosts/declared/sites/lab/tenant-a.edge.yaml"));
-    let host = hosts.iter().find(|host| host["metadata"]["name"].as_str() == Some("lab-a1")).unwrap();
-    host["metadata"]["annotations"]["argocd.argoproj.io/sync-options"].as_str().unwrap().to_owned()
+    let host = hosts
+        .iter()
+        .find(|host| host["metadata"]["name"].as_str() == Some("lab-a1"))
+        .unwrap();
+    host["metadata"]["annotations"]["argocd.argoproj.io/sync-options"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
@@ -573,18 +821,34 @@ fn the_sync_options_of_a_manifest_are_kept_beside_the_guards() {
 
 #[test]
 fn a_sync_option_of_a_manifest_that_would_undo_a_guard_is_replaced() {
-    assert_eq!(options_beside("ServerSideApply=true,Prune=true"), "ServerSideApply=true,Prune=false,Delete=false");
-    assert_eq!(options_beside("\"Delete=confirm, Prune=confirm\""), "Prune=false,Delete=false");
+    assert_eq!(
+        options_beside("ServerSideApply=true,Prune=true"),
+        "ServerSideApply=true,Prune=false,Delete=false"
+    );
+    assert_eq!(
+        options_beside("\"Delete=confirm, Prune=confirm\""),
+        "Prune=false,Delete=false"
+    );
 }
 
 #[test]
 fn all_values_of_labels_and_annotations_of_hosts_are_quoted() {
-    let keys = ["sip.airshipit.org/", "argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/"];
+    let keys = [
+        "sip.airshipit.org/",
+        "argocd.argoproj.io/",
+        "kustomize.toolkit.fluxcd.io/",
+    ];
     let mut values = 0;
     for (file, text) in all_files().filter(|(file, _)| file.contains(": hosts/")) {
-        for line in text.lines().filter(|line| keys.iter().any(|key| line.trim_start().starts_with(key))) {
+        for line in text
+            .lines()
+            .filter(|line| keys.iter().any(|key| line.trim_start().starts_with(key)))
+        {
             let (_, value) = line.split_once(": ").unwrap();
-            assert!(value == "null" || (value.starts_with('"') && value.ends_with('"')), "{file}: {line}");
+            assert!(
+                value == "null" || (value.starts_with('"') && value.ends_with('"')),
+                "{file}: {line}"
+            );
             values += 1;
         }
     }
@@ -594,12 +858,18 @@ fn all_values_of_labels_and_annotations_of_hosts_are_quoted() {
 #[test]
 fn a_cluster_whose_name_looks_like_a_number_is_named_by_texts_everywhere() {
     let repo = Repo::of_fixture("quickstart");
-    repo.replace("sites/lab/clusters/edge.yaml", "  name: edge\n", "  name: \"1e3\"\n");
+    repo.replace(
+        "sites/lab/clusters/edge.yaml",
+        "  name: edge\n",
+        "  name: \"1e3\"\n",
+    );
 
     let files = overlays(&repo);
 
     let patches = &files["hosts/declared/sites/lab/tenant-a.1e3.yaml"];
-    let quoted = patches.lines().filter(|line| *line == "    sip.airshipit.org/cluster-name: \"1e3\"");
+    let quoted = patches
+        .lines()
+        .filter(|line| *line == "    sip.airshipit.org/cluster-name: \"1e3\"");
     assert_eq!(quoted.count(), 4, "{patches}");
 }
 
@@ -616,7 +886,10 @@ fn every_file_ends_with_a_newline() {
 #[test]
 fn every_file_says_in_a_comment_from_which_file_it_was_made() {
     for (file, text) in all_files() {
-        let marked = text.lines().take(2).any(|line| line.starts_with("# Generated by sipgen from "));
+        let marked = text
+            .lines()
+            .take(2)
+            .any(|line| line.starts_with("# Generated by sipgen from "));
         assert!(marked, "{file}");
     }
 }

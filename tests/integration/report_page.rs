@@ -8,7 +8,10 @@ use crate::support::{EDGE, Repo, assert_says, edge_with, fixtures};
 
 #[test]
 fn the_same_input_gives_the_same_page() {
-    let (one, other) = (Repo::generated("multi-cluster"), Repo::generated("multi-cluster"));
+    let (one, other) = (
+        Repo::generated("multi-cluster"),
+        Repo::generated("multi-cluster"),
+    );
 
     assert!(page(&one) == page(&other));
 }
@@ -80,6 +83,9 @@ fn no_secret_is_in_a_page() {
         assert!(fixtures().join(fixture).is_dir());
         let page = page(&Repo::of_fixture(fixture));
 
-        assert!(page.contains("</html>") && !page.contains("not-a-secret"), "{fixture}");
+        assert!(
+            page.contains("</html>") && !page.contains("not-a-secret"),
+            "{fixture}"
+        );
     }
 }

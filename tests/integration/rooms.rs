@@ -9,7 +9,9 @@ use regex::Regex;
 fn rooms() -> Vec<String> {
     let text = fs::read_to_string("ARCHITECTURE.md").unwrap();
     let row = Regex::new(r"(?m)^\| `(\w+)` \|").unwrap();
-    row.captures_iter(&text).map(|row| row[1].to_owned()).collect()
+    row.captures_iter(&text)
+        .map(|row| row[1].to_owned())
+        .collect()
 }
 
 /// The room of a path below `src`: its first directory, or the file's name.
@@ -19,9 +21,19 @@ fn room(path: &Path) -> String {
 }
 
 fn files(directory: &Path) -> Vec<std::path::PathBuf> {
-    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    let below = entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] });
-    below.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+    let entries = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let below = entries.flat_map(|path| {
+        if path.is_dir() {
+            files(&path)
+        } else {
+            vec![path]
+        }
+    });
+    below
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect()
 }
 
 /// The modules that a file imports from the crate, without what only its tests need.
@@ -30,8 +42,11 @@ fn imports(text: &str) -> Vec<String> {
     let is_code = |line: &&str| !line.trim_start().starts_with("//");
     let code = code.lines().filter(is_code).collect::<Vec<_>>().join("\n");
     let path = Regex::new(r"\b(?:crate|sipgen)::(?:(\w+)|\{([^;]*?)\};)").unwrap();
-    let several =
-        |list: &str| list.split(',').map(|path| path.trim().split("::").next().unwrap_or("").to_owned()).collect();
+    let several = |list: &str| {
+        list.split(',')
+            .map(|path| path.trim().split("::").next().unwrap_or("").to_owned())
+            .collect()
+    };
     path.captures_iter(&code)
         .flat_map(|path| match (path.get(1), path.get(2)) {
             (Some(one), _) => vec![one.as_str().to_owned()],
@@ -56,7 +71,10 @@ fn imports_go_up() {
         };
         for import in imports(&fs::read_to_string(&file).unwrap()) {
             if place(&import).is_some_and(|place| place > at) {
-                wrong.push(format!("{} imports from {import}, which is below {own}", file.display()));
+                wrong.push(format!(
+                    "{} imports from {import}, which is below {own}",
+                    file.display()
+                ));
             }
         }
     }
@@ -69,7 +87,10 @@ fn each_room_is_in_the_tree() {
     assert!(rooms.len() > 20, "{rooms:?}");
     for room in rooms {
         let path = Path::new("src").join(&room);
-        assert!(path.is_dir() || path.with_extension("rs").is_file(), "{room}");
+        assert!(
+            path.is_dir() || path.with_extension("rs").is_file(),
+            "{room}"
+        );
     }
 }
 

@@ -15,7 +15,11 @@ fn said(repo: &Repo, arguments: &[&str], code: i32) -> String {
 
 #[track_caller]
 fn json(repo: &Repo, arguments: &[&str]) -> Value {
-    let all: Vec<&str> = arguments.iter().copied().chain(["--format", "json"]).collect();
+    let all: Vec<&str> = arguments
+        .iter()
+        .copied()
+        .chain(["--format", "json"])
+        .collect();
     serde_json::from_str(&run(&mut repo.sipgen(&all)).stdout).unwrap()
 }
 
@@ -44,7 +48,10 @@ fn of_inspected_hosts(count: usize) -> Repo {
         )
     };
     let repo = Repo::empty();
-    repo.write("inventory/hosts.yaml", &(1..=count).map(host).collect::<String>());
+    repo.write(
+        "inventory/hosts.yaml",
+        &(1..=count).map(host).collect::<String>(),
+    );
     repo
 }
 
@@ -59,32 +66,65 @@ fn a_cluster_is_explained_machine_by_machine() {
 #[test]
 fn a_master_that_runs_workloads_too_is_shown_as_such() {
     let repo = Repo::of_fixture("provisioning");
-    assert_says(&said(&repo, &["explain", "lab/press"], 0), &["    head-1 (also Worker)  lab/"]);
+    assert_says(
+        &said(&repo, &["explain", "lab/press"], 0),
+        &["    head-1 (also Worker)  lab/"],
+    );
     assert_says(
         &said(&repo, &["status", "--cluster", "lab/press"], 0),
         &["ControlPlane       1        -     1  also Worker, 1 added"],
     );
     let explained = json(&repo, &["explain", "lab/press"]);
     let of_all = |sets: &Value| -> Vec<bool> {
-        sets.as_array().unwrap().iter().map(|set| set["workerToo"] == Value::Bool(true)).collect()
+        sets.as_array()
+            .unwrap()
+            .iter()
+            .map(|set| set["workerToo"] == Value::Bool(true))
+            .collect()
     };
-    assert_eq!(of_all(&explained["cluster"]["nodeSets"]), [true, false, false, false]);
+    assert_eq!(
+        of_all(&explained["cluster"]["nodeSets"]),
+        [true, false, false, false]
+    );
 
     // Without workers, the masters run workloads.
     let depot = "clusters/depot.yaml";
     assert!(!said(&repo, &["explain", "lab/depot"], 0).contains("also"));
-    let (head, tail) = repo.read(depot).split_once("  workers:\n").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
-    repo.write(depot, &(head + &tail[tail.find("  PodSubnet").or(tail.find("  KUDPlugins")).unwrap()..]));
+    let (head, tail) = repo
+        .read(depot)
+        .split_once("  workers:\n")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap();
+    repo.write(
+        depot,
+        &(head
+            + &tail[tail
+                .find("  PodSubnet")
+                .or(tail.find("  KUDPlugins"))
+                .unwrap()..]),
+    );
     let status = json(&repo, &["status"]);
-    let depot = status["clusters"].as_array().unwrap().iter().find(|cluster| cluster["name"] == "depot").unwrap();
+    let depot = status["clusters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|cluster| cluster["name"] == "depot")
+        .unwrap();
     assert!(!of_all(&depot["nodeSets"]).contains(&false), "{depot}");
 }
 
 #[test]
 fn machines_that_are_there_stay() {
-    let said = said(&Repo::generated("provisioning"), &["explain", "lab/press"], 0);
+    let said = said(
+        &Repo::generated("provisioning"),
+        &["explain", "lab/press"],
+        0,
+    );
 
-    assert!(said.contains("  stays  for QuickAssist\n") && !said.contains("picked"), "{said}");
+    assert!(
+        said.contains("  stays  for QuickAssist\n") && !said.contains("picked"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -101,7 +141,13 @@ fn the_machines_of_a_large_cluster_that_do_not_have_a_host_are_told_together() {
 
     let said = said(&repo, &["explain", "metal/host-1"], 0);
 
-    assert_says(&said, &["head (ControlPlane) of metal/big (picked)", "metal/big 200 Worker machines  is assigned"]);
+    assert_says(
+        &said,
+        &[
+            "head (ControlPlane) of metal/big (picked)",
+            "metal/big 200 Worker machines  is assigned",
+        ],
+    );
 }
 
 #[test]
@@ -112,12 +158,31 @@ fn machines_that_lack_a_host_for_the_same_reasons_are_told_once() {
     let findings = said(&repo, &["validate"], 1);
     assert_eq!(findings.matches("error[SIP0501]").count(), 1, "{findings}");
     let message = "no host can be found for 20 Worker machines (body-1, body-2, body-3, body-4, …) of metal/big";
-    assert_says(&findings, &[message, "none has what is asked of it", "30 with fewer than 16 CPUs"]);
+    assert_says(
+        &findings,
+        &[
+            message,
+            "none has what is asked of it",
+            "30 with fewer than 16 CPUs",
+        ],
+    );
 
     let explained = said(&repo, &["explain", "metal/big"], 1);
     let why = "    why there is no host for body-1, body-2, body-3 and 17 more\n";
-    assert_says(&explained, &["ControlPlane: has 0 machines of 1", "head     not placed", "body-20  no host", why]);
-    assert_eq!(explained.matches("30 with fewer than 16 CPUs").count(), 1, "{explained}");
+    assert_says(
+        &explained,
+        &[
+            "ControlPlane: has 0 machines of 1",
+            "head     not placed",
+            "body-20  no host",
+            why,
+        ],
+    );
+    assert_eq!(
+        explained.matches("30 with fewer than 16 CPUs").count(),
+        1,
+        "{explained}"
+    );
 }
 
 #[test]
@@ -129,7 +194,10 @@ fn a_machine_that_stays_although_its_host_has_too_little_says_so() {
 
     let said = said(&repo, &["explain", "metal/big"], 0);
 
-    assert_says(&said, &["stays, although it has 8 CPUs, and 9 are asked for  for 9 CPUs"]);
+    assert_says(
+        &said,
+        &["stays, although it has 8 CPUs, and 9 are asked for  for 9 CPUs"],
+    );
 }
 
 #[test]
@@ -138,11 +206,23 @@ fn programs_are_told_what_is_asked_and_what_there_is() {
     let cluster = &explained["cluster"];
     let body = &cluster["nodeSets"][1];
 
-    assert_eq!((&cluster["kind"], &cluster["provisioning"]), (&"Provisioning".into(), &"provisioning-press".into()));
-    assert_eq!((&body["role"], &body["node"]), (&"Worker".into(), &"body-1".into()));
-    assert_eq!((&body["asked"]["cpu"], &body["asked"]["sriov"]), (&64.into(), &true.into()));
+    assert_eq!(
+        (&cluster["kind"], &cluster["provisioning"]),
+        (&"Provisioning".into(), &"provisioning-press".into())
+    );
+    assert_eq!(
+        (&body["role"], &body["node"]),
+        (&"Worker".into(), &"body-1".into())
+    );
+    assert_eq!(
+        (&body["asked"]["cpu"], &body["asked"]["sriov"]),
+        (&64.into(), &true.into())
+    );
     let machine = &body["hosts"][0]["machine"];
-    assert_eq!((&machine["cpu"], &machine["address"]), (&72.into(), &"198.51.100.15".into()));
+    assert_eq!(
+        (&machine["cpu"], &machine["address"]),
+        (&72.into(), &"198.51.100.15".into())
+    );
 }
 
 #[test]
@@ -165,9 +245,18 @@ fn two_hundred_machines_take_two_lines() {
     assert!(said.lines().count() < 30, "{said}");
     assert_says(
         &said,
-        &["Worker           200        -   200  200 added", "no host for body-1, body-2, body-3, body-4 and 5 more"],
+        &[
+            "Worker           200        -   200  200 added",
+            "no host for body-1, body-2, body-3, body-4 and 5 more",
+        ],
     );
-    assert_says(&said, &["8 CPUs  (200 machines of metal/big)", "9 CPUs  (9 machines of metal/more)"]);
+    assert_says(
+        &said,
+        &[
+            "8 CPUs  (200 machines of metal/big)",
+            "9 CPUs  (9 machines of metal/more)",
+        ],
+    );
 }
 
 #[test]
@@ -177,19 +266,39 @@ fn programs_are_told_the_kinds_and_the_names() {
 
     let picture = json(&repo, &["status"]);
 
-    let kinds: Vec<(&Value, &Value)> =
-        picture["clusters"].as_array().unwrap().iter().map(|c| (&c["name"], &c["kind"])).collect();
-    let expected = [("depot", "Provisioning"), ("press", "Provisioning"), ("tenant", "SIPCluster")];
+    let kinds: Vec<(&Value, &Value)> = picture["clusters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| (&c["name"], &c["kind"]))
+        .collect();
+    let expected = [
+        ("depot", "Provisioning"),
+        ("press", "Provisioning"),
+        ("tenant", "SIPCluster"),
+    ];
     assert!(
-        kinds.iter().zip(expected).all(|((name, kind), is)| (name.as_str(), kind.as_str()) == (Some(is.0), Some(is.1)))
+        kinds
+            .iter()
+            .zip(expected)
+            .all(|((name, kind), is)| (name.as_str(), kind.as_str()) == (Some(is.0), Some(is.1)))
     );
     let spare = picture["spare"].as_array().unwrap();
     // Machines that name their hosts want no other ones.
     assert!(!picture["spare"].to_string().contains("depot"), "{spare:?}");
-    let of_roles = spare.iter().find(|spare| !spare["nodeSets"].as_array().unwrap().is_empty()).unwrap();
+    let of_roles = spare
+        .iter()
+        .find(|spare| !spare["nodeSets"].as_array().unwrap().is_empty())
+        .unwrap();
     assert_eq!(of_roles["nodeSets"][0][1], "Worker");
-    let of_machines = spare.iter().find(|spare| spare["asked"]["qat"] == true).unwrap();
-    assert_eq!((&of_machines["machines"][0][2], &of_machines["matching"]), (&"body-2".into(), &1.into()));
+    let of_machines = spare
+        .iter()
+        .find(|spare| spare["asked"]["qat"] == true)
+        .unwrap();
+    assert_eq!(
+        (&of_machines["machines"][0][2], &of_machines["matching"]),
+        (&"body-2".into(), &1.into())
+    );
 }
 
 #[test]
@@ -202,24 +311,38 @@ fn a_provisioning_with_errors_and_one_that_is_gone_are_still_known_by_their_kind
 
     let clusters = picture["clusters"].as_array().unwrap();
     assert_eq!(clusters.len(), 2);
-    assert!(clusters.iter().all(|cluster| cluster["kind"] == "Provisioning"), "{clusters:?}");
+    assert!(
+        clusters
+            .iter()
+            .all(|cluster| cluster["kind"] == "Provisioning"),
+        "{clusters:?}"
+    );
 }
 
 #[test]
 fn what_no_host_has_is_told_of_a_cluster_that_another_mistake_holds_back() {
     let repo = of_inspected_hosts(9);
-    let text = provisioning("big", 2, "cpu: 9") + "    - named: {mac-address: \"02:00:00:00:00:05\"}\n";
+    let text =
+        provisioning("big", 2, "cpu: 9") + "    - named: {mac-address: \"02:00:00:00:00:05\"}\n";
     repo.write("clusters/big.yaml", &text);
     let alone = said(&repo, &["validate"], 1);
-    assert!(alone.contains("SIP0501") && !alone.contains("SIP0530"), "an error says it already: {alone}");
+    assert!(
+        alone.contains("SIP0501") && !alone.contains("SIP0530"),
+        "an error says it already: {alone}"
+    );
 
     // The hosts of a cluster that two ask for are not planned.
-    repo.write("clusters/other.yaml", &text.replace("provisioning-big", "provisioning-other"));
+    repo.write(
+        "clusters/other.yaml",
+        &text.replace("provisioning-big", "provisioning-other"),
+    );
     let held_back = said(&repo, &["validate"], 1);
 
     assert!(!held_back.contains("SIP0501"), "{held_back}");
     assert_says(
         &held_back,
-        &["none of the site's 9 hosts has what is asked of body-1 (Worker) and 1 more machine of metal/big: 9 CPUs"],
+        &[
+            "none of the site's 9 hosts has what is asked of body-1 (Worker) and 1 more machine of metal/big: 9 CPUs",
+        ],
     );
 }

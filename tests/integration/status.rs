@@ -10,7 +10,10 @@ use sipgen::report::status::{Focus, View};
 use crate::support::{EDGE, Repo, Run, assert_says, edge_with, host, labels_of, run};
 
 fn status(repo: &Repo, arguments: &[&str]) -> Run {
-    let all: Vec<&str> = ["status"].into_iter().chain(arguments.iter().copied()).collect();
+    let all: Vec<&str> = ["status"]
+        .into_iter()
+        .chain(arguments.iter().copied())
+        .collect();
     run(&mut repo.sipgen(&all))
 }
 
@@ -28,7 +31,10 @@ fn json(repo: &Repo) -> Value {
 /// A host of a picture.
 fn host_of<'a>(picture: &'a Value, name: &str) -> &'a Value {
     let hosts = picture["hosts"].as_array().unwrap();
-    hosts.iter().find(|host| host["name"] == name).unwrap_or_else(|| panic!("there is no host {name}"))
+    hosts
+        .iter()
+        .find(|host| host["name"] == name)
+        .unwrap_or_else(|| panic!("there is no host {name}"))
 }
 
 #[test]
@@ -173,11 +179,23 @@ fn only_the_node_set_that_lacks_hosts_is_blamed_for_a_cluster_without_any() {
     let repo = Repo::of_fixture("quickstart");
     let text = repo.read(EDGE);
     let (control_plane, workers) = text.split_at(text.find("Worker").unwrap());
-    repo.write(EDGE, &format!("{control_plane}{}", workers.replacen("active: 1", "active: 9", 1)));
+    repo.write(
+        EDGE,
+        &format!(
+            "{control_plane}{}",
+            workers.replacen("active: 1", "active: 9", 1)
+        ),
+    );
 
     let run = status(&repo, &[]).expect(1);
 
-    let line = |role: &str| run.stdout.lines().find(|line| line.contains(&format!("  {role} "))).unwrap().to_owned();
+    let line = |role: &str| {
+        run.stdout
+            .lines()
+            .find(|line| line.contains(&format!("  {role} ")))
+            .unwrap()
+            .to_owned()
+    };
     assert_says(&line("ControlPlane"), &["2 not placed"]);
     assert_says(&line("Worker"), &["7 missing"]);
 }
@@ -185,11 +203,22 @@ fn only_the_node_set_that_lacks_hosts_is_blamed_for_a_cluster_without_any() {
 #[test]
 fn hosts_that_a_smaller_cluster_gives_back_are_told_from_free_ones() {
     let repo = Repo::generated("multi-cluster");
-    repo.replace("tenants/tenant-b/lab.yaml", "        active: 2\n", "        active: 1\n");
+    repo.replace(
+        "tenants/tenant-b/lab.yaml",
+        "        active: 2\n",
+        "        active: 1\n",
+    );
 
     let map = shown(&repo, &["--cluster", "tenant-b/lab"]);
 
-    assert_says(&map, &["gives 1 host back", "< given back", "given back by tenant-b/lab"]);
+    assert_says(
+        &map,
+        &[
+            "gives 1 host back",
+            "< given back",
+            "given back by tenant-b/lab",
+        ],
+    );
 }
 
 #[test]
@@ -205,7 +234,11 @@ fn an_observed_host_is_given_back_until_a_snapshot_shows_it_free() {
 
     assert_eq!(given_back["state"], "givenBack");
     assert_eq!(given_back["givenBackBy"]["name"], "batch");
-    assert_eq!(given_back.get("changes"), None, "an earlier run gave it back");
+    assert_eq!(
+        given_back.get("changes"),
+        None,
+        "an earlier run gave it back"
+    );
 }
 
 #[test]
@@ -216,14 +249,21 @@ fn a_cluster_that_is_gone_is_shown_until_its_files_are_gone() {
     repo.generate(&[]).expect(0);
     repo.want_no_more("tenant/web");
 
-    assert_says(&shown(&repo, &[]), &["tenant/web", "gone, gives 1 host back"]);
+    assert_says(
+        &shown(&repo, &[]),
+        &["tenant/web", "gone, gives 1 host back"],
+    );
     repo.generate(&[]).expect(0);
     assert!(!shown(&repo, &[]).contains("tenant/web"));
 }
 
 #[test]
 fn what_is_missing_is_shown_and_the_answer_is_no() {
-    let run = status(&edge_with("active: 2", "active: 9"), &["--cluster", "tenant-a/edge"]).expect(1);
+    let run = status(
+        &edge_with("active: 2", "active: 9"),
+        &["--cluster", "tenant-a/edge"],
+    )
+    .expect(1);
 
     assert_says(&run.stdout, &["1 error", "missing", "other hosts"]);
     assert_says(&run.stderr, &["error", EDGE]);
@@ -233,19 +273,31 @@ fn what_is_missing_is_shown_and_the_answer_is_no() {
 fn a_cluster_that_cannot_be_read_shows_the_hosts_that_it_keeps() {
     let run = status(&edge_with("active: 2", "active: -2"), &[]).expect(1);
 
-    assert_says(&run.stdout, &["A  tenant-a/edge  ControlPlane       ?        ?     2  1 error", "A a A a . ."]);
+    assert_says(
+        &run.stdout,
+        &[
+            "A  tenant-a/edge  ControlPlane       ?        ?     2  1 error",
+            "A a A a . .",
+        ],
+    );
 }
 
 #[test]
 fn somebody_elses_hosts_are_not_free() {
     let repo = Repo::empty();
-    repo.write("snapshot.yaml", &(host("host-1", &labels_of("elsewhere/other")) + &host("host-2", "")));
+    repo.write(
+        "snapshot.yaml",
+        &(host("host-1", &labels_of("elsewhere/other")) + &host("host-2", "")),
+    );
     repo.want("tenant/batch", 1);
 
     let picture = json(&repo);
 
     assert_eq!(host_of(&picture, "host-1")["state"], "inUse");
-    assert_says(host_of(&picture, "host-1")["whyNotFree"].as_str().unwrap(), &["elsewhere/other"]);
+    assert_says(
+        host_of(&picture, "host-1")["whyNotFree"].as_str().unwrap(),
+        &["elsewhere/other"],
+    );
     assert_eq!(host_of(&picture, "host-2")["assigned"]["role"], "Worker");
     assert_eq!(picture["spare"][0]["free"], 0);
 }
@@ -256,18 +308,37 @@ fn racks_are_the_topology_domains_or_what_the_user_says() {
 
     assert_eq!(json(&repo)["rackBy"], "topology.example.com/rack");
     let by_flavor = shown(&repo, &["--rack-by", "hardware.example.com/flavor"]);
-    assert_says(&by_flavor, &["in 2 racks, by hardware.example.com/flavor", "control-plane", "worker"]);
+    assert_says(
+        &by_flavor,
+        &[
+            "in 2 racks, by hardware.example.com/flavor",
+            "control-plane",
+            "worker",
+        ],
+    );
     let unknown = status(&repo, &["--rack-by", "shelf"]).expect(2);
-    assert_says(&unknown.stderr, &["no host has a label shelf", "topology.example.com/rack"]);
+    assert_says(
+        &unknown.stderr,
+        &["no host has a label shelf", "topology.example.com/rack"],
+    );
 }
 
 #[test]
 fn a_key_that_is_every_hosts_own_is_no_rack_and_hosts_without_the_label_are_a_group_of_their_own() {
     let repo = Repo::empty();
-    let labels = |number: usize| format!("  labels: {{server: s{number}, rack: r{}}}\n", 9 + number % 2);
+    let labels = |number: usize| {
+        format!(
+            "  labels: {{server: s{number}, rack: r{}}}\n",
+            9 + number % 2
+        )
+    };
     let hosts = |number: usize| host(&format!("host-{number}"), &labels(number));
-    repo.write("hosts.yaml", &((1..=4).map(hosts).collect::<String>() + &host("host-5", "")));
-    let node_set = |key: &str| format!("{{labelSelector: {{}}, topologyKey: {key}, count: {{active: 1}}}}");
+    repo.write(
+        "hosts.yaml",
+        &((1..=4).map(hosts).collect::<String>() + &host("host-5", "")),
+    );
+    let node_set =
+        |key: &str| format!("{{labelSelector: {{}}, topologyKey: {key}, count: {{active: 1}}}}");
     for (name, first, second) in [("a", "server", "server"), ("b", "server", "rack")] {
         let text = format!(
             "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{namespace: t, name: {name}}}\n\
@@ -280,11 +351,15 @@ fn a_key_that_is_every_hosts_own_is_no_rack_and_hosts_without_the_label_are_a_gr
 
     let text = shown(&repo, &[]);
 
-    let rows: Vec<&str> =
-        text.lines().filter(|line| line.starts_with("  r") || line.contains("without rack")).collect();
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("  r") || line.contains("without rack"))
+        .collect();
     assert_eq!(rows.len(), 3, "{text}");
     assert!(
-        rows[0].starts_with("  r9 ") && rows[1].starts_with("  r10 ") && rows[2].contains("without rack"),
+        rows[0].starts_with("  r9 ")
+            && rows[1].starts_with("  r10 ")
+            && rows[2].contains("without rack"),
         "{text}"
     );
     assert_says(&shown(&repo, &["--rack", ""]), &["metal/host-5"]);
@@ -293,7 +368,12 @@ fn a_key_that_is_every_hosts_own_is_no_rack_and_hosts_without_the_label_are_a_gr
 #[test]
 fn a_large_site_is_shown_in_part_and_says_what_is_left_out() {
     let repo = Repo::empty();
-    let labelled = |number: usize| host(&format!("host-{number}"), &format!("  labels: {{rack: r{}}}\n", number / 4));
+    let labelled = |number: usize| {
+        host(
+            &format!("host-{number}"),
+            &format!("  labels: {{rack: r{}}}\n", number / 4),
+        )
+    };
     repo.write("hosts.yaml", &(0..400).map(labelled).collect::<String>());
     for number in 0..30 {
         let name = format!("tenant/c{number}");
@@ -309,11 +389,19 @@ fn a_large_site_is_shown_in_part_and_says_what_is_left_out() {
     let some = shown(&repo, &[]);
     assert_says(
         &some,
-        &["… and 10 more clusters, which have what they want", "… and 60 more racks: ", "240 free", "--all"],
+        &[
+            "… and 10 more clusters, which have what they want",
+            "… and 60 more racks: ",
+            "240 free",
+            "--all",
+        ],
     );
     assert!(some.lines().count() < 80, "{some}");
     let all = shown(&repo, &["--all"]);
-    assert!(all.contains("r99") && all.contains("tenant/c29") && !all.contains('…'), "{all}");
+    assert!(
+        all.contains("r99") && all.contains("tenant/c29") && !all.contains('…'),
+        "{all}"
+    );
 }
 
 #[test]
@@ -325,13 +413,29 @@ fn a_map_fits_the_terminal_however_narrow_it_is() {
     let picture = Picture::new(&generated, None).unwrap();
 
     for width in [40, 80, 200] {
-        let text = status_text(&picture, &View { focus: Focus::Site, all: false, width }).to_string();
+        let text = status_text(
+            &picture,
+            &View {
+                focus: Focus::Site,
+                all: false,
+                width,
+            },
+        )
+        .to_string();
         let (_, map) = text.split_once("in no racks").unwrap();
 
-        let cells = map.lines().filter(|line| line.starts_with("  a") && !line.contains("cluster"));
+        let cells = map
+            .lines()
+            .filter(|line| line.starts_with("  a") && !line.contains("cluster"));
         let longest = cells.map(str::len).max().unwrap();
-        assert!((width - 3..=width).contains(&longest) || longest == 2 + 90 * 2 - 1, "{width}: {longest}\n{map}");
-        assert!(map.lines().skip(1).all(|line| line.len() <= width), "{width}\n{map}");
+        assert!(
+            (width - 3..=width).contains(&longest) || longest == 2 + 90 * 2 - 1,
+            "{width}: {longest}\n{map}"
+        );
+        assert!(
+            map.lines().skip(1).all(|line| line.len() <= width),
+            "{width}\n{map}"
+        );
     }
 }
 
@@ -339,14 +443,25 @@ fn a_map_fits_the_terminal_however_narrow_it_is() {
 fn a_name_that_the_site_does_not_have_is_a_usage_error() {
     let repo = Repo::generated("quickstart");
 
-    assert_says(&status(&repo, &["--cluster", "tenant-a/nowhere"]).expect(2).stderr, &["tenant-a/edge"]);
-    assert_says(&status(&repo, &["--rack", "z9"]).expect(2).stderr, &["there is no rack \"z9\""]);
+    assert_says(
+        &status(&repo, &["--cluster", "tenant-a/nowhere"])
+            .expect(2)
+            .stderr,
+        &["tenant-a/edge"],
+    );
+    assert_says(
+        &status(&repo, &["--rack", "z9"]).expect(2).stderr,
+        &["there is no rack \"z9\""],
+    );
 }
 
 #[test]
 fn a_rack_whose_name_would_write_lines_stays_on_its_own() {
     let repo = Repo::empty();
-    repo.write("hosts.yaml", &host("host-1", "  labels: {rack: \"r1\\n\\e[2Jerror: no\"}\n"));
+    repo.write(
+        "hosts.yaml",
+        &host("host-1", "  labels: {rack: \"r1\\n\\e[2Jerror: no\"}\n"),
+    );
     repo.want("tenant/batch", 1);
 
     let text = shown(&repo, &["--rack-by", "rack"]);

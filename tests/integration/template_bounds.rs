@@ -14,9 +14,22 @@ fn rendered(template: &str, partial: Option<&str>) -> (Repo, Run) {
         repo.write("own/partials/x", partial);
     }
     let mut command = Command::new("prlimit");
-    command.args(["--as=1500000000", "--cpu=60", "timeout", "300", env!("CARGO_BIN_EXE_sipgen"), "generate"]);
+    command.args([
+        "--as=1500000000",
+        "--cpu=60",
+        "timeout",
+        "300",
+        env!("CARGO_BIN_EXE_sipgen"),
+        "generate",
+    ]);
     let run = crate::support::run(command.current_dir(repo.path()));
-    assert!((0..=2).contains(&run.code), "ended with {}: {:.300}\n{}", run.code, template, run.stderr);
+    assert!(
+        (0..=2).contains(&run.code),
+        "ended with {}: {:.300}\n{}",
+        run.code,
+        template,
+        run.stderr
+    );
     assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
     (repo, run)
 }
@@ -26,13 +39,19 @@ fn assert_refused(template: &str, line: usize) {
     let (_, run) = rendered(template, None);
     let shown: String = template.chars().take(300).collect();
     assert_eq!(run.code, 1, "{shown}\n{}", run.stderr);
-    assert!(run.stderr.contains("error[SIP0702]: the template loadbalancer/haproxy.cfg"), "{shown}\n{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("error[SIP0702]: the template loadbalancer/haproxy.cfg"),
+        "{shown}\n{}",
+        run.stderr
+    );
     // What runs out of steps is known by its line alone.
     let place = format!("--> own/loadbalancer/haproxy.cfg:{line}");
-    let is_there = run
-        .stderr
-        .lines()
-        .any(|at| at.trim_start().strip_prefix(&place).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')));
+    let is_there = run.stderr.lines().any(|at| {
+        at.trim_start()
+            .strip_prefix(&place)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    });
     assert!(is_there, "{place} of {shown}\n{}", run.stderr);
 }
 
@@ -116,19 +135,27 @@ fn texts_that_are_written_without_end() {
             "{{% macro m() %}}\n{line}{{% endmacro %}}{{% for i in range(99999) %}}{{% set x = m() %}}{{% endfor %}}"
         ),
         format!("{{% for i in range(99999) %}}\n{{% raw %}}{line}{{% endraw %}}{{% endfor %}}"),
-        format!("{{% for i in range(99999) %}}\n{}x{{% endfor %}}", " ".repeat(40_000)),
+        format!(
+            "{{% for i in range(99999) %}}\n{}x{{% endfor %}}",
+            " ".repeat(40_000)
+        ),
     ] {
         let (_, run) = rendered(&template, None);
         assert_says(
             &run.expect(1).stderr,
-            &["the template makes more than 16 MiB", "--> own/loadbalancer/haproxy.cfg:"],
+            &[
+                "the template makes more than 16 MiB",
+                "--> own/loadbalancer/haproxy.cfg:",
+            ],
         );
     }
 }
 
 /// Expressions and tags that are nested, or look so to a parser.
 fn nested(depth: usize) -> Vec<String> {
-    let of = |open: &str, inner: &str, close: &str| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
+    let of = |open: &str, inner: &str, close: &str| {
+        format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
+    };
     vec![
         format!("{{{{ {} }}}}", of("not ", "1", "")),
         format!("{{{{ {} }}}}", of("- ", "1", "")),
@@ -155,8 +182,14 @@ fn nested(depth: usize) -> Vec<String> {
         format!("{{% set x = 1 %}}{}", "{% set x = [x] %}".repeat(depth)),
         format!("{{% set x = 1 %}}{}", "{% set x = x, x %}".repeat(depth)),
         format!("{{% set x = 'a' %}}{}", "{% set x = x ~ x %}".repeat(depth)),
-        format!("{{% set x = [1] %}}{}{{{{ x }}}}", "{% set x = x[0:] %}".repeat(depth)),
-        format!("{{% set x = [1] %}}{}{{{{ x }}}}", "{% set x = x + x[:0] %}".repeat(depth)),
+        format!(
+            "{{% set x = [1] %}}{}{{{{ x }}}}",
+            "{% set x = x[0:] %}".repeat(depth)
+        ),
+        format!(
+            "{{% set x = [1] %}}{}{{{{ x }}}}",
+            "{% set x = x + x[:0] %}".repeat(depth)
+        ),
     ]
 }
 
@@ -167,7 +200,11 @@ fn what_is_nested_ends_also_in_a_partial_that_nobody_includes() {
             let (_, run) = rendered("x\n", Some(&template));
             let shown: String = template.chars().take(60).collect();
             if run.code != 0 {
-                assert!(run.stderr.contains("--> own/partials/x"), "{depth} of {shown}: {}", run.stderr);
+                assert!(
+                    run.stderr.contains("--> own/partials/x"),
+                    "{depth} of {shown}: {}",
+                    run.stderr
+                );
             }
             if depth < 50_000 {
                 rendered(&template, None);
@@ -189,7 +226,13 @@ fn templates_that_lead_back_to_themselves() {
     ] {
         let (_, run) = rendered("{% include 'partials/x' %}", Some(partial));
 
-        assert_says(&run.expect(1).stderr, &["error[SIP0702]: the template partials/x", "--> own/partials/x:1:"]);
+        assert_says(
+            &run.expect(1).stderr,
+            &[
+                "error[SIP0702]: the template partials/x",
+                "--> own/partials/x:1:",
+            ],
+        );
     }
 }
 
@@ -204,6 +247,9 @@ fn what_is_large_and_harmless_is_rendered() {
 
     run.expect(0);
     let text = repo.read("overlays/clusters/tenant-a/edge/loadbalancer-worker/haproxy.cfg");
-    assert!(text.contains("\nserver 04999 loadbalancer-worker-edge-4999 "), "{text:.500}");
+    assert!(
+        text.contains("\nserver 04999 loadbalancer-worker-edge-4999 "),
+        "{text:.500}"
+    );
     assert_says(&text, &["5000 0,100,200,", " check port 9998\n"]);
 }

@@ -7,7 +7,11 @@ use crate::support::{Repo, assert_says};
 
 const EDGE: &str = "sites/lab/clusters/edge.yaml";
 const RACK_A: &str = "sites/lab/hosts/rack-a.yaml";
-const RACKS: [&str; 3] = [RACK_A, "sites/lab/hosts/rack-b.yaml", "sites/lab/hosts/rack-c.yaml"];
+const RACKS: [&str; 3] = [
+    RACK_A,
+    "sites/lab/hosts/rack-b.yaml",
+    "sites/lab/hosts/rack-c.yaml",
+];
 
 const NO_CHANGES: &str = "1 cluster: 4 hosts assigned, 0 added, 0 given back\nno file changes\n";
 
@@ -49,7 +53,10 @@ fn objects(text: &str) -> Vec<yaml_serde::Value> {
 fn helm_templates_that_look_like_ours() {
     same_output(|repo| {
         let host = "kind: BareMetalHost\nmetadata:\n  name: {{ .Values.name }}\n";
-        repo.write("charts/a/templates/host.yaml", &format!("apiVersion: metal3.io/v1alpha1\n{host}"));
+        repo.write(
+            "charts/a/templates/host.yaml",
+            &format!("apiVersion: metal3.io/v1alpha1\n{host}"),
+        );
         repo.write(
             "charts/a/templates/hosts.yaml",
             &format!("{{{{- range .Values.hosts }}}}\n---\napiVersion: metal3.io/v1alpha1\n{host}{{{{- end }}}}\n"),
@@ -65,7 +72,10 @@ fn helm_templates_that_look_like_ours() {
 #[test]
 fn templates_with_braces_that_happen_to_be_yaml() {
     same_output(|repo| {
-        repo.write("skeleton/kustomization.yaml", "resources:\n  - host.yaml\nnamePrefix: {{ site }}\n");
+        repo.write(
+            "skeleton/kustomization.yaml",
+            "resources:\n  - host.yaml\nnamePrefix: {{ site }}\n",
+        );
         repo.write(
             "charts/a/templates/host.yaml",
             "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {{ name }}\n  labels: &labels {a: b}\n\
@@ -79,20 +89,31 @@ fn yaml_of_other_tools() {
     same_output(|repo| {
         repo.write("mkdocs.yaml", "theme: !!python/name:material.x\n");
         repo.write("broken.yaml", "a: [\n");
-        repo.write("notes.yaml", "just a text about SIPCluster and BareMetalHost\n");
+        repo.write(
+            "notes.yaml",
+            "just a text about SIPCluster and BareMetalHost\n",
+        );
         repo.write("list.yaml", "- BareMetalHost\n- SIPCluster\n");
         repo.write("empty.yaml", "");
         repo.write("binary.yaml", "\u{0}\u{1}\u{2}");
         repo.write("crd.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {names: {kind: BareMetalHost}}\n");
-        repo.write("other.yaml", "apiVersion: example.com/v1\nkind: SIPCluster\nmetadata: {name: Not/Ours}\n");
-        repo.write("package.json", "{\"kind\": 1, \"description\": \"BareMetalHost\"}");
+        repo.write(
+            "other.yaml",
+            "apiVersion: example.com/v1\nkind: SIPCluster\nmetadata: {name: Not/Ours}\n",
+        );
+        repo.write(
+            "package.json",
+            "{\"kind\": 1, \"description\": \"BareMetalHost\"}",
+        );
     });
 }
 
 #[test]
 fn documents_of_comments_only() {
     same_output(|repo| {
-        rewrite_hosts(repo, |text| format!("# kind: BareMetalHost\n---\n# nothing\n---\n\n{text}\n---\n# {{\n---\n"));
+        rewrite_hosts(repo, |text| {
+            format!("# kind: BareMetalHost\n---\n# nothing\n---\n\n{text}\n---\n# {{\n---\n")
+        });
     });
 }
 
@@ -121,7 +142,10 @@ fn no_line_end_at_the_end() {
 fn mac_addresses_without_quotes() {
     same_output_but("warning[SIP0321]", |repo| {
         rewrite_hosts(repo, |text| {
-            text.replace("bootMACAddress: \"00:00:5e:00:53:15\"", "bootMACAddress: 52:54:00:12:34:56")
+            text.replace(
+                "bootMACAddress: \"00:00:5e:00:53:15\"",
+                "bootMACAddress: 52:54:00:12:34:56",
+            )
         })
     });
 }
@@ -136,7 +160,11 @@ fn selected_by_label(label: &str, in_selector: &str) {
         )
     });
     let selector = "          hardware.example.com/flavor: control-plane\n";
-    repo.replace(EDGE, selector, &format!("{selector}          example.com/x: {in_selector}\n"));
+    repo.replace(
+        EDGE,
+        selector,
+        &format!("{selector}          example.com/x: {in_selector}\n"),
+    );
     repo.replace(EDGE, "active: 2", "active: 3");
 
     let run = repo.generate(&[]).expect(0);
@@ -162,7 +190,10 @@ fn a_selector_whose_values_look_like_other_types() {
 fn anchors_and_merge_keys() {
     same_output(|repo| {
         rewrite_hosts(repo, |text| {
-            let text = text.replace("  bmc:\n", "  bmc: &bmc\n    <<: {disableCertificateVerification: true}\n");
+            let text = text.replace(
+                "  bmc:\n",
+                "  bmc: &bmc\n    <<: {disableCertificateVerification: true}\n",
+            );
             text.replacen("  name: lab-", "  name: &name lab-", 1)
         });
     });
@@ -173,7 +204,8 @@ fn anchors_beside_labels_that_look_like_other_types() {
     same_output_but("warning[SIP0320]", |repo| {
         rewrite_hosts(repo, |text| {
             let labels = "  labels: &labels\n    example.com/x: 008\n    example.com/y: 8\n    example.com/z: true\n";
-            text.replace("  labels:\n", labels).replace("spec:\n", "spec:\n  unused: *labels\n")
+            text.replace("  labels:\n", labels)
+                .replace("spec:\n", "spec:\n  unused: *labels\n")
         });
     });
 }
@@ -182,8 +214,10 @@ fn anchors_beside_labels_that_look_like_other_types() {
 fn hosts_in_json() {
     same_output(|repo| {
         rewrite_hosts(repo, |text| {
-            let items: Vec<serde_json::Value> =
-                objects(text).into_iter().map(|object| serde_json::to_value(object).unwrap()).collect();
+            let items: Vec<serde_json::Value> = objects(text)
+                .into_iter()
+                .map(|object| serde_json::to_value(object).unwrap())
+                .collect();
             serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
         });
     });
@@ -194,7 +228,8 @@ fn hosts_in_lists_and_lists_of_lists() {
     same_output(|repo| {
         rewrite_hosts(repo, |text| {
             let list = |items: Vec<yaml_serde::Value>| {
-                let mut list: yaml_serde::Value = yaml_serde::from_str("{apiVersion: v1, kind: List}").unwrap();
+                let mut list: yaml_serde::Value =
+                    yaml_serde::from_str("{apiVersion: v1, kind: List}").unwrap();
                 list["items"] = items.into();
                 list
             };
@@ -211,9 +246,13 @@ fn network_data_in_base64() {
     same_output(|repo| {
         rewrite_hosts(repo, |text| {
             let documents = objects(text).into_iter().map(|mut object| {
-                if let Some(data) = object.get("stringData").and_then(|data| data["networkData"].as_str()) {
+                if let Some(data) = object
+                    .get("stringData")
+                    .and_then(|data| data["networkData"].as_str())
+                {
                     let encoded = BASE64_STANDARD.encode(data);
-                    object["data"] = yaml_serde::from_str(&format!("networkData: {encoded}")).unwrap();
+                    object["data"] =
+                        yaml_serde::from_str(&format!("networkData: {encoded}")).unwrap();
                     object["stringData"] = yaml_serde::Value::Null;
                 }
                 yaml_serde::to_string(&object).unwrap()
@@ -227,7 +266,8 @@ fn network_data_in_base64() {
 fn encrypted_secrets_that_nothing_needs() {
     same_output(|repo| {
         rewrite_hosts(repo, |text| {
-            text.replace("tmD3Og==,iv:x", "Zm9v,iv:YQ==").replace("RHVtbXkgdmFsdWU=,iv:x", "Zm9v,iv:YQ==")
+            text.replace("tmD3Og==,iv:x", "Zm9v,iv:YQ==")
+                .replace("RHVtbXkgdmFsdWU=,iv:x", "Zm9v,iv:YQ==")
         });
         repo.write(
             "secret.yaml",
@@ -249,14 +289,22 @@ fn hosts_that_are_not_yet_registered() {
 #[test]
 fn a_node_port_beside_a_range_of_them() {
     same_output(|repo| {
-        repo.replace(EDGE, "        nodePortRange:\n", "        nodePort: 30022\n        nodePortRange:\n")
+        repo.replace(
+            EDGE,
+            "        nodePortRange:\n",
+            "        nodePort: 30022\n        nodePortRange:\n",
+        )
     });
 }
 
 #[test]
 fn what_the_operator_wrote_into_a_cluster() {
     same_output(|repo| {
-        repo.replace(EDGE, "  name: edge\n", "  name: edge\n  finalizers: [sip.airship.airshipit.org/finalizer]\n");
+        repo.replace(
+            EDGE,
+            "  name: edge\n",
+            "  name: edge\n  finalizers: [sip.airship.airshipit.org/finalizer]\n",
+        );
         let conditions = "status:\n  conditions:\n  - type: Ready\n    status: \"True\"\n    reason: ReconciliationSucceeded\n    observedGeneration: 3\n";
         repo.write(EDGE, &format!("{}{conditions}", repo.read(EDGE)));
     });
@@ -266,11 +314,22 @@ fn what_the_operator_wrote_into_a_cluster() {
 fn kinds_that_are_like_ours_and_somebody_elses() {
     let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: \
                sipclusters.airship.airshipit.org\nspec:\n  names:\n    kind: SIPcluster\n";
-    let metal3 = ["HardwareData", "HostFirmwareSettings", "PreprovisioningImage", "BMCEventSubscription", "DataImage"];
+    let metal3 = [
+        "HardwareData",
+        "HostFirmwareSettings",
+        "PreprovisioningImage",
+        "BMCEventSubscription",
+        "DataImage",
+    ];
     let object = |api_version: &str, kind: &str| {
-        format!("apiVersion: {api_version}\nkind: {kind}\nmetadata:\n  name: other\n  namespace: tenant-a\n---\n")
+        format!(
+            "apiVersion: {api_version}\nkind: {kind}\nmetadata:\n  name: other\n  namespace: tenant-a\n---\n"
+        )
     };
-    let mut others: String = metal3.iter().map(|kind| object("metal3.io/v1alpha1", kind)).collect();
+    let mut others: String = metal3
+        .iter()
+        .map(|kind| object("metal3.io/v1alpha1", kind))
+        .collect();
     others.push_str(&object("airship.airshipit.org/v1", "Vino"));
     others.push_str(&object("telephony.example.com/v1", "SIPCluster"));
     others.push_str(&object("telephony.example.com/v1", "SipCluster"));
@@ -326,17 +385,29 @@ fn a_password_in_the_address_of_a_bmc_is_warned_of_and_never_shown() {
             "--> sites/lab/hosts/rack-a.yaml:68:14  (tenant-a/lab-a2)",
         ],
     );
-    assert!(!run.stderr.contains("hunter2") && !run.stderr.contains("root:"), "{}", run.stderr);
+    assert!(
+        !run.stderr.contains("hunter2") && !run.stderr.contains("root:"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(run.stderr.matches("SIP0318]").count(), 1, "{}", run.stderr);
 }
 
 #[test]
 fn two_addresses_on_networks_of_one_id_are_worth_a_warning_unless_they_are_dual_stack() {
     let warning = "warning[SIP0317]: host tenant-a/lab-a1 has several networks `oam-ipv4`, with different addresses";
-    for (address, is_warned_of) in [("198.51.100.99", true), ("'2001:db8::99'", false), ("198.51.100.11", false)] {
+    for (address, is_warned_of) in [
+        ("198.51.100.99", true),
+        ("'2001:db8::99'", false),
+        ("198.51.100.11", false),
+    ] {
         let repo = Repo::generated("quickstart");
         let first = "        ip_address: 198.51.100.11\n";
-        repo.replace(RACK_A, first, &format!("{first}      - id: oam-ipv4\n        ip_address: {address}\n"));
+        repo.replace(
+            RACK_A,
+            first,
+            &format!("{first}      - id: oam-ipv4\n        ip_address: {address}\n"),
+        );
 
         let said = repo.generate(&[]).expect(0).stderr;
 

@@ -25,12 +25,18 @@ fn a_host_is_read_whatever_way_it_is_written() {
 
     let run = repo.generate(&[]).expect(0);
 
-    let mut expected: Vec<String> = HOSTS.iter().map(|(name, _)| format!("Worker metal/{name}")).collect();
+    let mut expected: Vec<String> = HOSTS
+        .iter()
+        .map(|(name, _)| format!("Worker metal/{name}"))
+        .collect();
     expected.sort();
     assert_eq!(repo.hosts_of("metal", "lab"), expected);
     let proxy = repo.read("overlays/clusters/metal/lab/loadbalancer-worker/haproxy.cfg");
     for (name, address) in HOSTS {
-        assert!(proxy.contains(&format!("{address}:30080")), "{name} is not at {address}:\n{proxy}");
+        assert!(
+            proxy.contains(&format!("{address}:30080")),
+            "{name} is not at {address}:\n{proxy}"
+        );
     }
     assert!(!run.stderr.contains("warning"), "{}", run.stderr);
 }
@@ -39,7 +45,9 @@ fn a_host_is_read_whatever_way_it_is_written() {
 fn the_hardware_of_a_host_is_that_of_its_hardware_data_first() {
     let repo = Repo::of_fixture("traps");
 
-    let said = run(&mut repo.sipgen(&["explain", "metal/live"])).expect(0).stdout;
+    let said = run(&mut repo.sipgen(&["explain", "metal/live"]))
+        .expect(0)
+        .stdout;
 
     insta::assert_snapshot!(said.split_once("  hardware").unwrap().1, @"
     , as its HardwareData says
@@ -66,7 +74,14 @@ fn the_hardware_of_a_host_may_stand_in_its_annotation() {
     assert_eq!(host["bootMACAddress"], "00:00:5e:00:53:13");
     assert_eq!(host["hardware"]["cpu"]["count"], 64);
     assert_eq!(host["hardware"]["nics"][0]["ip"], "198.51.100.19");
-    assert!(host["facts"].as_array().unwrap().iter().any(|fact| fact == "is in the state `available`"), "{said}");
+    assert!(
+        host["facts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|fact| fact == "is in the state `available`"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -78,9 +93,15 @@ fn a_status_in_an_annotation_counts_where_there_is_no_other() {
     };
     let repo = repo_with(&annotation("provisioned"));
     let both = repo_with(&annotation("provisioned"));
-    both.write("snapshot/live.yaml", &(host("a1", "  uid: x\n") + "status: {provisioning: {state: available}}\n"));
+    both.write(
+        "snapshot/live.yaml",
+        &(host("a1", "  uid: x\n") + "status: {provisioning: {state: available}}\n"),
+    );
 
-    assert_says(&repo.generate(&[]).expect(1).stderr, &["1 in the state `provisioned` (metal/a1)"]);
+    assert_says(
+        &repo.generate(&[]).expect(1).stderr,
+        &["1 in the state `provisioned` (metal/a1)"],
+    );
     both.generate(&[]).expect(0);
 }
 
@@ -89,14 +110,23 @@ fn hardware_is_found_under_the_namespace_that_a_kustomization_gives() {
     let repo = Repo::empty();
     let hardware = "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {name: a1}\n\
                     spec: {hardware: {cpu: {count: 64}, nics: null}}\n";
-    repo.write("inventory/hosts.yaml", &host("a1", "").replace("  namespace: metal\n", ""));
+    repo.write(
+        "inventory/hosts.yaml",
+        &host("a1", "").replace("  namespace: metal\n", ""),
+    );
     repo.write("inventory/hardware.yaml", hardware);
-    repo.write("inventory/kustomization.yaml", "namespace: site\nresources: [hosts.yaml, hardware.yaml]\n");
+    repo.write(
+        "inventory/kustomization.yaml",
+        "namespace: site\nresources: [hosts.yaml, hardware.yaml]\n",
+    );
     repo.want("metal/lab", 1);
 
     let run = run(&mut repo.sipgen(&["explain", "site/a1"])).expect(0);
 
-    assert_says(&run.stdout, &["hardware, as its HardwareData says", "CPU         64"]);
+    assert_says(
+        &run.stdout,
+        &["hardware, as its HardwareData says", "CPU         64"],
+    );
 }
 
 #[test]
@@ -111,16 +141,34 @@ fn hardware_that_cannot_be_read_leaves_the_host_as_it_is() {
     repo.generate(&[]).expect(0);
     let run = run(&mut repo.sipgen(&["explain", "metal/a1"])).expect(0);
 
-    assert_says(&run.stderr, &["warning[SIP0324]: the hardware in the HardwareData cannot be read", "hardware.yaml:9"]);
+    assert_says(
+        &run.stderr,
+        &[
+            "warning[SIP0324]: the hardware in the HardwareData cannot be read",
+            "hardware.yaml:9",
+        ],
+    );
 }
 
 #[test]
 fn validate_tells_of_hardware_that_cannot_be_read_however_it_is_written() {
     let head = "apiVersion: metal3.io/v1alpha1\nkind: HardwareData\nmetadata: {name: a1, namespace: metal}\n";
     for (file, text, line) in [
-        ("h.yaml", format!("{head}spec:\n  hardware:\n    ramMebibytes: lots\n"), 6),
-        ("h.yaml", format!("{head}spec:\n  hardware: {{ramMebibytes: lots, nics: {{a: b}}}}\n"), 5),
-        ("h.yaml", format!("{head}spec: {{hardware: {{nics: {{a: b}}}}}}\n"), 4),
+        (
+            "h.yaml",
+            format!("{head}spec:\n  hardware:\n    ramMebibytes: lots\n"),
+            6,
+        ),
+        (
+            "h.yaml",
+            format!("{head}spec:\n  hardware: {{ramMebibytes: lots, nics: {{a: b}}}}\n"),
+            5,
+        ),
+        (
+            "h.yaml",
+            format!("{head}spec: {{hardware: {{nics: {{a: b}}}}}}\n"),
+            4,
+        ),
         ("h.yaml", format!("{head}spec:\n  hardware: none\n"), 5),
         ("h.yaml", format!("{head}spec: none\n"), 4),
         (
@@ -138,7 +186,13 @@ fn validate_tells_of_hardware_that_cannot_be_read_however_it_is_written() {
         let said = run(&mut repo.sipgen(&["validate"])).expect(0).stdout;
 
         let at = format!("--> snapshot/{file}:{line}:");
-        assert_says(&said, &["warning[SIP0324]: the hardware in the HardwareData cannot be read", &at]);
+        assert_says(
+            &said,
+            &[
+                "warning[SIP0324]: the hardware in the HardwareData cannot be read",
+                &at,
+            ],
+        );
     }
 }
 
@@ -146,39 +200,72 @@ fn validate_tells_of_hardware_that_cannot_be_read_however_it_is_written() {
 fn a_label_that_is_null_is_empty_as_on_the_live_host() {
     let repo = repo_with("  labels:\n    rack: ~\n");
     let cluster = "clusters/metal.lab.yaml";
-    repo.replace(cluster, "labelSelector: {}", "topologyKey: rack, labelSelector: {matchLabels: {rack: \"\"}}");
+    repo.replace(
+        cluster,
+        "labelSelector: {}",
+        "topologyKey: rack, labelSelector: {matchLabels: {rack: \"\"}}",
+    );
 
     let run = repo.generate(&[]).expect(0);
 
-    assert_says(&run.stderr, &["warning[SIP0320]", "the API server makes the empty text"]);
+    assert_says(
+        &run.stderr,
+        &["warning[SIP0320]", "the API server makes the empty text"],
+    );
     assert_eq!(repo.hosts_of("metal", "lab"), ["Worker metal/a1"]);
 }
 
 #[test]
 fn many_hosts_with_one_mistake_are_one_warning() {
     let repo = Repo::empty();
-    let hosts: String = (0..30).map(|number| host(&format!("a{number}"), "  labels:\n    rack: 008\n")).collect();
+    let hosts: String = (0..30)
+        .map(|number| host(&format!("a{number}"), "  labels:\n    rack: 008\n"))
+        .collect();
     repo.write("inventory/hosts.yaml", &hosts);
     repo.want("metal/lab", 1);
 
     let run = repo.generate(&[]).expect(0);
 
-    assert_eq!(run.stderr.matches("warning[SIP0320]").count(), 1, "{}", run.stderr);
-    assert_says(&run.stderr, &["the label rack of 30 hosts is `008` without quotes", "and 20 more places"]);
+    assert_eq!(
+        run.stderr.matches("warning[SIP0320]").count(),
+        1,
+        "{}",
+        run.stderr
+    );
+    assert_says(
+        &run.stderr,
+        &[
+            "the label rack of 30 hosts is `008` without quotes",
+            "and 20 more places",
+        ],
+    );
 }
 
 #[test]
 fn the_empty_label_that_vino_copies_is_no_topology_domain() {
     let repo = Repo::empty();
     let labels = "  labels:\n    rack: \"\"\n";
-    repo.write("inventory/hosts.yaml", &(host("a1", labels) + &host("a2", labels)));
+    repo.write(
+        "inventory/hosts.yaml",
+        &(host("a1", labels) + &host("a2", labels)),
+    );
     repo.want("metal/lab", 2);
-    repo.replace("clusters/metal.lab.yaml", "labelSelector: {}", "topologyKey: rack, labelSelector: {}");
+    repo.replace(
+        "clusters/metal.lab.yaml",
+        "labelSelector: {}",
+        "topologyKey: rack, labelSelector: {}",
+    );
 
     let run = repo.generate(&[]).expect(0);
 
-    assert_says(&run.stderr, &["warning[SIP0251]: no host that Worker of metal/lab may take has a value of `rack`"]);
-    assert_eq!(repo.hosts_of("metal", "lab"), ["Worker metal/a1", "Worker metal/a2"]);
+    assert_says(
+        &run.stderr,
+        &["warning[SIP0251]: no host that Worker of metal/lab may take has a value of `rack`"],
+    );
+    assert_eq!(
+        repo.hosts_of("metal", "lab"),
+        ["Worker metal/a1", "Worker metal/a2"]
+    );
 }
 
 #[test]
@@ -186,15 +273,36 @@ fn a_mac_address_is_a_number_to_tools_of_yaml_1_1() {
     let python = "import sys, yaml; print(yaml.safe_load(sys.stdin)['mac'])";
     let read_by_python = |mac: &str| {
         let script = format!("printf 'mac: %s' {mac} | python3 -c \"{python}\"");
-        text(&Command::new("sh").args(["-c", &script]).output().unwrap().stdout).trim().to_owned()
+        text(
+            &Command::new("sh")
+                .args(["-c", &script])
+                .output()
+                .unwrap()
+                .stdout,
+        )
+        .trim()
+        .to_owned()
     };
-    for (mac, is_number) in [("52:54:00:12:34:56", true), ("08:00:27:12:34:56", false), ("00:00:5e:00:53:01", false)] {
+    for (mac, is_number) in [
+        ("52:54:00:12:34:56", true),
+        ("08:00:27:12:34:56", false),
+        ("00:00:5e:00:53:01", false),
+    ] {
         let repo = repo_with("");
-        repo.replace("inventory/hosts.yaml", "  online: true\n", &format!("  online: true\n  bootMACAddress: {mac}\n"));
+        repo.replace(
+            "inventory/hosts.yaml",
+            "  online: true\n",
+            &format!("  online: true\n  bootMACAddress: {mac}\n"),
+        );
 
         let run = repo.generate(&[]).expect(0);
 
-        assert_eq!(run.stderr.contains("warning[SIP0321]"), is_number, "{mac}: {}", run.stderr);
+        assert_eq!(
+            run.stderr.contains("warning[SIP0321]"),
+            is_number,
+            "{mac}: {}",
+            run.stderr
+        );
         assert_eq!(read_by_python(mac) != mac, is_number, "{mac}");
     }
 }
@@ -202,10 +310,22 @@ fn a_mac_address_is_a_number_to_tools_of_yaml_1_1() {
 #[test]
 fn wrong_types_and_missing_names_are_named_at_their_line() {
     for (from, to, said) in [
-        ("  name: a1\n", "  name: [a1]\n", "the BareMetalHost cannot be read: metadata.name: invalid type"),
+        (
+            "  name: a1\n",
+            "  name: [a1]\n",
+            "the BareMetalHost cannot be read: metadata.name: invalid type",
+        ),
         ("  name: a1\n", "", "the BareMetalHost has no name"),
-        ("  online: true\n", "  bmc: none\n", "the BareMetalHost cannot be read: spec.bmc: invalid type"),
-        ("  online: true\n", "  bootMACAddress: {a: b}\n", "the BareMetalHost cannot be read: spec.bootMACAddress"),
+        (
+            "  online: true\n",
+            "  bmc: none\n",
+            "the BareMetalHost cannot be read: spec.bmc: invalid type",
+        ),
+        (
+            "  online: true\n",
+            "  bootMACAddress: {a: b}\n",
+            "the BareMetalHost cannot be read: spec.bootMACAddress",
+        ),
     ] {
         let repo = repo_with("");
         repo.replace("inventory/hosts.yaml", from, to);

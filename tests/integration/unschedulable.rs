@@ -8,9 +8,9 @@ use crate::support::{Repo, assert_says};
 const EDGE: &str = "sites/lab/clusters/edge.yaml";
 const RACK_C: &str = "sites/lab/hosts/rack-c.yaml";
 const C1: &str = "  name: lab-c1\n  namespace: tenant-a\n";
-const C1_LABELS: &str = "  labels:\n    hardware.example.com/flavor: control-plane\n    topology.example.com/rack: c\n";
-const C1_NETWORK: &str =
-    "      - id: oam-ipv4\n        type: ipv4\n        link: eno1\n        ip_address: 198.51.100.31\n";
+const C1_LABELS: &str =
+    "  labels:\n    hardware.example.com/flavor: control-plane\n    topology.example.com/rack: c\n";
+const C1_NETWORK: &str = "      - id: oam-ipv4\n        type: ipv4\n        link: eno1\n        ip_address: 198.51.100.31\n";
 
 /// The quickstart after its first run, and now the cluster wants a third control-plane host: only lab-c1 is left.
 fn one_host_left() -> Repo {
@@ -41,7 +41,10 @@ fn the_third_host_is_taken_when_nothing_is_wrong_with_it() {
 
     repo.generate(&[]).expect(0);
 
-    assert!(repo.hosts_of("tenant-a", "edge").contains(&"ControlPlane tenant-a/lab-c1".to_owned()));
+    assert!(
+        repo.hosts_of("tenant-a", "edge")
+            .contains(&"ControlPlane tenant-a/lab-c1".to_owned())
+    );
 }
 
 /// The quickstart after its first run, with a second cluster that has no hosts yet.
@@ -82,7 +85,10 @@ fn a_selector_that_matches_nothing() {
 
 #[test]
 fn a_label_that_hosts_have_under_another_prefix() {
-    let repo = with_a_second_cluster("{matchLabels: {vino.airshipit.org/flavor: control-plane}}", 3);
+    let repo = with_a_second_cluster(
+        "{matchLabels: {vino.airshipit.org/flavor: control-plane}}",
+        3,
+    );
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0501]: 3 of the 3 ControlPlane hosts of tenant-a/more cannot be found: its labelSelector matches no host (none has a label vino.airshipit.org/flavor; did you mean hardware.example.com/flavor?)
@@ -109,23 +115,40 @@ fn a_label_that_no_host_has_under_any_prefix() {
 
     let message = repo.refused();
 
-    assert_says(&message, &["its labelSelector matches no host (none has a label example.com/size)\n"]);
+    assert_says(
+        &message,
+        &["its labelSelector matches no host (none has a label example.com/size)\n"],
+    );
 }
 
 #[test]
 fn a_selector_that_no_longer_matches_the_hosts_that_the_cluster_keeps() {
     let repo = one_host_left();
-    repo.replace(EDGE, "hardware.example.com/flavor: control-plane", "vino.airshipit.org/flavor: control-plane");
+    repo.replace(
+        EDGE,
+        "hardware.example.com/flavor: control-plane",
+        "vino.airshipit.org/flavor: control-plane",
+    );
 
     let message = repo.refused();
 
-    assert_says(&message, &["its labelSelector matches no host", "did you mean hardware.example.com/flavor?"]);
+    assert_says(
+        &message,
+        &[
+            "its labelSelector matches no host",
+            "did you mean hardware.example.com/flavor?",
+        ],
+    );
 }
 
 #[test]
 fn too_few_racks() {
     let repo = Repo::generated("quickstart");
-    repo.replace(RACK_C, "topology.example.com/rack: c", "topology.example.com/rack: b");
+    repo.replace(
+        RACK_C,
+        "topology.example.com/rack: c",
+        "topology.example.com/rack: b",
+    );
     repo.replace(EDGE, "active: 2", "active: 3");
 
     assert_snapshot!(repo.refused(), @"
@@ -151,7 +174,13 @@ fn too_few_hosts() {
 
     let message = repo.refused();
 
-    assert_says(&message, &["9 of the 12 ControlPlane hosts", "its labelSelector matches only 3 of all hosts"]);
+    assert_says(
+        &message,
+        &[
+            "9 of the 12 ControlPlane hosts",
+            "its labelSelector matches only 3 of all hosts",
+        ],
+    );
 }
 
 #[test]
@@ -164,7 +193,13 @@ fn a_repo_without_hosts() {
 
     let message = repo.refused();
 
-    assert_says(&message, &["2 of the 2 Worker hosts of tenant-a/edge", "the repo has no BareMetalHost"]);
+    assert_says(
+        &message,
+        &[
+            "2 of the 2 Worker hosts of tenant-a/edge",
+            "the repo has no BareMetalHost",
+        ],
+    );
 }
 
 #[test]
@@ -182,7 +217,11 @@ fn a_host_in_use() {
 #[test]
 fn a_host_that_is_being_deleted() {
     let repo = one_host_left();
-    repo.replace(RACK_C, C1, &format!("{C1}  deletionTimestamp: \"2026-03-09T09:04:01Z\"\n"));
+    repo.replace(
+        RACK_C,
+        C1,
+        &format!("{C1}  deletionTimestamp: \"2026-03-09T09:04:01Z\"\n"),
+    );
 
     refused_for_lab_c1(&repo, "being deleted");
 }
@@ -208,8 +247,17 @@ fn a_host_in_error() {
 
 #[test]
 fn a_host_in_a_state_that_is_not_free() {
-    for state in ["provisioned", "externally provisioned", "registering", "inspecting", "preparing", "deprovisioning"] {
-        let repo = lab_c1_with_status(&format!("{{operationalStatus: OK, provisioning: {{state: {state}}}}}"));
+    for state in [
+        "provisioned",
+        "externally provisioned",
+        "registering",
+        "inspecting",
+        "preparing",
+        "deprovisioning",
+    ] {
+        let repo = lab_c1_with_status(&format!(
+            "{{operationalStatus: OK, provisioning: {{state: {state}}}}}"
+        ));
 
         refused_for_lab_c1(&repo, &format!("in the state `{state}`"));
     }
@@ -224,7 +272,11 @@ fn a_host_that_an_annotation_reserves() {
         "capi.metal3.io/unhealthy",
     ] {
         let repo = one_host_left();
-        repo.replace(RACK_C, C1, &format!("{C1}  annotations: {{{annotation}: \"\"}}\n"));
+        repo.replace(
+            RACK_C,
+            C1,
+            &format!("{C1}  annotations: {{{annotation}: \"\"}}\n"),
+        );
 
         refused_for_lab_c1(&repo, &format!("with the annotation {annotation}"));
     }
@@ -233,7 +285,11 @@ fn a_host_that_an_annotation_reserves() {
 #[test]
 fn a_host_without_network_data() {
     let repo = one_host_left();
-    repo.replace(RACK_C, "  networkData:\n    name: lab-c1-network-data\n", "");
+    repo.replace(
+        RACK_C,
+        "  networkData:\n    name: lab-c1-network-data\n",
+        "",
+    );
 
     refused_for_lab_c1(&repo, "without network data");
 }
@@ -241,9 +297,16 @@ fn a_host_without_network_data() {
 #[test]
 fn network_data_in_a_secret_that_is_not_there() {
     let repo = one_host_left();
-    repo.replace(RACK_C, "  networkData:\n    name: lab-c1-network-data\n", "  networkData: {name: lost}\n");
+    repo.replace(
+        RACK_C,
+        "  networkData:\n    name: lab-c1-network-data\n",
+        "  networkData: {name: lost}\n",
+    );
 
-    refused_for_lab_c1(&repo, "with network data in a Secret that is not in the repo");
+    refused_for_lab_c1(
+        &repo,
+        "with network data in a Secret that is not in the repo",
+    );
 }
 
 #[test]
@@ -253,7 +316,10 @@ fn network_data_that_is_encrypted() {
     let start = text.find("  networkData: |\n").unwrap();
     let end = text.find("    services: []\n").unwrap() + "    services: []\n".len();
     let encrypted = "  networkData: ENC[AES256_GCM,data:2jCk1Q==,iv:r0Y=,tag:9w==,type:str]\n";
-    repo.write(RACK_C, &format!("{}{encrypted}{}", &text[..start], &text[end..]));
+    repo.write(
+        RACK_C,
+        &format!("{}{encrypted}{}", &text[..start], &text[end..]),
+    );
 
     refused_for_lab_c1(&repo, "with network data that is encrypted");
 }
@@ -261,7 +327,11 @@ fn network_data_that_is_encrypted() {
 #[test]
 fn no_network_of_the_name_that_a_service_uses() {
     let repo = one_host_left();
-    repo.replace(RACK_C, C1_NETWORK, &C1_NETWORK.replace("oam-ipv4", "storage"));
+    repo.replace(
+        RACK_C,
+        C1_NETWORK,
+        &C1_NETWORK.replace("oam-ipv4", "storage"),
+    );
 
     refused_for_lab_c1(&repo, "without a network `oam-ipv4` in the network data");
 }
@@ -289,9 +359,17 @@ fn a_host_that_labels_give_to_a_cluster_of_another_repo() {
 
 #[test]
 fn a_host_that_labels_of_2020_say_is_taken() {
-    for label in ["sip-scheduled: \"true\"", "workload-cluster: old", "cluster: old"] {
+    for label in [
+        "sip-scheduled: \"true\"",
+        "workload-cluster: old",
+        "cluster: old",
+    ] {
         let repo = one_host_left();
-        repo.replace(RACK_C, C1_LABELS, &format!("{C1_LABELS}    sip.airshipit.org/{label}\n"));
+        repo.replace(
+            RACK_C,
+            C1_LABELS,
+            &format!("{C1_LABELS}    sip.airshipit.org/{label}\n"),
+        );
 
         refused_for_lab_c1(&repo, "with assignment labels of another cluster");
     }
@@ -299,7 +377,10 @@ fn a_host_that_labels_of_2020_say_is_taken() {
 
 #[test]
 fn hosts_that_another_cluster_of_the_repo_has() {
-    let repo = with_a_second_cluster("{matchLabels: {hardware.example.com/flavor: control-plane}}", 2);
+    let repo = with_a_second_cluster(
+        "{matchLabels: {hardware.example.com/flavor: control-plane}}",
+        2,
+    );
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0501]: 1 of the 2 ControlPlane hosts of tenant-a/more cannot be found: too few of the 3 hosts that its labelSelector matches can be taken
@@ -320,18 +401,32 @@ fn hosts_that_another_cluster_of_the_repo_has() {
 fn a_host_with_an_empty_topology_label_is_the_last_choice_and_worth_a_word() {
     for label in ["    topology.example.com/rack: \"\"\n", ""] {
         let repo = one_host_left();
-        repo.replace(RACK_C, C1_LABELS, &format!("  labels:\n    hardware.example.com/flavor: control-plane\n{label}"));
+        repo.replace(
+            RACK_C,
+            C1_LABELS,
+            &format!("  labels:\n    hardware.example.com/flavor: control-plane\n{label}"),
+        );
 
         let run = repo.generate(&[]).expect(0);
 
-        assert_says(&run.stderr, &["tenant-a/lab-c1 is taken", "although it has no label topology.example.com/rack"]);
+        assert_says(
+            &run.stderr,
+            &[
+                "tenant-a/lab-c1 is taken",
+                "although it has no label topology.example.com/rack",
+            ],
+        );
     }
 }
 
 #[test]
 fn many_reasons_at_once_are_counted_the_commonest_first() {
     let repo = Repo::generated("multi-cluster");
-    repo.replace("tenants/tenant-a/core.yaml", "        active: 3\n", "        active: 9\n");
+    repo.replace(
+        "tenants/tenant-a/core.yaml",
+        "        active: 3\n",
+        "        active: 9\n",
+    );
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0501]: 6 of the 10 Worker hosts of tenant-a/core cannot be found: its labelSelector matches only 7 of all hosts
@@ -356,7 +451,11 @@ fn many_reasons_at_once_are_counted_the_commonest_first() {
 #[test]
 fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
     let repo = Repo::generated("quickstart");
-    repo.replace("sites/lab/hosts/rack-a.yaml", "        ip_address: 198.51.100.11\n", "");
+    repo.replace(
+        "sites/lab/hosts/rack-a.yaml",
+        "        ip_address: 198.51.100.11\n",
+        "",
+    );
 
     assert_snapshot!(repo.refused(), @"
     error[SIP0311]: host tenant-a/lab-a1 of tenant-a/edge has no address in its network `oam-ipv4`, so loadbalancer-controlplane-edge cannot reach it
@@ -391,34 +490,55 @@ fn a_host_that_the_cluster_has_already_and_that_loses_its_address() {
 fn a_host_without_network_data_gets_a_remedy_that_fits_the_repo() {
     let repo = one_host_left();
     // Its Secret is there, and the host forgot to name it.
-    repo.replace(RACK_C, "  networkData:\n    name: lab-c1-network-data\n", "");
+    repo.replace(
+        RACK_C,
+        "  networkData:\n    name: lab-c1-network-data\n",
+        "",
+    );
     let named = "the Secret tenant-a/lab-c1-network-data has network data that no host names: write `spec: {networkData: \
                  {name: lab-c1-network-data}}` into host tenant-a/lab-c1";
     assert_says(&repo.refused(), &[named]);
 
     // Nothing in the repo has it, as in repos that leave addresses to DHCP.
-    repo.replace(RACK_C, "name: lab-c1-network-data\n", "name: something-else\n");
+    repo.replace(
+        RACK_C,
+        "name: lab-c1-network-data\n",
+        "name: something-else\n",
+    );
     repo.replace(RACK_C, "  networkData: |\n", "  other: |\n");
-    let add = format!("add a Secret with the key `networkData` to {RACK_C}, and name it in host tenant-a/lab-c1");
+    let add = format!(
+        "add a Secret with the key `networkData` to {RACK_C}, and name it in host tenant-a/lab-c1"
+    );
     assert_says(&repo.refused(), &[&add]);
 }
 
 #[test]
 fn an_observed_host_without_network_data_gets_it_where_it_is_made() {
     let repo = one_host_left();
-    let host =
-        "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: live-1\n  namespace: tenant-a\n";
-    repo.write("snapshot/hosts.yaml", &format!("{host}{C1_LABELS}spec: {{online: true}}\n"));
+    let host = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: live-1\n  namespace: tenant-a\n";
+    repo.write(
+        "snapshot/hosts.yaml",
+        &format!("{host}{C1_LABELS}spec: {{online: true}}\n"),
+    );
     repo.replace(RACK_C, C1_LABELS, "");
 
     let message = repo.refused();
 
-    assert_says(&message, &["kubectl patch baremetalhost -n tenant-a live-1 --type merge -p", "sipgen snapshot"]);
+    assert_says(
+        &message,
+        &[
+            "kubectl patch baremetalhost -n tenant-a live-1 --type merge -p",
+            "sipgen snapshot",
+        ],
+    );
 }
 
 #[test]
 fn a_secret_without_the_key_is_not_called_missing() {
-    for (key, has) in [("nmstate", "it has `nmstate`"), ("networkdata", "it has `networkdata`")] {
+    for (key, has) in [
+        ("nmstate", "it has `nmstate`"),
+        ("networkdata", "it has `networkdata`"),
+    ] {
         let repo = one_host_left();
         repo.replace(RACK_C, "  networkData: |\n", &format!("  {key}: |\n"));
 
@@ -426,11 +546,16 @@ fn a_secret_without_the_key_is_not_called_missing() {
 
         assert_says(
             &message,
-            &["1 with network data in a Secret that has no key `networkData` (tenant-a/lab-c1)", has],
+            &[
+                "1 with network data in a Secret that has no key `networkData` (tenant-a/lab-c1)",
+                has,
+            ],
         );
         assert_says(
             &message,
-            &["put the network data of the Secret tenant-a/lab-c1-network-data under the key `networkData`"],
+            &[
+                "put the network data of the Secret tenant-a/lab-c1-network-data under the key `networkData`",
+            ],
         );
         assert!(!message.contains("not in the repo"), "{message}");
     }
@@ -443,7 +568,15 @@ fn a_warning_names_the_secret_without_the_key() {
 
     let message = run_validate(&repo);
 
-    assert_says(&message, &["warning[SIP0341]", "Secrets that do not have it", "(the Secret)", "it has `nmstate`"]);
+    assert_says(
+        &message,
+        &[
+            "warning[SIP0341]",
+            "Secrets that do not have it",
+            "(the Secret)",
+            "it has `nmstate`",
+        ],
+    );
 }
 
 fn run_validate(repo: &Repo) -> String {

@@ -14,7 +14,10 @@ fn a_repo_without_mistakes_is_fine_even_if_nothing_is_generated_yet() {
 
     let run = validate(&repo, &["--strict"]).expect(0);
 
-    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", "nothing is wrong\n"));
+    assert_eq!(
+        (run.stdout.as_str(), run.stderr.as_str()),
+        ("", "nothing is wrong\n")
+    );
     assert!(repo.on_disk("") == before);
 }
 
@@ -46,9 +49,18 @@ fn findings_show_the_lines_to_mend() {
 #[test]
 fn a_mistake_is_marked_however_the_line_is_written() {
     for (line, shown) in [
-        ("active: 2000000000 # \u{202e}x", "17 |         active: 2000000000\n   |                 ^^^^^^^^^^\n"),
-        ("active:   -2\r", "17 |         active:   -2\n   |                   ^^\n"),
-        ("\"active\": \"机架\"", "17 |         \"active\": …\n   |                   ^\n"),
+        (
+            "active: 2000000000 # \u{202e}x",
+            "17 |         active: 2000000000\n   |                 ^^^^^^^^^^\n",
+        ),
+        (
+            "active:   -2\r",
+            "17 |         active:   -2\n   |                   ^^\n",
+        ),
+        (
+            "\"active\": \"机架\"",
+            "17 |         \"active\": …\n   |                   ^\n",
+        ),
     ] {
         let repo = edge_with("active: 2", line);
 
@@ -59,11 +71,18 @@ fn a_mistake_is_marked_however_the_line_is_written() {
 #[test]
 fn a_value_below_its_key_is_marked_where_it_stands() {
     let repo = Repo::of_fixture("quickstart");
-    repo.replace("sites/lab/clusters/edge.yaml", "active: 2", "active:\n          \"2\"");
+    repo.replace(
+        "sites/lab/clusters/edge.yaml",
+        "active: 2",
+        "active:\n          \"2\"",
+    );
 
     let run = validate(&repo, &[]).expect(1);
 
-    assert_says(&run.stdout, &["edge.yaml:18:11\n   |\n18 |           …\n   |           ^\n"]);
+    assert_says(
+        &run.stdout,
+        &["edge.yaml:18:11\n   |\n18 |           …\n   |           ^\n"],
+    );
 }
 
 #[test]
@@ -77,8 +96,18 @@ fn a_long_line_is_cut_around_the_mistake() {
 
     let run = validate(&repo, &[]).expect(1);
 
-    assert_says(&run.stdout, &["`workers` is not a role", " 1 | …", "\"workers\""]);
-    assert!(run.stdout.lines().filter(|line| line.starts_with(" 1 |")).all(|line| line.len() < 140), "{}", run.stdout);
+    assert_says(
+        &run.stdout,
+        &["`workers` is not a role", " 1 | …", "\"workers\""],
+    );
+    assert!(
+        run.stdout
+            .lines()
+            .filter(|line| line.starts_with(" 1 |"))
+            .all(|line| line.len() < 140),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -89,21 +118,38 @@ fn strict_makes_errors_of_warnings() {
     let strict = validate(&repo, &["--strict"]).expect(1);
 
     assert_says(&lenient.stdout, &["warning[SIP0308]: "]);
-    assert_says(&lenient.stderr, &["1 warning; `sipgen explain SIP0308` says more"]);
+    assert_says(
+        &lenient.stderr,
+        &["1 warning; `sipgen explain SIP0308` says more"],
+    );
     assert_says(&strict.stdout, &["error[SIP0308]: "]);
     assert_says(&strict.stderr, &["1 error; "]);
-    assert_eq!(json(&repo, &["--strict"])["findings"][0]["severity"], "error");
-    assert_says(&validate(&repo, &["--strict", "--format", "github"]).expect(1).stdout, &["::error file="]);
+    assert_eq!(
+        json(&repo, &["--strict"])["findings"][0]["severity"],
+        "error"
+    );
+    assert_says(
+        &validate(&repo, &["--strict", "--format", "github"])
+            .expect(1)
+            .stdout,
+        &["::error file="],
+    );
 }
 
 #[test]
 fn a_warning_is_ignored_where_the_settings_say_so_and_why() {
     let repo = with_a_warning();
-    repo.write("sipgen.yaml", "findings:\n  ignore:\n  - {code: sip0308, reason: one machine of two nodes}\n");
+    repo.write(
+        "sipgen.yaml",
+        "findings:\n  ignore:\n  - {code: sip0308, reason: one machine of two nodes}\n",
+    );
 
     let run = validate(&repo, &["--strict"]).expect(0);
 
-    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("", "nothing is wrong (1 warning muted)\n"));
+    assert_eq!(
+        (run.stdout.as_str(), run.stderr.as_str()),
+        ("", "nothing is wrong (1 warning muted)\n")
+    );
     assert_eq!(json(&repo, &[])["muted"], 1);
     assert!(!repo.generate(&[]).expect(0).stderr.contains("SIP0308"));
 }
@@ -113,14 +159,29 @@ fn settings_that_ignore_what_cannot_be_ignored_are_refused() {
     for (ignored, says) in [
         (
             "{code: SIP0501, reason: x}",
-            &["SIP0501 is an error, and only warnings can be ignored", "sipgen.yaml:3:12"][..],
+            &[
+                "SIP0501 is an error, and only warnings can be ignored",
+                "sipgen.yaml:3:12",
+            ][..],
         ),
-        ("{code: SIP0308, reason: \"\"}", &["nothing says why SIP0308 is ignored", "sipgen.yaml:3:29"]),
-        ("{code: SIP0308}", &["the settings cannot be read: ", "missing field `reason`"]),
-        ("{code: SIP0399, reason: x}", &["there is no code `SIP0399`; near it are "]),
+        (
+            "{code: SIP0308, reason: \"\"}",
+            &["nothing says why SIP0308 is ignored", "sipgen.yaml:3:29"],
+        ),
+        (
+            "{code: SIP0308}",
+            &["the settings cannot be read: ", "missing field `reason`"],
+        ),
+        (
+            "{code: SIP0399, reason: x}",
+            &["there is no code `SIP0399`; near it are "],
+        ),
     ] {
         let repo = with_a_warning();
-        repo.write("sipgen.yaml", &format!("findings:\n  ignore:\n  - {ignored}\n"));
+        repo.write(
+            "sipgen.yaml",
+            &format!("findings:\n  ignore:\n  - {ignored}\n"),
+        );
 
         assert_says(&validate(&repo, &[]).expect(1).stdout, says);
     }
@@ -133,7 +194,10 @@ fn what_is_staged_is_judged_by_itself() {
     validate(&repo, &[]).expect(1);
     validate(&repo, &["--from-index"]).expect(0);
     repo.git(&["add", "--all"]);
-    assert_says(&validate(&repo, &["--from-index"]).expect(1).stdout, &["SIP0209", "17 |         active: -2"]);
+    assert_says(
+        &validate(&repo, &["--from-index"]).expect(1).stdout,
+        &["SIP0209", "17 |         active: -2"],
+    );
 }
 
 #[test]
@@ -142,14 +206,18 @@ fn programs_get_places_with_their_ends() {
 
     let document = json(&repo, &[]);
 
-    assert_eq!((&document["errors"], &document["warnings"]), (&1.into(), &0.into()));
+    assert_eq!(
+        (&document["errors"], &document["warnings"]),
+        (&1.into(), &0.into())
+    );
     let finding = &document["findings"][0];
     assert_eq!(finding["title"], "a count is no number of hosts");
     assert_eq!(
         finding["places"][0],
         serde_json::json!({"file": EDGE, "line": 17, "column": 17, "endLine": 17, "endColumn": 19, "what": null})
     );
-    let sarif: Value = serde_json::from_str(&validate(&repo, &["--format", "sarif"]).stdout).unwrap();
+    let sarif: Value =
+        serde_json::from_str(&validate(&repo, &["--format", "sarif"]).stdout).unwrap();
     assert_eq!(
         sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"],
         serde_json::json!({"startLine": 17, "startColumn": 17, "endLine": 17, "endColumn": 19})
@@ -159,7 +227,8 @@ fn programs_get_places_with_their_ends() {
 /// With UPDATE_SCHEMA in the environment, the schema is written.
 #[test]
 fn its_schema_is_the_documented_one() {
-    let schema = serde_json::to_string_pretty(&sipgen::report::Validation::schema()).unwrap() + "\n";
+    let schema =
+        serde_json::to_string_pretty(&sipgen::report::Validation::schema()).unwrap() + "\n";
 
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         fs::write(schema_file(), &schema).unwrap();

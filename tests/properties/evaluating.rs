@@ -26,9 +26,14 @@ fn builds_in_memory_are_those_of_kustomize() {
     let trees: Vec<Tree> = (0..TREES).map(|seed| Maker::new(seed).tree()).collect();
     // kustomize takes most of the time, on one core.
     let real: Vec<Result<Vec<Value>, String>> = thread::scope(|scope| {
-        let parts: Vec<_> =
-            trees.chunks(trees.len().div_ceil(2)).map(|part| scope.spawn(|| real_builds(part))).collect();
-        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+        let parts: Vec<_> = trees
+            .chunks(trees.len().div_ceil(2))
+            .map(|part| scope.spawn(|| real_builds(part)))
+            .collect();
+        parts
+            .into_iter()
+            .flat_map(|part| part.join().unwrap())
+            .collect()
     });
     let (mut built, mut refused, mut left) = (0, 0, 0);
     let mut different: Vec<(usize, String)> = Vec::new();
@@ -41,18 +46,29 @@ fn builds_in_memory_are_those_of_kustomize() {
                 let size = tree.values().map(String::len).sum();
                 let ours = ours.map(|ours| sorted(&ours).join("---\n"));
                 let real = real.as_ref().map(|real| sorted(real).join("---\n"));
-                let files: String = tree.iter().map(|(path, text)| format!("==> {path}\n{text}\n")).collect();
-                let shown = |build: Result<String, String>| build.unwrap_or_else(|error| format!("fails: {error}"));
+                let files: String = tree
+                    .iter()
+                    .map(|(path, text)| format!("==> {path}\n{text}\n"))
+                    .collect();
+                let shown = |build: Result<String, String>| {
+                    build.unwrap_or_else(|error| format!("fails: {error}"))
+                };
                 let ours = shown(ours.map_err(|error| error.to_string()));
                 different.push((
                     size,
-                    format!("{files}\nsipgen:\n{ours}\n\nkustomize:\n{}", shown(real.map_err(Clone::clone))),
+                    format!(
+                        "{files}\nsipgen:\n{ours}\n\nkustomize:\n{}",
+                        shown(real.map_err(Clone::clone))
+                    ),
                 ));
             }
         }
     }
     different.sort();
-    let smallest = different.first().map(|(_, shown)| shown.as_str()).unwrap_or_default();
+    let smallest = different
+        .first()
+        .map(|(_, shown)| shown.as_str())
+        .unwrap_or_default();
     assert!(
         different.is_empty(),
         "{} of {TREES} trees are built otherwise; the smallest:\n{smallest}",
@@ -60,7 +76,10 @@ fn builds_in_memory_are_those_of_kustomize() {
     );
     // The trees are of use only if most of them can be built, and some cannot.
     println!("{built} built, {refused} refused by both, {left} left to kustomize");
-    assert!(built > TREES / 2 && refused > TREES / 20 && left < TREES / 50, "{built} {refused} {left}");
+    assert!(
+        built > TREES / 2 && refused > TREES / 20 && left < TREES / 50,
+        "{built} {refused} {left}"
+    );
 }
 
 /// Kustomizations that `Unmarshal`, `EnforceFields` and `CheckEmpty` of kustomize judge, each behind `resources` that has
@@ -146,11 +165,19 @@ fn what_kustomize_refuses_to_read_is_refused() {
             file("top/hosts.yaml", host.to_owned()),
         ])
     };
-    let mut trees: Vec<Tree> = SPELLINGS.iter().map(|more| of_top("resources: [hosts.yaml]", more)).collect();
+    let mut trees: Vec<Tree> = SPELLINGS
+        .iter()
+        .map(|more| of_top("resources: [hosts.yaml]", more))
+        .collect();
     trees.push(of_top("Resources: [hosts.yaml]", ""));
     trees.push(of_top("resources: hosts.yaml", ""));
     trees.push(of_top("resources: [hosts.yaml, 1]", ""));
-    for inner in ["kind: Kustomization\n", "namespace: ''\nresources:\n", "resources: []\n", "foo: x\n"] {
+    for inner in [
+        "kind: Kustomization\n",
+        "namespace: ''\nresources:\n",
+        "resources: []\n",
+        "foo: x\n",
+    ] {
         let mut tree = of_top("resources: [hosts.yaml, inner]", "");
         tree.insert("top/inner/kustomization.yaml".to_owned(), inner.to_owned());
         trees.push(tree);
@@ -160,11 +187,25 @@ fn what_kustomize_refuses_to_read_is_refused() {
     let mut different = Vec::new();
     for (tree, real) in trees.iter().zip(real) {
         let file = |path: &str, text: &str| (Utf8PathBuf::from(path), text.as_bytes().to_vec());
-        let files = tree.iter().map(|(path, text)| file(path, text)).chain([file("clusters/edge.yaml", request)]);
-        let generated = sipgen::generate(&Files::in_memory(files), &sipgen::Options::default(), &|_| {}).unwrap();
-        let errors: Vec<_> = generated.findings.iter().filter(|finding| finding.is_error()).collect();
+        let files = tree
+            .iter()
+            .map(|(path, text)| file(path, text))
+            .chain([file("clusters/edge.yaml", request)]);
+        let generated = sipgen::generate(
+            &Files::in_memory(files),
+            &sipgen::Options::default(),
+            &|_| {},
+        )
+        .unwrap();
+        let errors: Vec<_> = generated
+            .findings
+            .iter()
+            .filter(|finding| finding.is_error())
+            .collect();
         if errors.is_empty() == real.is_err() {
-            different.push(format!("{tree:#?}\nsipgen: {errors:#?}\nkustomize: {real:?}"));
+            different.push(format!(
+                "{tree:#?}\nsipgen: {errors:#?}\nkustomize: {real:?}"
+            ));
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
@@ -178,44 +219,87 @@ fn a_kustomization_that_reaches_no_host_may_be_refused() {
             "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: edge, namespace: \
           metal}\nspec:\n  nodes: {Worker: {labelSelector: {}, count: {active: 0}}}\n",
         ),
-        ("apps/kustomization.yaml", "resources: [app.yaml]\nfoo: bar\n"),
-        ("apps/app.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"),
-        ("hosts/kustomization.yaml", "resources: [h.yaml]\ncomponents: [../fix]\n"),
+        (
+            "apps/kustomization.yaml",
+            "resources: [app.yaml]\nfoo: bar\n",
+        ),
+        (
+            "apps/app.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+        ),
+        (
+            "hosts/kustomization.yaml",
+            "resources: [h.yaml]\ncomponents: [../fix]\n",
+        ),
         (
             "hosts/h.yaml",
             "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: a, namespace: metal}\n\
           spec: {online: true}\n",
         ),
-        ("fix/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamespace: metal\n"),
+        (
+            "fix/kustomization.yaml",
+            "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamespace: metal\n",
+        ),
     ];
     let run = |changed: Option<(&str, &str)>| {
         let files = files.iter().map(|(path, text)| match changed {
-            Some((other, text)) if other == *path => (Utf8PathBuf::from(*path), text.as_bytes().to_vec()),
+            Some((other, text)) if other == *path => {
+                (Utf8PathBuf::from(*path), text.as_bytes().to_vec())
+            }
             _ => (Utf8PathBuf::from(*path), text.as_bytes().to_vec()),
         });
-        sipgen::generate(&Files::in_memory(files), &sipgen::Options::default(), &|_| {}).unwrap().findings
+        sipgen::generate(
+            &Files::in_memory(files),
+            &sipgen::Options::default(),
+            &|_| {},
+        )
+        .unwrap()
+        .findings
     };
     assert_eq!(run(None), []);
     // A component is of the build that lists it.
-    let component = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Component\nnamespace: metal\n";
+    let component =
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Component\nnamespace: metal\n";
     let findings = run(Some(("fix/kustomization.yaml", component)));
-    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    let [finding] = &findings[..] else {
+        panic!("{findings:?}")
+    };
     assert_eq!(finding.code, sipgen::finding::Code::BuildRefused);
-    assert!(finding.message.contains("`kustomize build hosts` fails: `apiVersion` must be"), "{}", finding.message);
+    assert!(
+        finding
+            .message
+            .contains("`kustomize build hosts` fails: `apiVersion` must be"),
+        "{}",
+        finding.message
+    );
 }
 
 /// The builds of trees by kustomize, or why it fails.
 fn real_builds(trees: &[Tree]) -> Vec<Result<Vec<Value>, String>> {
     let mut command = tool("kustomize-builds");
-    let mut program = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut program = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut requests = program.stdin.take().unwrap();
-    let lines: Vec<String> =
-        trees.iter().map(|files| json!({"files": files, "directory": "top"}).to_string()).collect();
-    let writer = thread::spawn(move || lines.iter().for_each(|line| writeln!(requests, "{line}").unwrap()));
+    let lines: Vec<String> = trees
+        .iter()
+        .map(|files| json!({"files": files, "directory": "top"}).to_string())
+        .collect();
+    let writer = thread::spawn(move || {
+        lines
+            .iter()
+            .for_each(|line| writeln!(requests, "{line}").unwrap())
+    });
     let output = program.wait_with_output().unwrap();
     writer.join().unwrap();
     let answers = text(&output.stdout);
-    let answers: Vec<Json> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answers: Vec<Json> = answers
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     assert_eq!(answers.len(), trees.len());
     let read = |answer: Json| match answer["error"].as_str() {
         Some(error) => Err(error.to_owned()),
@@ -225,12 +309,17 @@ fn real_builds(trees: &[Tree]) -> Vec<Result<Vec<Value>, String>> {
 }
 
 fn in_memory(tree: &Tree) -> Result<Vec<Value>, NotBuilt> {
-    let files = tree.iter().map(|(path, text)| (Utf8PathBuf::from(path), text.clone().into_bytes()));
+    let files = tree
+        .iter()
+        .map(|(path, text)| (Utf8PathBuf::from(path), text.clone().into_bytes()));
     let repo = Files::in_memory(files);
     let is_kustomization = |path: &&String| path.ends_with("kustomization.yaml");
     let kustomizations = tree.keys().filter(is_kustomization).map(|path| {
         let kustomization: Kustomization = yaml_serde::from_str(&tree[path]).unwrap();
-        (Origin::of_file(Utf8Path::new(path).into(), &tree[path]), kustomization)
+        (
+            Origin::of_file(Utf8Path::new(path).into(), &tree[path]),
+            kustomization,
+        )
     });
     let (builds, findings) = Builds::new(kustomizations.collect());
     assert!(findings.is_empty(), "{findings:?}");
@@ -240,7 +329,10 @@ fn in_memory(tree: &Tree) -> Result<Vec<Value>, NotBuilt> {
 
 /// Objects in an order of their own, without what means nothing to an API server.
 fn sorted(objects: &[Value]) -> Vec<String> {
-    let mut all: Vec<String> = objects.iter().map(|object| yaml_serde::to_string(&bare(object)).unwrap()).collect();
+    let mut all: Vec<String> = objects
+        .iter()
+        .map(|object| yaml_serde::to_string(&bare(object)).unwrap())
+        .collect();
     all.sort();
     all
 }
@@ -248,14 +340,18 @@ fn sorted(objects: &[Value]) -> Vec<String> {
 fn bare(value: &Value) -> Value {
     match value {
         Value::Mapping(mapping) => {
-            let mut fields: Vec<(Value, Value)> =
-                mapping.iter().map(|(key, value)| (key.clone(), bare(value))).collect();
+            let mut fields: Vec<(Value, Value)> = mapping
+                .iter()
+                .map(|(key, value)| (key.clone(), bare(value)))
+                .collect();
             let is_empty = |key: &Value, value: &Value| {
                 matches!(key.as_str(), Some("labels" | "annotations"))
                     && value.as_mapping().is_some_and(|it| it.is_empty())
             };
             // Nothing here reads which pods a Service selects.
-            fields.retain(|(key, value)| !value.is_null() && !is_empty(key, value) && key.as_str() != Some("selector"));
+            fields.retain(|(key, value)| {
+                !value.is_null() && !is_empty(key, value) && key.as_str() != Some("selector")
+            });
             fields.sort_by_key(|(key, _)| key.as_str().map(str::to_owned));
             Value::Mapping(fields.into_iter().collect())
         }
@@ -308,7 +404,9 @@ impl Maker {
 
     fn tree(mut self) -> Tree {
         let depth = 1 + self.below(3);
-        let bases: Vec<String> = (0..1 + self.below(2)).map(|index| format!("base{index}")).collect();
+        let bases: Vec<String> = (0..1 + self.below(2))
+            .map(|index| format!("base{index}"))
+            .collect();
         let (mut listed, mut below): (Vec<String>, Vec<_>) = (Vec::new(), Vec::new());
         for (index, base) in bases.iter().enumerate() {
             let mut objects = String::new();
@@ -340,7 +438,11 @@ impl Maker {
     fn object(&mut self, kind: usize, name: &str, base: usize) -> String {
         let index = kind;
         let (version, kind) = KINDS[kind];
-        let name = if base == 0 || self.one_in(4) { name.to_owned() } else { format!("{name}-b") };
+        let name = if base == 0 || self.one_in(4) {
+            name.to_owned()
+        } else {
+            format!("{name}-b")
+        };
         let mut metadata = format!("name: {name}");
         let namespace = self.of(&["", "", "metal", "default", "other"]);
         if !namespace.is_empty() {
@@ -348,11 +450,17 @@ impl Maker {
         }
         self.objects.push((index, name, namespace));
         if self.one_in(2) {
-            metadata += self.of(&["\n  labels: {rack: r1, site: a}", "\n  labels: {rack: '2'}", "\n  labels: {}"]);
+            metadata += self.of(&[
+                "\n  labels: {rack: r1, site: a}",
+                "\n  labels: {rack: '2'}",
+                "\n  labels: {}",
+            ]);
         }
         if self.one_in(4) {
-            metadata += self
-                .of(&["\n  annotations: {note: a}", "\n  annotations: {config.kubernetes.io/local-config: 'true'}"]);
+            metadata += self.of(&[
+                "\n  annotations: {note: a}",
+                "\n  annotations: {config.kubernetes.io/local-config: 'true'}",
+            ]);
         }
         let body = match kind {
             "BareMetalHost" => self.of(&[
@@ -385,7 +493,11 @@ impl Maker {
             text = text.replace("resources:\n", "");
         }
         if self.one_in(3) {
-            text += self.of(&["namespace: metal\n", "namespace: tenant\n", "namespace: default\n"]);
+            text += self.of(&[
+                "namespace: metal\n",
+                "namespace: tenant\n",
+                "namespace: default\n",
+            ]);
         }
         if self.one_in(5) {
             text += self.of(&["namePrefix: a-\n", "namePrefix: lab-\n"]);
@@ -407,7 +519,9 @@ impl Maker {
             ]);
         }
         if self.one_in(2) {
-            let patches: Vec<String> = (0..1 + self.below(2)).map(|index| self.patch(directory, index)).collect();
+            let patches: Vec<String> = (0..1 + self.below(2))
+                .map(|index| self.patch(directory, index))
+                .collect();
             text += &format!("patches:\n{}", patches.concat());
         }
         if self.one_in(6) {
@@ -423,7 +537,10 @@ impl Maker {
         if self.one_in(8) {
             let (target, kind) = self.plain_target();
             let operations = self.operations(Some(kind));
-            text += &format!("patchesJson6902:\n- target: {target}\n  patch: |-\n{}", indented(&operations, 4));
+            text += &format!(
+                "patchesJson6902:\n- target: {target}\n  patch: |-\n{}",
+                indented(&operations, 4)
+            );
         }
         if self.one_in(5) {
             text += &self.generators();
@@ -445,10 +562,14 @@ impl Maker {
             text += &format!("components: [../{component}]\n");
         }
         // kustomize takes none that says nothing.
-        if text.lines().all(|line| line.starts_with("apiVersion") || line.starts_with("kind")) {
+        if text
+            .lines()
+            .all(|line| line.starts_with("apiVersion") || line.starts_with("kind"))
+        {
             text += "commonAnnotations: {note: c}\n";
         }
-        self.files.insert(format!("{directory}/kustomization.yaml"), text);
+        self.files
+            .insert(format!("{directory}/kustomization.yaml"), text);
     }
 
     /// The kind, name and namespace of an object, which is mostly there.
@@ -464,7 +585,11 @@ impl Maker {
     fn merge_patch(&mut self) -> String {
         let (kind, name, namespace) = self.known();
         let (version, kind) = KINDS[kind];
-        let namespace = if namespace.is_empty() { String::new() } else { format!(", namespace: {namespace}") };
+        let namespace = if namespace.is_empty() {
+            String::new()
+        } else {
+            format!(", namespace: {namespace}")
+        };
         let labels = self.of(&[
             "",
             ", labels: {rack: r7}",
@@ -480,10 +605,22 @@ impl Maker {
                 "spec: {rootDeviceHints: null, taints: [{key: p}]}",
                 "spec: {bmc: {$patch: delete}, new: {a: null, b: {$patch: delete}, c: [1, null]}}",
                 "spec: {online: false, bootMACAddress: '00:00:00:00:00:02'}",
-                if is_odd { "spec: {online: {a: b}}" } else { "$patch: delete" },
+                if is_odd {
+                    "spec: {online: {a: b}}"
+                } else {
+                    "$patch: delete"
+                },
             ]),
-            "Secret" => self.of(&["data: {username: Yw==}", "stringData: {networkData: 'links: [a]'}", "data: null"]),
-            "ConfigMap" => self.of(&["data: {rack: r8}", "data: {$patch: replace, rack: r8}", "$patch: delete"]),
+            "Secret" => self.of(&[
+                "data: {username: Yw==}",
+                "stringData: {networkData: 'links: [a]'}",
+                "data: null",
+            ]),
+            "ConfigMap" => self.of(&[
+                "data: {rack: r8}",
+                "data: {$patch: replace, rack: r8}",
+                "$patch: delete",
+            ]),
             "Service" => self.of(&["spec: {type: LoadBalancer}", "spec: {selector: {app: b}}"]),
             _ => self.of(&[
                 "spec: {nodes: {Worker: {count: {active: 2}}}}",
@@ -491,7 +628,9 @@ impl Maker {
                 "spec: {nodes: {Worker: null, ControlPlane: {count: {active: 1, standby: 0}}}}",
             ]),
         };
-        format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}{namespace}{labels}}}\n{body}\n")
+        format!(
+            "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}{namespace}{labels}}}\n{body}\n"
+        )
     }
 
     /// Operations that mostly apply to objects of a kind, or to any.
@@ -512,15 +651,21 @@ impl Maker {
                 "- {op: replace, path: /spec/bootMACAddress, value: '00:00:00:00:00:01'}\n",
                 "- {op: replace, path: /metadata/name, value: renamed}\n",
             ],
-            Some("Secret" | "ConfigMap") => {
-                &["- {op: add, path: /data, value: {networkData: Yg==}}\n", "- {op: remove, path: /data}\n"]
-            }
-            Some("SIPCluster") => {
-                &["- {op: add, path: /spec/nodes, value: {}}\n", "- {op: remove, path: /spec/services}\n"]
-            }
+            Some("Secret" | "ConfigMap") => &[
+                "- {op: add, path: /data, value: {networkData: Yg==}}\n",
+                "- {op: remove, path: /data}\n",
+            ],
+            Some("SIPCluster") => &[
+                "- {op: add, path: /spec/nodes, value: {}}\n",
+                "- {op: remove, path: /spec/services}\n",
+            ],
             _ => &[],
         };
-        let all: Vec<&str> = any.into_iter().chain(of_kind.iter().copied()).chain(of_kind.iter().copied()).collect();
+        let all: Vec<&str> = any
+            .into_iter()
+            .chain(of_kind.iter().copied())
+            .chain(of_kind.iter().copied())
+            .collect();
         (0..1 + self.below(2)).map(|_| self.of(&all)).collect()
     }
 
@@ -531,7 +676,9 @@ impl Maker {
         let target = match self.below(3) {
             0 => format!("{{kind: {kind}, name: {name}}}"),
             1 => format!("{{group: '{group}', kind: {kind}, name: {name}}}"),
-            _ if namespace.is_empty() => format!("{{kind: {kind}, name: {name}, namespace: default}}"),
+            _ if namespace.is_empty() => {
+                format!("{{kind: {kind}, name: {name}, namespace: default}}")
+            }
             _ => format!("{{kind: {kind}, name: {name}, namespace: {namespace}}}"),
         };
         (target, kind)
@@ -561,26 +708,38 @@ impl Maker {
     }
 
     fn patch(&mut self, directory: &str, index: usize) -> String {
-        let options = if self.one_in(6) { "  options: {allowNameChange: true}\n" } else { "" };
+        let options = if self.one_in(6) {
+            "  options: {allowNameChange: true}\n"
+        } else {
+            ""
+        };
         match self.below(4) {
             0 => format!("- patch: |-\n{}{options}", indented(&self.merge_patch(), 4)),
             1 => {
                 let patch = self.merge_patch();
-                self.files.insert(format!("{directory}/patch{index}.yaml"), patch);
+                self.files
+                    .insert(format!("{directory}/patch{index}.yaml"), patch);
                 format!("- path: patch{index}.yaml\n{options}")
             }
             2 => {
                 let ((target, _), patch) = (self.target(), self.merge_patch());
-                format!("- target: {target}\n  patch: |-\n{}{options}", indented(&patch, 4))
+                format!(
+                    "- target: {target}\n  patch: |-\n{}{options}",
+                    indented(&patch, 4)
+                )
             }
             _ => {
                 let (target, kind) = self.target();
                 let operations = self.operations(kind);
                 if self.one_in(3) {
-                    self.files.insert(format!("{directory}/operations{index}.yaml"), operations);
+                    self.files
+                        .insert(format!("{directory}/operations{index}.yaml"), operations);
                     return format!("- target: {target}\n  path: operations{index}.yaml\n");
                 }
-                format!("- target: {target}\n  patch: |-\n{}", indented(&operations, 4))
+                format!(
+                    "- target: {target}\n  patch: |-\n{}",
+                    indented(&operations, 4)
+                )
             }
         }
     }
@@ -595,10 +754,18 @@ impl Maker {
             _ => {
                 (name, namespace) = (format!("made{}", self.below(3)), self.of(&["", "metal"]));
                 behavior = self.of(&["", "  behavior: create\n"]);
-                self.objects.push((if list == "secretGenerator" { 1 } else { 2 }, name.clone(), namespace));
+                self.objects.push((
+                    if list == "secretGenerator" { 1 } else { 2 },
+                    name.clone(),
+                    namespace,
+                ));
             }
         }
-        let namespace = if namespace.is_empty() { String::new() } else { format!("  namespace: {namespace}\n") };
+        let namespace = if namespace.is_empty() {
+            String::new()
+        } else {
+            format!("  namespace: {namespace}\n")
+        };
         let literal = self.of(&[
             "networkData=links",
             "rack=r4",
@@ -610,8 +777,14 @@ impl Maker {
             "generatorOptions: {disableNameSuffixHash: true}\n",
             "generatorOptions: {labels: {rack: g1}, annotations: {note: g}, immutable: true}\n",
         ]);
-        let local = self.of(&["", "  options: {labels: {rack: g2}}\n", "  options: {disableNameSuffixHash: true}\n"]);
-        format!("{list}:\n- name: {name}\n{namespace}{behavior}{local}  literals: [\"{literal}\"]\n{options}")
+        let local = self.of(&[
+            "",
+            "  options: {labels: {rack: g2}}\n",
+            "  options: {disableNameSuffixHash: true}\n",
+        ]);
+        format!(
+            "{list}:\n- name: {name}\n{namespace}{behavior}{local}  literals: [\"{literal}\"]\n{options}"
+        )
     }
 
     fn replacements(&mut self, directory: &str) -> String {
@@ -633,9 +806,20 @@ impl Maker {
         let source = format!("{{kind: {kind}, name: {name}, fieldPath: {field}}}");
         let (target, _) = self.plain_target();
         let select = self
-            .of(&[target.as_str(), &target, "{kind: BareMetalHost}", "{namespace: metal}", "{labelSelector: rack=r1}"])
+            .of(&[
+                target.as_str(),
+                &target,
+                "{kind: BareMetalHost}",
+                "{namespace: metal}",
+                "{labelSelector: rack=r1}",
+            ])
             .to_owned();
-        let reject = self.of(&["", "", "    reject: [{name: r1}]\n", "    reject: [{labelSelector: site=a}]\n"]);
+        let reject = self.of(&[
+            "",
+            "",
+            "    reject: [{name: r1}]\n",
+            "    reject: [{labelSelector: site=a}]\n",
+        ]);
         let paths = self.of(&[
             "[metadata.labels.rack]",
             "[metadata.labels.rack]",
@@ -661,10 +845,14 @@ impl Maker {
             "    options: {delimiter: '/', index: 2}\n",
             "    options: {delimiter: '-', index: -1}\n",
         ]);
-        let entry =
-            format!("source: {source}\n  targets:\n  - select: {select}\n{reject}    fieldPaths: {paths}\n{options}");
+        let entry = format!(
+            "source: {source}\n  targets:\n  - select: {select}\n{reject}    fieldPaths: {paths}\n{options}"
+        );
         if self.one_in(4) {
-            self.files.insert(format!("{directory}/replacement.yaml"), entry.replace("\n  ", "\n"));
+            self.files.insert(
+                format!("{directory}/replacement.yaml"),
+                entry.replace("\n  ", "\n"),
+            );
             return "replacements: [{path: replacement.yaml}]\n".to_owned();
         }
         format!("replacements:\n- {entry}")
@@ -672,5 +860,7 @@ impl Maker {
 }
 
 fn indented(text: &str, by: usize) -> String {
-    text.lines().map(|line| format!("{}{line}\n", " ".repeat(by))).collect()
+    text.lines()
+        .map(|line| format!("{}{line}\n", " ".repeat(by)))
+        .collect()
 }

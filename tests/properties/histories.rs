@@ -14,16 +14,27 @@ use tempfile::TempDir;
 use yaml_serde::Value;
 
 use crate::site_model::strategies::{
-    adopting_history, cluster_key, history, host, layout, node_set, racked_history, scarce_history, site, step,
+    adopting_history, cluster_key, history, host, layout, node_set, racked_history, scarce_history,
+    site, step,
 };
-use crate::site_model::{Cluster, Entry, History, Key, Layout, Place, ROLES, ROOTS, Site, Tree, WORKER, for_every_run};
+use crate::site_model::{
+    Cluster, Entry, History, Key, Layout, Place, ROLES, ROOTS, Site, Tree, WORKER, for_every_run,
+};
 
-const ASSIGNMENT_LABELS: [&str; 3] =
-    ["sip.airshipit.org/cluster-namespace", "sip.airshipit.org/cluster-name", "sip.airshipit.org/node-type"];
+const ASSIGNMENT_LABELS: [&str; 3] = [
+    "sip.airshipit.org/cluster-namespace",
+    "sip.airshipit.org/cluster-name",
+    "sip.airshipit.org/node-type",
+];
 
 fn cases(cases: u32) -> ProptestConfig {
     // What fails is printed in full; a file of seeds would only repeat it.
-    ProptestConfig { cases, failure_persistence: None, max_shrink_time: 20_000, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        max_shrink_time: 20_000,
+        ..ProptestConfig::default()
+    }
 }
 
 proptest! {
@@ -341,7 +352,11 @@ fn generated_from(site: &Site, before: &Tree, layout: &Layout) -> (BTreeMap<Stri
     let repo = TempDir::new().unwrap();
     write_all(repo.path(), site, before, layout);
     let files = Files::on_disk(Utf8Path::from_path(repo.path()).unwrap());
-    let options = Options { keep_going: true, allow_empty: true, ..Options::default() };
+    let options = Options {
+        keep_going: true,
+        allow_empty: true,
+        ..Options::default()
+    };
     let generated = generate(&files, &options, &|_| {}).unwrap();
     if let Some(changes) = &generated.changes {
         sipgen::write(files.root(), changes).unwrap();
@@ -364,18 +379,30 @@ fn files_of<'a>(cluster: &Key, tree: &'a Tree) -> BTreeMap<&'a String, &'a Strin
     let dotted = format!("{}.{}", cluster.namespace, cluster.name);
     let patches = format!("/{dotted}.yaml");
     let objects = format!("hosts/observed/{dotted}/");
-    let is_its_own = |file: &str| file.starts_with(&services) || file.ends_with(&patches) || file.starts_with(&objects);
-    tree.files.iter().filter(|(file, _)| is_its_own(file)).collect()
+    let is_its_own = |file: &str| {
+        file.starts_with(&services) || file.ends_with(&patches) || file.starts_with(&objects)
+    };
+    tree.files
+        .iter()
+        .filter(|(file, _)| is_its_own(file))
+        .collect()
 }
 
 /// What a build renders, by kind, namespace and name.
 fn built(directory: &Utf8Path) -> BTreeMap<[String; 3], Value> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let key = |object: &Value| {
-        [text(&object["kind"]), text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"])]
+        [
+            text(&object["kind"]),
+            text(&object["metadata"]["namespace"]),
+            text(&object["metadata"]["name"]),
+        ]
     };
     let objects = crate::support::documents(&crate::support::kustomize_build(directory));
-    objects.into_iter().map(|object| (key(&object), object)).collect()
+    objects
+        .into_iter()
+        .map(|object| (key(&object), object))
+        .collect()
 }
 
 /// An object without what sipgen may change: assignment labels and annotations.
@@ -383,12 +410,17 @@ fn without_assignment(object: &Value) -> Value {
     let mut object = object.clone();
     let metadata = object["metadata"].as_mapping_mut().unwrap();
     metadata.remove("annotations");
-    let labels = metadata.entry("labels".into()).or_insert(Value::Mapping(yaml_serde::Mapping::new()));
+    let labels = metadata
+        .entry("labels".into())
+        .or_insert(Value::Mapping(yaml_serde::Mapping::new()));
     if let Some(labels) = labels.as_mapping_mut() {
         // A host that is adopted by the labels of an older tool loses those.
-        ASSIGNMENT_LABELS.iter().chain(&OLDER_LABELS).for_each(|label| {
-            labels.remove(*label);
-        });
+        ASSIGNMENT_LABELS
+            .iter()
+            .chain(&OLDER_LABELS)
+            .for_each(|label| {
+                labels.remove(*label);
+            });
     }
     object
 }
@@ -449,7 +481,11 @@ fn damage() -> impl Strategy<Value = Damage> {
         1 => any::<String>().prop_map(DamageKind::Insert),
         2 => (any::<Index>(), any::<char>()).prop_map(|(at, with)| DamageKind::Character(at, with)),
     ];
-    (any::<Index>(), any::<Index>(), kind).prop_map(|(file, line, kind)| Damage { file, line, kind })
+    (any::<Index>(), any::<Index>(), kind).prop_map(|(file, line, kind)| Damage {
+        file,
+        line,
+        kind,
+    })
 }
 
 impl Damage {

@@ -7,17 +7,23 @@ use crate::targets::ALL;
 const STACK: usize = 2 << 20;
 
 const HOST: &str = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: No_Name, namespace: metal}\n";
-const CLUSTER: &str =
-    "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: No_Name, namespace: metal}\n";
-const PROVISIONING: &str = "apiVersion: bpa.akraino.org/v1alpha1\nkind: Provisioning\nmetadata: {name: No_Name}\n";
+const CLUSTER: &str = "apiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {name: No_Name, namespace: metal}\n";
+const PROVISIONING: &str =
+    "apiVersion: bpa.akraino.org/v1alpha1\nkind: Provisioning\nmetadata: {name: No_Name}\n";
 
 /// A field with something nested in it, of every kind of nesting.
 fn nested(key: &str, depth: usize) -> Vec<String> {
-    let of = |open: &str, inner: &str, close: &str| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
-    let steps =
-        |line: &str| -> String { (0..depth).map(|level| format!("{}{line}\n", " ".repeat(level + 1))).collect() };
-    let aliases: String =
-        (1..depth.min(300)).map(|level| format!("  a{level}: &a{level} [*a{}]\n", level - 1)).collect();
+    let of = |open: &str, inner: &str, close: &str| {
+        format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
+    };
+    let steps = |line: &str| -> String {
+        (0..depth)
+            .map(|level| format!("{}{line}\n", " ".repeat(level + 1)))
+            .collect()
+    };
+    let aliases: String = (1..depth.min(300))
+        .map(|level| format!("  a{level}: &a{level} [*a{}]\n", level - 1))
+        .collect();
     vec![
         format!("{key}:\n{}x\n", "- ".repeat(depth)),
         format!("{key}:\n{}\n", "- ".repeat(depth)),
@@ -38,16 +44,33 @@ fn nested(key: &str, depth: usize) -> Vec<String> {
 
 fn on_small_stack(run: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
-        std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run).unwrap().join().unwrap();
+        std::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, run)
+            .unwrap()
+            .join()
+            .unwrap();
     });
 }
 
 fn json(depth: usize) -> [String; 3] {
-    let of = |open: &str, inner: &str, close: &str| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
+    let of = |open: &str, inner: &str, close: &str| {
+        format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
+    };
     [
-        format!("{{\"kind\": \"BareMetalHost\", \"a\": {}}}", of("[", "1", "]")),
-        format!("{{\"kind\": \"BareMetalHost\", \"a\": {}}}", of("{\"a\": ", "1", "}")),
-        of("{\"kind\": \"List\", \"items\": [", "{\"kind\": \"BareMetalHost\"}", "]}"),
+        format!(
+            "{{\"kind\": \"BareMetalHost\", \"a\": {}}}",
+            of("[", "1", "]")
+        ),
+        format!(
+            "{{\"kind\": \"BareMetalHost\", \"a\": {}}}",
+            of("{\"a\": ", "1", "}")
+        ),
+        of(
+            "{\"kind\": \"List\", \"items\": [",
+            "{\"kind\": \"BareMetalHost\"}",
+            "]}",
+        ),
     ]
 }
 
@@ -55,9 +78,17 @@ fn json(depth: usize) -> [String; 3] {
 fn every_depth_is_cut_parsed_and_looked_up() {
     let (_, documents) = ALL.iter().find(|(name, _)| *name == "documents").unwrap();
     on_small_stack(|| {
-        for depth in (1..300).step_by(9).chain((300..2_000).step_by(170)).chain([2_000, 100_000]) {
+        for depth in (1..300)
+            .step_by(9)
+            .chain((300..2_000).step_by(170))
+            .chain([2_000, 100_000])
+        {
             // Lines that are indented so deep are many megabytes.
-            let fields = if depth > 2_000 { nested("status", 2_000) } else { nested("status", depth) };
+            let fields = if depth > 2_000 {
+                nested("status", 2_000)
+            } else {
+                nested("status", depth)
+            };
             for field in fields {
                 documents(format!("{HOST}{field}").as_bytes());
             }
@@ -75,7 +106,9 @@ fn every_parser_and_every_finding_ends() {
             "sip_cluster" => CLUSTER,
             "provisioning" => PROVISIONING,
             "bare_metal_host" | "generated_hosts" => HOST,
-            "agent_objects" => "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a}\n",
+            "agent_objects" => {
+                "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a}\n"
+            }
             "documents" | "ssh_key" | "bmc_address" => continue,
             _ => "",
         };

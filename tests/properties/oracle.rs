@@ -40,16 +40,30 @@ struct Cluster {
 
 fn hosts() -> impl Strategy<Value = Vec<Host>> {
     let label = |values: u8| prop::option::weighted(0.9, 0..values);
-    let host = (0..2_u8, label(3), label(3)).prop_map(|(flavor, rack, feed)| Host { flavor, rack, feed });
+    let host =
+        (0..2_u8, label(3), label(3)).prop_map(|(flavor, rack, feed)| Host { flavor, rack, feed });
     prop::collection::vec(host, 1..=7)
 }
 
 fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
-    let node_set = (prop::option::of(0..2_u8), any::<bool>(), any::<bool>(), 0..4_usize)
-        .prop_map(|(flavor, by_rack, by_feed, wanted)| NodeSet { flavor, by_rack, by_feed, wanted });
+    let node_set = (
+        prop::option::of(0..2_u8),
+        any::<bool>(),
+        any::<bool>(),
+        0..4_usize,
+    )
+        .prop_map(|(flavor, by_rack, by_feed, wanted)| NodeSet {
+            flavor,
+            by_rack,
+            by_feed,
+            wanted,
+        });
     let node_set = || prop::option::weighted(0.7, node_set.clone());
-    let cluster = (-1..2_i8, node_set(), node_set())
-        .prop_map(|(priority, control_plane, worker)| Cluster { priority, node_sets: [control_plane, worker] });
+    let cluster =
+        (-1..2_i8, node_set(), node_set()).prop_map(|(priority, control_plane, worker)| Cluster {
+            priority,
+            node_sets: [control_plane, worker],
+        });
     prop::collection::vec(cluster, 1..=3)
 }
 
@@ -60,14 +74,20 @@ fn place(
     units: &[(usize, usize)],
     taken: &mut BTreeMap<usize, (usize, usize)>,
 ) -> bool {
-    let Some((unit, rest)) = units.split_first() else { return true };
+    let Some((unit, rest)) = units.split_first() else {
+        return true;
+    };
     let node_set = clusters[unit.0].node_sets[unit.1].as_ref().unwrap();
     for (index, host) in hosts.iter().enumerate() {
         let matches = node_set.flavor.is_none_or(|flavor| flavor == host.flavor);
         let beside = |of: fn(&Host) -> Option<u8>| {
-            of(host).is_some() && taken.iter().any(|(other, by)| by == unit && of(&hosts[*other]) == of(host))
+            of(host).is_some()
+                && taken
+                    .iter()
+                    .any(|(other, by)| by == unit && of(&hosts[*other]) == of(host))
         };
-        let crowded = node_set.by_rack && beside(|host| host.rack) || node_set.by_feed && beside(|host| host.feed);
+        let crowded = node_set.by_rack && beside(|host| host.rack)
+            || node_set.by_feed && beside(|host| host.feed);
         if !matches || crowded || taken.contains_key(&index) {
             continue;
         }
@@ -87,9 +107,16 @@ fn served(hosts: &[Host], clusters: &[Cluster]) -> BTreeSet<usize> {
     let mut accepted: Vec<(usize, usize)> = Vec::new();
     let mut served = BTreeSet::new();
     for cluster in order {
-        let units = clusters[cluster].node_sets.iter().enumerate().flat_map(|(role, node_set)| {
-            std::iter::repeat_n((cluster, role), node_set.as_ref().map_or(0, |node_set| node_set.wanted))
-        });
+        let units = clusters[cluster]
+            .node_sets
+            .iter()
+            .enumerate()
+            .flat_map(|(role, node_set)| {
+                std::iter::repeat_n(
+                    (cluster, role),
+                    node_set.as_ref().map_or(0, |node_set| node_set.wanted),
+                )
+            });
         let together: Vec<(usize, usize)> = accepted.iter().copied().chain(units).collect();
         if place(hosts, clusters, &together, &mut BTreeMap::new()) {
             accepted = together;
@@ -102,15 +129,28 @@ fn served(hosts: &[Host], clusters: &[Cluster]) -> BTreeSet<usize> {
 fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster]) {
     let mut text = String::new();
     for (index, Host { flavor, rack, feed }) in hosts.iter().enumerate() {
-        let label = |key: &str, value: Option<u8>| value.map_or(String::new(), |value| format!(", {key}: v{value}"));
-        let labels = format!("{FLAVOR}: v{flavor}{}{}", label(RACK, *rack), label(FEED, *feed));
+        let label = |key: &str, value: Option<u8>| {
+            value.map_or(String::new(), |value| format!(", {key}: v{value}"))
+        };
+        let labels = format!(
+            "{FLAVOR}: v{flavor}{}{}",
+            label(RACK, *rack),
+            label(FEED, *feed)
+        );
         let _ = write!(
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {{name: h{index}, namespace: metal, \
              labels: {{{labels}}}}}\nspec: {{}}\n"
         );
     }
-    for (index, Cluster { priority, node_sets }) in clusters.iter().enumerate() {
+    for (
+        index,
+        Cluster {
+            priority,
+            node_sets,
+        },
+    ) in clusters.iter().enumerate()
+    {
         let _ = write!(
             text,
             "---\napiVersion: airship.airshipit.org/v1\nkind: SIPCluster\nmetadata: {{name: c{index}, namespace: t, \
@@ -118,10 +158,24 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], clusters: &[Cluster]) {
         );
         let mut nodes = String::new();
         for (role, node_set) in ROLES.iter().zip(node_sets) {
-            let Some(NodeSet { flavor, by_rack, by_feed, wanted }) = node_set else { continue };
-            let selector = flavor.map_or("{}".to_owned(), |flavor| format!("{{matchLabels: {{{FLAVOR}: v{flavor}}}}}"));
+            let Some(NodeSet {
+                flavor,
+                by_rack,
+                by_feed,
+                wanted,
+            }) = node_set
+            else {
+                continue;
+            };
+            let selector = flavor.map_or("{}".to_owned(), |flavor| {
+                format!("{{matchLabels: {{{FLAVOR}: v{flavor}}}}}")
+            });
             let keys = [(by_rack, RACK), (by_feed, FEED)];
-            let keys: Vec<&str> = keys.iter().filter(|(wanted, _)| **wanted).map(|(_, key)| *key).collect();
+            let keys: Vec<&str> = keys
+                .iter()
+                .filter(|(wanted, _)| **wanted)
+                .map(|(_, key)| *key)
+                .collect();
             let _ = writeln!(
                 nodes,
                 "    {role}: {{labelSelector: {selector}, topologyKeys: [{}], count: {{active: {wanted}, standby: 0}}}}",
@@ -185,18 +239,30 @@ proptest! {
 /// The hosts of every cluster that is served, after a run that is written.
 fn placed(root: &Utf8Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
     let files = Files::on_disk(root);
-    let options = Options { keep_going: true, ..Options::default() };
+    let options = Options {
+        keep_going: true,
+        ..Options::default()
+    };
     let generated = generate(&files, &options, &|_| {}).unwrap();
     sipgen::write(files.root(), generated.changes.as_ref().unwrap()).unwrap();
     let host = |index: usize| generated.site.inventory.hosts[index].key.to_string();
     let hosts = |placement: &sipgen::plan::Placement| {
-        let of_role = |(role, assigned): (&sipgen::api::names::Part, &Vec<sipgen::plan::Assigned>)| {
-            let role = role.to_string();
-            assigned.iter().map(|assigned| (role.clone(), host(assigned.host))).collect::<Vec<_>>()
-        };
+        let of_role =
+            |(role, assigned): (&sipgen::api::names::Part, &Vec<sipgen::plan::Assigned>)| {
+                let role = role.to_string();
+                assigned
+                    .iter()
+                    .map(|assigned| (role.clone(), host(assigned.host)))
+                    .collect::<Vec<_>>()
+            };
         placement.iter().flat_map(of_role).collect()
     };
-    generated.plan.clusters.iter().map(|(key, placement)| (key.to_string(), hosts(placement))).collect()
+    generated
+        .plan
+        .clusters
+        .iter()
+        .map(|(key, placement)| (key.to_string(), hosts(placement)))
+        .collect()
 }
 
 proptest! {

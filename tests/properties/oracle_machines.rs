@@ -28,27 +28,46 @@ struct Host {
 /// What one unit of a request wants: any host of a flavor, or a machine.
 #[derive(Debug, Clone)]
 enum Wanted {
-    Any { flavor: Option<u8> },
+    Any {
+        flavor: Option<u8>,
+    },
     Named(usize),
-    Machine { cpu: u64, memory_gib: u64, sriov: bool, qat: bool, flavor: Option<u8> },
+    Machine {
+        cpu: u64,
+        memory_gib: u64,
+        sriov: bool,
+        qat: bool,
+        flavor: Option<u8>,
+    },
 }
 
 #[derive(Debug, Clone)]
 enum Request {
-    SipCluster { priority: i8, flavor: Option<u8>, count: usize },
-    Provisioning { priority: i8, machines: Vec<Wanted> },
+    SipCluster {
+        priority: i8,
+        flavor: Option<u8>,
+        count: usize,
+    },
+    Provisioning {
+        priority: i8,
+        machines: Vec<Wanted>,
+    },
 }
 
 impl Request {
     fn priority(&self) -> i8 {
         match self {
-            Request::SipCluster { priority, .. } | Request::Provisioning { priority, .. } => *priority,
+            Request::SipCluster { priority, .. } | Request::Provisioning { priority, .. } => {
+                *priority
+            }
         }
     }
 
     fn wanted(&self) -> Vec<Wanted> {
         match self {
-            Request::SipCluster { flavor, count, .. } => vec![Wanted::Any { flavor: *flavor }; *count],
+            Request::SipCluster { flavor, count, .. } => {
+                vec![Wanted::Any { flavor: *flavor }; *count]
+            }
             Request::Provisioning { machines, .. } => machines.clone(),
         }
     }
@@ -60,7 +79,13 @@ impl Host {
         match wanted {
             Wanted::Any { flavor } => !self.is_provisioned && is_of(flavor),
             Wanted::Named(named) => *named == index,
-            Wanted::Machine { cpu, memory_gib, sriov, qat, flavor } => {
+            Wanted::Machine {
+                cpu,
+                memory_gib,
+                sriov,
+                qat,
+                flavor,
+            } => {
                 !self.is_provisioned
                     && self.has_address
                     && self.cpu >= *cpu
@@ -79,40 +104,58 @@ impl Host {
 }
 
 fn hosts() -> impl Strategy<Value = Vec<Host>> {
-    let sizes = (prop::sample::select(vec![4_u64, 8, 16]), prop::sample::select(vec![16_u64, 64]));
-    let devices = (prop::bool::weighted(0.3), prop::bool::weighted(0.3));
-    let host = (0..2_u8, sizes, devices, prop::bool::weighted(0.9), prop::bool::weighted(0.2)).prop_map(
-        |(flavor, (cpu, memory_gib), (sriov, qat), has_address, is_provisioned)| Host {
-            flavor,
-            cpu,
-            memory_gib,
-            sriov,
-            qat,
-            has_address,
-            is_provisioned,
-        },
+    let sizes = (
+        prop::sample::select(vec![4_u64, 8, 16]),
+        prop::sample::select(vec![16_u64, 64]),
     );
+    let devices = (prop::bool::weighted(0.3), prop::bool::weighted(0.3));
+    let host = (
+        0..2_u8,
+        sizes,
+        devices,
+        prop::bool::weighted(0.9),
+        prop::bool::weighted(0.2),
+    )
+        .prop_map(
+            |(flavor, (cpu, memory_gib), (sriov, qat), has_address, is_provisioned)| Host {
+                flavor,
+                cpu,
+                memory_gib,
+                sriov,
+                qat,
+                has_address,
+                is_provisioned,
+            },
+        );
     prop::collection::vec(host, 1..=7)
 }
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
     let flavor = || prop::option::weighted(0.4, 0..2_u8);
-    let asked = (prop::sample::select(vec![1_u64, 4, 8, 16]), prop::sample::select(vec![1_u64, 16, 64]));
+    let asked = (
+        prop::sample::select(vec![1_u64, 4, 8, 16]),
+        prop::sample::select(vec![1_u64, 16, 64]),
+    );
     let devices = (prop::bool::weighted(0.2), prop::bool::weighted(0.2));
-    let machine = (asked, devices, flavor()).prop_map(|((cpu, memory_gib), (sriov, qat), flavor)| Wanted::Machine {
-        cpu,
-        memory_gib,
-        sriov,
-        qat,
-        flavor,
-    });
+    let machine =
+        (asked, devices, flavor()).prop_map(|((cpu, memory_gib), (sriov, qat), flavor)| {
+            Wanted::Machine {
+                cpu,
+                memory_gib,
+                sriov,
+                qat,
+                flavor,
+            }
+        });
     let machine = prop_oneof![3 => machine, 1 => (0..7_usize).prop_map(Wanted::Named)];
     let provisioning = (-1..2_i8, prop::collection::vec(machine, 1..=4))
         .prop_map(|(priority, machines)| Request::Provisioning { priority, machines });
-    let cluster = (-1..2_i8, flavor(), 0..4_usize).prop_map(|(priority, flavor, count)| Request::SipCluster {
-        priority,
-        flavor,
-        count,
+    let cluster = (-1..2_i8, flavor(), 0..4_usize).prop_map(|(priority, flavor, count)| {
+        Request::SipCluster {
+            priority,
+            flavor,
+            count,
+        }
     });
     prop::collection::vec(prop_oneof![2 => provisioning, 1 => cluster], 1..=3)
 }
@@ -120,10 +163,15 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
 /// Leaves out what is a mistake by itself: a name of no host, of one without an address, and one twice.
 fn without_mistakes(hosts: &[Host], requests: Vec<Request>) -> Vec<Request> {
     let valid = |request: Request| match request {
-        Request::Provisioning { priority, mut machines } => {
+        Request::Provisioning {
+            priority,
+            mut machines,
+        } => {
             let mut named = BTreeSet::new();
             machines.retain(|machine| match machine {
-                Wanted::Named(host) => hosts.get(*host).is_some_and(|host| host.has_address) && named.insert(*host),
+                Wanted::Named(host) => {
+                    hosts.get(*host).is_some_and(|host| host.has_address) && named.insert(*host)
+                }
                 _ => true,
             });
             (!machines.is_empty()).then_some(Request::Provisioning { priority, machines })
@@ -135,7 +183,9 @@ fn without_mistakes(hosts: &[Host], requests: Vec<Request>) -> Vec<Request> {
 
 /// Whether hosts can be found for all units.
 fn place(hosts: &[Host], units: &[Wanted], taken: &mut BTreeSet<usize>) -> bool {
-    let Some((wanted, rest)) = units.split_first() else { return true };
+    let Some((wanted, rest)) = units.split_first() else {
+        return true;
+    };
     for (index, host) in hosts.iter().enumerate() {
         if !host.suffices(index, wanted) || !taken.insert(index) {
             continue;
@@ -154,7 +204,11 @@ fn served(hosts: &[Host], requests: &[Request]) -> BTreeSet<usize> {
     order.sort_by_key(|index| (-requests[*index].priority(), *index));
     let (mut accepted, mut served): (Vec<Wanted>, _) = (Vec::new(), BTreeSet::new());
     for index in order {
-        let together: Vec<Wanted> = accepted.iter().cloned().chain(requests[index].wanted()).collect();
+        let together: Vec<Wanted> = accepted
+            .iter()
+            .cloned()
+            .chain(requests[index].wanted())
+            .collect();
         if place(hosts, &together, &mut BTreeSet::new()) {
             accepted = together;
             served.insert(index);
@@ -170,9 +224,28 @@ fn mac(host: usize) -> String {
 fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
     let mut text = String::new();
     for (index, host) in hosts.iter().enumerate() {
-        let Host { flavor, cpu, memory_gib, sriov, qat, has_address, is_provisioned } = host;
-        let (state, mib) = (if *is_provisioned { "provisioned" } else { "available" }, memory_gib * 1024);
-        let address = if *has_address { format!("10.0.0.{}", index + 1) } else { String::new() };
+        let Host {
+            flavor,
+            cpu,
+            memory_gib,
+            sriov,
+            qat,
+            has_address,
+            is_provisioned,
+        } = host;
+        let (state, mib) = (
+            if *is_provisioned {
+                "provisioned"
+            } else {
+                "available"
+            },
+            memory_gib * 1024,
+        );
+        let address = if *has_address {
+            format!("10.0.0.{}", index + 1)
+        } else {
+            String::new()
+        };
         let _ = write!(
             text,
             "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: h{index}\n  namespace: metal\n  \
@@ -212,7 +285,13 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
                     let asked = match machine {
                         Wanted::Any { .. } => unreachable!("of SIPClusters only"),
                         Wanted::Named(host) => format!("mac-address: \"{}\"", mac(*host)),
-                        Wanted::Machine { cpu, memory_gib, sriov, qat, flavor } => format!(
+                        Wanted::Machine {
+                            cpu,
+                            memory_gib,
+                            sriov,
+                            qat,
+                            flavor,
+                        } => format!(
                             "cpu: {cpu}, memory: {memory_gib}Gi, sriov: {sriov}, qat: {qat}, labelSelector: {}",
                             selector(flavor)
                         ),
@@ -226,17 +305,29 @@ fn write_repo(directory: &Utf8Path, hosts: &[Host], requests: &[Request]) {
 }
 
 fn planned(root: &Utf8Path) -> Generated {
-    let options = Options { keep_going: true, ..Options::default() };
+    let options = Options {
+        keep_going: true,
+        ..Options::default()
+    };
     generate(&Files::on_disk(root), &options, &|_| {}).unwrap()
 }
 
 /// The hosts of every cluster that is served, by what they are for.
 fn placed(generated: &Generated) -> BTreeMap<String, BTreeSet<(String, usize)>> {
-    let index_of = |host: usize| generated.site.inventory.hosts[host].key.name.as_str()[1..].parse::<usize>().unwrap();
+    let index_of = |host: usize| {
+        generated.site.inventory.hosts[host].key.name.as_str()[1..]
+            .parse::<usize>()
+            .unwrap()
+    };
     let clusters = generated.plan.clusters.iter().map(|(key, placement)| {
         let hosts = placement.iter().flat_map(|(part, assigned)| {
-            let name = part.node.as_ref().map_or_else(|| part.role.to_string(), ToString::to_string);
-            assigned.iter().map(move |assigned| (name.clone(), index_of(assigned.host)))
+            let name = part
+                .node
+                .as_ref()
+                .map_or_else(|| part.role.to_string(), ToString::to_string);
+            assigned
+                .iter()
+                .map(move |assigned| (name.clone(), index_of(assigned.host)))
         });
         (key.name.to_string(), hosts.collect())
     });

@@ -27,7 +27,10 @@ struct Application {
 
 impl<'a> ArgoCd<'a> {
     pub fn new(server: &'a ApiServer) -> Self {
-        Self { server, known: Mutex::default() }
+        Self {
+            server,
+            known: Mutex::default(),
+        }
     }
 
     /// Syncs all Applications that a commit's app of apps has, wave by wave, and removes those that it no longer has;
@@ -38,8 +41,17 @@ impl<'a> ArgoCd<'a> {
         applications.sort_by_key(|application| application.wave);
         let before = std::mem::replace(&mut *self.known.lock().unwrap(), applications);
         let failures = self.sync_known(repo);
-        let now: BTreeSet<String> = self.known.lock().unwrap().iter().map(|known| known.name.clone()).collect();
-        before.iter().filter(|application| !now.contains(&application.name)).for_each(|gone| self.delete(gone));
+        let now: BTreeSet<String> = self
+            .known
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|known| known.name.clone())
+            .collect();
+        before
+            .iter()
+            .filter(|application| !now.contains(&application.name))
+            .for_each(|gone| self.delete(gone));
         failures
     }
 
@@ -49,7 +61,10 @@ impl<'a> ArgoCd<'a> {
         let known = self.known.lock().unwrap();
         let sync = |application: &Application| {
             let objects = kustomize_build(repo.path().join(&application.path));
-            Some((application.name.clone(), self.sync_one(application, &objects).err()?))
+            Some((
+                application.name.clone(),
+                self.sync_one(application, &objects).err()?,
+            ))
         };
         known.iter().filter_map(sync).collect()
     }
@@ -58,43 +73,74 @@ impl<'a> ArgoCd<'a> {
     #[track_caller]
     pub fn remove_all(&self) {
         let known = std::mem::take(&mut *self.known.lock().unwrap());
-        known.iter().for_each(|application| self.delete(application));
+        known
+            .iter()
+            .for_each(|application| self.delete(application));
     }
 
     /// Takes the finalizers off all Applications.
     pub fn remove_finalizers(&self) {
-        self.known.lock().unwrap().iter_mut().for_each(|application| application.has_finalizer = false);
+        self.known
+            .lock()
+            .unwrap()
+            .iter_mut()
+            .for_each(|application| application.has_finalizer = false);
     }
 
     fn sync_one(&self, application: &Application, objects: &str) -> Result<(), String> {
         let has = |option: &str| application.options.iter().any(|own| own == option);
         let mut command = tool("argo-sync");
-        command.arg("-kubeconfig").arg(self.server.kubeconfig("argocd")).args(["-application", &application.name]);
+        command
+            .arg("-kubeconfig")
+            .arg(self.server.kubeconfig("argocd"))
+            .args(["-application", &application.name]);
         command.arg(format!("-server-side={}", has("ServerSideApply=true")));
         command.arg(format!("-validate={}", !has("Validate=false")));
-        command.arg(format!("-migrate={}", !has("ClientSideApplyMigration=false")));
-        command.arg(format!("-prune={}", application.prunes && !has("Prune=false")));
+        command.arg(format!(
+            "-migrate={}",
+            !has("ClientSideApplyMigration=false")
+        ));
+        command.arg(format!(
+            "-prune={}",
+            application.prunes && !has("Prune=false")
+        ));
         let output = fed(&mut command, objects);
         match output.status.code() {
             Some(0) => Ok(()),
             Some(1) => Err(text(&output.stdout)),
-            _ => panic!("{command:?}: {}{}\n{}", text(&output.stdout), text(&output.stderr), self.server.said()),
+            _ => panic!(
+                "{command:?}: {}{}\n{}",
+                text(&output.stdout),
+                text(&output.stderr),
+                self.server.said()
+            ),
         }
     }
 
     /// Deletes an Application, and with a finalizer what it applied.
     fn delete(&self, application: &Application) {
         if application.has_finalizer {
-            self.sync_one(application, "").unwrap_or_else(|message| panic!("{}: {message}", application.name));
+            self.sync_one(application, "")
+                .unwrap_or_else(|message| panic!("{}: {message}", application.name));
         }
     }
 }
 
 fn applications(repo: &Repo) -> Vec<Application> {
     let files = repo.files("overlays/agents/argocd");
-    let objects = files.values().flat_map(|text| documents(text)).map(|object| serde_json::to_value(object).unwrap());
+    let objects = files
+        .values()
+        .flat_map(|text| documents(text))
+        .map(|object| serde_json::to_value(object).unwrap());
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let words = |value: &Value| value.as_array().into_iter().flatten().map(word).collect::<Vec<String>>();
+    let words = |value: &Value| {
+        value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(word)
+            .collect::<Vec<String>>()
+    };
     let applications = objects.filter(|object| object["kind"] == "Application");
     applications
         .map(|object| {

@@ -38,13 +38,26 @@ impl<'a> Flux<'a> {
         let address = serve_files(artifacts.clone());
         let controller = Daemon::start("kustomize-controller", server.logs(), |command| {
             let [metrics, health] = free_ports();
-            command.env("KUBECONFIG", server.kubeconfig("kustomize-controller")).env("TMPDIR", temporary);
+            command
+                .env("KUBECONFIG", server.kubeconfig("kustomize-controller"))
+                .env("TMPDIR", temporary);
             command.env("RUNTIME_NAMESPACE", "flux-system");
-            command.args(["--watch-all-namespaces", "--enable-leader-election=false", "--requeue-dependency=1s"]);
+            command.args([
+                "--watch-all-namespaces",
+                "--enable-leader-election=false",
+                "--requeue-dependency=1s",
+            ]);
             command.args(["--interval-jitter-percentage=0", "--concurrent=20"]);
-            command.arg(format!("--metrics-addr=127.0.0.1:{metrics}")).arg(format!("--health-addr=127.0.0.1:{health}"));
+            command
+                .arg(format!("--metrics-addr=127.0.0.1:{metrics}"))
+                .arg(format!("--health-addr=127.0.0.1:{health}"));
         });
-        Self { server, controller, artifacts, address }
+        Self {
+            server,
+            controller,
+            artifacts,
+            address,
+        }
     }
 
     /// Publishes the last commit of a repo as the GitRepository `flux-system` of a namespace; returns its revision.
@@ -52,9 +65,18 @@ impl<'a> Flux<'a> {
         let commit = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
         let file = format!("{namespace}-{commit}.tar.gz");
         let path = self.artifacts.join(&file);
-        repo.git(&["archive", "--format=tar.gz", "--output", path.to_str().unwrap(), "HEAD"]);
+        repo.git(&[
+            "archive",
+            "--format=tar.gz",
+            "--output",
+            path.to_str().unwrap(),
+            "HEAD",
+        ]);
         let content = fs::read(&path).unwrap();
-        let digest: String = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest: String = Sha256::digest(&content)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let revision = format!("main@sha1:{commit}");
         let then = "2026-01-01T00:00:00Z";
         self.server.apply(&format!(
@@ -67,7 +89,14 @@ impl<'a> Flux<'a> {
                               "digest": format!("sha256:{digest}"), "lastUpdateTime": then, "size": content.len()});
         let status = json!({"status": {"observedGeneration": 1, "conditions": [ready], "artifact": artifact}});
         let mut command = self.server.kubectl("admin");
-        command.args(["--namespace", namespace, "patch", "gitrepository", "flux-system", "--subresource=status"]);
+        command.args([
+            "--namespace",
+            namespace,
+            "patch",
+            "gitrepository",
+            "flux-system",
+            "--subresource=status",
+        ]);
         succeed(command.args(["--type=merge", "--patch", &status.to_string()]));
         revision
     }
@@ -76,7 +105,14 @@ impl<'a> Flux<'a> {
     pub fn kustomizations(&self, namespace: &str) -> BTreeMap<String, Value> {
         let list = self.server.get(&["--namespace", namespace, KUSTOMIZATIONS]);
         let items = list["items"].as_array().unwrap().iter();
-        items.map(|item| (item["metadata"]["name"].as_str().unwrap().to_owned(), item.clone())).collect()
+        items
+            .map(|item| {
+                (
+                    item["metadata"]["name"].as_str().unwrap().to_owned(),
+                    item.clone(),
+                )
+            })
+            .collect()
     }
 
     /// Publishes the last commit, and waits until every Kustomization of the namespace has applied it or cannot;
@@ -92,12 +128,24 @@ impl<'a> Flux<'a> {
     pub fn reconcile(&self, repo: &Repo, namespace: &str) -> BTreeMap<String, String> {
         let requested = format!("{:?}", Instant::now());
         let mut command = self.server.kubectl("admin");
-        command.args(["--namespace", namespace, "annotate", "--overwrite", "--all", KUSTOMIZATIONS]);
+        command.args([
+            "--namespace",
+            namespace,
+            "annotate",
+            "--overwrite",
+            "--all",
+            KUSTOMIZATIONS,
+        ]);
         succeed(command.arg(format!("reconcile.fluxcd.io/requestedAt={requested}")));
-        let handled = |object: &Value| object["status"]["lastHandledReconcileAt"] == requested.as_str();
+        let handled =
+            |object: &Value| object["status"]["lastHandledReconcileAt"] == requested.as_str();
         let deadline = Instant::now() + PATIENCE;
         while !self.kustomizations(namespace).values().all(handled) {
-            assert!(Instant::now() < deadline, "Flux does not reconcile:\n{}", self.controller.said());
+            assert!(
+                Instant::now() < deadline,
+                "Flux does not reconcile:\n{}",
+                self.controller.said()
+            );
             sleep(Duration::from_millis(200));
         }
         let commit = repo.git(&["rev-parse", "HEAD"]);
@@ -111,29 +159,54 @@ impl<'a> Flux<'a> {
         let mut settled = 0;
         loop {
             let all = self.kustomizations(namespace);
-            let states: BTreeMap<&String, State> =
-                all.iter().map(|(name, object)| (name, State::of(object, revision))).collect();
+            let states: BTreeMap<&String, State> = all
+                .iter()
+                .map(|(name, object)| (name, State::of(object, revision)))
+                .collect();
             let is_settled = states.keys().all(|name| is_settled(name, &states, &all));
             // Objects that the others wait for come and go, so one look is not enough.
             settled = if is_settled { settled + 1 } else { 0 };
             if settled == 2 {
-                return states.into_iter().filter_map(|(name, state)| Some((name.clone(), state.failure()?))).collect();
+                return states
+                    .into_iter()
+                    .filter_map(|(name, state)| Some((name.clone(), state.failure()?)))
+                    .collect();
             }
-            let message = || format!("{states:#?}\n{}{}", self.controller.said(), self.server.said());
-            assert!(Instant::now() < deadline, "Flux has not settled:\n{}", message());
+            let message = || {
+                format!(
+                    "{states:#?}\n{}{}",
+                    self.controller.said(),
+                    self.server.said()
+                )
+            };
+            assert!(
+                Instant::now() < deadline,
+                "Flux has not settled:\n{}",
+                message()
+            );
             sleep(Duration::from_millis(300));
         }
     }
 }
 
 /// Returns whether the state of a Kustomization is final: applied, failed, or blocked by one that failed.
-fn is_settled(name: &String, states: &BTreeMap<&String, State>, all: &BTreeMap<String, Value>) -> bool {
+fn is_settled(
+    name: &String,
+    states: &BTreeMap<&String, State>,
+    all: &BTreeMap<String, Value>,
+) -> bool {
     match states.get(name) {
         Some(State::Applied | State::Failed(_)) => true,
         Some(State::Blocked(_)) => {
-            let dependencies = all[name]["spec"]["dependsOn"].as_array().into_iter().flatten();
-            let mut names = dependencies.map(|dependency| dependency["name"].as_str().unwrap().to_owned());
-            names.any(|name| !matches!(states.get(&name), Some(State::Applied)) && is_settled(&name, states, all))
+            let dependencies = all[name]["spec"]["dependsOn"]
+                .as_array()
+                .into_iter()
+                .flatten();
+            let mut names =
+                dependencies.map(|dependency| dependency["name"].as_str().unwrap().to_owned());
+            names.any(|name| {
+                !matches!(states.get(&name), Some(State::Applied)) && is_settled(&name, states, all)
+            })
         }
         Some(State::Waits(_)) | None => false,
     }
@@ -153,7 +226,10 @@ impl State {
     fn of(object: &Value, revision: &str) -> Self {
         let status = &object["status"];
         let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
-        let ready = conditions.into_iter().find(|condition| condition["type"] == "Ready").unwrap_or_default();
+        let ready = conditions
+            .into_iter()
+            .find(|condition| condition["type"] == "Ready")
+            .unwrap_or_default();
         let message = ready["message"].as_str().unwrap_or_default().to_owned();
         if object["spec"]["suspend"] == true {
             return Self::Applied;
@@ -166,7 +242,9 @@ impl State {
             (Some("True"), _) if status["lastAppliedRevision"] == revision => Self::Applied,
             (Some("False"), Some("DependencyNotReady")) => Self::Blocked(message),
             (Some("False"), Some("ArtifactFailed")) => Self::Failed(message),
-            (Some("False"), _) if status["lastAttemptedRevision"] == revision => Self::Failed(message),
+            (Some("False"), _) if status["lastAttemptedRevision"] == revision => {
+                Self::Failed(message)
+            }
             _ => Self::Waits(message),
         }
     }
@@ -196,12 +274,24 @@ fn serve_files(directory: PathBuf) -> String {
 fn answer(mut stream: &TcpStream, directory: &Path) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream).lines();
     let first = lines.next().transpose()?.unwrap_or_default();
-    while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
-    let name = first.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
+    while lines
+        .next()
+        .transpose()?
+        .is_some_and(|line| !line.is_empty())
+    {}
+    let name = first
+        .split(' ')
+        .nth(1)
+        .unwrap_or_default()
+        .trim_start_matches('/');
     let (code, body) = match fs::read(directory.join(name)) {
         Ok(body) => ("200 OK", body),
         Err(_) => ("404 Not Found", Vec::new()),
     };
-    write!(stream, "HTTP/1.1 {code}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len())?;
+    write!(
+        stream,
+        "HTTP/1.1 {code}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    )?;
     stream.write_all(&body)
 }

@@ -45,7 +45,11 @@ impl Run {
     /// The run, if it ended with a code; a panic with all it said, if not.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "\n-- stdout\n{}\n-- stderr\n{}", self.stdout, self.stderr);
+        assert_eq!(
+            self.code, code,
+            "\n-- stdout\n{}\n-- stderr\n{}",
+            self.stdout, self.stderr
+        );
         self
     }
 }
@@ -61,7 +65,9 @@ pub struct OnDisk {
 impl Repo {
     /// A repo with nothing in it.
     pub fn empty() -> Self {
-        let repo = Self { directory: tempfile::tempdir().unwrap() };
+        let repo = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
         repo.git(&["init", "--quiet"]);
         repo
     }
@@ -87,7 +93,9 @@ impl Repo {
     /// A repo with the declared hosts `host-1`, `host-2`, … of the namespace `metal`, all alike, and no cluster.
     pub fn of_hosts(count: usize) -> Self {
         let repo = Self::empty();
-        let hosts: String = (1..=count).map(|number| host(&format!("host-{number}"), "")).collect();
+        let hosts: String = (1..=count)
+            .map(|number| host(&format!("host-{number}"), ""))
+            .collect();
         repo.write("inventory/hosts.yaml", &hosts);
         repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
         repo
@@ -111,7 +119,10 @@ impl Repo {
 
     /// Writes a snapshot of the observed `host-1` and `host-2`, of which the latter has more metadata.
     pub fn observe(&self, metadata: &str) {
-        self.write("snapshot/hosts.yaml", &(host("host-1", "") + &host("host-2", metadata)));
+        self.write(
+            "snapshot/hosts.yaml",
+            &(host("host-1", "") + &host("host-2", metadata)),
+        );
     }
 
     /// A repo with these settings and with everything that agents apply: declared and observed hosts, one that is being
@@ -160,7 +171,10 @@ impl Repo {
     pub fn replace_behind(&self, file: &str, behind: &str, from: &str, to: &str) {
         let text = self.read(file);
         let (before, after) = text.split_at(text.find(behind).unwrap_or(text.len()));
-        assert!(after.contains(from), "{file} does not contain {from:?} behind {behind:?}");
+        assert!(
+            after.contains(from),
+            "{file} does not contain {from:?} behind {behind:?}"
+        );
         self.write(file, &format!("{before}{}", after.replacen(from, to, 1)));
     }
 
@@ -180,7 +194,11 @@ impl Repo {
             .current_dir(self.path())
             .output()
             .unwrap_or_else(|error| panic!("git cannot be run: {error}"));
-        assert!(output.status.success(), "git {arguments:?}: {}", text(&output.stderr));
+        assert!(
+            output.status.success(),
+            "git {arguments:?}: {}",
+            text(&output.stderr)
+        );
         text(&output.stdout)
     }
 
@@ -198,7 +216,10 @@ impl Repo {
 
     /// Runs `sipgen generate` in the repo.
     pub fn generate(&self, arguments: &[&str]) -> Run {
-        let all: Vec<&str> = ["generate"].into_iter().chain(arguments.iter().copied()).collect();
+        let all: Vec<&str> = ["generate"]
+            .into_iter()
+            .chain(arguments.iter().copied())
+            .collect();
         run(&mut self.sipgen(&all))
     }
 
@@ -207,7 +228,11 @@ impl Repo {
     pub fn refused(&self) -> String {
         let before = self.on_disk("");
         let run = self.generate(&[]).expect(1);
-        assert!(self.on_disk("") == before, "files have changed:\n{}", self.git(&["status", "--porcelain"]));
+        assert!(
+            self.on_disk("") == before,
+            "files have changed:\n{}",
+            self.git(&["status", "--porcelain"])
+        );
         assert_eq!(run.stdout, "");
         run.stderr
     }
@@ -216,7 +241,10 @@ impl Repo {
     /// UTF-16, which nobody compares by its characters.
     pub fn files(&self, below: &str) -> BTreeMap<String, String> {
         let on_disk = self.on_disk(below);
-        on_disk.into_iter().map(|(path, file)| (path, String::from_utf8_lossy(&file.content).into_owned())).collect()
+        on_disk
+            .into_iter()
+            .map(|(path, file)| (path, String::from_utf8_lossy(&file.content).into_owned()))
+            .collect()
     }
 
     /// All files of the repo below a directory, by path relative to that directory; without git's own.
@@ -226,7 +254,10 @@ impl Repo {
         if !top.exists() {
             return files;
         }
-        for entry in WalkDir::new(&top).into_iter().filter_entry(|entry| entry.file_name() != ".git") {
+        for entry in WalkDir::new(&top)
+            .into_iter()
+            .filter_entry(|entry| entry.file_name() != ".git")
+        {
             let entry = entry.unwrap();
             if entry.file_type().is_file() {
                 let metadata = entry.metadata().unwrap();
@@ -247,14 +278,20 @@ impl Repo {
         let files = self.files("overlays/hosts");
         let patches = format!("/{namespace}.{cluster}.yaml");
         let objects = format!("/{namespace}.{cluster}/hosts.yaml");
-        let of_cluster = files.iter().filter(|(path, _)| path.ends_with(&patches) || path.ends_with(&objects));
+        let of_cluster = files
+            .iter()
+            .filter(|(path, _)| path.ends_with(&patches) || path.ends_with(&objects));
         let mut hosts: Vec<String> = of_cluster
             .flat_map(|(_, text)| documents(text))
             .map(|host| {
                 let metadata = &host["metadata"];
                 let value = |value: &yaml_serde::Value| value.as_str().unwrap().to_owned();
                 let role = value(&metadata["labels"]["sip.airshipit.org/node-type"]);
-                format!("{role} {}/{}", value(&metadata["namespace"]), value(&metadata["name"]))
+                format!(
+                    "{role} {}/{}",
+                    value(&metadata["namespace"]),
+                    value(&metadata["name"])
+                )
             })
             .collect();
         hosts.sort();
@@ -340,8 +377,14 @@ pub fn documents(text: &str) -> Vec<yaml_serde::Value> {
 
 /// A real program that the tests need: one that `tests/run` has installed, or else one of the machine.
 pub fn tool(name: &str) -> Command {
-    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/bin").join(name);
-    let mut command = if installed.is_file() { Command::new(installed) } else { Command::new(name) };
+    let installed = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("target/tools/bin")
+        .join(name);
+    let mut command = if installed.is_file() {
+        Command::new(installed)
+    } else {
+        Command::new(name)
+    };
     // Debian keeps daemons, haproxy among them, where a plain user's PATH does not lead.
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
@@ -350,7 +393,11 @@ pub fn tool(name: &str) -> Command {
 
 /// A real program of a Python package that `tests/tools/install` has installed.
 pub fn python_tool(name: &str) -> Command {
-    Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/venv/bin").join(name))
+    Command::new(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("target/tools/venv/bin")
+            .join(name),
+    )
 }
 
 /// Runs a real program; one that is missing is a failure that says what to do.
@@ -366,7 +413,11 @@ pub fn run_tool(command: &mut Command) -> Output {
 pub fn run(command: &mut Command) -> Run {
     let output = command.output().unwrap();
     let code = output.status.code().unwrap_or(-1);
-    Run { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    Run {
+        code,
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+    }
 }
 
 pub fn text(bytes: &[u8]) -> String {
@@ -386,7 +437,11 @@ pub fn assert_says(message: &str, parts: &[&str]) {
 pub fn kustomize_build(directory: impl AsRef<OsStr>) -> String {
     let directory = directory.as_ref();
     let output = run_tool(tool("kustomize").arg("build").arg(directory));
-    assert!(output.status.success(), "kustomize build {directory:?}: {}", text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "kustomize build {directory:?}: {}",
+        text(&output.stderr)
+    );
     text(&output.stdout)
 }
 
@@ -394,12 +449,20 @@ pub fn kustomize_build(directory: impl AsRef<OsStr>) -> String {
 #[track_caller]
 pub fn built_host(directory: impl AsRef<OsStr>, name: &str) -> yaml_serde::Value {
     let objects = documents(&kustomize_build(directory));
-    let is_it = |object: &yaml_serde::Value| object["kind"] == "BareMetalHost" && object["metadata"]["name"] == name;
-    objects.into_iter().find(is_it).unwrap_or_else(|| panic!("the build has no host {name}"))
+    let is_it = |object: &yaml_serde::Value| {
+        object["kind"] == "BareMetalHost" && object["metadata"]["name"] == name
+    };
+    objects
+        .into_iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("the build has no host {name}"))
 }
 
 /// Whether a host bears a label that gives it to a cluster.
 pub fn is_labelled(host: &yaml_serde::Value) -> bool {
-    let labels = ["cluster-namespace", "cluster-name", "node-type"].map(|name| format!("sip.airshipit.org/{name}"));
-    labels.iter().any(|label| host["metadata"]["labels"].get(label.as_str()).is_some())
+    let labels = ["cluster-namespace", "cluster-name", "node-type"]
+        .map(|name| format!("sip.airshipit.org/{name}"));
+    labels
+        .iter()
+        .any(|label| host["metadata"]["labels"].get(label.as_str()).is_some())
 }

@@ -30,31 +30,47 @@ impl SecretsApi {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/secrets-api.py");
         let mut command = network.tool("python3");
         command.arg(script).arg(ADDRESS).arg(PORT.to_string());
-        command.args([certificate.path("certificate"), certificate.path("key")]).arg(directory.path().join("state"));
+        command
+            .args([certificate.path("certificate"), certificate.path("key")])
+            .arg(directory.path().join("state"));
         let server = Server::start(&mut command, &directory.path().join("log"), "ready");
-        Self { server, certificate, directory }
+        Self {
+            server,
+            certificate,
+            directory,
+        }
     }
 
     /// Applies what a build says of the pod's rights, beside some Secrets.
     pub fn apply(&self, build: &str, secrets: &Secrets) {
         let objects = documents(build);
-        let of_kind = |kind: &str| objects.iter().filter(move |object| object["kind"] == kind).collect::<Vec<_>>();
+        let of_kind = |kind: &str| {
+            objects
+                .iter()
+                .filter(move |object| object["kind"] == kind)
+                .collect::<Vec<_>>()
+        };
         let deployment = of_kind("Deployment")[0];
         let namespace = string(&deployment["metadata"]["namespace"]);
-        let account = deployment["spec"]["template"]["spec"].get("serviceAccountName").map(string);
+        let account = deployment["spec"]["template"]["spec"]
+            .get("serviceAccountName")
+            .map(string);
         let is_for_pod = |subject: &Value| {
             subject["kind"] == "ServiceAccount"
                 && subject["namespace"] == namespace.as_str()
                 && Some(string(&subject["name"])) == account
         };
-        let bound = of_kind("RoleBinding").into_iter().filter(|of| sequence(&of["subjects"]).iter().any(is_for_pod));
+        let bound = of_kind("RoleBinding")
+            .into_iter()
+            .filter(|of| sequence(&of["subjects"]).iter().any(is_for_pod));
         let roles: Vec<&Value> = bound.map(|binding| &binding["roleRef"]["name"]).collect();
         let rules: Vec<&Value> = of_kind("Role")
             .into_iter()
             .filter(|role| roles.contains(&&role["metadata"]["name"]))
             .flat_map(|role| sequence(&role["rules"]))
             .collect();
-        let state = json!({"token": TOKEN, "namespace": namespace, "rules": rules, "secrets": secrets});
+        let state =
+            json!({"token": TOKEN, "namespace": namespace, "rules": rules, "secrets": secrets});
         let staged = self.directory.path().join("staged");
         fs::write(&staged, state.to_string()).unwrap();
         fs::rename(staged, self.directory.path().join("state")).unwrap();
@@ -67,11 +83,18 @@ impl SecretsApi {
 
     /// The variables by which every container finds it.
     pub fn environment() -> [(&'static str, String); 2] {
-        [("KUBERNETES_SERVICE_HOST", ADDRESS.to_owned()), ("KUBERNETES_SERVICE_PORT", PORT.to_string())]
+        [
+            ("KUBERNETES_SERVICE_HOST", ADDRESS.to_owned()),
+            ("KUBERNETES_SERVICE_PORT", PORT.to_string()),
+        ]
     }
 
     /// What it was asked, with its answer, each as `PATH STATUS`.
     pub fn asked(&self) -> Vec<String> {
-        self.server.log().lines().filter_map(|line| line.strip_prefix("asked ").map(str::to_owned)).collect()
+        self.server
+            .log()
+            .lines()
+            .filter_map(|line| line.strip_prefix("asked ").map(str::to_owned))
+            .collect()
     }
 }

@@ -41,17 +41,35 @@ pub(super) fn object(
     read: impl Fn(&str) -> Option<Vec<u8>>,
 ) -> Result<Object, NotBuilt> {
     let refused = |why: &str| NotBuilt::Refused(format!("a generator {why}"));
-    let name = generator.name.as_deref().filter(|name| !name.is_empty()).ok_or_else(|| refused("has no name"))?;
-    let kind = if made == Made::Secret { "Secret" } else { "ConfigMap" };
+    let name = generator
+        .name
+        .as_deref()
+        .filter(|name| !name.is_empty())
+        .ok_or_else(|| refused("has no name"))?;
+    let kind = if made == Made::Secret {
+        "Secret"
+    } else {
+        "ConfigMap"
+    };
     let options = Options::of(generator, global);
     let text = |text: &str| Value::from(text);
     let mut metadata = Mapping::from_iter([(text("name"), text(name))]);
-    if let Some(namespace) = generator.namespace.as_deref().filter(|namespace| !namespace.is_empty()) {
+    if let Some(namespace) = generator
+        .namespace
+        .as_deref()
+        .filter(|namespace| !namespace.is_empty())
+    {
         metadata.insert(text("namespace"), text(namespace));
     }
-    for (field, pairs) in [("labels", &options.labels), ("annotations", &options.annotations)] {
+    for (field, pairs) in [
+        ("labels", &options.labels),
+        ("annotations", &options.annotations),
+    ] {
         if !pairs.is_empty() {
-            let pairs: Mapping = pairs.iter().map(|(key, value)| (text(key), text(value))).collect();
+            let pairs: Mapping = pairs
+                .iter()
+                .map(|(key, value)| (text(key), text(value)))
+                .collect();
             metadata.insert(text(field), Value::Mapping(pairs));
         }
     }
@@ -61,19 +79,25 @@ pub(super) fn object(
         (text("metadata"), Value::Mapping(metadata)),
     ]);
     if made == Made::Secret {
-        let of_type = generator.secret_type.as_deref().filter(|of_type| !of_type.is_empty());
+        let of_type = generator
+            .secret_type
+            .as_deref()
+            .filter(|of_type| !of_type.is_empty());
         object.insert(text("type"), text(of_type.unwrap_or("Opaque")));
         object.insert(text("data"), Value::Mapping(Mapping::new()));
     }
     for (key, value) in pairs(generator, read)? {
         let (field, value) = match (made, String::from_utf8(value)) {
-            (Made::Secret, value) => {
-                ("data", base64(&value.map_or_else(|error| error.into_bytes(), String::into_bytes)))
-            }
+            (Made::Secret, value) => (
+                "data",
+                base64(&value.map_or_else(|error| error.into_bytes(), String::into_bytes)),
+            ),
             (Made::ConfigMap, Ok(value)) => ("data", value),
             (Made::ConfigMap, Err(error)) => ("binaryData", base64(&error.into_bytes())),
         };
-        let data = object.entry(text(field)).or_insert_with(|| Value::Mapping(Mapping::new()));
+        let data = object
+            .entry(text(field))
+            .or_insert_with(|| Value::Mapping(Mapping::new()));
         if let Value::Mapping(data) = data
             && data.insert(text(&key), text(&value)).is_some()
         {
@@ -98,7 +122,8 @@ impl Options {
     fn of(generator: &Generator, global: Option<&GeneratorOptions>) -> Self {
         let mut options = Options::default();
         for given in [global, generator.options.as_ref()].into_iter().flatten() {
-            let pairs = |pairs: &Option<BTreeMap<String, String>>| pairs.clone().unwrap_or_default();
+            let pairs =
+                |pairs: &Option<BTreeMap<String, String>>| pairs.clone().unwrap_or_default();
             options.labels.extend(pairs(&given.labels));
             options.annotations.extend(pairs(&given.annotations));
             options.keeps_name |= given.disable_name_suffix_hash == Some(true);
@@ -109,14 +134,25 @@ impl Options {
 }
 
 /// The keys of a generator with their values.
-fn pairs(generator: &Generator, read: impl Fn(&str) -> Option<Vec<u8>>) -> Result<Vec<(String, Vec<u8>)>, NotBuilt> {
+fn pairs(
+    generator: &Generator,
+    read: impl Fn(&str) -> Option<Vec<u8>>,
+) -> Result<Vec<(String, Vec<u8>)>, NotBuilt> {
     let file = |path: &str| {
-        read(path).ok_or_else(|| NotBuilt::Beyond(format!("a generator reads `{path}`, which is not in the repo")))
+        read(path).ok_or_else(|| {
+            NotBuilt::Beyond(format!(
+                "a generator reads `{path}`, which is not in the repo"
+            ))
+        })
     };
     let mut pairs = Vec::new();
     for path in generator.envs.iter().flatten().chain(&generator.env) {
         let content = String::from_utf8_lossy(&file(path)?).into_owned();
-        for line in content.trim_start_matches('\u{feff}').lines().map(str::trim_start) {
+        for line in content
+            .trim_start_matches('\u{feff}')
+            .lines()
+            .map(str::trim_start)
+        {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
@@ -126,14 +162,18 @@ fn pairs(generator: &Generator, read: impl Fn(&str) -> Option<Vec<u8>>) -> Resul
     }
     for literal in generator.literals.iter().flatten() {
         let split = literal.split_once('=').filter(|(key, _)| !key.is_empty());
-        let (key, value) =
-            split.ok_or_else(|| NotBuilt::Refused("a literal of a generator is no `key=text`".to_owned()))?;
+        let (key, value) = split.ok_or_else(|| {
+            NotBuilt::Refused("a literal of a generator is no `key=text`".to_owned())
+        })?;
         pairs.push((key.to_owned(), unquoted(value).as_bytes().to_vec()));
     }
     for source in generator.files.iter().flatten() {
         let (key, path) = match source.split_once('=') {
             Some(split) => split,
-            None => (Utf8Path::new(source).file_name().unwrap_or_default(), source.as_str()),
+            None => (
+                Utf8Path::new(source).file_name().unwrap_or_default(),
+                source.as_str(),
+            ),
         };
         pairs.push((key.to_owned(), file(path)?));
     }
@@ -161,21 +201,33 @@ fn base64(content: &[u8]) -> String {
 pub(super) fn absorb(old: &mut Object, mut new: Object, behavior: Behavior, place: &Place) {
     let taken = |object: &Mapping, field: &str| -> Mapping {
         let found = if matches!(field, "labels" | "annotations") {
-            object.get("metadata").and_then(|metadata| metadata.get(field))
+            object
+                .get("metadata")
+                .and_then(|metadata| metadata.get(field))
         } else {
             object.get(field)
         };
-        found.and_then(Value::as_mapping).cloned().unwrap_or_default()
+        found
+            .and_then(Value::as_mapping)
+            .cloned()
+            .unwrap_or_default()
     };
     let joined = |field: &str| -> Mapping {
         let mut joined = taken(&old.value, field);
         joined.extend(taken(&new.value, field));
         // Whatever they were before, they are texts now.
-        joined.values_mut().for_each(|value| *value = Value::from(scalar_text(value).unwrap_or_default()));
+        joined
+            .values_mut()
+            .for_each(|value| *value = Value::from(scalar_text(value).unwrap_or_default()));
         joined
     };
     let (labels, annotations) = (joined("labels"), joined("annotations"));
-    let data = (behavior == Behavior::Merge).then(|| [("data", joined("data")), ("binaryData", joined("binaryData"))]);
+    let data = (behavior == Behavior::Merge).then(|| {
+        [
+            ("data", joined("data")),
+            ("binaryData", joined("binaryData")),
+        ]
+    });
     let mut metadata = Mapping::new();
     for field in ["name", "namespace"] {
         if let Some(value) = text_at(&old.value, &["metadata", field]) {
@@ -187,8 +239,13 @@ pub(super) fn absorb(old: &mut Object, mut new: Object, behavior: Behavior, plac
             metadata.insert(Value::from(field), Value::Mapping(pairs));
         }
     }
-    new.value.insert(Value::from("metadata"), Value::Mapping(metadata));
-    for (field, pairs) in data.into_iter().flatten().filter(|(_, pairs)| !pairs.is_empty()) {
+    new.value
+        .insert(Value::from("metadata"), Value::Mapping(metadata));
+    for (field, pairs) in data
+        .into_iter()
+        .flatten()
+        .filter(|(_, pairs)| !pairs.is_empty())
+    {
         new.value.insert(Value::from(field), Value::Mapping(pairs));
     }
     old.value = new.value;
@@ -196,14 +253,21 @@ pub(super) fn absorb(old: &mut Object, mut new: Object, behavior: Behavior, plac
     old.needs_hash &= new.needs_hash;
     for field in ["data", "binaryData", "stringData", "type"] {
         let route = vec![Step::from(field)];
-        old.note(Given { route, place: place.clone(), goes_on: false, replaces: true });
+        old.note(Given {
+            route,
+            place: place.clone(),
+            goes_on: false,
+            replaces: true,
+        });
     }
 }
 
 /// The hash that an object's name gets behind it.
 pub(super) fn hash(object: &Object) -> String {
     let json = |value: Option<&Value>| {
-        value.and_then(|value| serde_json::to_value(value).ok()).unwrap_or_else(|| serde_json::Value::from(""))
+        value
+            .and_then(|value| serde_json::to_value(value).ok())
+            .unwrap_or_else(|| serde_json::Value::from(""))
     };
     let kind = object.kind();
     let mut hashed = BTreeMap::from([
@@ -212,13 +276,21 @@ pub(super) fn hash(object: &Object) -> String {
         ("name", serde_json::Value::from("")),
         ("data", json(object.value.get("data"))),
     ]);
-    let mut other = vec![if kind == "Secret" { "stringData" } else { "binaryData" }];
+    let mut other = vec![if kind == "Secret" {
+        "stringData"
+    } else {
+        "binaryData"
+    }];
     other.retain(|field| object.value.get(*field).is_some_and(Value::is_mapping));
     for field in other {
         hashed.insert(field, json(object.value.get(field)));
     }
     if kind == "Secret" {
-        let of_type = object.value.get("type").and_then(scalar_text).unwrap_or_default();
+        let of_type = object
+            .value
+            .get("type")
+            .and_then(scalar_text)
+            .unwrap_or_default();
         hashed.insert("type", serde_json::Value::from(of_type));
     }
     let text = serde_json::to_string(&hashed).unwrap_or_default();
@@ -229,7 +301,11 @@ pub(super) fn hash(object: &Object) -> String {
     };
     let text: String = text.chars().map(by_number).collect();
     let digest = Sha256::digest(text.as_bytes());
-    let digits: String = digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
+    let digits: String = digest
+        .iter()
+        .take(5)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let letter = |c: char| match c {
         '0' => 'g',
         '1' => 'h',

@@ -23,8 +23,16 @@ pub(super) struct Operation {
 /// # Errors
 ///
 /// Why it does not apply.
-pub(super) fn apply(object: &mut Value, operation: &Operation) -> Result<Option<(Vec<Step>, bool)>, String> {
-    let Operation { op, path, from, value } = operation;
+pub(super) fn apply(
+    object: &mut Value,
+    operation: &Operation,
+) -> Result<Option<(Vec<Step>, bool)>, String> {
+    let Operation {
+        op,
+        path,
+        from,
+        value,
+    } = operation;
     let missing = |path: &str| format!("the path `{path}` is not there");
     match op.as_str() {
         "add" => add(object, path, value.clone()).map(Some),
@@ -41,7 +49,9 @@ pub(super) fn apply(object: &mut Value, operation: &Operation) -> Result<Option<
             let (container, key) = find(object, path).ok_or_else(|| missing(path))?;
             let had = match container {
                 // A key that is not there is added.
-                Value::Mapping(mapping) => mapping.insert(Value::from(key), value.clone()).is_some(),
+                Value::Mapping(mapping) => {
+                    mapping.insert(Value::from(key), value.clone()).is_some()
+                }
                 _ => {
                     *element(container, &key).ok_or_else(|| missing(path))? = value.clone();
                     true
@@ -66,7 +76,11 @@ pub(super) fn apply(object: &mut Value, operation: &Operation) -> Result<Option<
                 get(container, &key)
             };
             let is = is.ok_or_else(|| missing(path))?;
-            if is == *value { Ok(None) } else { Err(format!("the test of `{path}` fails")) }
+            if is == *value {
+                Ok(None)
+            } else {
+                Err(format!("the test of `{path}` fails"))
+            }
         }
         other => Err(format!("the operation `{other}` is unknown")),
     }
@@ -74,7 +88,10 @@ pub(super) fn apply(object: &mut Value, operation: &Operation) -> Result<Option<
 
 /// The parts of a path, without their escapes.
 fn parts(path: &str) -> Vec<String> {
-    path.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
+    path.split('/')
+        .skip(1)
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect()
 }
 
 fn route(path: &str) -> Vec<Step> {
@@ -99,7 +116,11 @@ fn find<'a>(object: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)
 /// An index into a list; those below zero count from its end.
 fn index(key: &str, length: usize) -> Option<usize> {
     let index: isize = key.parse().ok()?;
-    let index = if index < 0 { index.checked_add_unsigned(length)? } else { index };
+    let index = if index < 0 {
+        index.checked_add_unsigned(length)?
+    } else {
+        index
+    };
     usize::try_from(index).ok()
 }
 
@@ -135,7 +156,11 @@ fn add(object: &mut Value, path: &str, value: Value) -> Result<(Vec<Step>, bool)
     let had = match container {
         Value::Mapping(mapping) => mapping.insert(Value::from(key), value).is_some(),
         Value::Sequence(items) => {
-            let at = if key == "-" { Some(items.len()) } else { index(&key, items.len() + 1) };
+            let at = if key == "-" {
+                Some(items.len())
+            } else {
+                index(&key, items.len() + 1)
+            };
             let at = at.filter(|at| *at <= items.len()).ok_or_else(missing)?;
             items.insert(at, value);
             // Everything behind it has moved: the list is the patch's.
@@ -150,7 +175,9 @@ fn add(object: &mut Value, path: &str, value: Value) -> Result<(Vec<Step>, bool)
 /// The operations of a patch's text, if that is what it is: a list.
 pub(super) fn operations(value: &Value) -> Option<Result<Vec<Operation>, String>> {
     let items = value.as_sequence()?;
-    let read = |item: &Value| yaml_serde::from_value::<Operation>(item.clone()).map_err(|error| error.to_string());
+    let read = |item: &Value| {
+        yaml_serde::from_value::<Operation>(item.clone()).map_err(|error| error.to_string())
+    };
     Some(items.iter().map(read).collect())
 }
 
@@ -183,16 +210,44 @@ mod tests {
             ("a: 1", "{op: add, path: /b, value: 2}", "{a: 1, b: 2}"),
             ("a: 1", "{op: replace, path: /b, value: 2}", "{a: 1, b: 2}"),
             ("a: {b/c: 1}", "{op: remove, path: /a/b~1c}", "a: {}"),
-            ("a: [1, 2]", "{op: add, path: /a/-, value: 3}", "a: [1, 2, 3]"),
-            ("a: [1, 2]", "{op: add, path: /a/-1, value: 3}", "a: [1, 2, 3]"),
-            ("a: [1, 2]", "{op: add, path: /a/0, value: 3}", "a: [3, 1, 2]"),
-            ("a: [1, 2]", "{op: replace, path: /a/-1, value: 3}", "a: [1, 3]"),
-            ("a: {b: 1}", "{op: move, from: /a/b, path: /c}", "{a: {}, c: 1}"),
-            ("a: {b: 1}", "{op: copy, from: /a, path: /c}", "{a: {b: 1}, c: {b: 1}}"),
+            (
+                "a: [1, 2]",
+                "{op: add, path: /a/-, value: 3}",
+                "a: [1, 2, 3]",
+            ),
+            (
+                "a: [1, 2]",
+                "{op: add, path: /a/-1, value: 3}",
+                "a: [1, 2, 3]",
+            ),
+            (
+                "a: [1, 2]",
+                "{op: add, path: /a/0, value: 3}",
+                "a: [3, 1, 2]",
+            ),
+            (
+                "a: [1, 2]",
+                "{op: replace, path: /a/-1, value: 3}",
+                "a: [1, 3]",
+            ),
+            (
+                "a: {b: 1}",
+                "{op: move, from: /a/b, path: /c}",
+                "{a: {}, c: 1}",
+            ),
+            (
+                "a: {b: 1}",
+                "{op: copy, from: /a, path: /c}",
+                "{a: {b: 1}, c: {b: 1}}",
+            ),
             ("a: 1", "{op: test, path: /a, value: 1}", "a: 1"),
         ] {
             let expected: Value = yaml_serde::from_str(expected).unwrap();
-            assert_eq!(patched(object, operation), Ok(expected), "{object} {operation}");
+            assert_eq!(
+                patched(object, operation),
+                Ok(expected),
+                "{object} {operation}"
+            );
         }
     }
 

@@ -16,7 +16,11 @@ pub(super) type Noted<'a> = &'a mut dyn FnMut(&[Step], bool);
 /// # Errors
 ///
 /// Why kustomize refuses it.
-pub(super) fn merge(object: Mapping, patch: &Mapping, noted: Noted<'_>) -> Result<Option<Mapping>, String> {
+pub(super) fn merge(
+    object: Mapping,
+    patch: &Mapping,
+    noted: Noted<'_>,
+) -> Result<Option<Mapping>, String> {
     let merged = merge_mapping(object, patch, &mut Vec::new(), noted)?;
     Ok(merged.map(|merged| match merged {
         Value::Mapping(mapping) => mapping,
@@ -40,7 +44,9 @@ fn merge_mapping(
         Some(other) => return Err(format!("the patch strategy `{other}` is unknown")),
     }
     for (key, new) in patch {
-        let Some(name) = key.as_str().filter(|name| *name != DIRECTIVE) else { continue };
+        let Some(name) = key.as_str().filter(|name| *name != DIRECTIVE) else {
+            continue;
+        };
         route.push(Step::from(name));
         let old = object.get_mut(name).map(std::mem::take);
         match merge_value(old, new, route, noted)? {
@@ -89,7 +95,11 @@ fn merge_value(
                 Step::Index(index) => index.to_string(),
             };
             let field = route.iter().map(name).collect::<Vec<_>>().join(".");
-            Err(format!("`{field}` is {} in the object and {} in the patch", shape(&old), shape(new)))
+            Err(format!(
+                "`{field}` is {} in the object and {} in the patch",
+                shape(&old),
+                shape(new)
+            ))
         }
     }
 }
@@ -142,18 +152,30 @@ mod tests {
             ("a: [1, 2]", "a: [3]", "a: [3]"),
             ("a: {b: 1}", "a: {$patch: replace, c: 2}", "a: {c: 2}"),
             ("a: {b: 1}", "a: {$patch: delete}", "{}"),
-            ("a: 1", "b: {c: null, d: {$patch: delete}, e: {f: 1}}", "a: 1\nb: {e: {f: 1}}"),
+            (
+                "a: 1",
+                "b: {c: null, d: {$patch: delete}, e: {f: 1}}",
+                "a: 1\nb: {e: {f: 1}}",
+            ),
             ("a: null", "a: {b: 1}", "a: {b: 1}"),
         ] {
             let expected: Value = yaml_serde::from_str(expected).unwrap();
-            assert_eq!(merged(object, patch), Ok(Some(expected)), "{object} + {patch}");
+            assert_eq!(
+                merged(object, patch),
+                Ok(Some(expected)),
+                "{object} + {patch}"
+            );
         }
         assert_eq!(merged("a: 1", "$patch: delete"), Ok(None));
     }
 
     #[test]
     fn shapes_that_differ_and_unknown_strategies_are_refused() {
-        for (object, patch) in [("a: 1", "a: {b: 1}"), ("a: [1]", "a: 1"), ("a: {b: 1}", "a: {$patch: no}")] {
+        for (object, patch) in [
+            ("a: 1", "a: {b: 1}"),
+            ("a: [1]", "a: 1"),
+            ("a: {b: 1}", "a: {$patch: no}"),
+        ] {
             assert!(merged(object, patch).is_err(), "{object} + {patch}");
         }
     }

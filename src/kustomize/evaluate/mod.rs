@@ -111,7 +111,11 @@ struct Failure {
 impl Failure {
     fn at(place: &Place) -> impl Fn(NotBuilt) -> Self {
         let place = Box::new(place.clone());
-        move |problem| Failure { problem, place: place.clone(), is_known: false }
+        move |problem| Failure {
+            problem,
+            place: place.clone(),
+            is_known: false,
+        }
     }
 }
 
@@ -132,7 +136,11 @@ impl AsDelivered {
     /// The document, to be read like any other.
     pub(crate) fn document(&self) -> Document<'_> {
         let text = self.text.get(self.origin.range()).unwrap_or_default();
-        Document::of_value(self.origin.clone(), Value::Mapping(self.object.clone()), text)
+        Document::of_value(
+            self.origin.clone(),
+            Value::Mapping(self.object.clone()),
+            text,
+        )
     }
 }
 
@@ -140,7 +148,8 @@ impl Kustomization {
     /// Whether it does more to objects than to give them a namespace.
     fn changes_objects(&self) -> bool {
         let is_text = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
-        let is_map = |map: &Option<BTreeMap<String, Value>>| map.as_ref().is_some_and(|map| !map.is_empty());
+        let is_map =
+            |map: &Option<BTreeMap<String, Value>>| map.as_ref().is_some_and(|map| !map.is_empty());
         has(&self.labels)
             || is_map(&self.common_labels)
             || is_map(&self.common_annotations)
@@ -163,16 +172,29 @@ impl Builds {
     /// Works out what builds make of the wanted files, where they do more than to give a namespace.
     pub(crate) fn evaluate(&self, repo: &Files, wanted: &Wanted<'_>) -> Evaluated {
         let touched = self.touched(wanted);
-        let concerned: HashSet<&Utf8PathBuf> =
-            touched.files.iter().copied().filter(|file| wanted.files.contains(file.as_path())).collect();
-        let roots: BTreeSet<usize> =
-            concerned.iter().flat_map(|file| self.reach(file)).map(|reach| reach.root).collect();
+        let concerned: HashSet<&Utf8PathBuf> = touched
+            .files
+            .iter()
+            .copied()
+            .filter(|file| wanted.files.contains(file.as_path()))
+            .collect();
+        let roots: BTreeSet<usize> = concerned
+            .iter()
+            .flat_map(|file| self.reach(file))
+            .map(|reach| reach.root)
+            .collect();
         if roots.is_empty() {
             return Evaluated::default();
         }
         let files: BTreeSet<&Utf8PathBuf> = roots
             .iter()
-            .flat_map(|root| touched.below.get(self.roots[*root].directory.as_path()).into_iter().flatten())
+            .flat_map(|root| {
+                touched
+                    .below
+                    .get(self.roots[*root].directory.as_path())
+                    .into_iter()
+                    .flatten()
+            })
             .copied()
             .collect();
         let read = |file: &&Utf8PathBuf| Some(((*file).clone(), Read::new(repo, file)?));
@@ -180,8 +202,15 @@ impl Builds {
         let mut evaluated = Evaluated::default();
         let mut objects: HashMap<Origin, Vec<(Object, Vec<usize>)>> = HashMap::new();
         for root in roots {
-            let mut run =
-                Run { builds: self, repo, wanted, touched: &touched.files, read: &read, steps: 0, inside: Vec::new() };
+            let mut run = Run {
+                builds: self,
+                repo,
+                wanted,
+                touched: &touched.files,
+                read: &read,
+                steps: 0,
+                inside: Vec::new(),
+            };
             let made = match run.build(&self.roots[root].directory) {
                 Ok(made) => made,
                 Err(failure) => {
@@ -194,34 +223,73 @@ impl Builds {
                     continue;
                 }
             };
-            for file in touched.below.get(self.roots[root].directory.as_path()).into_iter().flatten() {
+            for file in touched
+                .below
+                .get(self.roots[root].directory.as_path())
+                .into_iter()
+                .flatten()
+            {
                 for (origin, _) in read.get(*file).into_iter().flat_map(|read| &read.documents) {
                     evaluated.read.entry(origin.clone()).or_default().push(root);
                 }
             }
-            evaluated.renamed.extend(made.iter().filter_map(|object| Renaming::of(object, root)));
-            for object in made.into_iter().filter(|object| object.generated != Some(Behavior::Create)) {
+            evaluated
+                .renamed
+                .extend(made.iter().filter_map(|object| Renaming::of(object, root)));
+            for object in made
+                .into_iter()
+                .filter(|object| object.generated != Some(Behavior::Create))
+            {
                 if !wanted.files.contains(&object.origin.file) {
                     continue;
                 }
                 let others = objects.entry(object.origin.clone()).or_default();
-                match others.iter_mut().find(|(other, _)| other.value == object.value) {
+                match others
+                    .iter_mut()
+                    .find(|(other, _)| other.value == object.value)
+                {
                     Some((_, roots)) => roots.push(root),
                     None => others.push((object, vec![root])),
                 }
             }
         }
         let mut delivered: Vec<(Object, Vec<usize>)> = objects.into_values().flatten().collect();
-        let order =
-            |object: &Object| (object.origin.file.clone(), object.origin.range().start, object.origin.steps_into());
+        let order = |object: &Object| {
+            (
+                object.origin.file.clone(),
+                object.origin.range().start,
+                object.origin.steps_into(),
+            )
+        };
         delivered.sort_by(|(a, of_a), (b, of_b)| (order(a), of_a).cmp(&(order(b), of_b)));
         for (object, roots) in delivered {
-            let Some(read) = read.get(&*object.origin.file) else { continue };
+            let Some(read) = read.get(&*object.origin.file) else {
+                continue;
+            };
             let file = object.origin.file.clone();
-            let Object { origin, value, changes: given, levels, .. } = object;
-            let origin = origin.delivered_as(Delivered { roots, is_evaluated: true, given, levels });
+            let Object {
+                origin,
+                value,
+                changes: given,
+                levels,
+                ..
+            } = object;
+            let origin = origin.delivered_as(Delivered {
+                roots,
+                is_evaluated: true,
+                given,
+                levels,
+            });
             let text = read.text.clone();
-            evaluated.delivered.entry(file).or_default().push(AsDelivered { origin, object: value, text });
+            evaluated
+                .delivered
+                .entry(file)
+                .or_default()
+                .push(AsDelivered {
+                    origin,
+                    object: value,
+                    text,
+                });
         }
         evaluated.findings = distinct(evaluated.findings);
         evaluated
@@ -234,16 +302,40 @@ impl Builds {
     /// Why kustomize would fail, or why only kustomize knows.
     pub fn built(&self, repo: &Files, root: usize) -> Result<Vec<Value>, NotBuilt> {
         let is_of_root = |reaches: &[Reach]| reaches.iter().any(|reach| reach.root == root);
-        let files: HashSet<&Utf8PathBuf> =
-            self.reached.iter().filter(|(_, reaches)| is_of_root(reaches)).map(|(file, _)| file).collect();
-        let read = files.iter().filter_map(|file| Some(((*file).clone(), Read::new(repo, file)?))).collect();
+        let files: HashSet<&Utf8PathBuf> = self
+            .reached
+            .iter()
+            .filter(|(_, reaches)| is_of_root(reaches))
+            .map(|(file, _)| file)
+            .collect();
+        let read = files
+            .iter()
+            .filter_map(|file| Some(((*file).clone(), Read::new(repo, file)?)))
+            .collect();
         let all = files.iter().map(|file| Arc::from(file.as_path())).collect();
         let none = BTreeMap::new();
-        let wanted = Wanted { files: &all, vital: &all, output: Utf8Path::new("overlays"), variables: &none };
-        let mut run =
-            Run { builds: self, repo, wanted: &wanted, touched: &files, read: &read, steps: 0, inside: Vec::new() };
-        let objects = run.build(&self.root(root).directory).map_err(|failure| failure.problem)?;
-        Ok(objects.into_iter().map(|object| Value::Mapping(object.value)).collect())
+        let wanted = Wanted {
+            files: &all,
+            vital: &all,
+            output: Utf8Path::new("overlays"),
+            variables: &none,
+        };
+        let mut run = Run {
+            builds: self,
+            repo,
+            wanted: &wanted,
+            touched: &files,
+            read: &read,
+            steps: 0,
+            inside: Vec::new(),
+        };
+        let objects = run
+            .build(&self.root(root).directory)
+            .map_err(|failure| failure.problem)?;
+        Ok(objects
+            .into_iter()
+            .map(|object| Value::Mapping(object.value))
+            .collect())
     }
 
     /// Finds the files on which a kustomization acts by more than a namespace.
@@ -258,15 +350,25 @@ impl Builds {
         let changes = |(directory, node): &(&Utf8PathBuf, &Node)| {
             let is_foreign = |path: &String| {
                 let directory = node.file.parent().unwrap_or(Utf8Path::new(""));
-                join(directory, path)
-                    .is_none_or(|path| !self.nodes.contains_key(&path) && !path.starts_with(wanted.output))
+                join(directory, path).is_none_or(|path| {
+                    !self.nodes.contains_key(&path) && !path.starts_with(wanted.output)
+                })
             };
             wanted.variables.contains_key(directory.as_path())
                 || node.kustomization.changes_objects()
-                || node.kustomization.components.iter().flatten().any(is_foreign)
+                || node
+                    .kustomization
+                    .components
+                    .iter()
+                    .flatten()
+                    .any(is_foreign)
         };
-        let mut pending: Vec<&Utf8PathBuf> =
-            self.nodes.iter().filter(changes).map(|(directory, _)| directory).collect();
+        let mut pending: Vec<&Utf8PathBuf> = self
+            .nodes
+            .iter()
+            .filter(changes)
+            .map(|(directory, _)| directory)
+            .collect();
         let mut entered: HashSet<&Utf8PathBuf> = HashSet::new();
         let mut files: HashSet<&Utf8PathBuf> = HashSet::new();
         while let Some(path) = pending.pop() {
@@ -288,16 +390,27 @@ impl Builds {
         for file in sorted {
             let roots: BTreeSet<usize> = self.reach(file).iter().map(|reach| reach.root).collect();
             for root in roots {
-                below.entry(&self.roots[root].directory).or_default().push(file);
+                below
+                    .entry(&self.roots[root].directory)
+                    .or_default()
+                    .push(file);
             }
         }
         Touched { files, below }
     }
 
     fn failed(&self, root: usize, failure: Failure) -> Option<Finding> {
-        let Failure { problem, place, is_known } = failure;
+        let Failure {
+            problem,
+            place,
+            is_known,
+        } = failure;
         let root = &self.roots[root];
-        let directory = if root.directory.as_str().is_empty() { "." } else { root.directory.as_str() };
+        let directory = if root.directory.as_str().is_empty() {
+            "."
+        } else {
+            root.directory.as_str()
+        };
         (!is_known).then(|| match problem {
             NotBuilt::Refused(why) => {
                 Finding::new(Code::BuildRefused, format!("`kustomize build {directory}` fails: {why}")).at(*place).help(
@@ -326,7 +439,10 @@ struct Touched<'a> {
 fn distinct(findings: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     for finding in findings {
-        if !kept.iter().any(|other| other.code == finding.code && other.places == finding.places) {
+        if !kept
+            .iter()
+            .any(|other| other.code == finding.code && other.places == finding.places)
+        {
             kept.push(finding);
         }
     }
@@ -355,7 +471,11 @@ impl Read {
                 _ => is_partial = true,
             }
         }
-        Some(Read { text, documents, is_partial })
+        Some(Read {
+            text,
+            documents,
+            is_partial,
+        })
     }
 }
 
@@ -390,33 +510,57 @@ impl Run<'_> {
         }
         objects.iter_mut().for_each(Object::spell_annotations);
         if let Some(variables) = self.wanted.variables.get(directory) {
-            objects.iter_mut().for_each(|object| variables.replace_in(object));
+            objects
+                .iter_mut()
+                .for_each(|object| variables.replace_in(object));
         }
         objects.retain(|object| {
-            let local = object.text(&["metadata", "annotations", "config.kubernetes.io/local-config"]);
+            let local = object.text(&[
+                "metadata",
+                "annotations",
+                "config.kubernetes.io/local-config",
+            ]);
             local.is_empty() || local == "false"
         });
         Ok(objects)
     }
 
     /// Adds what a kustomization has to what there is by then, which is something for a component only, and changes it.
-    fn accumulate(&mut self, directory: &Utf8PathBuf, mut objects: Objects) -> Result<Objects, Failure> {
-        let Some(node) = self.builds.nodes.get(directory) else { return Ok(objects) };
+    fn accumulate(
+        &mut self,
+        directory: &Utf8PathBuf,
+        mut objects: Objects,
+    ) -> Result<Objects, Failure> {
+        let Some(node) = self.builds.nodes.get(directory) else {
+            return Ok(objects);
+        };
         self.inside.push(directory.clone());
         if self.inside.len() > DEEPEST || self.inside[..self.inside.len() - 1].contains(directory) {
             let place = Place::File(node.file.clone());
-            let problem = NotBuilt::Beyond("its kustomizations lie too deep in each other".to_owned());
-            return Err(Failure { is_known: true, ..Failure::at(&place)(problem) });
+            let problem =
+                NotBuilt::Beyond("its kustomizations lie too deep in each other".to_owned());
+            return Err(Failure {
+                is_known: true,
+                ..Failure::at(&place)(problem)
+            });
         }
         let kustomization = &node.kustomization;
         objects.are_partial |= kustomization.is_partly_unknown();
-        for entry in kustomization.resources.iter().chain(&kustomization.bases).flatten() {
+        for entry in kustomization
+            .resources
+            .iter()
+            .chain(&kustomization.bases)
+            .flatten()
+        {
             // A remote base has no path in the repo.
             let Some(path) = &join(directory, entry) else {
                 objects.are_partial = true;
                 continue;
             };
-            let place = || node.place_of_listed(path).unwrap_or_else(|| Place::File(node.file.clone()));
+            let place = || {
+                node.place_of_listed(path)
+                    .unwrap_or_else(|| Place::File(node.file.clone()))
+            };
             if let Some(resource) = self.builds.nodes.get(path) {
                 if resource.is_component() {
                     let why = format!("{path} is a component, and is listed among the resources");
@@ -431,20 +575,29 @@ impl Run<'_> {
                 objects.are_partial |= path.starts_with(self.wanted.output);
             }
             if self.steps > MOST_STEPS {
-                return Err(Failure::at(&place())(NotBuilt::Beyond("it has too many objects".to_owned())));
+                return Err(Failure::at(&place())(NotBuilt::Beyond(
+                    "it has too many objects".to_owned(),
+                )));
             }
         }
         // Once for all: a list of thousands of files would be quadratic.
         self.distinct(&objects)?;
         self.generate(node, directory, &mut objects)?;
         for entry in kustomization.components.iter().flatten() {
-            let Some(path) = join(directory, entry).filter(|path| self.builds.nodes.contains_key(path)) else {
-                let is_ours = join(directory, entry).is_some_and(|path| path.starts_with(self.wanted.output));
+            let Some(path) =
+                join(directory, entry).filter(|path| self.builds.nodes.contains_key(path))
+            else {
+                let is_ours =
+                    join(directory, entry).is_some_and(|path| path.starts_with(self.wanted.output));
                 if is_ours {
                     objects.note_level(directory);
                 } else {
                     let place = node.origin.at(["components"]);
-                    self.leave(&objects, &place, format!("the component {entry} is not in the repo"))?;
+                    self.leave(
+                        &objects,
+                        &place,
+                        format!("the component {entry} is not in the repo"),
+                    )?;
                     objects.are_partial = true;
                 }
                 continue;
@@ -459,9 +612,21 @@ impl Run<'_> {
 
     /// The objects of a file.
     fn of_file(&self, file: &Utf8PathBuf) -> Objects {
-        let Some(read) = self.read.get(file) else { return Objects { list: Vec::new(), are_partial: true } };
-        let list = read.documents.iter().map(|(origin, value)| Object::new(origin.clone(), value.clone())).collect();
-        Objects { list, are_partial: read.is_partial }
+        let Some(read) = self.read.get(file) else {
+            return Objects {
+                list: Vec::new(),
+                are_partial: true,
+            };
+        };
+        let list = read
+            .documents
+            .iter()
+            .map(|(origin, value)| Object::new(origin.clone(), value.clone()))
+            .collect();
+        Objects {
+            list,
+            are_partial: read.is_partial,
+        }
     }
 
     /// Adds objects to others.
@@ -481,7 +646,10 @@ impl Run<'_> {
                 let problem = NotBuilt::Refused(format!("it has the {shown} twice"));
                 let failure = Failure::at(&object.origin.start())(problem);
                 // Two hosts or requests of one name are a finding of their own.
-                return Err(Failure { is_known: self.wanted.vital.contains(&object.origin.file), ..failure });
+                return Err(Failure {
+                    is_known: self.wanted.vital.contains(&object.origin.file),
+                    ..failure
+                });
             }
         }
         Ok(())
@@ -489,16 +657,36 @@ impl Run<'_> {
 
     /// Leaves to kustomize what is done here to objects that matter.
     fn leave(&self, objects: &Objects, place: &Place, why: String) -> Result<(), Failure> {
-        let matters = objects.list.iter().any(|object| self.wanted.vital.contains(&object.origin.file));
-        if matters { Err(Failure::at(place)(NotBuilt::Beyond(why))) } else { Ok(()) }
+        let matters = objects
+            .list
+            .iter()
+            .any(|object| self.wanted.vital.contains(&object.origin.file));
+        if matters {
+            Err(Failure::at(place)(NotBuilt::Beyond(why)))
+        } else {
+            Ok(())
+        }
     }
 
     /// Adds what the generators of a kustomization make.
-    fn generate(&mut self, node: &Node, directory: &Utf8Path, objects: &mut Objects) -> Result<(), Failure> {
+    fn generate(
+        &mut self,
+        node: &Node,
+        directory: &Utf8Path,
+        objects: &mut Objects,
+    ) -> Result<(), Failure> {
         let kustomization = &node.kustomization;
         let lists = [
-            ("configMapGenerator", Made::ConfigMap, &kustomization.config_map_generator),
-            ("secretGenerator", Made::Secret, &kustomization.secret_generator),
+            (
+                "configMapGenerator",
+                Made::ConfigMap,
+                &kustomization.config_map_generator,
+            ),
+            (
+                "secretGenerator",
+                Made::Secret,
+                &kustomization.secret_generator,
+            ),
         ];
         for (field, made, generators) in lists {
             for (index, generator) in generators.iter().flatten().enumerate() {
@@ -517,7 +705,10 @@ impl Run<'_> {
                 };
                 let id = new.id();
                 let behavior = new.generated.unwrap_or(Behavior::Create);
-                let mut old = objects.list.iter_mut().filter(|object| object.ids().contains(&id));
+                let mut old = objects
+                    .list
+                    .iter_mut()
+                    .filter(|object| object.ids().contains(&id));
                 match (old.next(), old.next(), behavior) {
                     (None, _, Behavior::Create) => objects.list.push(new),
                     (Some(old), None, Behavior::Merge | Behavior::Replace) => {
@@ -539,15 +730,35 @@ impl Run<'_> {
     }
 
     /// Changes the objects as a kustomization says, in the order in which kustomize does.
-    fn transform(&self, node: &Node, directory: &Utf8Path, objects: &mut Objects) -> Result<(), Failure> {
+    fn transform(
+        &self,
+        node: &Node,
+        directory: &Utf8Path,
+        objects: &mut Objects,
+    ) -> Result<(), Failure> {
         let kustomization = &node.kustomization;
-        if kustomization.openapi.as_ref().is_some_and(|openapi| openapi.contains_key("path")) {
-            self.leave(objects, &node.origin.at(["openapi"]), "merges patches by a schema of its own".to_owned())?;
-        }
-        if let Some(path) =
-            kustomization.configurations.iter().flatten().find(|path| !self.names_references(directory, path))
+        if kustomization
+            .openapi
+            .as_ref()
+            .is_some_and(|openapi| openapi.contains_key("path"))
         {
-            self.leave(objects, &node.origin.at(["configurations"]), format!("{path} says which fields are changed"))?;
+            self.leave(
+                objects,
+                &node.origin.at(["openapi"]),
+                "merges patches by a schema of its own".to_owned(),
+            )?;
+        }
+        if let Some(path) = kustomization
+            .configurations
+            .iter()
+            .flatten()
+            .find(|path| !self.names_references(directory, path))
+        {
+            self.leave(
+                objects,
+                &node.origin.at(["configurations"]),
+                format!("{path} says which fields are changed"),
+            )?;
         }
         self.apply_merge_patches(node, directory, objects)?;
         self.apply_patches(node, directory, objects)?;
@@ -558,7 +769,10 @@ impl Run<'_> {
         let annotations = kustomization.common_annotations.iter().flatten();
         for (name, value) in annotations.filter_map(|(name, value)| Some((name, value.as_str()?))) {
             let place = node.origin.at(["commonAnnotations", name]);
-            objects.list.iter_mut().for_each(|object| object.set(&["metadata", "annotations", name], value, &place));
+            objects
+                .list
+                .iter_mut()
+                .for_each(|object| object.set(&["metadata", "annotations", name], value, &place));
         }
         self.apply_json_patches(node, directory, objects)?;
         self.replace(node, directory, objects)?;
@@ -573,31 +787,65 @@ impl Run<'_> {
     fn names_references(&self, directory: &Utf8Path, path: &str) -> bool {
         let text = join(directory, path).and_then(|path| self.repo.text(&path));
         let fields = text.and_then(|text| yaml_serde::from_str::<Mapping>(&text).ok());
-        let is_harmless = |key: &Value| matches!(key.as_str(), Some("nameReference" | "images" | "replicas"));
+        let is_harmless =
+            |key: &Value| matches!(key.as_str(), Some("nameReference" | "images" | "replicas"));
         fields.is_some_and(|fields| fields.keys().all(is_harmless))
     }
 
     fn set_labels(&self, node: &Node, objects: &mut Objects) -> Result<(), Failure> {
         let kustomization = &node.kustomization;
-        let lists =
-            kustomization.labels.iter().flatten().enumerate().map(|(index, labels)| {
-                (vec![Step::from("labels"), index.into(), "pairs".into()], labels.pairs.as_ref())
+        let lists = kustomization
+            .labels
+            .iter()
+            .flatten()
+            .enumerate()
+            .map(|(index, labels)| {
+                (
+                    vec![Step::from("labels"), index.into(), "pairs".into()],
+                    labels.pairs.as_ref(),
+                )
             });
-        let common = (vec![Step::from("commonLabels")], kustomization.common_labels.as_ref());
+        let common = (
+            vec![Step::from("commonLabels")],
+            kustomization.common_labels.as_ref(),
+        );
         // Selectors get them, too, where that is asked for: those of kinds that nobody reads here.
         for (route, pairs) in lists.chain([common]) {
-            for (name, value) in pairs.into_iter().flatten().filter_map(|(name, value)| Some((name, value.as_str()?))) {
-                let place = node.origin.at(route.iter().cloned().chain([Step::from(name.as_str())]));
-                objects.list.iter_mut().for_each(|object| object.set(&["metadata", "labels", name], value, &place));
+            for (name, value) in pairs
+                .into_iter()
+                .flatten()
+                .filter_map(|(name, value)| Some((name, value.as_str()?)))
+            {
+                let place = node
+                    .origin
+                    .at(route.iter().cloned().chain([Step::from(name.as_str())]));
+                objects
+                    .list
+                    .iter_mut()
+                    .for_each(|object| object.set(&["metadata", "labels", name], value, &place));
             }
         }
-        if kustomization.labels.iter().flatten().any(|labels| has(&labels.fields)) {
-            self.leave(objects, &node.origin.at(["labels"]), "its labels are set in more fields".to_owned())?;
+        if kustomization
+            .labels
+            .iter()
+            .flatten()
+            .any(|labels| has(&labels.fields))
+        {
+            self.leave(
+                objects,
+                &node.origin.at(["labels"]),
+                "its labels are set in more fields".to_owned(),
+            )?;
         }
         Ok(())
     }
 
-    fn replace(&self, node: &Node, directory: &Utf8Path, objects: &mut Objects) -> Result<(), Failure> {
+    fn replace(
+        &self,
+        node: &Node,
+        directory: &Utf8Path,
+        objects: &mut Objects,
+    ) -> Result<(), Failure> {
         for (index, entry) in node.kustomization.replacements.iter().flatten().enumerate() {
             let place = node.origin.at([Step::from("replacements"), index.into()]);
             let failed = Failure::at(&place);
@@ -608,7 +856,11 @@ impl Run<'_> {
                 read = match file {
                     Some(Value::Sequence(replacements)) => replacements,
                     Some(replacement @ Value::Mapping(_)) => vec![replacement],
-                    _ => return Err(failed(NotBuilt::Refused(format!("{path} has no replacements")))),
+                    _ => {
+                        return Err(failed(NotBuilt::Refused(format!(
+                            "{path} has no replacements"
+                        ))));
+                    }
                 };
             }
             for replacement in read {
@@ -616,10 +868,18 @@ impl Run<'_> {
                     .map_err(|error| failed(NotBuilt::Refused(error.to_string())))?;
                 match replacement.apply(&mut objects.list, &place) {
                     Ok(()) => {}
-                    Err(NotBuilt::Refused(why)) if !objects.are_partial => return Err(failed(NotBuilt::Refused(why))),
+                    Err(NotBuilt::Refused(why)) if !objects.are_partial => {
+                        return Err(failed(NotBuilt::Refused(why)));
+                    }
                     Err(NotBuilt::Refused(why) | NotBuilt::Beyond(why)) => {
-                        let is_vital = |object: &&Object| self.wanted.vital.contains(&object.origin.file);
-                        if objects.list.iter().filter(is_vital).any(|object| replacement.may_be_for(object)) {
+                        let is_vital =
+                            |object: &&Object| self.wanted.vital.contains(&object.origin.file);
+                        if objects
+                            .list
+                            .iter()
+                            .filter(is_vital)
+                            .any(|object| replacement.may_be_for(object))
+                        {
                             return Err(failed(NotBuilt::Beyond(why)));
                         }
                     }
@@ -632,7 +892,12 @@ impl Run<'_> {
 
 /// Gives all objects that can be in one the namespace.
 fn set_namespace(node: &Node, objects: &mut Objects) {
-    let Some(namespace) = node.kustomization.namespace.as_deref().filter(|namespace| !namespace.is_empty()) else {
+    let Some(namespace) = node
+        .kustomization
+        .namespace
+        .as_deref()
+        .filter(|namespace| !namespace.is_empty())
+    else {
         return;
     };
     let place = node.origin.at(["namespace"]);
@@ -650,20 +915,32 @@ fn set_namespace(node: &Node, objects: &mut Objects) {
 /// Gives all names a prefix and a suffix.
 fn set_affixes(node: &Node, objects: &mut Objects) {
     let own = &node.kustomization;
-    let affixes = [("namePrefix", &own.name_prefix), ("nameSuffix", &own.name_suffix)];
+    let affixes = [
+        ("namePrefix", &own.name_prefix),
+        ("nameSuffix", &own.name_suffix),
+    ];
     for (field, affix) in affixes {
-        let Some(affix) = affix.as_deref().filter(|affix| !affix.is_empty()) else { continue };
+        let Some(affix) = affix.as_deref().filter(|affix| !affix.is_empty()) else {
+            continue;
+        };
         let place = node.origin.at([field]);
         for object in &mut objects.list {
             let first = object.original_id();
-            let keeps_name = matches!(first.kind.as_str(), "CustomResourceDefinition" | "Namespace")
-                || first.kind == "APIService" && first.group == "apiregistration.k8s.io";
+            let keeps_name = matches!(
+                first.kind.as_str(),
+                "CustomResourceDefinition" | "Namespace"
+            ) || first.kind == "APIService"
+                && first.group == "apiregistration.k8s.io";
             if keeps_name {
                 continue;
             }
             object.keep_id();
             let name = object.name();
-            let name = if field == "namePrefix" { format!("{affix}{name}") } else { format!("{name}{affix}") };
+            let name = if field == "namePrefix" {
+                format!("{affix}{name}")
+            } else {
+                format!("{name}{affix}")
+            };
             object.set(&["metadata", "name"], &name, &place);
         }
     }
@@ -671,7 +948,9 @@ fn set_affixes(node: &Node, objects: &mut Objects) {
 
 impl Objects {
     fn note_level(&mut self, directory: &Utf8PathBuf) {
-        self.list.iter_mut().for_each(|object| object.note_level(directory));
+        self.list
+            .iter_mut()
+            .for_each(|object| object.note_level(directory));
     }
 }
 

@@ -53,10 +53,19 @@ const NO_NAMESPACE: &str = "_non_namespaceable_";
 
 /// The kinds that kustomize 5.8 knows to be in no namespace, with their groups; in any version of those.
 const CLUSTER_SCOPED: [(&str, &str); 28] = [
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+    (
+        "admissionregistration.k8s.io",
+        "MutatingWebhookConfiguration",
+    ),
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+    (
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicyBinding",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "ValidatingWebhookConfiguration",
+    ),
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
     ("apiregistration.k8s.io", "APIService"),
     ("certificates.k8s.io", "CertificateSigningRequest"),
@@ -128,7 +137,13 @@ impl Id {
     }
 
     fn parts(&self) -> [&str; 5] {
-        [&self.group, &self.version, &self.kind, &self.name, self.effective_namespace()]
+        [
+            &self.group,
+            &self.version,
+            &self.kind,
+            &self.name,
+            self.effective_namespace(),
+        ]
     }
 }
 
@@ -174,7 +189,12 @@ impl Object {
     /// The id that it has now.
     pub(super) fn id(&self) -> Id {
         let namespace = self.text(&["metadata", "namespace"]);
-        Id::new(&self.text(&["apiVersion"]), &self.kind(), &self.name(), &namespace)
+        Id::new(
+            &self.text(&["apiVersion"]),
+            &self.kind(),
+            &self.name(),
+            &namespace,
+        )
     }
 
     /// The id that it had first.
@@ -185,8 +205,11 @@ impl Object {
     /// All ids that it has had and has; those of before in the group and version of now.
     pub(super) fn ids(&self) -> Vec<Id> {
         let now = self.id();
-        let before =
-            self.previous.iter().map(|id| Id { group: now.group.clone(), version: now.version.clone(), ..id.clone() });
+        let before = self.previous.iter().map(|id| Id {
+            group: now.group.clone(),
+            version: now.version.clone(),
+            ..id.clone()
+        });
         before.chain([now.clone()]).collect()
     }
 
@@ -195,7 +218,11 @@ impl Object {
         let id = self.id();
         let namespace = id.effective_namespace().to_owned();
         // kustomize no longer knows of an earlier id whether its kind is in a namespace.
-        self.previous.push(Id { namespace, is_cluster_scoped: false, ..id });
+        self.previous.push(Id {
+            namespace,
+            is_cluster_scoped: false,
+            ..id
+        });
     }
 
     /// Sets a text below mappings that are made where they are missing.
@@ -203,7 +230,9 @@ impl Object {
         let [above @ .., last] = route else { return };
         let mut mapping = &mut self.value;
         for key in above {
-            let value = mapping.entry(Value::from(*key)).or_insert_with(|| Value::Mapping(Mapping::new()));
+            let value = mapping
+                .entry(Value::from(*key))
+                .or_insert_with(|| Value::Mapping(Mapping::new()));
             if !value.is_mapping() {
                 *value = Value::Mapping(Mapping::new());
             }
@@ -216,7 +245,12 @@ impl Object {
         }
         let route = route.iter().map(|key| Step::from(*key)).collect();
         let replaces = before.is_some_and(|before| !before.is_null());
-        self.note(Given { route, place: place.clone(), goes_on: false, replaces });
+        self.note(Given {
+            route,
+            place: place.clone(),
+            goes_on: false,
+            replaces,
+        });
     }
 
     /// Takes a name or namespace back that a patch may not change.
@@ -234,8 +268,12 @@ impl Object {
 
     /// Notes who gives the value at a route from now on.
     pub(super) fn note(&mut self, mut given: Given) {
-        given.replaces |= self.changes.iter().any(|change| change.route == given.route && change.replaces);
-        self.changes.retain(|change| !change.route.starts_with(&given.route));
+        given.replaces |= self
+            .changes
+            .iter()
+            .any(|change| change.route == given.route && change.replaces);
+        self.changes
+            .retain(|change| !change.route.starts_with(&given.route));
         self.changes.push(given);
     }
 
@@ -243,11 +281,15 @@ impl Object {
     pub(super) fn settle_types(&mut self) {
         let mut object = Value::Mapping(std::mem::take(&mut self.value));
         for route in std::mem::take(&mut self.untyped) {
-            let value = route.iter().try_fold(&mut object, |value, step| match step {
-                Step::Key(key) => value.get_mut(key.as_str()),
-                Step::Index(_) => None,
-            });
-            if let Some((value, text)) = value.and_then(|value| scalar_text(value).map(|text| (value, text))) {
+            let value = route
+                .iter()
+                .try_fold(&mut object, |value, step| match step {
+                    Step::Key(key) => value.get_mut(key.as_str()),
+                    Step::Index(_) => None,
+                });
+            if let Some((value, text)) =
+                value.and_then(|value| scalar_text(value).map(|text| (value, text)))
+            {
                 *value = Value::from(text);
             }
         }
@@ -258,8 +300,15 @@ impl Object {
 
     /// Makes texts of all annotations, as kustomize does in the end.
     pub(super) fn spell_annotations(&mut self) {
-        let metadata = self.value.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations"));
-        for value in metadata.and_then(Value::as_mapping_mut).into_iter().flat_map(Mapping::values_mut) {
+        let metadata = self
+            .value
+            .get_mut("metadata")
+            .and_then(|metadata| metadata.get_mut("annotations"));
+        for value in metadata
+            .and_then(Value::as_mapping_mut)
+            .into_iter()
+            .flat_map(Mapping::values_mut)
+        {
             if !value.is_null() {
                 *value = Value::from(scalar_text(value).unwrap_or_default());
             }
@@ -275,15 +324,23 @@ impl Object {
 
     /// Notes its name and namespace where a kustomization's components run.
     pub(super) fn note_level(&mut self, directory: &Utf8PathBuf) {
-        let Id { name, namespace, .. } = self.id();
+        let Id {
+            name, namespace, ..
+        } = self.id();
         let namespace = (!namespace.is_empty()).then_some(namespace);
-        self.levels.push(Level { directory: directory.clone(), name, namespace });
+        self.levels.push(Level {
+            directory: directory.clone(),
+            name,
+            namespace,
+        });
     }
 }
 
 /// The scalar at a route of keys, as a text.
 pub(super) fn text_at(mapping: &Mapping, route: &[&str]) -> Option<String> {
-    let [above @ .., last] = route else { return None };
+    let [above @ .., last] = route else {
+        return None;
+    };
     let mut mapping = mapping;
     for key in above {
         mapping = mapping.get(*key)?.as_mapping()?;

@@ -51,16 +51,36 @@ impl Run<'_> {
         directory: &Utf8Path,
         objects: &mut Objects,
     ) -> Result<(), Failure> {
-        for (index, entry) in node.kustomization.patches_strategic_merge.iter().flatten().enumerate() {
-            let place = node.origin.at([Step::from("patchesStrategicMerge"), index.into()]);
+        for (index, entry) in node
+            .kustomization
+            .patches_strategic_merge
+            .iter()
+            .flatten()
+            .enumerate()
+        {
+            let place = node
+                .origin
+                .at([Step::from("patchesStrategicMerge"), index.into()]);
             let file = join(directory, entry).filter(|_| !entry.contains('\n'));
             let written = match file.and_then(|file| Some((self.repo.text(&file)?, file))) {
-                Some((text, file)) => Written { text, place: &place, file: Some(Arc::from(file)) },
-                None => Written { text: entry.clone(), place: &place, file: None },
+                Some((text, file)) => Written {
+                    text,
+                    place: &place,
+                    file: Some(Arc::from(file)),
+                },
+                None => Written {
+                    text: entry.clone(),
+                    place: &place,
+                    file: None,
+                },
             };
-            match written.parsed(&PatchOptions::default()).map_err(Failure::at(&place))? {
+            match written
+                .parsed(&PatchOptions::default())
+                .map_err(Failure::at(&place))?
+            {
                 Text::Merge(patches) => {
-                    let patches: Vec<MergePatch> = patches.into_iter().map(MergePatch::copied).collect();
+                    let patches: Vec<MergePatch> =
+                        patches.into_iter().map(MergePatch::copied).collect();
                     self.merge_by_id(&patches, &place, objects)?;
                 }
                 Text::Json(..) => return Err(Failure::at(&place)(no_patch())),
@@ -76,7 +96,13 @@ impl Run<'_> {
         directory: &Utf8Path,
         objects: &mut Objects,
     ) -> Result<(), Failure> {
-        self.apply_list("patches", node.kustomization.patches.as_deref(), node, directory, objects)
+        self.apply_list(
+            "patches",
+            node.kustomization.patches.as_deref(),
+            node,
+            directory,
+            objects,
+        )
     }
 
     /// Applies `patchesJson6902`.
@@ -86,7 +112,13 @@ impl Run<'_> {
         directory: &Utf8Path,
         objects: &mut Objects,
     ) -> Result<(), Failure> {
-        self.apply_list("patchesJson6902", node.kustomization.patches_json6902.as_deref(), node, directory, objects)
+        self.apply_list(
+            "patchesJson6902",
+            node.kustomization.patches_json6902.as_deref(),
+            node,
+            directory,
+            objects,
+        )
     }
 
     fn apply_list(
@@ -100,22 +132,46 @@ impl Run<'_> {
         for (index, entry) in patches.into_iter().flatten().enumerate() {
             let place = node.origin.at([Step::from(list), index.into()]);
             let failed = Failure::at(&place);
-            let Patch::Entry { path, patch, target, options } = entry else {
-                return Err(failed(NotBuilt::Refused("an entry of `patches` is a mapping".to_owned())));
+            let Patch::Entry {
+                path,
+                patch,
+                target,
+                options,
+            } = entry
+            else {
+                return Err(failed(NotBuilt::Refused(
+                    "an entry of `patches` is a mapping".to_owned(),
+                )));
             };
             let file = path.as_deref().and_then(|path| join(directory, path));
             let read = file.and_then(|file| Some((self.repo.text(&file)?, file)));
             let written = match (read, patch) {
-                (Some((text, file)), None) => Written { text, place: &place, file: Some(Arc::from(file)) },
-                (None, Some(text)) if path.is_none() => Written { text: text.clone(), place: &place, file: None },
+                (Some((text, file)), None) => Written {
+                    text,
+                    place: &place,
+                    file: Some(Arc::from(file)),
+                },
+                (None, Some(text)) if path.is_none() => Written {
+                    text: text.clone(),
+                    place: &place,
+                    file: None,
+                },
                 _ => {
                     let path = path.as_deref().unwrap_or("without path and patch");
-                    return Err(failed(NotBuilt::Refused(format!("there is no patch {path}"))));
+                    return Err(failed(NotBuilt::Refused(format!(
+                        "there is no patch {path}"
+                    ))));
                 }
             };
-            let parsed = written.parsed(&options.clone().unwrap_or_default()).map_err(&failed)?;
-            let selector = target.as_ref().map(|target| Selector::new(&Target::from(target)));
-            let selector = selector.transpose().map_err(|why| failed(NotBuilt::Beyond(why)))?;
+            let parsed = written
+                .parsed(&options.clone().unwrap_or_default())
+                .map_err(&failed)?;
+            let selector = target
+                .as_ref()
+                .map(|target| Selector::new(&Target::from(target)));
+            let selector = selector
+                .transpose()
+                .map_err(|why| failed(NotBuilt::Beyond(why)))?;
             match (parsed, selector) {
                 (Text::Merge(patches), None) => self.merge_by_id(&patches, &place, objects)?,
                 (Text::Merge(patches), Some(selector)) => {
@@ -123,21 +179,29 @@ impl Run<'_> {
                         let why = "a patch with a target has several documents".to_owned();
                         return Err(failed(NotBuilt::Refused(why)));
                     };
-                    let selected = (0..objects.list.len()).filter(|index| selector.selects(&objects.list[*index]));
+                    let selected = (0..objects.list.len())
+                        .filter(|index| selector.selects(&objects.list[*index]));
                     let selected: Vec<usize> = selected.collect();
                     self.merge_into(&patch.copied(), &selected, objects)?;
                 }
                 (Text::Json(operations, from), Some(selector)) => {
-                    for object in objects.list.iter_mut().filter(|object| selector.selects(object)) {
+                    for object in objects
+                        .list
+                        .iter_mut()
+                        .filter(|object| selector.selects(object))
+                    {
                         if list == "patches" {
                             object.keep_id();
                         }
-                        apply_operations(object, &operations, &from)
-                            .map_err(|why| failed(NotBuilt::Refused(format!("the patch for the {why}"))))?;
+                        apply_operations(object, &operations, &from).map_err(|why| {
+                            failed(NotBuilt::Refused(format!("the patch for the {why}")))
+                        })?;
                     }
                 }
                 (Text::Json(..), None) => {
-                    return Err(failed(NotBuilt::Refused("a JSON patch has no target".to_owned())));
+                    return Err(failed(NotBuilt::Refused(
+                        "a JSON patch has no target".to_owned(),
+                    )));
                 }
             }
         }
@@ -145,7 +209,12 @@ impl Run<'_> {
     }
 
     /// Merges patches into the objects that they name.
-    fn merge_by_id(&self, patches: &[MergePatch], place: &Place, objects: &mut Objects) -> Result<(), Failure> {
+    fn merge_by_id(
+        &self,
+        patches: &[MergePatch],
+        place: &Place,
+        objects: &mut Objects,
+    ) -> Result<(), Failure> {
         let mut index = Index::new(&objects.list);
         for patch in patches {
             let id = patch.id();
@@ -171,10 +240,17 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn merge_into(&self, patch: &MergePatch, selected: &[usize], objects: &mut Objects) -> Result<(), Failure> {
+    fn merge_into(
+        &self,
+        patch: &MergePatch,
+        selected: &[usize],
+        objects: &mut Objects,
+    ) -> Result<(), Failure> {
         let mut deleted: Vec<usize> = Vec::new();
         for index in selected.iter().copied() {
-            let Some(object) = objects.list.get_mut(index) else { continue };
+            let Some(object) = objects.list.get_mut(index) else {
+                continue;
+            };
             match patch.merge_into(object) {
                 Ok(true) => {}
                 Ok(false) => deleted.push(index),
@@ -188,7 +264,11 @@ impl Run<'_> {
         for index in deleted.into_iter().rev() {
             objects.list.remove(index);
         }
-        if patch.may_rename || patch.may_change_kind { self.distinct(objects) } else { Ok(()) }
+        if patch.may_rename || patch.may_change_kind {
+            self.distinct(objects)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -217,16 +297,27 @@ fn no_patch() -> NotBuilt {
 impl Written<'_> {
     fn parsed(&self, options: &PatchOptions) -> Result<Text, NotBuilt> {
         let values = yaml_serde::Deserializer::from_str(self.text.trim());
-        let values: Option<Vec<Value>> = values.map(|document| Value::deserialize(document).ok()).collect();
+        let values: Option<Vec<Value>> = values
+            .map(|document| Value::deserialize(document).ok())
+            .collect();
         let values = values.ok_or_else(no_patch)?;
         if let Some(operations) = values.first().and_then(json_patch::operations) {
             // kustomize reads what begins like this as JSON, and anything else as YAML.
-            if self.text.trim().starts_with('[') && serde_json::from_str::<IgnoredAny>(self.text.trim()).is_err() {
-                return Err(NotBuilt::Refused("a JSON patch that begins with `[` must be JSON".to_owned()));
+            if self.text.trim().starts_with('[')
+                && serde_json::from_str::<IgnoredAny>(self.text.trim()).is_err()
+            {
+                return Err(NotBuilt::Refused(
+                    "a JSON patch that begins with `[` must be JSON".to_owned(),
+                ));
             }
             let in_file = |file: &Arc<Utf8Path>| Origin::of_file(file.clone(), &self.text).start();
-            let place = self.file.as_ref().map_or_else(|| self.place.clone(), in_file);
-            return operations.map(|operations| Text::Json(operations, place)).map_err(NotBuilt::Refused);
+            let place = self
+                .file
+                .as_ref()
+                .map_or_else(|| self.place.clone(), in_file);
+            return operations
+                .map(|operations| Text::Json(operations, place))
+                .map_err(NotBuilt::Refused);
         }
         let documents: Vec<(Value, Option<Origin>)> = match &self.file {
             Some(file) => objects(file, &self.text)
@@ -243,18 +334,28 @@ impl Written<'_> {
                 Value::Mapping(patch) => patch,
                 _ => return Err(no_patch()),
             };
-            if text_at(&patch, &["kind"]).is_none() || text_at(&patch, &["metadata", "name"]).is_none() {
-                return Err(NotBuilt::Refused("a patch has no kind or no name".to_owned()));
+            if text_at(&patch, &["kind"]).is_none()
+                || text_at(&patch, &["metadata", "name"]).is_none()
+            {
+                return Err(NotBuilt::Refused(
+                    "a patch has no kind or no name".to_owned(),
+                ));
             }
             patches.push(MergePatch {
                 patch,
                 is_document: origin.is_some(),
-                place: origin.as_ref().map_or_else(|| self.place.clone(), Origin::start),
+                place: origin
+                    .as_ref()
+                    .map_or_else(|| self.place.clone(), Origin::start),
                 may_rename: options.allow_name_change == Some(true),
                 may_change_kind: options.allow_kind_change == Some(true),
             });
         }
-        if patches.is_empty() { Err(no_patch()) } else { Ok(Text::Merge(patches)) }
+        if patches.is_empty() {
+            Err(no_patch())
+        } else {
+            Ok(Text::Merge(patches))
+        }
     }
 }
 
@@ -262,19 +363,28 @@ impl MergePatch {
     /// The id of the object that it names.
     fn id(&self) -> Id {
         let text = |route: &[&str]| text_at(&self.patch, route).unwrap_or_default();
-        let (name, namespace) = (text(&["metadata", "name"]), text(&["metadata", "namespace"]));
+        let (name, namespace) = (
+            text(&["metadata", "name"]),
+            text(&["metadata", "namespace"]),
+        );
         Id::new(&text(&["apiVersion"]), &text(&["kind"]), &name, &namespace)
     }
 
     /// The patch as kustomize copies one that it applies by a target or from `patchesStrategicMerge`: labels and
     /// annotations become texts, and null with them, so that such a patch takes no label away.
     fn copied(mut self) -> Self {
-        let Some(Value::Mapping(metadata)) = self.patch.get_mut("metadata") else { return self };
+        let Some(Value::Mapping(metadata)) = self.patch.get_mut("metadata") else {
+            return self;
+        };
         for field in ["labels", "annotations"] {
             match metadata.get_mut(field) {
                 Some(Value::Mapping(pairs)) if !pairs.is_empty() => {
                     for value in pairs.values_mut() {
-                        let text = if value.is_null() { Some("null".to_owned()) } else { scalar_text(value) };
+                        let text = if value.is_null() {
+                            Some("null".to_owned())
+                        } else {
+                            scalar_text(value)
+                        };
                         *value = text.map_or(Value::Null, Value::from);
                     }
                 }
@@ -289,20 +399,28 @@ impl MergePatch {
     /// Merges the patch into an object; false, if it deletes it.
     fn merge_into(&self, object: &mut Object) -> Result<bool, String> {
         let (name, kind) = (object.name(), object.kind());
-        let (namespace, version) = (object.text(&["metadata", "namespace"]), object.text(&["apiVersion"]));
+        let (namespace, version) = (
+            object.text(&["metadata", "namespace"]),
+            object.text(&["apiVersion"]),
+        );
         if self.may_rename || self.may_change_kind {
             object.keep_id();
         }
         object.settle_types();
         let mut given: Vec<(Vec<Step>, bool)> = Vec::new();
-        let merged =
-            merge(object.value.clone(), &self.patch, &mut |route, replaces| given.push((route.to_vec(), replaces)))?;
-        let Some(merged) = merged else { return Ok(false) };
+        let merged = merge(object.value.clone(), &self.patch, &mut |route, replaces| {
+            given.push((route.to_vec(), replaces))
+        })?;
+        let Some(merged) = merged else {
+            return Ok(false);
+        };
         object.value = merged;
         for (route, replaces) in given {
             object.note(self.given(route, replaces));
         }
-        object.value.insert(Value::from("apiVersion"), Value::from(version));
+        object
+            .value
+            .insert(Value::from("apiVersion"), Value::from(version));
         if !self.may_change_kind {
             object.value.insert(Value::from("kind"), Value::from(kind));
         }
@@ -320,12 +438,21 @@ impl MergePatch {
             }
             other => other.clone(),
         };
-        Given { route, place, goes_on: self.is_document, replaces }
+        Given {
+            route,
+            place,
+            goes_on: self.is_document,
+            replaces,
+        }
     }
 }
 
 /// Applies the operations of a JSON patch; the error begins with the object.
-fn apply_operations(object: &mut Object, operations: &[Operation], place: &Place) -> Result<(), String> {
+fn apply_operations(
+    object: &mut Object,
+    operations: &[Operation],
+    place: &Place,
+) -> Result<(), String> {
     let shown = object.id().shown();
     object.untyped.clear();
     let mut given: Vec<(Vec<Step>, bool)> = Vec::new();
@@ -337,7 +464,12 @@ fn apply_operations(object: &mut Object, operations: &[Operation], place: &Place
     });
     object.value = patched.map_err(|why| format!("{shown} does not apply: {why}"))?;
     for (route, replaces) in given {
-        object.note(Given { route, place: place.clone(), goes_on: false, replaces });
+        object.note(Given {
+            route,
+            place: place.clone(),
+            goes_on: false,
+            replaces,
+        });
     }
     Ok(())
 }

@@ -76,20 +76,40 @@ impl Replacement {
     fn value(&self, objects: &[Object]) -> Result<Copied, NotBuilt> {
         let source = match (&self.source, &self.source_value) {
             (Some(source), None) => source,
-            (None, Some(value)) => return Ok(Copied { value: Value::from(value.as_str()), from: None }),
-            _ => return Err(NotBuilt::Refused("a replacement needs one source".to_owned())),
+            (None, Some(value)) => {
+                return Ok(Copied {
+                    value: Value::from(value.as_str()),
+                    from: None,
+                });
+            }
+            _ => {
+                return Err(NotBuilt::Refused(
+                    "a replacement needs one source".to_owned(),
+                ));
+            }
         };
         let is_meant = |(_, object): &(usize, &Object)| object.ids().iter().any(|id| source.is(id));
         let mut found = objects.iter().enumerate().filter(is_meant);
         let (Some((index, object)), None) = (found.next(), found.next()) else {
-            return Err(NotBuilt::Refused("the source of a replacement is not one object".to_owned()));
+            return Err(NotBuilt::Refused(
+                "the source of a replacement is not one object".to_owned(),
+            ));
         };
-        let path = if source.field_path.is_empty() { NAME } else { &source.field_path };
+        let path = if source.field_path.is_empty() {
+            NAME
+        } else {
+            &source.field_path
+        };
         let parts = split(path);
         let missing = || NotBuilt::Refused(format!("the source of a replacement has no `{path}`"));
-        let value = lookup(&object.value, &parts).filter(|value| !is_empty(value)).ok_or_else(missing)?;
+        let value = lookup(&object.value, &parts)
+            .filter(|value| !is_empty(value))
+            .ok_or_else(missing)?;
         let is_whole = source.options.delimiter.is_empty();
-        Ok(Copied { value: source.options.of(value)?, from: is_whole.then_some((index, parts)) })
+        Ok(Copied {
+            value: source.options.of(value)?,
+            from: is_whole.then_some((index, parts)),
+        })
     }
 
     /// Whether an object is among its targets, as far as their selectors can be read.
@@ -114,7 +134,10 @@ struct Copied {
 
 impl Copied {
     fn now(&self, objects: &[Object]) -> Value {
-        let from = self.from.as_ref().and_then(|(index, path)| lookup(&objects.get(*index)?.value, path));
+        let from = self
+            .from
+            .as_ref()
+            .and_then(|(index, path)| lookup(&objects.get(*index)?.value, path));
         from.unwrap_or(&self.value).clone()
     }
 }
@@ -122,7 +145,14 @@ impl Copied {
 impl Source {
     fn is(&self, id: &Id) -> bool {
         let is = |asked: &str, has: &str| asked.is_empty() || asked == has;
-        let Target { group, version, kind, name, namespace, .. } = &self.of;
+        let Target {
+            group,
+            version,
+            kind,
+            name,
+            namespace,
+            ..
+        } = &self.of;
         let wanted = Id::new("", kind, name, namespace);
         is(group, &id.group)
             && is(version, &id.version)
@@ -139,17 +169,29 @@ impl Part {
             return Ok(value.clone());
         }
         let text = scalar_text(value).ok_or_else(no_parts)?;
-        let part = usize::try_from(self.index).ok().and_then(|index| text.split(&self.delimiter).nth(index));
-        let part = part.ok_or_else(|| NotBuilt::Refused(format!("`{text}` has no part {}", self.index)))?;
+        let part = usize::try_from(self.index)
+            .ok()
+            .and_then(|index| text.split(&self.delimiter).nth(index));
+        let part =
+            part.ok_or_else(|| NotBuilt::Refused(format!("`{text}` has no part {}", self.index)))?;
         retyped(value, part)
     }
 
     /// A value with another in place of the part that is meant.
     fn with(&self, old: &Value, new: &Value) -> Result<Value, NotBuilt> {
         if self.delimiter.is_empty() {
-            return if is_scalar(old) { retyped(old, &scalar_text(new).unwrap_or_default()) } else { Ok(new.clone()) };
+            return if is_scalar(old) {
+                retyped(old, &scalar_text(new).unwrap_or_default())
+            } else {
+                Ok(new.clone())
+            };
         }
-        let text = if old.is_null() { Some(String::new()) } else { scalar_text(old) }.ok_or_else(no_parts)?;
+        let text = if old.is_null() {
+            Some(String::new())
+        } else {
+            scalar_text(old)
+        }
+        .ok_or_else(no_parts)?;
         let new = scalar_text(new).unwrap_or_default();
         let mut parts: Vec<&str> = text.split(&self.delimiter).collect();
         match usize::try_from(self.index) {
@@ -166,10 +208,17 @@ impl Part {
 impl To {
     fn apply(&self, value: &Copied, objects: &mut [Object], place: &Place) -> Result<(), NotBuilt> {
         let Some(select) = &self.select else {
-            return Err(NotBuilt::Refused("a target of a replacement selects nothing".to_owned()));
+            return Err(NotBuilt::Refused(
+                "a target of a replacement selects nothing".to_owned(),
+            ));
         };
         let select = Selector::new(select).map_err(NotBuilt::Beyond)?;
-        let reject = self.reject.iter().map(Selector::new).collect::<Result<Vec<_>, _>>().map_err(NotBuilt::Beyond)?;
+        let reject = self
+            .reject
+            .iter()
+            .map(Selector::new)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(NotBuilt::Beyond)?;
         let paths: Vec<&str> = self.field_paths.iter().map(String::as_str).collect();
         let paths = if paths.is_empty() { vec![NAME] } else { paths };
         for index in 0..objects.len() {
@@ -193,7 +242,13 @@ impl To {
         Ok(())
     }
 
-    fn set(&self, object: &mut Object, path: &str, value: &Value, place: &Place) -> Result<(), NotBuilt> {
+    fn set(
+        &self,
+        object: &mut Object,
+        path: &str,
+        value: &Value,
+        place: &Place,
+    ) -> Result<(), NotBuilt> {
         let parts = split(path);
         let mut found: Vec<(Vec<Step>, bool)> = Vec::new();
         let mut whole = Value::Mapping(std::mem::take(&mut object.value));
@@ -214,7 +269,12 @@ impl To {
             *old = new;
             Ok(())
         };
-        let mut walk = Walk { create: self.options.create, is_scalar: is_scalar(value), count: 0, set };
+        let mut walk = Walk {
+            create: self.options.create,
+            is_scalar: is_scalar(value),
+            count: 0,
+            set,
+        };
         let result = walk.at(&mut whole, &parts, &mut Vec::new(), false);
         let count = walk.count;
         if let Value::Mapping(mapping) = whole {
@@ -222,13 +282,20 @@ impl To {
         }
         result?;
         if count == 0 {
-            return Err(NotBuilt::Refused(format!("a target of a replacement has no `{path}`")));
+            return Err(NotBuilt::Refused(format!(
+                "a target of a replacement has no `{path}`"
+            )));
         }
         for (route, replaces) in found {
             if !replaces && is_scalar(value) {
                 object.untyped.push(route.clone());
             }
-            object.note(Given { route, place: place.clone(), goes_on: false, replaces });
+            object.note(Given {
+                route,
+                place: place.clone(),
+                goes_on: false,
+                replaces,
+            });
         }
         Ok(())
     }
@@ -245,7 +312,13 @@ struct Walk<F> {
 }
 
 impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
-    fn at(&mut self, value: &mut Value, parts: &[String], route: &mut Vec<Step>, is_new: bool) -> Result<(), NotBuilt> {
+    fn at(
+        &mut self,
+        value: &mut Value,
+        parts: &[String],
+        route: &mut Vec<Step>,
+        is_new: bool,
+    ) -> Result<(), NotBuilt> {
         let Some((part, rest)) = parts.split_first() else {
             self.count += 1;
             return (self.set)(value, route, is_new);
@@ -263,9 +336,13 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
         }
         if part == "*" {
             let items = list(value, part)?;
-            return (0..items.len()).try_for_each(|index| self.item(items, index, rest, route, false));
+            return (0..items.len())
+                .try_for_each(|index| self.item(items, index, rest, route, false));
         }
-        if let Some(entry) = part.strip_prefix('[').and_then(|part| part.strip_suffix(']')) {
+        if let Some(entry) = part
+            .strip_prefix('[')
+            .and_then(|part| part.strip_suffix(']'))
+        {
             return self.entries(value, entry, rest, route);
         }
         match value {
@@ -278,9 +355,9 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
             }
             Value::Null => Ok(()),
             // kustomize goes on in what the text of a scalar may mean.
-            Value::String(_) | Value::Number(_) | Value::Bool(_) => {
-                Err(NotBuilt::Beyond("a replacement goes into the text of a scalar".to_owned()))
-            }
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => Err(NotBuilt::Beyond(
+                "a replacement goes into the text of a scalar".to_owned(),
+            )),
             _ => Err(NotBuilt::Refused(format!("`{part}` is no field of a list"))),
         }
     }
@@ -314,7 +391,9 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
         route: &mut Vec<Step>,
         is_new: bool,
     ) -> Result<(), NotBuilt> {
-        let Some(item) = items.get_mut(index) else { return Ok(()) };
+        let Some(item) = items.get_mut(index) else {
+            return Ok(());
+        };
         route.push(Step::from(index));
         self.at(item, rest, route, is_new)?;
         route.pop();
@@ -334,20 +413,30 @@ impl<F: FnMut(&mut Value, &[Step], bool) -> Result<(), NotBuilt>> Walk<F> {
         let regex = Regex::new(pattern).map_err(|_| not_read())?;
         let items = list(value, entry)?;
         let is_meant = |item: &Value| {
-            let text = if field.is_empty() { scalar_text(item) } else { item.get(field).and_then(scalar_text) };
+            let text = if field.is_empty() {
+                scalar_text(item)
+            } else {
+                item.get(field).and_then(scalar_text)
+            };
             text.is_some_and(|text| regex.is_match(text.trim()))
         };
-        let mut meant: Vec<usize> = (0..items.len()).filter(|index| is_meant(&items[*index])).collect();
+        let mut meant: Vec<usize> = (0..items.len())
+            .filter(|index| is_meant(&items[*index]))
+            .collect();
         if meant.is_empty() && self.create {
             meant.push(items.len());
             items.push(match field {
                 "" => plain(pattern),
-                field => Value::Mapping([(Value::from(field), plain(pattern))].into_iter().collect()),
+                field => {
+                    Value::Mapping([(Value::from(field), plain(pattern))].into_iter().collect())
+                }
             });
         }
         // Of texts and numbers nothing is below.
         let rest = if field.is_empty() { &[] } else { rest };
-        meant.into_iter().try_for_each(|index| self.item(items, index, rest, route, false))
+        meant
+            .into_iter()
+            .try_for_each(|index| self.item(items, index, rest, route, false))
     }
 }
 
@@ -355,7 +444,9 @@ fn list<'a>(value: &'a mut Value, part: &str) -> Result<&'a mut Vec<Value>, NotB
     if value.is_null() {
         *value = Value::Sequence(Vec::new());
     }
-    value.as_sequence_mut().ok_or_else(|| NotBuilt::Refused(format!("`{part}` is meant for a list, and there is none")))
+    value.as_sequence_mut().ok_or_else(|| {
+        NotBuilt::Refused(format!("`{part}` is meant for a list, and there is none"))
+    })
 }
 
 fn no_parts() -> NotBuilt {
@@ -378,17 +469,28 @@ fn is_empty(value: &Value) -> bool {
 /// A text as YAML reads it without quotes.
 pub(super) fn plain(text: &str) -> Value {
     let read = yaml_serde::from_str::<Value>(text).ok();
-    read.filter(|value| matches!(value, Value::Number(_) | Value::Bool(_))).unwrap_or_else(|| Value::from(text))
+    read.filter(|value| matches!(value, Value::Number(_) | Value::Bool(_)))
+        .unwrap_or_else(|| Value::from(text))
 }
 
 /// A text of the type that another value has.
 fn retyped(like: &Value, text: &str) -> Result<Value, NotBuilt> {
-    let value = if like.is_string() { Value::from(text) } else { plain(text) };
+    let value = if like.is_string() {
+        Value::from(text)
+    } else {
+        plain(text)
+    };
     match (like, &value) {
-        (Value::String(_), _) | (Value::Number(_), Value::Number(_)) | (Value::Bool(_), Value::Bool(_)) => Ok(value),
-        (Value::Null, _) => Err(NotBuilt::Beyond("a replacement is for an empty field".to_owned())),
+        (Value::String(_), _)
+        | (Value::Number(_), Value::Number(_))
+        | (Value::Bool(_), Value::Bool(_)) => Ok(value),
+        (Value::Null, _) => Err(NotBuilt::Beyond(
+            "a replacement is for an empty field".to_owned(),
+        )),
         // kustomize notices that when it needs the value, which may be never.
-        _ => Err(NotBuilt::Beyond(format!("`{text}` is of another type than what a replacement puts it in place of"))),
+        _ => Err(NotBuilt::Beyond(format!(
+            "`{text}` is of another type than what a replacement puts it in place of"
+        ))),
     }
 }
 
@@ -406,10 +508,14 @@ fn lookup<'a>(object: &'a Mapping, path: &[String]) -> Option<&'a Value> {
                 (Some(index), _) => items.get(index)?,
                 (None, "-") => items.last()?,
                 (None, _) => {
-                    let (field, wanted) = part.strip_prefix('[')?.strip_suffix(']')?.split_once('=')?;
+                    let (field, wanted) =
+                        part.strip_prefix('[')?.strip_suffix(']')?.split_once('=')?;
                     items.iter().find(|item| {
-                        let of =
-                            if field.is_empty() { scalar_text(item) } else { item.get(field).and_then(scalar_text) };
+                        let of = if field.is_empty() {
+                            scalar_text(item)
+                        } else {
+                            item.get(field).and_then(scalar_text)
+                        };
                         of.as_deref() == Some(wanted)
                     })?
                 }
@@ -463,9 +569,18 @@ mod tests {
     fn a_path_is_parted_at_its_dots() {
         for (path, parts) in [
             ("spec.bmc.address", vec!["spec", "bmc", "address"]),
-            (r"metadata.labels.example\.org/rack", vec!["metadata", "labels", "example.org/rack"]),
-            ("metadata.annotations.[a.b.c]", vec!["metadata", "annotations", "a.b.c"]),
-            ("spec.ports.[name=a.b].port", vec!["spec", "ports", "[name=a.b]", "port"]),
+            (
+                r"metadata.labels.example\.org/rack",
+                vec!["metadata", "labels", "example.org/rack"],
+            ),
+            (
+                "metadata.annotations.[a.b.c]",
+                vec!["metadata", "annotations", "a.b.c"],
+            ),
+            (
+                "spec.ports.[name=a.b].port",
+                vec!["spec", "ports", "[name=a.b]", "port"],
+            ),
             ("a.0.*", vec!["a", "0", "*"]),
         ] {
             assert_eq!(split(path), parts, "{path}");

@@ -53,11 +53,17 @@ impl Pattern {
         if pattern.is_empty() {
             return Ok(Pattern::Any);
         }
-        if regex::escape(pattern) == pattern || pattern.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+        if regex::escape(pattern) == pattern
+            || pattern
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        {
             return Ok(Pattern::Plain(pattern.to_owned()));
         }
         let regex = Regex::new(&format!("^(?:{pattern})$"));
-        regex.map(Pattern::Regex).map_err(|_| format!("the regular expression `{pattern}` is not read here"))
+        regex
+            .map(Pattern::Regex)
+            .map_err(|_| format!("the regular expression `{pattern}` is not read here"))
     }
 
     fn matches(&self, text: &str) -> bool {
@@ -71,7 +77,13 @@ impl Pattern {
 
 impl Selector {
     pub(super) fn new(target: &Target) -> Result<Self, String> {
-        let id = [&target.group, &target.version, &target.kind, &target.name, &target.namespace];
+        let id = [
+            &target.group,
+            &target.version,
+            &target.kind,
+            &target.name,
+            &target.namespace,
+        ];
         Ok(Selector {
             group: Pattern::new(&target.group)?,
             version: Pattern::new(&target.version)?,
@@ -113,7 +125,9 @@ impl Selector {
     }
 
     fn is_of_kind(&self, id: &Id) -> bool {
-        self.group.matches(&id.group) && self.version.matches(&id.version) && self.kind.matches(&id.kind)
+        self.group.matches(&id.group)
+            && self.version.matches(&id.version)
+            && self.kind.matches(&id.kind)
     }
 }
 
@@ -148,8 +162,10 @@ impl Requirements {
             c == ',' && depth == 0
         });
         let parts = parts.map(str::trim).filter(|part| !part.is_empty());
-        let requirements = parts
-            .map(|part| Requirement::new(part).ok_or_else(|| format!("the selector `{part}` is not one of labels")));
+        let requirements = parts.map(|part| {
+            Requirement::new(part)
+                .ok_or_else(|| format!("the selector `{part}` is not one of labels"))
+        });
         Ok(Requirements(requirements.collect::<Result<_, _>>()?))
     }
 
@@ -158,7 +174,10 @@ impl Requirements {
             return true;
         }
         let none = Mapping::new();
-        let metadata = object.value.get("metadata").and_then(|metadata| metadata.get(field));
+        let metadata = object
+            .value
+            .get("metadata")
+            .and_then(|metadata| metadata.get(field));
         let values = metadata.and_then(Value::as_mapping).unwrap_or(&none);
         self.0.iter().all(|requirement| {
             let value = values.get(requirement.key.as_str()).and_then(scalar_text);
@@ -176,7 +195,10 @@ impl Requirement {
     fn new(text: &str) -> Option<Self> {
         if let Some(list) = text.strip_suffix(')') {
             let (before, list) = list.split_once('(')?;
-            let values = list.split(',').map(|value| value.trim().to_owned()).collect();
+            let values = list
+                .split(',')
+                .map(|value| value.trim().to_owned())
+                .collect();
             let (key, word) = before.trim().rsplit_once(char::is_whitespace)?;
             let is = match word {
                 "in" => Is::OneOf(values),
@@ -200,7 +222,10 @@ impl Requirement {
     fn of_key(key: &str, is: Is) -> Option<Self> {
         let key = key.trim();
         let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-        (!key.is_empty() && key.chars().all(is_key)).then(|| Requirement { key: key.to_owned(), is })
+        (!key.is_empty() && key.chars().all(is_key)).then(|| Requirement {
+            key: key.to_owned(),
+            is,
+        })
     }
 }
 
@@ -218,12 +243,16 @@ mod tests {
     }
 
     fn selects(target: &str, object: &Object) -> bool {
-        Selector::new(&yaml_serde::from_str(target).unwrap()).unwrap().selects(object)
+        Selector::new(&yaml_serde::from_str(target).unwrap())
+            .unwrap()
+            .selects(object)
     }
 
     #[test]
     fn a_target_is_met_in_all_its_fields() {
-        let object = object("{apiVersion: v1, kind: Secret, metadata: {name: r1-bmc, labels: {rack: r1, a: b}}}");
+        let object = object(
+            "{apiVersion: v1, kind: Secret, metadata: {name: r1-bmc, labels: {rack: r1, a: b}}}",
+        );
         for target in [
             "kind: Secret",
             "name: r1-.*",
@@ -252,8 +281,16 @@ mod tests {
 
     #[test]
     fn what_is_no_selector_is_refused() {
-        for target in ["labelSelector: 'a in b'", "labelSelector: 'a b'", "name: '('", "labelSelector: '=b'"] {
-            assert!(Selector::new(&yaml_serde::from_str(target).unwrap()).is_err(), "{target}");
+        for target in [
+            "labelSelector: 'a in b'",
+            "labelSelector: 'a b'",
+            "name: '('",
+            "labelSelector: '=b'",
+        ] {
+            assert!(
+                Selector::new(&yaml_serde::from_str(target).unwrap()).is_err(),
+                "{target}"
+            );
         }
     }
 }

@@ -23,7 +23,9 @@ const SWITCH: &str = "kustomize.toolkit.fluxcd.io/substitute";
 impl Variables {
     /// Replaces the variables in all texts of an object, as far as their values are known.
     pub(super) fn replace_in(&self, object: &mut Object) {
-        let is_off = |field| text_at(&object.value, &["metadata", field, SWITCH]).as_deref() == Some("disabled");
+        let is_off = |field| {
+            text_at(&object.value, &["metadata", field, SWITCH]).as_deref() == Some("disabled")
+        };
         if is_off("labels") || is_off("annotations") {
             return;
         }
@@ -43,8 +45,17 @@ impl Variables {
                 let Some(place) = place else { return };
                 // Flux replaces in the text of the whole build, which is read anew.
                 let is_metadata = route.first() == Some(&Step::from("metadata"));
-                *value = if is_metadata { Value::from(replaced) } else { plain(&replaced) };
-                given.push(Given { route: route.clone(), place, goes_on: false, replaces: true });
+                *value = if is_metadata {
+                    Value::from(replaced)
+                } else {
+                    plain(&replaced)
+                };
+                given.push(Given {
+                    route: route.clone(),
+                    place,
+                    goes_on: false,
+                    replaces: true,
+                });
             }
             Value::Mapping(mapping) => {
                 for (key, value) in mapping {
@@ -70,9 +81,14 @@ impl Variables {
     fn replaced(&self, text: &str) -> (String, Option<Place>) {
         let (mut out, mut rest, mut place) = (String::new(), text, None);
         while let Some(start) = rest.find("${") {
-            let Some(length) = rest[start..].find('}') else { break };
-            let (before, variable, behind) =
-                (&rest[..start], &rest[start..=start + length], &rest[start + length + 1..]);
+            let Some(length) = rest[start..].find('}') else {
+                break;
+            };
+            let (before, variable, behind) = (
+                &rest[..start],
+                &rest[start..=start + length],
+                &rest[start + length + 1..],
+            );
             match (before.strip_suffix('$'), self.value(&variable[2..length])) {
                 // A second dollar sign makes plain text of it.
                 (Some(before), _) => out.extend([before, variable]),
@@ -90,18 +106,31 @@ impl Variables {
 
     /// Returns the value of what stands in the braces, if it is known.
     fn value(&self, variable: &str) -> Option<(String, Option<Place>)> {
-        let end = variable.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(variable.len());
+        let end = variable
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(variable.len());
         let (name, rest) = variable.split_at(end);
-        let default = [":=", ":-", "=", "-"].into_iter().find_map(|operator| rest.strip_prefix(operator));
+        let default = [":=", ":-", "=", "-"]
+            .into_iter()
+            .find_map(|operator| rest.strip_prefix(operator));
         match (self.values.get(name), default) {
             (Some(Some((value, place))), default) if rest.is_empty() || default.is_some() => {
                 let is_default = value.is_empty() && rest.starts_with(':');
-                let value = if is_default { default.unwrap_or_default() } else { value };
+                let value = if is_default {
+                    default.unwrap_or_default()
+                } else {
+                    value
+                };
                 Some((value.to_owned(), Some(place.clone())))
             }
             // Nothing in the repo says it, and nothing else can.
             (None, Some(default)) if !self.are_partial => {
-                let place = self.values.values().flatten().next().map(|(_, place)| place.clone());
+                let place = self
+                    .values
+                    .values()
+                    .flatten()
+                    .next()
+                    .map(|(_, place)| place.clone());
                 Some((default.to_owned(), place))
             }
             _ => None,
@@ -120,11 +149,18 @@ mod tests {
     #[test]
     fn known_variables_are_replaced_and_others_stay() {
         let place = Place::File(Arc::from(Utf8Path::new("flux.yaml")));
-        let known = |name: &str, value: &str| (name.to_owned(), Some((value.to_owned(), place.clone())));
+        let known =
+            |name: &str, value: &str| (name.to_owned(), Some((value.to_owned(), place.clone())));
         let undecided = ("SECRET".to_owned(), None);
         let values = BTreeMap::from([known("RACK", "r1"), known("EMPTY", ""), undecided]);
-        let whole = Variables { values: values.clone(), are_partial: false };
-        let partial = Variables { values, are_partial: true };
+        let whole = Variables {
+            values: values.clone(),
+            are_partial: false,
+        };
+        let partial = Variables {
+            values,
+            are_partial: true,
+        };
         for (text, with_all, with_some) in [
             ("${RACK}", "r1", "r1"),
             ("a-${RACK}-${RACK}", "a-r1-r1", "a-r1-r1"),
@@ -134,7 +170,11 @@ mod tests {
             ("${RACK^^}", "${RACK^^}", "${RACK^^}"),
             ("${RACK", "${RACK", "${RACK"),
             ("a$${RACK}${RACK}", "a${RACK}r1", "a${RACK}r1"),
-            ("${SECRET}${SECRET:=x}", "${SECRET}${SECRET:=x}", "${SECRET}${SECRET:=x}"),
+            (
+                "${SECRET}${SECRET:=x}",
+                "${SECRET}${SECRET:=x}",
+                "${SECRET}${SECRET:=x}",
+            ),
         ] {
             assert_eq!(whole.replaced(text).0, with_all);
             assert_eq!(partial.replaced(text).0, with_some);

@@ -23,7 +23,8 @@ pub(crate) const STAGED: (&str, &str) = (".sipgen-", ".tmp");
 
 /// Returns whether a file is one that a killed run was about to put into its place.
 pub(crate) fn is_leftover(file: &Utf8Path) -> bool {
-    file.file_name().is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1))
+    file.file_name()
+        .is_some_and(|name| name.starts_with(STAGED.0) && name.ends_with(STAGED.1))
 }
 
 /// What a file is that is not ours.
@@ -89,15 +90,28 @@ impl Changes {
         for (path, before) in before {
             let change = match after.get(path) {
                 Some(after) if after == before => continue,
-                Some(after) => Change::Update { before: before.clone(), after: after.clone() },
-                None => Change::Delete { before: before.clone() },
+                Some(after) => Change::Update {
+                    before: before.clone(),
+                    after: after.clone(),
+                },
+                None => Change::Delete {
+                    before: before.clone(),
+                },
             };
             files.insert(output.join(path), change);
         }
         for (path, after) in after.iter().filter(|(path, _)| !before.contains_key(*path)) {
-            files.insert(output.join(path), Change::Create { after: after.clone() });
+            files.insert(
+                output.join(path),
+                Change::Create {
+                    after: after.clone(),
+                },
+            );
         }
-        Changes { files, leftovers: Vec::new() }
+        Changes {
+            files,
+            leftovers: Vec::new(),
+        }
     }
 }
 
@@ -128,15 +142,23 @@ pub fn compare(
     if let Some((path, what)) = obstacle_above(repo, output) {
         return Ok((Changes::default(), vec![in_the_way(&path, what)]));
     }
-    let directories: BTreeSet<&Utf8Path> = tree.keys().flat_map(|path| path.ancestors().skip(1)).collect();
-    let clashes: Vec<Finding> =
-        tree.keys().filter(|path| directories.contains(path.as_path())).map(|path| both(&output.join(path))).collect();
+    let directories: BTreeSet<&Utf8Path> = tree
+        .keys()
+        .flat_map(|path| path.ancestors().skip(1))
+        .collect();
+    let clashes: Vec<Finding> = tree
+        .keys()
+        .filter(|path| directories.contains(path.as_path()))
+        .map(|path| both(&output.join(path)))
+        .collect();
     if !clashes.is_empty() {
         return Ok((Changes::default(), clashes));
     }
     // In a directory without one, Flux applies whatever YAML there is.
-    let with_kept: BTreeSet<Utf8PathBuf> =
-        kept.iter().filter_map(|path| Some(path.parent()?.join(layout::KUSTOMIZATION))).collect();
+    let with_kept: BTreeSet<Utf8PathBuf> = kept
+        .iter()
+        .filter_map(|path| Some(path.parent()?.join(layout::KUSTOMIZATION)))
+        .collect();
     let entries = entries(repo, output, tree)?;
     let judge = |entry: &(Utf8PathBuf, Kind)| {
         let (path, kind) = entry;
@@ -149,7 +171,11 @@ pub fn compare(
         };
         if let Some(what) = not_plain {
             let wanted = tree.contains_key(path) || directories.contains(path.as_path());
-            return Ok(if wanted { Found::InTheWay(full, what) } else { Found::Foreign(full) });
+            return Ok(if wanted {
+                Found::InTheWay(full, what)
+            } else {
+                Found::Foreign(full)
+            });
         }
         if directories.contains(path.as_path()) {
             return Ok(Found::InTheWay(full, "a file where a directory is to be"));
@@ -163,23 +189,44 @@ pub fn compare(
         let content = repo.read(&full)?;
         let ours = layout::is_ours(&content);
         Ok(match tree.get(path) {
-            Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => Found::Unchanged,
-            // An empty file is what a crash of the machine may leave of ours.
-            Some(after) if ours || content.is_empty() => {
-                Found::Changed(full, Change::Update { before: layout::text_of(&content), after: after.clone() })
+            Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {
+                Found::Unchanged
             }
+            // An empty file is what a crash of the machine may leave of ours.
+            Some(after) if ours || content.is_empty() => Found::Changed(
+                full,
+                Change::Update {
+                    before: layout::text_of(&content),
+                    after: after.clone(),
+                },
+            ),
             Some(_) => Found::InTheWay(full, UNMARKED),
             None if ours && with_kept.contains(path) => Found::Unchanged,
-            None if ours => Found::Changed(full, Change::Delete { before: layout::text_of(&content) }),
+            None if ours => Found::Changed(
+                full,
+                Change::Delete {
+                    before: layout::text_of(&content),
+                },
+            ),
             None => Found::Foreign(full),
         })
     };
-    let found: Vec<Found> = entries.par_iter().map(judge).collect::<Result<_, ReadError>>()?;
+    let found: Vec<Found> = entries
+        .par_iter()
+        .map(judge)
+        .collect::<Result<_, ReadError>>()?;
 
     let there: BTreeSet<&Utf8PathBuf> = entries.iter().map(|(path, _)| path).collect();
     let created = tree.iter().filter(|(path, _)| !there.contains(path));
     let mut changes = Changes::default();
-    changes.files.extend(created.map(|(path, after)| (output.join(path), Change::Create { after: after.clone() })));
+    changes.files.extend(created.map(|(path, after)| {
+        (
+            output.join(path),
+            Change::Create {
+                after: after.clone(),
+            },
+        )
+    }));
     let (mut findings, mut foreign) = (Vec::new(), Vec::new());
     for found in found {
         match found {
@@ -198,7 +245,10 @@ pub fn compare(
 
 /// The first part of the path to the output directory that is there and is no directory.
 fn obstacle_above(repo: &Files, output: &Utf8Path) -> Option<(Utf8PathBuf, &'static str)> {
-    let mut above: Vec<&Utf8Path> = output.ancestors().filter(|path| !path.as_str().is_empty()).collect();
+    let mut above: Vec<&Utf8Path> = output
+        .ancestors()
+        .filter(|path| !path.as_str().is_empty())
+        .collect();
     above.reverse();
     above.into_iter().find_map(|path| {
         let what = match repo.kind(path)? {
@@ -212,10 +262,18 @@ fn obstacle_above(repo: &Files, output: &Utf8Path) -> Option<(Utf8PathBuf, &'sta
 
 /// Everything below the output directory that is no directory, and the directories where a file of ours is to be;
 /// relative to it.
-fn entries(repo: &Files, output: &Utf8Path, tree: &Tree) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
-    let below = |(path, kind): (Utf8PathBuf, Kind)| Some((path.strip_prefix(output).ok()?.to_owned(), kind));
+fn entries(
+    repo: &Files,
+    output: &Utf8Path,
+    tree: &Tree,
+) -> Result<Vec<(Utf8PathBuf, Kind)>, ReadError> {
+    let below = |(path, kind): (Utf8PathBuf, Kind)| {
+        Some((path.strip_prefix(output).ok()?.to_owned(), kind))
+    };
     let entries = repo.entries_below(output)?.into_iter().filter_map(below);
-    Ok(entries.filter(|(path, kind)| *kind != Kind::Directory || tree.contains_key(path)).collect())
+    Ok(entries
+        .filter(|(path, kind)| *kind != Kind::Directory || tree.contains_key(path))
+        .collect())
 }
 
 fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
@@ -229,19 +287,33 @@ fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
 
 /// A generated file lies where another one needs a directory.
 fn both(path: &Utf8Path) -> Finding {
-    Finding::new(Code::PathTwice, format!("generated files need `{path}` both as a file and as a directory"))
-        .at(Place::File(Arc::from(path)))
-        .help("rename the directory of hosts that has the name of a cluster's patches")
+    Finding::new(
+        Code::PathTwice,
+        format!("generated files need `{path}` both as a file and as a directory"),
+    )
+    .at(Place::File(Arc::from(path)))
+    .help("rename the directory of hosts that has the name of a cluster's patches")
 }
 
 fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {
     if foreign.is_empty() {
         return None;
     }
-    let noun = if foreign.len() == 1 { "file is" } else { "files are" };
+    let noun = if foreign.len() == 1 {
+        "file is"
+    } else {
+        "files are"
+    };
     let shown = foreign.iter().take(FOREIGN_SHOWN);
-    let finding =
-        Finding::new(Code::ForeignFiles, format!("{} {noun} in {output} that sipgen did not write", foreign.len()))
-            .help("they are left as they are; files of your own are better kept elsewhere");
-    Some(shown.fold(finding, |finding, path| finding.at(Place::File(Arc::from(path.as_path())))))
+    let finding = Finding::new(
+        Code::ForeignFiles,
+        format!(
+            "{} {noun} in {output} that sipgen did not write",
+            foreign.len()
+        ),
+    )
+    .help("they are left as they are; files of your own are better kept elsewhere");
+    Some(shown.fold(finding, |finding, path| {
+        finding.at(Place::File(Arc::from(path.as_path())))
+    }))
 }

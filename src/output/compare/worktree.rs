@@ -13,7 +13,11 @@ use crate::load::{Files, Kind, ReadError};
 /// # Errors
 ///
 /// When a file cannot be read.
-pub fn in_worktree(disk: &Files, output: &Utf8Path, staged: &Changes) -> Result<(Changes, Vec<Finding>), ReadError> {
+pub fn in_worktree(
+    disk: &Files,
+    output: &Utf8Path,
+    staged: &Changes,
+) -> Result<(Changes, Vec<Finding>), ReadError> {
     let (mut changes, mut findings) = (Changes::default(), Vec::new());
     for (path, change) in &staged.files {
         let (_, after) = change.texts();
@@ -25,26 +29,44 @@ pub fn in_worktree(disk: &Files, output: &Utf8Path, staged: &Changes) -> Result<
                 let is_ours = layout::is_ours(&content) || content.is_empty();
                 let before = layout::text_of(&content);
                 match after {
-                    Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {}
+                    Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {
+                    }
                     Some(_) if !is_ours => findings.push(in_the_way(path, UNMARKED)),
                     None if !is_ours => {}
                     Some(after) => {
-                        changes.files.insert(path.clone(), Change::Update { before, after: after.to_owned() });
+                        changes.files.insert(
+                            path.clone(),
+                            Change::Update {
+                                before,
+                                after: after.to_owned(),
+                            },
+                        );
                     }
                     None => {
-                        changes.files.insert(path.clone(), Change::Delete { before });
+                        changes
+                            .files
+                            .insert(path.clone(), Change::Delete { before });
                     }
                 }
             }
             (None, Some(_), Some(_)) => findings.push(in_the_way(path, "no plain file")),
             (None, None, Some(after)) => {
-                changes.files.insert(path.clone(), Change::Create { after: after.to_owned() });
+                changes.files.insert(
+                    path.clone(),
+                    Change::Create {
+                        after: after.to_owned(),
+                    },
+                );
             }
             // What is to go, and is not there.
             (_, _, None) => {}
         }
     }
     findings.dedup();
-    changes.leftovers = disk.files_below(output)?.into_iter().filter(|file| is_leftover(file)).collect();
+    changes.leftovers = disk
+        .files_below(output)?
+        .into_iter()
+        .filter(|file| is_leftover(file))
+        .collect();
     Ok((changes, findings))
 }

@@ -10,22 +10,38 @@ use crate::layout;
 /// fold the labels of hosts, which are what is to be reviewed. All of it ends its lines as it was written, so that a
 /// checkout with `core.autocrlf` changes no file.
 pub fn attributes(output: &Utf8Path) -> String {
-    let line = |directory: &Utf8Path, attributes: &str| format!("{} {attributes}\n", pattern(directory));
+    let line =
+        |directory: &Utf8Path, attributes: &str| format!("{} {attributes}\n", pattern(directory));
     let folded = [layout::CLUSTERS, layout::CRDS, layout::TENANTS];
-    let folded = folded.map(|directory| line(&output.join(directory), "linguist-generated gitlab-generated"));
+    let folded = folded.map(|directory| {
+        line(
+            &output.join(directory),
+            "linguist-generated gitlab-generated",
+        )
+    });
     format!(
         "# What sipgen writes. Reviews fold the services, never the labels of hosts.\n{}{}{}",
         line(output, "text eol=lf"),
         folded.concat(),
-        line(&output.join(layout::HOSTS), "-linguist-generated -gitlab-generated")
+        line(
+            &output.join(layout::HOSTS),
+            "-linguist-generated -gitlab-generated"
+        )
     )
 }
 
 /// A pattern that matches what is below this directory and nothing else. Quoted where a space would end it.
 fn pattern(directory: &Utf8Path) -> String {
     let is_special = |c: &char| matches!(c, '*' | '?' | '[' | '\\');
-    let escaped = directory.as_str().chars().flat_map(|c| Some('\\').filter(|_| is_special(&c)).into_iter().chain([c]));
-    let pattern: String = ['/'].into_iter().chain(escaped).chain("/**".chars()).collect();
+    let escaped = directory
+        .as_str()
+        .chars()
+        .flat_map(|c| Some('\\').filter(|_| is_special(&c)).into_iter().chain([c]));
+    let pattern: String = ['/']
+        .into_iter()
+        .chain(escaped)
+        .chain("/**".chars())
+        .collect();
     if !pattern.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"') {
         return pattern;
     }

@@ -28,7 +28,12 @@ pub enum Standing {
 
 impl Branch {
     /// Finds a branch that takes a commit: one that is new, that `head` has all of, or that has all of `head`.
-    pub(super) fn find(repo: &Repository, program: &Program, name: &str, head: Option<Oid>) -> Result<Self, GitError> {
+    pub(super) fn find(
+        repo: &Repository,
+        program: &Program,
+        name: &str,
+        head: Option<Oid>,
+    ) -> Result<Self, GitError> {
         if !git2::Branch::name_is_valid(name)? {
             return Err(GitError::new(format!("{name:?} is no name for a branch")));
         }
@@ -47,7 +52,9 @@ impl Branch {
         let parent = match (tip, head) {
             (None, head) => head,
             (tip, None) => tip,
-            (Some(tip), Some(head)) if tip == head || repo.graph_descendant_of(head, tip)? => Some(head),
+            (Some(tip), Some(head)) if tip == head || repo.graph_descendant_of(head, tip)? => {
+                Some(head)
+            }
             (Some(tip), Some(head)) if repo.graph_descendant_of(tip, head)? => Some(tip),
             _ => {
                 return Err(GitError::new(format!(
@@ -57,7 +64,11 @@ impl Branch {
                 )));
             }
         };
-        Ok(Self { name: name.to_owned(), tip, parent })
+        Ok(Self {
+            name: name.to_owned(),
+            tip,
+            parent,
+        })
     }
 
     /// The branch's name.
@@ -91,16 +102,27 @@ impl Branch {
         let differs = |path: &Utf8Path| path.starts_with(place) && !is_output(path);
         let paths: Vec<String> = diff
             .deltas()
-            .filter_map(|delta| delta.new_file().path().map(|path| path.to_string_lossy().into_owned()))
+            .filter_map(|delta| {
+                delta
+                    .new_file()
+                    .path()
+                    .map(|path| path.to_string_lossy().into_owned())
+            })
             .filter(|path| differs(Utf8Path::new(path)))
             .collect();
-        let Some(first) = paths.first() else { return Ok(()) };
+        let Some(first) = paths.first() else {
+            return Ok(());
+        };
         let name = &self.name;
         Err(GitError::new(format!(
             "branch {name} has changes of its own beside generated files: {} not as in HEAD, {first} first; what is \
              made from HEAD would undo what they call for: check {name} out by `git switch {}`, and generate there by \
              `sipgen generate --commit`",
-            if paths.len() == 1 { "1 file is".to_owned() } else { format!("{} files are", paths.len()) },
+            if paths.len() == 1 {
+                "1 file is".to_owned()
+            } else {
+                format!("{} files are", paths.len())
+            },
             in_shell(name)
         )))
     }
@@ -109,7 +131,17 @@ impl Branch {
     pub(super) fn advance(&self, program: &Program, commit: &str) -> Result<(), GitError> {
         expect_not_checked_out(program, &self.name)?;
         let before = self.tip.unwrap_or(Oid::ZERO_SHA1).to_string();
-        program.output(&["update-ref", "-m", "sipgen generate", &reference(&self.name), commit, &before], "")?;
+        program.output(
+            &[
+                "update-ref",
+                "-m",
+                "sipgen generate",
+                &reference(&self.name),
+                commit,
+                &before,
+            ],
+            "",
+        )?;
         Ok(())
     }
 }
@@ -119,8 +151,13 @@ fn expect_not_checked_out(program: &Program, name: &str) -> Result<(), GitError>
     let worktrees = program.output(&["worktree", "list", "--porcelain"], "")?;
     let checked_out = format!("branch {}", reference(name));
     let is_there = |worktree: &&str| worktree.lines().any(|line| line == checked_out);
-    let Some(worktree) = worktrees.split("\n\n").find(is_there) else { return Ok(()) };
-    let place = worktree.lines().find_map(|line| line.strip_prefix("worktree ")).unwrap_or_default();
+    let Some(worktree) = worktrees.split("\n\n").find(is_there) else {
+        return Ok(());
+    };
+    let place = worktree
+        .lines()
+        .find_map(|line| line.strip_prefix("worktree "))
+        .unwrap_or_default();
     Err(GitError::new(format!(
         "branch {name} is checked out in {place}, which would not notice its new commit; name another branch, or commit \
          there by `sipgen generate --commit`"

@@ -90,7 +90,9 @@ impl Committer {
             }
         };
         let at = position(&opened.repo, &program)?;
-        let branch = branch.map(|name| Branch::find(&opened.repo, &program, name, at.commit)).transpose()?;
+        let branch = branch
+            .map(|name| Branch::find(&opened.repo, &program, name, at.commit))
+            .transpose()?;
         for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
             program.output(&["var", who], "").map_err(|_| {
                 GitError::new(
@@ -98,7 +100,13 @@ impl Committer {
                 )
             })?;
         }
-        Ok(Self { opened, program, at, branch, _lock: lock })
+        Ok(Self {
+            opened,
+            program,
+            at,
+            branch,
+            _lock: lock,
+        })
     }
 
     /// The branch that a commit would go to; none when it is the one that is checked out.
@@ -111,7 +119,10 @@ impl Committer {
     /// # Errors
     ///
     /// When the repo cannot be read. When the branch has other inputs than HEAD.
-    pub fn content(&self, outputs: &[(&Utf8Path, &BTreeMap<Utf8PathBuf, String>)]) -> Result<Content, GitError> {
+    pub fn content(
+        &self,
+        outputs: &[(&Utf8Path, &BTreeMap<Utf8PathBuf, String>)],
+    ) -> Result<Content, GitError> {
         self.content_of(outputs, layout::is_ours)
     }
 
@@ -134,11 +145,25 @@ impl Committer {
         owns: Owns,
     ) -> Result<Content, GitError> {
         if let Some(branch) = &self.branch {
-            let generated: Vec<&Utf8Path> = directories.iter().map(|(directory, _)| *directory).collect();
-            branch.expect_inputs_of(&self.opened.repo, self.at.commit, &self.opened.prefix, &generated)?;
+            let generated: Vec<&Utf8Path> = directories
+                .iter()
+                .map(|(directory, _)| *directory)
+                .collect();
+            branch.expect_inputs_of(
+                &self.opened.repo,
+                self.at.commit,
+                &self.opened.prefix,
+                &generated,
+            )?;
         }
         let parent = self.parent_tree()?;
-        Content::new(&self.opened.repo, parent.as_ref(), &self.opened.prefix, directories, owns)
+        Content::new(
+            &self.opened.repo,
+            parent.as_ref(),
+            &self.opened.prefix,
+            directories,
+            owns,
+        )
     }
 
     /// Commits, with a trailer that names the revision of the inputs behind the message, if they are of one.
@@ -150,14 +175,25 @@ impl Committer {
     /// # Errors
     ///
     /// When a hook or git refuses, or HEAD is no longer what the commit was made from: then the index is as it was.
-    pub fn commit(&self, content: &Content, message: &str, inputs: Option<Inputs<'_>>) -> Result<Committed, GitError> {
+    pub fn commit(
+        &self,
+        content: &Content,
+        message: &str,
+        inputs: Option<Inputs<'_>>,
+    ) -> Result<Committed, GitError> {
         let mut message = format!("{}\n", message.trim_end());
         if let (Some(head), Some(inputs)) = (self.at.commit, inputs) {
-            let uncommitted = if self.are_uncommitted(inputs)? { " with uncommitted changes" } else { "" };
+            let uncommitted = if self.are_uncommitted(inputs)? {
+                " with uncommitted changes"
+            } else {
+                ""
+            };
             // Writing to a String cannot fail.
             let _ = write!(message, "\n{TRAILER}: {head}{uncommitted}\n");
         }
-        let tree = content.tree.ok_or_else(|| GitError::new("there is nothing to commit"))?;
+        let tree = content
+            .tree
+            .ok_or_else(|| GitError::new("there is nothing to commit"))?;
         let (commit, branch) = match &self.branch {
             Some(branch) => {
                 let commit = self.commit_tree(&tree.to_string(), &message, branch.parent)?;
@@ -166,7 +202,12 @@ impl Committer {
             }
             None => (self.commit_here(content, tree, &message)?, self.at.branch()),
         };
-        Ok(Committed { id: self.program.output(&["rev-parse", "--short", &commit], "")?, branch })
+        Ok(Committed {
+            id: self
+                .program
+                .output(&["rev-parse", "--short", &commit], "")?,
+            branch,
+        })
     }
 
     /// Puts the generated files into the index as HEAD has them, if they are not there: a run that was killed, or somebody
@@ -176,23 +217,41 @@ impl Committer {
     ///
     /// When git's index cannot be written.
     pub fn stage_committed(&self, content: &Content) -> Result<usize, GitError> {
-        let (None, Some(tree)) = (&self.branch, self.parent_tree()?) else { return Ok(0) };
+        let (None, Some(tree)) = (&self.branch, self.parent_tree()?) else {
+            return Ok(0);
+        };
         let wanted = content.entries_of(&self.opened, &tree)?;
         let now = index::entries(&self.opened, wanted.keys())?;
-        let stale: Entries = wanted.into_iter().filter(|(path, entry)| now.get(path) != Some(entry)).collect();
-        index::put(&self.opened, &self.program, self.directory()?.path(), &stale)?;
+        let stale: Entries = wanted
+            .into_iter()
+            .filter(|(path, entry)| now.get(path) != Some(entry))
+            .collect();
+        index::put(
+            &self.opened,
+            &self.program,
+            self.directory()?.path(),
+            &stale,
+        )?;
         Ok(stale.len())
     }
 
     /// Makes a commit that no branch has yet.
-    fn commit_tree(&self, tree: &str, message: &str, parent: Option<Oid>) -> Result<String, GitError> {
+    fn commit_tree(
+        &self,
+        tree: &str,
+        message: &str,
+        parent: Option<Oid>,
+    ) -> Result<String, GitError> {
         let mut arguments = vec!["commit-tree", tree, "-F", "-"];
         let parent = parent.map(|parent| parent.to_string());
         if let Some(parent) = &parent {
             arguments.extend(["-p", parent]);
         }
         // Unlike `git commit`, this plumbing signs only when told to.
-        let signs = self.program.output(&["config", "--type=bool", "--default=false", "commit.gpgSign"], "")?;
+        let signs = self.program.output(
+            &["config", "--type=bool", "--default=false", "commit.gpgSign"],
+            "",
+        )?;
         if signs == "true" {
             arguments.push("-S");
         }
@@ -209,10 +268,17 @@ impl Committer {
         let directory = self.directory()?;
         // What is committed: nobody's staged changes are in it.
         let index = directory.path().join("index");
-        self.program.output_of(&index, &["read-tree", &tree.to_string()], "")?;
+        self.program
+            .output_of(&index, &["read-tree", &tree.to_string()], "")?;
         // Fails when other files have changed, which is no failure here.
-        let _ = self.program.output_of(&index, &["update-index", "-q", "--refresh"], "");
-        let hook = |name: &str, arguments: &[&str]| match self.program.run_hook(name, arguments, &index)?.success() {
+        let _ = self
+            .program
+            .output_of(&index, &["update-index", "-q", "--refresh"], "");
+        let hook = |name: &str, arguments: &[&str]| match self
+            .program
+            .run_hook(name, arguments, &index)?
+            .success()
+        {
             true => Ok(()),
             false => Err(GitError::new(format!(
                 "git has not committed: the hook {name} refuses, and said why above; the generated files are in the \
@@ -222,13 +288,20 @@ impl Committer {
         hook("pre-commit", &[])?;
         let message = self.edited(message, directory.path(), hook)?;
         let tree = self.program.output_of(&index, &["write-tree"], "")?;
-        if self.parent_tree()?.is_some_and(|parent| parent.id().to_string() == tree) {
-            return Err(GitError::new("git has not committed: the hook pre-commit has left nothing to commit"));
+        if self
+            .parent_tree()?
+            .is_some_and(|parent| parent.id().to_string() == tree)
+        {
+            return Err(GitError::new(
+                "git has not committed: the hook pre-commit has left nothing to commit",
+            ));
         }
         let commit = self.commit_tree(&tree, &message, self.at.commit)?;
         self.publish(content, &commit, &message, directory.path())?;
         // As after `git commit`, it has nothing to say any more.
-        let _ = self.program.run_hook("post-commit", &[], &self.opened.repo.path().join("index"));
+        let _ = self
+            .program
+            .run_hook("post-commit", &[], &self.opened.repo.path().join("index"));
         Ok(commit)
     }
 
@@ -239,37 +312,61 @@ impl Committer {
         directory: &Path,
         hook: impl Fn(&str, &[&str]) -> Result<(), GitError>,
     ) -> Result<String, GitError> {
-        let cannot = |error: io::Error| GitError::new(format!("cannot write into the repo: {error}"));
+        let cannot =
+            |error: io::Error| GitError::new(format!("cannot write into the repo: {error}"));
         let path = directory.join("COMMIT_EDITMSG");
         fs::write(&path, message).map_err(cannot)?;
-        let name = path.to_str().ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
+        let name = path
+            .to_str()
+            .ok_or_else(|| GitError::new("the repo's path is not UTF-8"))?;
         hook("prepare-commit-msg", &[name, "message"])?;
         hook("commit-msg", &[name])?;
-        let message =
-            self.program.output(&["stripspace"], &String::from_utf8_lossy(&fs::read(&path).map_err(cannot)?))?;
+        let message = self.program.output(
+            &["stripspace"],
+            &String::from_utf8_lossy(&fs::read(&path).map_err(cannot)?),
+        )?;
         if message.is_empty() {
-            return Err(GitError::new("git has not committed: a hook has left no message"));
+            return Err(GitError::new(
+                "git has not committed: a hook has left no message",
+            ));
         }
         Ok(message + "\n")
     }
 
     /// Stages the generated files as they were committed, and moves the branch; neither when HEAD is not what it was.
-    fn publish(&self, content: &Content, commit: &str, message: &str, directory: &Path) -> Result<(), GitError> {
-        let tree = self.opened.repo.find_commit(Oid::from_str(commit)?)?.tree()?;
+    fn publish(
+        &self,
+        content: &Content,
+        commit: &str,
+        message: &str,
+        directory: &Path,
+    ) -> Result<(), GitError> {
+        let tree = self
+            .opened
+            .repo
+            .find_commit(Oid::from_str(commit)?)?
+            .tree()?;
         let staged = content.entries_of(&self.opened, &tree)?;
         let before = index::entries(&self.opened, staged.keys())?;
-        let staged: Entries = staged.into_iter().filter(|(path, entry)| before.get(path) != Some(entry)).collect();
+        let staged: Entries = staged
+            .into_iter()
+            .filter(|(path, entry)| before.get(path) != Some(entry))
+            .collect();
         self.expect_unmoved()?;
         is_at_rest(&self.opened)?;
         index::put(&self.opened, &self.program, directory, &staged)?;
-        let moved = self.expect_unmoved().and_then(|()| self.advance(commit, message));
+        let moved = self
+            .expect_unmoved()
+            .and_then(|()| self.advance(commit, message));
         let moved = moved.and_then(|()| {
             let now = position(&self.opened.repo, &self.program)?;
             if now.reference == self.at.reference {
                 return Ok(());
             }
             let name = self.at.branch().unwrap_or_default();
-            Err(GitError::new(format!("branch {name} has the commit, but is no longer the one that is checked out")))
+            Err(GitError::new(format!(
+                "branch {name} has the commit, but is no longer the one that is checked out"
+            )))
         });
         moved.or_else(|error| {
             self.unstage(&staged, &before, directory)?;
@@ -279,16 +376,25 @@ impl Committer {
 
     /// Takes back what was staged for a commit that HEAD has not got, unless HEAD has it from elsewhere or somebody has
     /// staged something else.
-    fn unstage(&self, staged: &Entries, before: &Entries, directory: &Path) -> Result<(), GitError> {
+    fn unstage(
+        &self,
+        staged: &Entries,
+        before: &Entries,
+        directory: &Path,
+    ) -> Result<(), GitError> {
         let head = position(&self.opened.repo, &self.program)?.commit;
-        let tree = head.map(|head| self.opened.repo.find_commit(head)?.tree()).transpose()?;
+        let tree = head
+            .map(|head| self.opened.repo.find_commit(head)?.tree())
+            .transpose()?;
         let now = index::entries(&self.opened, staged.keys())?;
         let is_left = |(path, entry): &(&Utf8PathBuf, &Option<(u32, Oid)>)| {
             let in_head = tree.as_ref().and_then(|tree| content::entry_of(tree, path));
             now.get(*path) == Some(*entry) && in_head != **entry
         };
         let left = staged.iter().filter(is_left);
-        let back: Entries = left.filter_map(|(path, _)| Some((path.clone(), *before.get(path)?))).collect();
+        let back: Entries = left
+            .filter_map(|(path, _)| Some((path.clone(), *before.get(path)?)))
+            .collect();
         index::put(&self.opened, &self.program, directory, &back)
     }
 
@@ -296,11 +402,19 @@ impl Committer {
     fn advance(&self, commit: &str, message: &str) -> Result<(), GitError> {
         let before = self.at.commit.unwrap_or(Oid::ZERO_SHA1).to_string();
         let reference = self.at.reference.as_deref().unwrap_or("HEAD");
-        let kind = if self.at.commit.is_some() { "commit" } else { "commit (initial)" };
+        let kind = if self.at.commit.is_some() {
+            "commit"
+        } else {
+            "commit (initial)"
+        };
         let log = format!("{kind}: {}", message.lines().next().unwrap_or_default());
-        let moved = self.program.output(&["update-ref", "-m", &log, reference, commit, &before], "");
+        let moved = self
+            .program
+            .output(&["update-ref", "-m", &log, reference, commit, &before], "");
         // Of the two reasons that git may have, it names neither in words of ours.
-        moved.map(|_| ()).or_else(|error| self.expect_unmoved().and(Err(error)))
+        moved
+            .map(|_| ())
+            .or_else(|error| self.expect_unmoved().and(Err(error)))
     }
 
     /// Makes sure that HEAD is what the commit was made from.
@@ -309,19 +423,32 @@ impl Committer {
         if now == self.at {
             return Ok(());
         }
-        let what = if now.reference == self.at.reference { "HEAD has moved" } else { "another branch was checked out" };
-        Err(GitError::new(format!("{what} while this run was at work; {MOVED}")))
+        let what = if now.reference == self.at.reference {
+            "HEAD has moved"
+        } else {
+            "another branch was checked out"
+        };
+        Err(GitError::new(format!(
+            "{what} while this run was at work; {MOVED}"
+        )))
     }
 
     /// A directory for what is to be gone when the run ends; the next run removes it if this one cannot.
     fn directory(&self) -> Result<TempDir, GitError> {
-        let directory = tempfile::Builder::new().prefix(index::OURS).tempdir_in(self.opened.repo.path());
+        let directory = tempfile::Builder::new()
+            .prefix(index::OURS)
+            .tempdir_in(self.opened.repo.path());
         directory.map_err(|error| GitError::new(format!("cannot write into the repo: {error}")))
     }
 
     fn parent_tree(&self) -> Result<Option<Tree<'_>>, GitError> {
-        let parent = self.branch.as_ref().map_or(self.at.commit, |branch| branch.parent);
-        Ok(parent.map(|parent| self.opened.repo.find_commit(parent)?.tree()).transpose()?)
+        let parent = self
+            .branch
+            .as_ref()
+            .map_or(self.at.commit, |branch| branch.parent);
+        Ok(parent
+            .map(|parent| self.opened.repo.find_commit(parent)?.tree())
+            .transpose()?)
     }
 
     /// Whether inputs differ from what HEAD has of them.
@@ -345,9 +472,14 @@ impl Committer {
             Some(("?", path)) => !inputs.staged && is_input(path),
             Some(("1", rest)) => {
                 let mut fields = rest.splitn(8, ' ');
-                let is_staged = fields.next().is_some_and(|changes| !changes.starts_with('.'));
-                let is_submodule = fields.next().is_some_and(|submodule| submodule.starts_with('S'));
-                (is_staged || !inputs.staged) && (is_submodule || fields.last().is_some_and(is_input))
+                let is_staged = fields
+                    .next()
+                    .is_some_and(|changes| !changes.starts_with('.'));
+                let is_submodule = fields
+                    .next()
+                    .is_some_and(|submodule| submodule.starts_with('S'));
+                (is_staged || !inputs.staged)
+                    && (is_submodule || fields.last().is_some_and(is_input))
             }
             Some(("u", _)) => true,
             _ => false,
@@ -357,7 +489,11 @@ impl Committer {
 
 impl Inputs<'_> {
     fn has(&self, path: &Utf8Path) -> bool {
-        let is_below = |directories: &[&Utf8Path]| directories.iter().any(|directory| path.starts_with(directory));
+        let is_below = |directories: &[&Utf8Path]| {
+            directories
+                .iter()
+                .any(|directory| path.starts_with(directory))
+        };
         is_below(self.templates) || load::may_hold_resources(path) && !is_below(self.outputs)
     }
 }
@@ -377,7 +513,12 @@ fn position(repo: &Repository, program: &Program) -> Result<Position, GitError> 
         Err(error) if error.code() == git2::ErrorCode::UnbornBranch => None,
         Err(error) => return Err(error.into()),
     };
-    Ok(Position { commit, reference: program.output(&["symbolic-ref", "--quiet", "HEAD"], "").ok() })
+    Ok(Position {
+        commit,
+        reference: program
+            .output(&["symbolic-ref", "--quiet", "HEAD"], "")
+            .ok(),
+    })
 }
 
 /// Keeps other runs from committing in the same worktree.
@@ -404,7 +545,9 @@ fn is_at_rest(opened: &Opened) -> Result<(), GitError> {
         RepositoryState::Merge => Some("a merge"),
         RepositoryState::Revert | RepositoryState::RevertSequence => Some("a revert"),
         RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("a cherry-pick"),
-        RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => Some("a rebase"),
+        RepositoryState::Rebase
+        | RepositoryState::RebaseInteractive
+        | RepositoryState::RebaseMerge => Some("a rebase"),
         RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some("`git am`"),
     };
     if let Some(busy) = busy {

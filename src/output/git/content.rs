@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use git2::{FileMode, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, Tree, TreeWalkMode, TreeWalkResult};
+use git2::{
+    FileMode, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, Tree, TreeWalkMode,
+    TreeWalkResult,
+};
 
 use crate::api::names::ClusterKey;
 use crate::git::GitError;
@@ -86,13 +89,16 @@ impl Content {
         files: &BTreeMap<Utf8PathBuf, String>,
     ) -> Result<(), GitError> {
         let (output, owns, changed) = (self.place.join(directory), self.owns, &mut self.changed);
-        let before = parent.map(|tree| blobs(repo, tree, &output)).transpose()?.unwrap_or_default();
+        let before = parent
+            .map(|tree| blobs(repo, tree, &output))
+            .transpose()?
+            .unwrap_or_default();
         for (path, after) in files {
             let known = before.get(path);
             // Most files are as they were, which their ids say.
-            if known
-                .is_some_and(|(id, _)| Oid::hash_object(ObjectType::Blob, after.as_bytes()).is_ok_and(|now| now == *id))
-            {
+            if known.is_some_and(|(id, _)| {
+                Oid::hash_object(ObjectType::Blob, after.as_bytes()).is_ok_and(|now| now == *id)
+            }) {
                 continue;
             }
             let text = known.map(|(id, _)| text(repo, *id)).transpose()?;
@@ -109,20 +115,36 @@ impl Content {
         }
         for (path, (id, mode)) in before.iter().filter(|(path, _)| !files.contains_key(*path)) {
             if owns(repo.find_blob(*id)?.content()) {
-                let change = Change::Delete { before: text(repo, *id)? };
-                changed.insert(output.join(path), Changed { mode: *mode, change });
+                let change = Change::Delete {
+                    before: text(repo, *id)?,
+                };
+                changed.insert(
+                    output.join(path),
+                    Changed {
+                        mode: *mode,
+                        change,
+                    },
+                );
             }
         }
-        let clusters = before.keys().filter_map(|path| layout::cluster_of(path)).collect();
+        let clusters = before
+            .keys()
+            .filter_map(|path| layout::cluster_of(path))
+            .collect();
         self.clusters.insert(directory.to_owned(), clusters);
-        self.files.extend(files.keys().map(|path| output.join(path)));
+        self.files
+            .extend(files.keys().map(|path| output.join(path)));
         self.outputs.push(output);
         Ok(())
     }
 
     /// How much there is to commit.
     pub fn differs(&self) -> Differs {
-        match self.changed.values().all(|changed| changed.change.is_in_mark_only()) {
+        match self
+            .changed
+            .values()
+            .all(|changed| changed.change.is_in_mark_only())
+        {
             _ if self.changed.is_empty() => Differs::Not,
             true => Differs::InMarksOnly,
             false => Differs::Really,
@@ -138,15 +160,22 @@ impl Content {
     /// index has is to go.
     pub(super) fn entries_of(&self, opened: &Opened, tree: &Tree<'_>) -> Result<Entries, GitError> {
         let known = self.files.iter().chain(self.changed.keys());
-        let mut entries: Entries = known.map(|path| (path.clone(), entry_of(tree, path))).collect();
+        let mut entries: Entries = known
+            .map(|path| (path.clone(), entry_of(tree, path)))
+            .collect();
         for entry in index::current(opened)?.iter() {
-            let Ok(path) = std::str::from_utf8(&entry.path) else { continue };
+            let Ok(path) = std::str::from_utf8(&entry.path) else {
+                continue;
+            };
             let path = Utf8Path::new(path);
-            let may_be_older =
-                self.outputs.iter().any(|output| path.starts_with(output)) && !entries.contains_key(path);
+            let may_be_older = self.outputs.iter().any(|output| path.starts_with(output))
+                && !entries.contains_key(path);
             if may_be_older
                 && entry_of(tree, path).is_none()
-                && opened.repo.find_blob(entry.id).is_ok_and(|blob| (self.owns)(blob.content()))
+                && opened
+                    .repo
+                    .find_blob(entry.id)
+                    .is_ok_and(|blob| (self.owns)(blob.content()))
             {
                 entries.insert(path.to_owned(), None);
             }
@@ -156,10 +185,18 @@ impl Content {
 
     /// The changes, by path from where the run was asked to work.
     pub fn changes(&self) -> Changes {
-        let below =
-            |path: &Utf8PathBuf| path.strip_prefix(&self.place).map_or_else(|_| path.clone(), Utf8Path::to_owned);
-        let files = self.changed.iter().map(|(path, changed)| (below(path), changed.change.clone()));
-        Changes { files: files.collect(), leftovers: Vec::new() }
+        let below = |path: &Utf8PathBuf| {
+            path.strip_prefix(&self.place)
+                .map_or_else(|_| path.clone(), Utf8Path::to_owned)
+        };
+        let files = self
+            .changed
+            .iter()
+            .map(|(path, changed)| (below(path), changed.change.clone()));
+        Changes {
+            files: files.collect(),
+            leftovers: Vec::new(),
+        }
     }
 
     /// The clusters of which there are generated files below an output directory in the commit that this one stands on.
@@ -182,9 +219,13 @@ impl Content {
         let tree = index.write_tree_to(repo)?;
         // A file goes when one of ours is to lie below it, and so does a submodule.
         let diff = repo.diff_tree_to_tree(parent, Some(&repo.find_tree(tree)?), None)?;
-        let paths =
-            diff.deltas().filter_map(|delta| Utf8Path::from_path(delta.old_file().path()?).map(Utf8Path::to_owned));
-        match paths.into_iter().find(|path| !self.changed.contains_key(path)) {
+        let paths = diff.deltas().filter_map(|delta| {
+            Utf8Path::from_path(delta.old_file().path()?).map(Utf8Path::to_owned)
+        });
+        match paths
+            .into_iter()
+            .find(|path| !self.changed.contains_key(path))
+        {
             Some(path) => Err(GitError::new(format!(
                 "{path} would have to go for the generated files to be committed, and is none of them; move it away, \
                  and commit that first"

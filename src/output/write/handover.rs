@@ -33,12 +33,25 @@ struct Giver<'a> {
 }
 
 /// The steps that make the changes below `output`: hosts first, then what else is written, then what else goes.
-pub(super) fn steps<'a>(changes: &'a BTreeMap<Utf8PathBuf, Change>, output: &Utf8Path) -> Vec<Step<'a>> {
+pub(super) fn steps<'a>(
+    changes: &'a BTreeMap<Utf8PathBuf, Change>,
+    output: &Utf8Path,
+) -> Vec<Step<'a>> {
     let hosts = output.join(layout::HOSTS);
-    let has_hosts = |path: &Utf8Path| path.starts_with(&hosts) && path.file_name() != Some(layout::KUSTOMIZATION);
-    let (of_hosts, others): (Vec<_>, Vec<_>) = changes.iter().partition(|(path, _)| has_hosts(path));
-    let mut steps = in_order(&of_hosts.into_iter().map(|(path, change)| giver(path, change)).collect::<Vec<_>>());
-    let (written, removed): (Vec<_>, Vec<_>) = others.into_iter().partition(|(_, change)| change.texts().1.is_some());
+    let has_hosts = |path: &Utf8Path| {
+        path.starts_with(&hosts) && path.file_name() != Some(layout::KUSTOMIZATION)
+    };
+    let (of_hosts, others): (Vec<_>, Vec<_>) =
+        changes.iter().partition(|(path, _)| has_hosts(path));
+    let mut steps = in_order(
+        &of_hosts
+            .into_iter()
+            .map(|(path, change)| giver(path, change))
+            .collect::<Vec<_>>(),
+    );
+    let (written, removed): (Vec<_>, Vec<_>) = others
+        .into_iter()
+        .partition(|(_, change)| change.texts().1.is_some());
     steps.extend(written.into_iter().map(|(path, _)| Step::Put(path)));
     steps.extend(removed.into_iter().map(|(path, _)| Step::Remove(path)));
     steps
@@ -47,7 +60,10 @@ pub(super) fn steps<'a>(changes: &'a BTreeMap<Utf8PathBuf, Change>, output: &Utf
 fn giver<'a>(path: &'a Utf8Path, change: &Change) -> Giver<'a> {
     let (before, after) = change.texts();
     let file: Arc<Utf8Path> = Arc::from(path);
-    let hosts = |text: Option<&str>| text.map(|text| hosts_of_generated(&file, text)).unwrap_or_default();
+    let hosts = |text: Option<&str>| {
+        text.map(|text| hosts_of_generated(&file, text))
+            .unwrap_or_default()
+    };
     let (had, has) = (hosts(before), hosts(after));
     Giver {
         path,
@@ -61,27 +77,52 @@ fn giver<'a>(path: &'a Utf8Path, change: &Change) -> Giver<'a> {
 fn in_order<'a>(files: &[Giver<'a>]) -> Vec<Step<'a>> {
     let mut gained_by: HashMap<&HostKey, Vec<usize>> = HashMap::new();
     for (index, file) in files.iter().enumerate() {
-        file.gains.iter().for_each(|host| gained_by.entry(host).or_default().push(index));
+        file.gains
+            .iter()
+            .for_each(|host| gained_by.entry(host).or_default().push(index));
     }
     let takers: Vec<BTreeSet<usize>> = files
         .iter()
-        .map(|file| file.loses.iter().filter_map(|host| gained_by.get(host)).flatten().copied().collect())
+        .map(|file| {
+            file.loses
+                .iter()
+                .filter_map(|host| gained_by.get(host))
+                .flatten()
+                .copied()
+                .collect()
+        })
         .collect();
     let mut waits_for = vec![0_usize; files.len()];
-    takers.iter().flatten().for_each(|taker| waits_for[*taker] += 1);
+    takers
+        .iter()
+        .flatten()
+        .for_each(|taker| waits_for[*taker] += 1);
 
     let mut steps = Vec::with_capacity(files.len());
     let mut waiting: BTreeSet<usize> = (0..files.len()).collect();
-    let mut ready: BTreeSet<usize> = waiting.iter().copied().filter(|index| waits_for[*index] == 0).collect();
+    let mut ready: BTreeSet<usize> = waiting
+        .iter()
+        .copied()
+        .filter(|index| waits_for[*index] == 0)
+        .collect();
     let mut has_given = vec![false; files.len()];
     while !waiting.is_empty() {
         let (index, step) = if let Some(index) = ready.pop_first() {
             waiting.remove(&index);
             let Giver { path, stays, .. } = files[index];
-            (index, if stays { Step::Put(path) } else { Step::Remove(path) })
+            (
+                index,
+                if stays {
+                    Step::Put(path)
+                } else {
+                    Step::Remove(path)
+                },
+            )
         } else {
             // A circle: nothing in it can be written before something of it is gone.
-            let Some(index) = waiting.iter().copied().find(|index| !has_given[*index]) else { break };
+            let Some(index) = waiting.iter().copied().find(|index| !has_given[*index]) else {
+                break;
+            };
             (index, Step::Remove(files[index].path))
         };
         steps.push(step);
@@ -119,7 +160,10 @@ mod tests {
     fn files(of: &[usize]) -> BTreeMap<Utf8PathBuf, BTreeSet<usize>> {
         let mut files: BTreeMap<Utf8PathBuf, BTreeSet<usize>> = BTreeMap::new();
         for (host, file) in of.iter().enumerate().filter(|(_, file)| **file < 4) {
-            files.entry(format!("overlays/hosts/declared/r/a.{file}.yaml").into()).or_default().insert(host);
+            files
+                .entry(format!("overlays/hosts/declared/r/a.{file}.yaml").into())
+                .or_default()
+                .insert(host);
         }
         files
     }

@@ -109,19 +109,31 @@ pub fn undo_interrupted_snapshot(root: &Utf8Path, directory: &Utf8Path) -> Resul
 
 fn undo(root: &Utf8Path, output: &Utf8Path, of: Of) -> Result<(), WriteError> {
     let path = place(root, output);
-    let unusable = |reason: String| WriteError::Journal { path: path.clone(), reason };
+    let unusable = |reason: String| WriteError::Journal {
+        path: path.clone(),
+        reason,
+    };
     let text = match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Ok(found) if found.is_file() => fs::read(&path).map_err(|error| unusable(error.to_string()))?,
+        Ok(found) if found.is_file() => {
+            fs::read(&path).map_err(|error| unusable(error.to_string()))?
+        }
         Ok(_) => return Err(unusable("it is no plain file".to_owned())),
         Err(error) => return Err(unusable(error.to_string())),
     };
-    let journal: Journal = serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
+    let journal: Journal =
+        serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
     journal.check(root, output, of).map_err(unusable)?;
     let changes = journal.undoing(root, output)?;
     let steps = handover::steps(&changes, output);
     Prepared::new(root, &changes, &[])?.carry_out(&steps)?;
-    remove_empty(&journal.directories.iter().map(|path| root.join(output).join(path)).collect());
+    remove_empty(
+        &journal
+            .directories
+            .iter()
+            .map(|path| root.join(output).join(path))
+            .collect(),
+    );
     Written { root, output }.delete()
 }
 
@@ -139,20 +151,41 @@ impl Journal {
         mut before: BTreeMap<&Utf8PathBuf, String>,
     ) -> Self {
         let hosts = changes.iter().filter_map(|(path, change)| {
-            let below = path.strip_prefix(output).ok().filter(|below| of.has(below))?;
-            Some((below.to_owned(), Entry { before: before.remove(path), after: change.texts().1.map(hash) }))
+            let below = path
+                .strip_prefix(output)
+                .ok()
+                .filter(|below| of.has(below))?;
+            Some((
+                below.to_owned(),
+                Entry {
+                    before: before.remove(path),
+                    after: change.texts().1.map(hash),
+                },
+            ))
         });
         let hosts = hosts.collect();
-        let below = changes.keys().filter_map(|path| path.strip_prefix(output).ok());
+        let below = changes
+            .keys()
+            .filter_map(|path| path.strip_prefix(output).ok());
         let head = Head::around(root).map(|head| head.id());
-        Self { head, hosts, directories: above(below).map(Utf8Path::to_owned).collect() }
+        Self {
+            head,
+            hosts,
+            directories: above(below).map(Utf8Path::to_owned).collect(),
+        }
     }
 
     /// Puts the journal into its place: from here on the run counts.
-    pub(super) fn write<'a>(&self, root: &'a Utf8Path, output: &'a Utf8Path) -> Result<Written<'a>, WriteError> {
+    pub(super) fn write<'a>(
+        &self,
+        root: &'a Utf8Path,
+        output: &'a Utf8Path,
+    ) -> Result<Written<'a>, WriteError> {
         let path = place(root, output);
-        let text = serde_json::to_string(self)
-            .map_err(|error| WriteError::Journal { path: path.clone(), reason: error.to_string() })?;
+        let text = serde_json::to_string(self).map_err(|error| WriteError::Journal {
+            path: path.clone(),
+            reason: error.to_string(),
+        })?;
         Staged::new(path.clone(), &text)?.rename()?;
         Ok(Written { root, output })
     }
@@ -160,7 +193,9 @@ impl Journal {
     /// Returns whether all paths are those of files that a journal may be about: it may have come with a commit.
     fn check(&self, root: &Utf8Path, output: &Utf8Path, of: Of) -> Result<(), String> {
         for path in self.hosts.keys().chain(&self.directories) {
-            let is_plain = path.components().all(|component| matches!(component, Utf8Component::Normal(_)));
+            let is_plain = path
+                .components()
+                .all(|component| matches!(component, Utf8Component::Normal(_)));
             if !is_plain || path.as_str().is_empty() {
                 return Err(format!("{path:?} is no path below {output}"));
             }
@@ -180,13 +215,24 @@ impl Journal {
     }
 
     /// The changes by which the files of hosts become what they were.
-    fn undoing(&self, root: &Utf8Path, output: &Utf8Path) -> Result<BTreeMap<Utf8PathBuf, Change>, WriteError> {
+    fn undoing(
+        &self,
+        root: &Utf8Path,
+        output: &Utf8Path,
+    ) -> Result<BTreeMap<Utf8PathBuf, Change>, WriteError> {
         let mut now: BTreeMap<Utf8PathBuf, Option<String>> = BTreeMap::new();
         for path in self.hosts.keys().map(|path| output.join(path)) {
             let full = root.join(&path);
             let text = match fs::read(&full) {
                 Ok(content) => Some(String::from_utf8_lossy(&content).into_owned()),
-                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                    ) =>
+                {
+                    None
+                }
                 // A directory is somebody else's.
                 Err(error) if error.kind() == io::ErrorKind::IsADirectory => Some(String::new()),
                 Err(error) => return Err(WriteError::refused("read", full)(error)),
@@ -197,7 +243,10 @@ impl Journal {
         let head = Head::around(root).filter(|head| Some(head.id()) != self.head);
         for (entry, (path, now)) in self.hosts.values().zip(&now) {
             let is_of_the_killed = now.is_none() || now.as_deref().map(hash) == entry.after;
-            let is_committed = || head.as_ref().is_some_and(|head| head.has(path, now.as_deref()));
+            let is_committed = || {
+                head.as_ref()
+                    .is_some_and(|head| head.has(path, now.as_deref()))
+            };
             if !is_of_the_killed || is_committed() {
                 continue;
             }
@@ -219,7 +268,10 @@ impl Written<'_> {
         let path = place(self.root, self.output);
         remove(&path)?;
         // The output directory itself goes with the last file in it.
-        let above = self.output.ancestors().filter(|path| !path.as_str().is_empty());
+        let above = self
+            .output
+            .ancestors()
+            .filter(|path| !path.as_str().is_empty());
         remove_empty(&above.map(|path| self.root.join(path)).collect());
         Ok(())
     }
@@ -227,5 +279,8 @@ impl Written<'_> {
 
 /// Tells texts apart whatever their line ends are.
 fn hash(text: &str) -> String {
-    format!("{:x}", Sha256::digest(layout::with_line_feeds(text.as_bytes())))
+    format!(
+        "{:x}",
+        Sha256::digest(layout::with_line_feeds(text.as_bytes()))
+    )
 }

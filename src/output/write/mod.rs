@@ -67,9 +67,14 @@ impl WriteError {
 /// When a file cannot be staged; then nothing has changed. Or when one cannot be renamed or deleted, which has
 /// no usual cause once staging succeeded; then some files are new, and another run does the rest.
 pub fn write(root: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
-    let (written, removed): (Vec<_>, Vec<_>) = changes.files.iter().partition(|(_, change)| change.texts().1.is_some());
+    let (written, removed): (Vec<_>, Vec<_>) = changes
+        .files
+        .iter()
+        .partition(|(_, change)| change.texts().1.is_some());
     let written = written.into_iter().map(|(path, _)| Step::Put(path));
-    let steps: Vec<Step<'_>> = written.chain(removed.into_iter().map(|(path, _)| Step::Remove(path))).collect();
+    let steps: Vec<Step<'_>> = written
+        .chain(removed.into_iter().map(|(path, _)| Step::Remove(path)))
+        .collect();
     Prepared::new(root, &changes.files, &changes.leftovers)?.carry_out(&steps)
 }
 
@@ -80,7 +85,11 @@ pub fn write(root: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
 ///
 /// When a file is not what it was when it was read; then nothing has changed. Otherwise as [`write()`], but that the next
 /// run undoes what was done.
-pub fn write_output(root: &Utf8Path, output: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
+pub fn write_output(
+    root: &Utf8Path,
+    output: &Utf8Path,
+    changes: &Changes,
+) -> Result<(), WriteError> {
     write_with_journal(root, output, changes, Of::Hosts)
 }
 
@@ -90,11 +99,20 @@ pub fn write_output(root: &Utf8Path, output: &Utf8Path, changes: &Changes) -> Re
 /// # Errors
 ///
 /// As [`write_output`].
-pub fn write_snapshot(root: &Utf8Path, directory: &Utf8Path, changes: &Changes) -> Result<(), WriteError> {
+pub fn write_snapshot(
+    root: &Utf8Path,
+    directory: &Utf8Path,
+    changes: &Changes,
+) -> Result<(), WriteError> {
     write_with_journal(root, directory, changes, Of::Snapshot)
 }
 
-fn write_with_journal(root: &Utf8Path, output: &Utf8Path, changes: &Changes, of: Of) -> Result<(), WriteError> {
+fn write_with_journal(
+    root: &Utf8Path,
+    output: &Utf8Path,
+    changes: &Changes,
+    of: Of,
+) -> Result<(), WriteError> {
     if changes.files.is_empty() {
         return write(root, changes);
     }
@@ -102,7 +120,9 @@ fn write_with_journal(root: &Utf8Path, output: &Utf8Path, changes: &Changes, of:
     let prepared = Prepared::new(root, &changes.files, &changes.leftovers)?;
     // As late as can be: whoever changes a file between this and its turn, loses that change.
     let before = expect_unchanged(root, &changes.files);
-    let journal = before.and_then(|before| Journal::new(of, root, output, &changes.files, before).write(root, output));
+    let journal = before.and_then(|before| {
+        Journal::new(of, root, output, &changes.files, before).write(root, output)
+    });
     let journal = match journal {
         Ok(journal) => journal,
         Err(error) => {
@@ -132,7 +152,10 @@ fn expect_unchanged<'a>(
         }
         Ok(content.map(|content| (path, String::from_utf8_lossy(&content).into_owned())))
     };
-    let texts: Vec<_> = changes.par_iter().map(read).collect::<Result<_, WriteError>>()?;
+    let texts: Vec<_> = changes
+        .par_iter()
+        .map(read)
+        .collect::<Result<_, WriteError>>()?;
     Ok(texts.into_iter().flatten().collect())
 }
 
@@ -152,21 +175,35 @@ impl<'a> Prepared<'a> {
         changes: &'a BTreeMap<Utf8PathBuf, Change>,
         leftovers: &'a [Utf8PathBuf],
     ) -> Result<Self, WriteError> {
-        let written: Vec<(&Utf8Path, &str)> =
-            changes.iter().filter_map(|(path, change)| Some((path.as_path(), change.texts().1?))).collect();
-        let stale = changes.iter().filter(|(_, change)| matches!(change, Change::Delete { .. }));
+        let written: Vec<(&Utf8Path, &str)> = changes
+            .iter()
+            .filter_map(|(path, change)| Some((path.as_path(), change.texts().1?)))
+            .collect();
+        let stale = changes
+            .iter()
+            .filter(|(_, change)| matches!(change, Change::Delete { .. }));
         let stale: Vec<&Utf8PathBuf> = stale.map(|(path, _)| path).chain(leftovers).collect();
-        let created = create_directories(root, written.iter().filter_map(|(path, _)| path.parent()))?;
-        let staged: Result<Vec<_>, WriteError> =
-            written.par_iter().map(|(path, text)| Ok((*path, Staged::new(root.join(path), text)?))).collect();
+        let created =
+            create_directories(root, written.iter().filter_map(|(path, _)| path.parent()))?;
+        let staged: Result<Vec<_>, WriteError> = written
+            .par_iter()
+            .map(|(path, text)| Ok((*path, Staged::new(root.join(path), text)?)))
+            .collect();
         let staged = staged.and_then(|staged| may_delete(root, &stale).map(|()| staged));
         let staged = staged.inspect_err(|_| remove_empty(&created))?;
-        Ok(Self { root, staged: staged.into_iter().collect(), leftovers, created })
+        Ok(Self {
+            root,
+            staged: staged.into_iter().collect(),
+            leftovers,
+            created,
+        })
     }
 
     /// Leaves everything as it was.
     fn abandon(self) {
-        let Self { staged, created, .. } = self;
+        let Self {
+            staged, created, ..
+        } = self;
         drop(staged);
         remove_empty(&created);
     }
@@ -202,7 +239,10 @@ fn create_directories<'a>(
 ) -> Result<BTreeSet<Utf8PathBuf>, WriteError> {
     let mut created = BTreeSet::new();
     for directory in wanted.collect::<BTreeSet<_>>() {
-        let missing = directory.ancestors().map(|path| root.join(path)).take_while(|path| !path.exists());
+        let missing = directory
+            .ancestors()
+            .map(|path| root.join(path))
+            .take_while(|path| !path.exists());
         created.extend(missing);
         let path = root.join(directory);
         if let Err(source) = fs::create_dir_all(&path) {
@@ -239,7 +279,8 @@ impl Staged {
 
     fn rename(self) -> Result<(), WriteError> {
         let Self { file, path } = self;
-        file.persist(&path).map_err(|error| WriteError::refused("write", path)(error.error))
+        file.persist(&path)
+            .map_err(|error| WriteError::refused("write", path)(error.error))
     }
 }
 

@@ -35,7 +35,11 @@ pub(super) struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     /// Reads the pools of these demands; those of others stay empty.
-    pub(super) fn new(instance: &Instance<'a>, hosts: &'a [Host], demands: &[(usize, &Demand<'a>)]) -> Self {
+    pub(super) fn new(
+        instance: &Instance<'a>,
+        hosts: &'a [Host],
+        demands: &[(usize, &Demand<'a>)],
+    ) -> Self {
         let problem = &instance.problem;
         let mut all = Self {
             classes: vec![Vec::new(); problem.pools.len()],
@@ -63,8 +67,12 @@ impl<'a> Candidates<'a> {
         let choices = instance.problem.pools[pool].tiers.iter().flatten();
         let keys = &instance.limiting[pool];
         let mut classes = Vec::new();
-        for (class, domain) in choices.flat_map(|choice| choice.classes.iter().map(|class| (*class, choice.domain))) {
-            let values = keys.iter().filter_map(|key| Some((*key, instance.values[class][*key]?)));
+        for (class, domain) in
+            choices.flat_map(|choice| choice.classes.iter().map(|class| (*class, choice.domain)))
+        {
+            let values = keys
+                .iter()
+                .filter_map(|key| Some((*key, instance.values[class][*key]?)));
             let limits: Vec<Limit> = values.map(|(key, value)| self.number(key, value)).collect();
             classes.push((class, domain, limits));
         }
@@ -84,9 +92,15 @@ impl<'a> Candidates<'a> {
     }
 
     /// The domains that a host has, among those that a pool limits.
-    pub(super) fn limits_of(&mut self, instance: &Instance<'a>, host: &'a Host, pool: usize) -> Vec<Limit> {
+    pub(super) fn limits_of(
+        &mut self,
+        instance: &Instance<'a>,
+        host: &'a Host,
+        pool: usize,
+    ) -> Vec<Limit> {
         let keys = instance.limiting[pool].iter();
-        let values = keys.filter_map(|key| Some((*key, eligibility::domain(host, instance.topology[*key])?)));
+        let values = keys
+            .filter_map(|key| Some((*key, eligibility::domain(host, instance.topology[*key])?)));
         values.map(|(key, value)| self.number(key, value)).collect()
     }
 
@@ -96,7 +110,11 @@ impl<'a> Candidates<'a> {
 
     pub(super) fn at(&self, pool: usize, place: usize) -> Candidate<'_> {
         let (class, domain, limits) = &self.classes[pool][place];
-        Candidate { class: *class, domain: *domain, limits }
+        Candidate {
+            class: *class,
+            domain: *domain,
+            limits,
+        }
     }
 
     pub(super) fn all(&self, pool: usize) -> impl Iterator<Item = Candidate<'_>> {
@@ -105,11 +123,15 @@ impl<'a> Candidates<'a> {
 
     /// A class as a candidate of one of its pools.
     pub(super) fn of(&self, pool: usize, class: usize) -> Option<Candidate<'_>> {
-        self.places[pool].get(&class).map(|place| self.at(pool, *place))
+        self.places[pool]
+            .get(&class)
+            .map(|place| self.at(pool, *place))
     }
 
     /// The pools that a class is in, with its place in each.
     pub(super) fn pools(&self, class: usize) -> impl Iterator<Item = (usize, usize)> {
-        self.pools[class].iter().map(move |pool| (*pool, self.places[*pool][&class]))
+        self.pools[class]
+            .iter()
+            .map(move |pool| (*pool, self.places[*pool][&class]))
     }
 }

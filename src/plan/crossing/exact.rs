@@ -10,7 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use microlp::{
-    ComparisonOp, OptimizationDirection, Problem as Program, ResumeOptions, SolveOptions, SolveOutcome, Variable,
+    ComparisonOp, OptimizationDirection, Problem as Program, ResumeOptions, SolveOptions,
+    SolveOutcome, Variable,
 };
 
 use super::super::matching::Problem;
@@ -74,21 +75,45 @@ impl Question<'_> {
         let mut limited: BTreeMap<(usize, Limit), Vec<usize>> = BTreeMap::new();
         for &demand in self.demands {
             let of = &self.problem.demands[demand];
-            let taken: BTreeSet<Limit> =
-                self.candidates.taken[demand].iter().copied().filter(|limit| (self.limits)(*limit)).collect();
+            let taken: BTreeSet<Limit> = self.candidates.taken[demand]
+                .iter()
+                .copied()
+                .filter(|limit| (self.limits)(*limit))
+                .collect();
             for (group, ((reserved, pools), _)) in groups.iter().enumerate() {
-                let Some((_, limits)) = pools.iter().find(|(pool, _)| *pool == of.pool) else { continue };
+                let Some((_, limits)) = pools.iter().find(|(pool, _)| *pool == of.pool) else {
+                    continue;
+                };
                 let is_reserved = reserved.is_some_and(|reserved| reserved != of.group);
-                if sizes[group] == 0 || is_reserved || limits.iter().any(|limit| taken.contains(limit)) {
+                if sizes[group] == 0
+                    || is_reserved
+                    || limits.iter().any(|limit| taken.contains(limit))
+                {
                     continue;
                 }
-                limits.iter().for_each(|limit| limited.entry((demand, *limit)).or_default().push(takes.len()));
-                let most = if limits.is_empty() { sizes[group].min((self.missing)(demand)) } else { 1 };
-                takes.push(Take { demand, group, most });
+                limits.iter().for_each(|limit| {
+                    limited
+                        .entry((demand, *limit))
+                        .or_default()
+                        .push(takes.len())
+                });
+                let most = if limits.is_empty() {
+                    sizes[group].min((self.missing)(demand))
+                } else {
+                    1
+                };
+                takes.push(Take {
+                    demand,
+                    group,
+                    most,
+                });
             }
         }
-        let mut of_demand: BTreeMap<usize, Vec<usize>> =
-            self.demands.iter().map(|demand| (*demand, Vec::new())).collect();
+        let mut of_demand: BTreeMap<usize, Vec<usize>> = self
+            .demands
+            .iter()
+            .map(|demand| (*demand, Vec::new()))
+            .collect();
         let mut of_group: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, take) in takes.iter().enumerate() {
             of_demand.entry(take.demand).or_default().push(at);
@@ -96,13 +121,22 @@ impl Question<'_> {
         }
         let most = |takes_of: &[usize]| takes_of.iter().map(|at| takes[*at].most).sum::<usize>();
         let missing = self.missing;
-        if of_demand.iter().any(|(demand, of)| most(of) < missing(*demand)) {
+        if of_demand
+            .iter()
+            .any(|(demand, of)| most(of) < missing(*demand))
+        {
             return Answer::Impossible;
         }
-        let at_least = of_demand.iter().map(|(demand, of)| (of, ComparisonOp::Ge, missing(*demand)));
-        let of_hosts = of_group.iter().map(|(group, of)| (of, ComparisonOp::Le, sizes[*group]));
+        let at_least = of_demand
+            .iter()
+            .map(|(demand, of)| (of, ComparisonOp::Ge, missing(*demand)));
+        let of_hosts = of_group
+            .iter()
+            .map(|(group, of)| (of, ComparisonOp::Le, sizes[*group]));
         let of_domains = limited.values().map(|of| (of, ComparisonOp::Le, 1));
-        let of_hosts = of_hosts.chain(of_domains).filter(|(of, _, bound)| most(of) > *bound);
+        let of_hosts = of_hosts
+            .chain(of_domains)
+            .filter(|(of, _, bound)| most(of) > *bound);
         let rows: Vec<(&Vec<usize>, ComparisonOp, usize)> = at_least.chain(of_hosts).collect();
 
         let bounds: Vec<usize> = takes.iter().map(|take| take.most).collect();
@@ -115,12 +149,24 @@ impl Question<'_> {
 
     /// The classes that are alike, and how many hosts they have together.
     fn groups(&self) -> (Vec<(Alike, Vec<usize>)>, Vec<usize>) {
-        let pools: BTreeSet<usize> = self.demands.iter().map(|demand| self.problem.demands[*demand].pool).collect();
+        let pools: BTreeSet<usize> = self
+            .demands
+            .iter()
+            .map(|demand| self.problem.demands[*demand].pool)
+            .collect();
         let mut of_class: BTreeMap<usize, Vec<(usize, Vec<Limit>)>> = BTreeMap::new();
         for pool in pools {
             for candidate in self.candidates.all(pool) {
-                let limits = candidate.limits.iter().copied().filter(|limit| (self.limits)(*limit)).collect();
-                of_class.entry(candidate.class).or_default().push((pool, limits));
+                let limits = candidate
+                    .limits
+                    .iter()
+                    .copied()
+                    .filter(|limit| (self.limits)(*limit))
+                    .collect();
+                of_class
+                    .entry(candidate.class)
+                    .or_default()
+                    .push((pool, limits));
             }
         }
         let mut numbers: HashMap<Alike, usize> = HashMap::new();
@@ -133,17 +179,27 @@ impl Question<'_> {
             });
             groups[group].1.push(class);
         }
-        let sizes = groups.iter().map(|(_, classes)| classes.iter().map(|class| (self.hosts)(*class)).sum()).collect();
+        let sizes = groups
+            .iter()
+            .map(|(_, classes)| classes.iter().map(|class| (self.hosts)(*class)).sum())
+            .collect();
         (groups, sizes)
     }
 
     /// Classes for what is taken of each group.
-    fn hosts_of(&self, takes: &[Take], values: &[usize], groups: &[(Alike, Vec<usize>)]) -> Vec<(usize, usize)> {
+    fn hosts_of(
+        &self,
+        takes: &[Take],
+        values: &[usize],
+        groups: &[(Alike, Vec<usize>)],
+    ) -> Vec<(usize, usize)> {
         let mut free: HashMap<usize, usize> = HashMap::new();
         let mut missing: HashMap<usize, usize> = HashMap::new();
         let mut placed = Vec::new();
         for (Take { demand, group, .. }, value) in takes.iter().zip(values) {
-            let missing = missing.entry(*demand).or_insert_with(|| (self.missing)(*demand));
+            let missing = missing
+                .entry(*demand)
+                .or_insert_with(|| (self.missing)(*demand));
             let mut wanted = (*value).min(*missing);
             *missing -= wanted;
             for class in &groups[*group].1 {
@@ -165,7 +221,12 @@ enum Solved {
 }
 
 /// Finds whole numbers from 0 to these bounds that satisfy all rows: sums of some of them with a bound.
-fn solve(bounds: &[usize], rows: &[(&Vec<usize>, ComparisonOp, usize)], budget: &mut Budget, share: u64) -> Solved {
+fn solve(
+    bounds: &[usize],
+    rows: &[(&Vec<usize>, ComparisonOp, usize)],
+    budget: &mut Budget,
+    share: u64,
+) -> Solved {
     let size = (bounds.len() + rows.len()) as u64;
     let share = share.min(budget.left);
     if bounds.len() > MOST_VARIABLES || share < size {
@@ -173,7 +234,10 @@ fn solve(bounds: &[usize], rows: &[(&Vec<usize>, ComparisonOp, usize)], budget: 
     }
     let mut program = Program::new(OptimizationDirection::Minimize);
     let bound = |most: &usize| (0, i32::try_from(*most).unwrap_or(i32::MAX));
-    let variables: Vec<Variable> = bounds.iter().map(|most| program.add_integer_var(0.0, bound(most))).collect();
+    let variables: Vec<Variable> = bounds
+        .iter()
+        .map(|most| program.add_integer_var(0.0, bound(most)))
+        .collect();
     for (of, comparison, bound) in rows {
         let terms: Vec<(Variable, f64)> = of.iter().map(|at| (variables[*at], 1.0)).collect();
         program.add_constraint(terms, *comparison, *bound as f64);
@@ -185,7 +249,10 @@ fn solve(bounds: &[usize], rows: &[(&Vec<usize>, ComparisonOp, usize)], budget: 
     let mut left = share;
     // An infeasible program does not say how many nodes it took: so they are given out bit by bit.
     let solution = loop {
-        let steps = size.saturating_mul(ITERATIONS_PER_NODE).saturating_mul(nodes).min(left);
+        let steps = size
+            .saturating_mul(ITERATIONS_PER_NODE)
+            .saturating_mul(nodes)
+            .min(left);
         budget.left -= steps;
         left -= steps;
         let unsolved = match outcome {
@@ -202,13 +269,25 @@ fn solve(bounds: &[usize], rows: &[(&Vec<usize>, ComparisonOp, usize)], budget: 
         options.node_limit = Some(nodes);
         outcome = unsolved.resume_with(options);
     };
-    let values: Vec<usize> = variables.iter().map(|variable| solution.var_value(*variable).round() as usize).collect();
+    let values: Vec<usize> = variables
+        .iter()
+        .map(|variable| solution.var_value(*variable).round() as usize)
+        .collect();
     let holds = |(of, comparison, bound): &(&Vec<usize>, ComparisonOp, usize)| {
         let sum: usize = of.iter().map(|at| values[*at]).sum();
-        if matches!(comparison, ComparisonOp::Ge) { sum >= *bound } else { sum <= *bound }
+        if matches!(comparison, ComparisonOp::Ge) {
+            sum >= *bound
+        } else {
+            sum <= *bound
+        }
     };
-    let is_valid = rows.iter().all(holds) && values.iter().zip(bounds).all(|(value, most)| value <= most);
-    if is_valid { Solved::Values(values) } else { Solved::Unknown }
+    let is_valid =
+        rows.iter().all(holds) && values.iter().zip(bounds).all(|(value, most)| value <= most);
+    if is_valid {
+        Solved::Values(values)
+    } else {
+        Solved::Unknown
+    }
 }
 
 /// How many simplex iterations a node takes, about.

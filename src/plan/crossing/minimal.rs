@@ -19,17 +19,34 @@ pub(super) struct Core {
 }
 
 /// Leaves out what does not matter: first demands, those served last before others, and then domains.
-pub(super) fn core(problem: &Problem, candidates: &Candidates<'_>, demands: &[usize], budget: &mut Budget) -> Core {
-    let pools: BTreeSet<usize> = demands.iter().map(|demand| problem.demands[*demand].pool).collect();
+pub(super) fn core(
+    problem: &Problem,
+    candidates: &Candidates<'_>,
+    demands: &[usize],
+    budget: &mut Budget,
+) -> Core {
+    let pools: BTreeSet<usize> = demands
+        .iter()
+        .map(|demand| problem.demands[*demand].pool)
+        .collect();
     let all = pools.iter().flat_map(|pool| candidates.all(*pool));
-    let all: BTreeSet<Limit> = all.flat_map(|candidate| candidate.limits.iter().copied()).collect();
+    let all: BTreeSet<Limit> = all
+        .flat_map(|candidate| candidate.limits.iter().copied())
+        .collect();
     let mut is_minimal = true;
     let mut is_impossible = |demands: &[usize], limits: &[Limit]| {
         let limits: BTreeSet<Limit> = limits.iter().copied().collect();
         let hosts = |class: usize| problem.capacities[class];
         let limits = |limit: Limit| limits.contains(&limit);
         let missing = |demand: usize| problem.demands[demand].missing;
-        let question = Question { problem, candidates, demands, missing: &missing, hosts: &hosts, limits: &limits };
+        let question = Question {
+            problem,
+            candidates,
+            demands,
+            missing: &missing,
+            hosts: &hosts,
+            limits: &limits,
+        };
         let answer = question.answer(budget, SHARE);
         is_minimal &= answer != Answer::Undecided;
         answer == Answer::Impossible
@@ -39,7 +56,11 @@ pub(super) fn core(problem: &Problem, candidates: &Candidates<'_>, demands: &[us
     shrink(&mut demands, |demands| is_impossible(demands, &limits));
     shrink(&mut limits, |limits| is_impossible(&demands, limits));
     demands.sort_unstable();
-    Core { demands, limits, is_minimal }
+    Core {
+        demands,
+        limits,
+        is_minimal,
+    }
 }
 
 /// How many hosts each demand of a cluster can have, one after the other, beside all `others`.
@@ -66,7 +87,14 @@ pub(super) fn most(
             let hosts = |class: usize| problem.capacities[class];
             let limits = |_: Limit| true;
             let demands = &demands;
-            let question = Question { problem, candidates, demands, missing: &missing, hosts: &hosts, limits: &limits };
+            let question = Question {
+                problem,
+                candidates,
+                demands,
+                missing: &missing,
+                hosts: &hosts,
+                limits: &limits,
+            };
             match question.answer(budget, SHARE) {
                 Answer::Placed(_) => least = middle,
                 Answer::Impossible | Answer::Undecided => most = middle - 1,
@@ -74,7 +102,10 @@ pub(super) fn most(
         }
         found.insert(*last, least);
     }
-    cluster.iter().map(|demand| found.get(demand).copied().unwrap_or_default()).collect()
+    cluster
+        .iter()
+        .map(|demand| found.get(demand).copied().unwrap_or_default())
+        .collect()
 }
 
 /// Removes all that can go while the rest still `holds`: many at once, then fewer.
@@ -85,7 +116,11 @@ fn shrink(items: &mut Vec<usize>, mut holds: impl FnMut(&[usize]) -> bool) {
         while at < items.len() {
             let end = (at + size).min(items.len());
             let rest: Vec<usize> = items[..at].iter().chain(&items[end..]).copied().collect();
-            if holds(&rest) { *items = rest } else { at = end }
+            if holds(&rest) {
+                *items = rest
+            } else {
+                at = end
+            }
         }
         if size == 1 {
             return;

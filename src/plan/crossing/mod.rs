@@ -77,7 +77,13 @@ pub(super) fn serve<'a, 'i>(
         problems: &problems,
         bounds: None,
         accepted: Vec::new(),
-        reserved: instance.problem.reserved.iter().flatten().copied().collect(),
+        reserved: instance
+            .problem
+            .reserved
+            .iter()
+            .flatten()
+            .copied()
+            .collect(),
         refused: HashMap::new(),
         budget: Budget::new(STEPS),
     };
@@ -88,15 +94,26 @@ pub(super) fn serve<'a, 'i>(
             Err(of_cluster) => unserved.extend(of_cluster),
         }
     }
-    let Search { mut placing, accepted, .. } = search;
+    let Search {
+        mut placing,
+        accepted,
+        ..
+    } = search;
     let accepted: BTreeSet<usize> = accepted.into_iter().collect();
     let mut replaced = vec![Vec::new(); instance.problem.demands.len()];
-    for (index, hosts) in replaceable.into_iter().filter(|(index, _)| accepted.contains(index)) {
+    for (index, hosts) in replaceable
+        .into_iter()
+        .filter(|(index, _)| accepted.contains(index))
+    {
         replaced[index] = replace_each(hosts, |left| placing.replace(index, left));
     }
     accepted.iter().for_each(|demand| placing.settle(*demand));
     placing.matching.settle();
-    Served { picks: placing.matching.picks, replaced, unserved }
+    Served {
+        picks: placing.matching.picks,
+        replaced,
+        unserved,
+    }
 }
 
 /// What makes clusters alike: the pool of each demand, what it misses and the domains that it has.
@@ -121,11 +138,15 @@ impl Search<'_, '_> {
     fn accept(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
         let wants = self.wants(cluster);
         if let Some((others, refused)) = wants.as_ref().and_then(|wants| self.refused.get(wants)) {
-            return Err(refused.iter().map(|unserved| unserved.instead(others, cluster)).collect());
+            return Err(refused
+                .iter()
+                .map(|unserved| unserved.instead(others, cluster))
+                .collect());
         }
         let refused = self.decide(cluster);
         if let (Err(refused), Some(wants)) = (&refused, wants) {
-            self.refused.insert(wants, (cluster.to_vec(), refused.clone()));
+            self.refused
+                .insert(wants, (cluster.to_vec(), refused.clone()));
         }
         refused
     }
@@ -139,7 +160,9 @@ impl Search<'_, '_> {
         if cluster.iter().all(|demand| self.placing.fill(*demand)) {
             return Ok(());
         }
-        cluster.iter().for_each(|demand| drop(self.placing.release(*demand)));
+        cluster
+            .iter()
+            .for_each(|demand| drop(self.placing.release(*demand)));
         if !is_bounded {
             self.bound(cluster)?;
         }
@@ -148,16 +171,29 @@ impl Search<'_, '_> {
             Answer::Impossible => self.refusal(cluster),
             Answer::Undecided => self.undecided(cluster),
         };
-        self.bounds.iter_mut().for_each(|bounds| bounds.release(cluster));
+        self.bounds
+            .iter_mut()
+            .for_each(|bounds| bounds.release(cluster));
         Err(refused)
     }
 
     /// Why a cluster cannot be served: of the demands that matter for it, those that do not have all of their hosts.
     fn refusal(&mut self, cluster: &[usize]) -> Vec<Unserved> {
-        let Self { instance, placing, accepted, budget, .. } = self;
+        let Self {
+            instance,
+            placing,
+            accepted,
+            budget,
+            ..
+        } = self;
         let (problem, candidates) = (&instance.problem, placing.candidates);
         // Those that are served last are left out first.
-        let last_first: Vec<usize> = cluster.iter().rev().chain(accepted.iter().rev()).copied().collect();
+        let last_first: Vec<usize> = cluster
+            .iter()
+            .rev()
+            .chain(accepted.iter().rev())
+            .copied()
+            .collect();
         let core = minimal::core(problem, candidates, &last_first, budget);
         let found = minimal::most(problem, candidates, accepted, cluster, budget);
         let is_short = |(index, found): &(&usize, usize)| {
@@ -167,23 +203,46 @@ impl Search<'_, '_> {
         let conflict = self.conflict(core);
         let unserved = |(index, found): (&usize, usize)| {
             let why = Why::Crossing(conflict.clone());
-            Unserved { index: *index, found, why }
+            Unserved {
+                index: *index,
+                found,
+                why,
+            }
         };
         let short: Vec<Unserved> = short.into_iter().map(unserved).collect();
-        if short.is_empty() { self.undecided(cluster) } else { short }
+        if short.is_empty() {
+            self.undecided(cluster)
+        } else {
+            short
+        }
     }
 
     fn undecided(&self, cluster: &[usize]) -> Vec<Unserved> {
-        let open = cluster.iter().filter(|demand| self.instance.problem.demands[**demand].missing > 0);
-        open.map(|index| Unserved { index: *index, found: 0, why: Why::Undecided }).collect()
+        let open = cluster
+            .iter()
+            .filter(|demand| self.instance.problem.demands[**demand].missing > 0);
+        open.map(|index| Unserved {
+            index: *index,
+            found: 0,
+            why: Why::Undecided,
+        })
+        .collect()
     }
 
     /// Satisfies a cluster by one key at a time.
     fn bound(&mut self, cluster: &[usize]) -> Result<(), Vec<Unserved>> {
-        let problems = self.problems.get_or_init(|| bounds::by_one_key(self.instance));
-        let bounds = self.bounds.get_or_insert_with(|| Bounds::new(problems, &self.accepted));
+        let problems = self
+            .problems
+            .get_or_init(|| bounds::by_one_key(self.instance));
+        let bounds = self
+            .bounds
+            .get_or_insert_with(|| Bounds::new(problems, &self.accepted));
         let unserved = |cuts: Cuts| {
-            let of_cut = |(index, found, cut)| Unserved { index, found, why: Why::Cut(cut) };
+            let of_cut = |(index, found, cut)| Unserved {
+                index,
+                found,
+                why: Why::Cut(cut),
+            };
             cuts.into_iter().map(of_cut).collect()
         };
         bounds.accept(cluster).map_err(unserved)
@@ -191,13 +250,20 @@ impl Search<'_, '_> {
 
     fn wants(&self, cluster: &[usize]) -> Option<Wants> {
         let problem = &self.instance.problem;
-        if cluster.iter().any(|demand| self.reserved.contains(&problem.demands[*demand].group)) {
+        if cluster
+            .iter()
+            .any(|demand| self.reserved.contains(&problem.demands[*demand].group))
+        {
             return None;
         }
         let wants = cluster.iter().map(|demand| {
             let mut taken = self.placing.candidates.taken[*demand].clone();
             taken.sort_unstable();
-            (problem.demands[*demand].pool, problem.demands[*demand].missing, taken)
+            (
+                problem.demands[*demand].pool,
+                problem.demands[*demand].missing,
+                taken,
+            )
         });
         Some(wants.collect())
     }
@@ -210,9 +276,13 @@ impl Search<'_, '_> {
             let is_all = count >= neighbors.len();
             let some = &neighbors[..count.min(neighbors.len())];
             let demands: Vec<usize> = cluster.iter().chain(some).copied().collect();
-            let mut hosts: Vec<usize> =
-                (0..self.instance.problem.capacities.len()).map(|class| self.placing.matching.free(class)).collect();
-            for pick in some.iter().flat_map(|demand| &self.placing.matching.picks[*demand]) {
+            let mut hosts: Vec<usize> = (0..self.instance.problem.capacities.len())
+                .map(|class| self.placing.matching.free(class))
+                .collect();
+            for pick in some
+                .iter()
+                .flat_map(|demand| &self.placing.matching.picks[*demand])
+            {
                 hosts[pick.class] += 1;
             }
             let question = Question {
@@ -226,8 +296,11 @@ impl Search<'_, '_> {
             let steps = if is_all { STEPS_OF_ALL } else { STEPS_OF_SOME };
             let answer = question.answer(&mut self.budget, steps);
             if let Answer::Placed(picks) = &answer {
-                some.iter().for_each(|demand| drop(self.placing.release(*demand)));
-                picks.iter().for_each(|(demand, class)| self.placing.put(*demand, *class));
+                some.iter()
+                    .for_each(|demand| drop(self.placing.release(*demand)));
+                picks
+                    .iter()
+                    .for_each(|(demand, class)| self.placing.put(*demand, *class));
                 return answer;
             }
             if is_all {
@@ -243,11 +316,18 @@ impl Search<'_, '_> {
     /// The accepted demands, those first that have most hosts that a cluster could use.
     fn neighbors(&self, cluster: &[usize]) -> Vec<usize> {
         let problem = &self.instance.problem;
-        let pools: HashSet<usize> = cluster.iter().map(|demand| problem.demands[*demand].pool).collect();
+        let pools: HashSet<usize> = cluster
+            .iter()
+            .map(|demand| problem.demands[*demand].pool)
+            .collect();
         let useful = |demand: &usize| {
             let picks = self.placing.matching.picks[*demand].iter();
             picks
-                .filter(|pick| pools.iter().any(|pool| self.placing.candidates.of(*pool, pick.class).is_some()))
+                .filter(|pick| {
+                    pools
+                        .iter()
+                        .any(|pool| self.placing.candidates.of(*pool, pick.class).is_some())
+                })
                 .count()
         };
         let mut neighbors = self.accepted.clone();
@@ -257,16 +337,22 @@ impl Search<'_, '_> {
     }
 
     fn conflict(&self, core: Core) -> Conflict {
-        let Instance { problem, topology, .. } = self.instance;
+        let Instance {
+            problem, topology, ..
+        } = self.instance;
         let candidates = self.placing.candidates;
         let limits: BTreeSet<Limit> = core.limits.iter().copied().collect();
         let mut usable: HashMap<usize, bool> = HashMap::new();
         for demand in &core.demands {
-            let taken: Vec<Limit> =
-                candidates.taken[*demand].iter().copied().filter(|limit| limits.contains(limit)).collect();
+            let taken: Vec<Limit> = candidates.taken[*demand]
+                .iter()
+                .copied()
+                .filter(|limit| limits.contains(limit))
+                .collect();
             let of = &problem.demands[*demand];
             for candidate in candidates.all(of.pool) {
-                let is_reserved = problem.reserved[candidate.class].is_some_and(|reserved| reserved != of.group);
+                let is_reserved =
+                    problem.reserved[candidate.class].is_some_and(|reserved| reserved != of.group);
                 if !is_reserved && !candidate.limits.iter().any(|limit| taken.contains(limit)) {
                     let is_inside = candidate.limits.iter().any(|limit| limits.contains(limit));
                     *usable.entry(candidate.class).or_default() |= is_inside;
@@ -293,16 +379,32 @@ impl Search<'_, '_> {
 impl Unserved {
     /// The same of another cluster that wants as much.
     fn instead(&self, others: &[usize], cluster: &[usize]) -> Unserved {
-        let instead = |demand: usize| others.iter().position(|other| *other == demand).map_or(demand, |at| cluster[at]);
+        let instead = |demand: usize| {
+            others
+                .iter()
+                .position(|other| *other == demand)
+                .map_or(demand, |at| cluster[at])
+        };
         let mut why = self.why.clone();
         match &mut why {
-            Why::Crossing(conflict) => conflict.demands.iter_mut().for_each(|demand| *demand = instead(*demand)),
+            Why::Crossing(conflict) => conflict
+                .demands
+                .iter_mut()
+                .for_each(|demand| *demand = instead(*demand)),
             Why::Cut(cut) => {
                 cut.demands = cut.demands.iter().map(|demand| instead(*demand)).collect();
-                cut.domains = cut.domains.iter().map(|(demand, domain)| (instead(*demand), *domain)).collect();
+                cut.domains = cut
+                    .domains
+                    .iter()
+                    .map(|(demand, domain)| (instead(*demand), *domain))
+                    .collect();
             }
             Why::Undecided => {}
         }
-        Unserved { index: instead(self.index), found: self.found, why }
+        Unserved {
+            index: instead(self.index),
+            found: self.found,
+            why,
+        }
     }
 }

@@ -40,10 +40,13 @@ impl<'a, 'c> Placing<'a, 'c> {
     pub(super) fn new(instance: &'a Instance<'a>, candidates: &'c Candidates<'a>) -> Self {
         let used = candidates.taken.iter().map(|taken| {
             let mut used = HashMap::new();
-            taken.iter().for_each(|limit| *used.entry(*limit).or_default() += 1);
+            taken
+                .iter()
+                .for_each(|limit| *used.entry(*limit).or_default() += 1);
             used
         });
-        let live = (0..instance.problem.pools.len()).map(|pool| (0..candidates.count(pool)).collect());
+        let live =
+            (0..instance.problem.pools.len()).map(|pool| (0..candidates.count(pool)).collect());
         Self {
             instance,
             candidates,
@@ -63,8 +66,12 @@ impl<'a, 'c> Placing<'a, 'c> {
         if self.instance.crossing[pool].is_empty() {
             let before = self.matching.picks[demand].len();
             self.matching.take_free(demand);
-            let new: Vec<usize> = self.matching.picks[demand][before..].iter().map(|pick| pick.class).collect();
-            new.into_iter().for_each(|class| self.count(demand, class, true));
+            let new: Vec<usize> = self.matching.picks[demand][before..]
+                .iter()
+                .map(|pick| pick.class)
+                .collect();
+            new.into_iter()
+                .for_each(|class| self.count(demand, class, true));
         } else {
             self.take_free(demand);
         }
@@ -97,47 +104,80 @@ impl<'a, 'c> Placing<'a, 'c> {
     }
 
     fn forget_exhausted(&mut self, pool: usize) {
-        let Self { candidates, matching, live, .. } = self;
+        let Self {
+            candidates,
+            matching,
+            live,
+            ..
+        } = self;
         live[pool].retain(|place| matching.is_free(candidates.at(pool, *place).class));
     }
 
     /// Returns whether a demand may have a class beside all that it has but `left`.
     fn fits(&self, demand: usize, candidate: &Candidate<'_>, left: Option<usize>) -> bool {
-        self.matching.may_have(demand, candidate.class) && self.clashes(demand, candidate, left).next().is_none()
+        self.matching.may_have(demand, candidate.class)
+            && self.clashes(demand, candidate, left).next().is_none()
     }
 
     /// The domains in which a demand would have too many hosts with a class, if it left another.
-    fn clashes(&self, demand: usize, candidate: &Candidate<'c>, left: Option<usize>) -> impl Iterator<Item = Limit> {
+    fn clashes(
+        &self,
+        demand: usize,
+        candidate: &Candidate<'c>,
+        left: Option<usize>,
+    ) -> impl Iterator<Item = Limit> {
         let left = left.and_then(|class| self.candidates.of(self.pool(demand), class));
         let of_left = left.map_or(&[][..], |left| left.limits);
         let used = &self.used[demand];
-        let clashes = candidate
-            .limits
-            .iter()
-            .filter(move |limit| used.get(limit).copied().unwrap_or_default() > usize::from(of_left.contains(limit)));
+        let clashes = candidate.limits.iter().filter(move |limit| {
+            used.get(limit).copied().unwrap_or_default() > usize::from(of_left.contains(limit))
+        });
         clashes.copied()
     }
 
     fn count(&mut self, demand: usize, class: usize, more: bool) {
         let pool = self.pool(demand);
-        let limits = self.candidates.of(pool, class).map_or(&[][..], |candidate| candidate.limits);
+        let limits = self
+            .candidates
+            .of(pool, class)
+            .map_or(&[][..], |candidate| candidate.limits);
         for limit in limits {
             let used = self.used[demand].entry(*limit).or_default();
-            *used = if more { *used + 1 } else { used.saturating_sub(1) };
+            *used = if more {
+                *used + 1
+            } else {
+                used.saturating_sub(1)
+            };
         }
     }
 
     /// Gives a demand a free host of a class.
     pub(super) fn put(&mut self, demand: usize, class: usize) {
-        let Some(candidate) = self.candidates.of(self.pool(demand), class) else { return };
-        self.matching.pick(demand, Pick { domain: candidate.domain, class });
+        let Some(candidate) = self.candidates.of(self.pool(demand), class) else {
+            return;
+        };
+        self.matching.pick(
+            demand,
+            Pick {
+                domain: candidate.domain,
+                class,
+            },
+        );
         self.count(demand, class, true);
     }
 
     /// Takes a host of a class from a demand.
     pub(super) fn leave(&mut self, demand: usize, class: usize) {
-        let Some(candidate) = self.candidates.of(self.pool(demand), class) else { return };
-        self.matching.unpick(demand, Pick { domain: candidate.domain, class });
+        let Some(candidate) = self.candidates.of(self.pool(demand), class) else {
+            return;
+        };
+        self.matching.unpick(
+            demand,
+            Pick {
+                domain: candidate.domain,
+                class,
+            },
+        );
         self.count(demand, class, false);
         for (pool, place) in self.candidates.pools(class) {
             if let Err(at) = self.live[pool].binary_search(&place) {
@@ -148,7 +188,10 @@ impl<'a, 'c> Placing<'a, 'c> {
 
     /// Takes all that a demand picked, and returns its classes.
     pub(super) fn release(&mut self, demand: usize) -> Vec<usize> {
-        let classes: Vec<usize> = self.matching.picks[demand].iter().map(|pick| pick.class).collect();
+        let classes: Vec<usize> = self.matching.picks[demand]
+            .iter()
+            .map(|pick| pick.class)
+            .collect();
         classes.iter().for_each(|class| self.leave(demand, *class));
         classes
     }
@@ -158,7 +201,11 @@ impl<'a, 'c> Placing<'a, 'c> {
         let count = |used: &mut HashMap<Limit, usize>, more: bool| {
             for limit in kept {
                 let used = used.entry(*limit).or_default();
-                *used = if more { *used + 1 } else { used.saturating_sub(1) };
+                *used = if more {
+                    *used + 1
+                } else {
+                    used.saturating_sub(1)
+                };
             }
         };
         count(&mut self.used[demand], false);
@@ -176,7 +223,9 @@ impl<'a, 'c> Placing<'a, 'c> {
         let pool = self.pool(demand);
         let keys = self.instance.limiting[pool].len();
         for pick in self.matching.picks[demand].clone() {
-            let Some(candidate) = self.candidates.of(pool, pick.class) else { continue };
+            let Some(candidate) = self.candidates.of(pool, pick.class) else {
+                continue;
+            };
             let labels = candidate.limits.len();
             if labels == keys {
                 continue;
@@ -197,7 +246,11 @@ impl<'a, 'c> Placing<'a, 'c> {
 
     /// Finds one more host for a demand by a chain of moves, the shortest first.
     fn chain(&mut self, start: usize) -> bool {
-        let mut links = vec![Link { demand: start, left: None, before: None }];
+        let mut links = vec![Link {
+            demand: start,
+            left: None,
+            before: None,
+        }];
         let mut queue = VecDeque::from([0]);
         let mut reached: HashSet<usize> = HashSet::new();
         let mut swapped: HashSet<(usize, usize)> = HashSet::new();
@@ -205,11 +258,11 @@ impl<'a, 'c> Placing<'a, 'c> {
         while let Some(at) = queue.pop_front() {
             let Link { demand, left, .. } = links[at];
             let pool = self.pool(demand);
-            if self.live[pool]
-                .iter()
-                .take(MOST_EXHAUSTED)
-                .all(|place| !self.matching.is_free(self.candidates.at(pool, *place).class))
-            {
+            if self.live[pool].iter().take(MOST_EXHAUSTED).all(|place| {
+                !self
+                    .matching
+                    .is_free(self.candidates.at(pool, *place).class)
+            }) {
                 self.forget_exhausted(pool);
             }
             let mut swaps = Vec::new();
@@ -218,7 +271,10 @@ impl<'a, 'c> Placing<'a, 'c> {
                 looks += 1;
                 let candidate = self.candidates.at(pool, *place);
                 let class = candidate.class;
-                if !self.matching.is_free(class) || !self.matching.may_have(demand, class) || left == Some(class) {
+                if !self.matching.is_free(class)
+                    || !self.matching.may_have(demand, class)
+                    || left == Some(class)
+                {
                     continue;
                 }
                 match self.in_the_way(demand, &candidate, left) {
@@ -243,22 +299,34 @@ impl<'a, 'c> Placing<'a, 'c> {
             }
             for (class, other) in swaps {
                 if swapped.insert((demand, other)) {
-                    links.push(Link { demand, left: Some(other), before: Some((at, class)) });
+                    links.push(Link {
+                        demand,
+                        left: Some(other),
+                        before: Some((at, class)),
+                    });
                     queue.push_back(links.len() - 1);
                 }
             }
             for candidate in self.candidates.all(pool) {
                 looks += 1;
                 let class = candidate.class;
-                if self.matching.is_free(class) || reached.contains(&class) || !self.fits(demand, &candidate, left) {
+                if self.matching.is_free(class)
+                    || reached.contains(&class)
+                    || !self.fits(demand, &candidate, left)
+                {
                     continue;
                 }
                 reached.insert(class);
                 let users: HashSet<usize> = self.matching.users(class).iter().copied().collect();
-                let mut users: Vec<usize> = users.into_iter().filter(|user| *user != demand).collect();
+                let mut users: Vec<usize> =
+                    users.into_iter().filter(|user| *user != demand).collect();
                 users.sort_unstable();
                 for user in users {
-                    links.push(Link { demand: user, left: Some(class), before: Some((at, class)) });
+                    links.push(Link {
+                        demand: user,
+                        left: Some(class),
+                        before: Some((at, class)),
+                    });
                     queue.push_back(links.len() - 1);
                 }
             }
@@ -266,23 +334,43 @@ impl<'a, 'c> Placing<'a, 'c> {
         false
     }
 
-    fn in_the_way(&self, demand: usize, candidate: &Candidate<'c>, left: Option<usize>) -> InTheWay {
+    fn in_the_way(
+        &self,
+        demand: usize,
+        candidate: &Candidate<'c>,
+        left: Option<usize>,
+    ) -> InTheWay {
         let clashes: Vec<Limit> = self.clashes(demand, candidate, left).collect();
-        let Some(first) = clashes.first() else { return InTheWay::Nothing };
+        let Some(first) = clashes.first() else {
+            return InTheWay::Nothing;
+        };
         let pool = self.pool(demand);
         let mut picks = self.matching.picks[demand].iter().map(|pick| pick.class);
         let of_first = picks.find(|class| {
             Some(*class) != left
-                && self.candidates.of(pool, *class).is_some_and(|candidate| candidate.limits.contains(first))
+                && self
+                    .candidates
+                    .of(pool, *class)
+                    .is_some_and(|candidate| candidate.limits.contains(first))
         });
-        let Some(other) = of_first else { return InTheWay::More };
-        let limits = self.candidates.of(pool, other).map_or(&[][..], |candidate| candidate.limits);
+        let Some(other) = of_first else {
+            return InTheWay::More;
+        };
+        let limits = self
+            .candidates
+            .of(pool, other)
+            .map_or(&[][..], |candidate| candidate.limits);
         let is_alone = |limit: &Limit| {
             let of_left = left.and_then(|class| self.candidates.of(pool, class));
             let left = usize::from(of_left.is_some_and(|left| left.limits.contains(limit)));
-            limits.contains(limit) && self.used[demand].get(limit).copied().unwrap_or_default() == 1 + left
+            limits.contains(limit)
+                && self.used[demand].get(limit).copied().unwrap_or_default() == 1 + left
         };
-        if clashes.iter().all(is_alone) { InTheWay::Own(other) } else { InTheWay::More }
+        if clashes.iter().all(is_alone) {
+            InTheWay::Own(other)
+        } else {
+            InTheWay::More
+        }
     }
 
     /// Moves all demands of a chain, from its end, if they do not get into each other's way.
@@ -291,16 +379,24 @@ impl<'a, 'c> Placing<'a, 'c> {
         let mut moves: Vec<(usize, Option<usize>, usize)> = Vec::new();
         let mut complete = true;
         while let Some((at, class)) = next {
-            let Link { demand, left, before } = links[at];
+            let Link {
+                demand,
+                left,
+                before,
+            } = links[at];
             if let Some(left) = left {
-                if !self.matching.picks[demand].iter().any(|pick| pick.class == left) {
+                if !self.matching.picks[demand]
+                    .iter()
+                    .any(|pick| pick.class == left)
+                {
                     complete = false;
                     break;
                 }
                 self.leave(demand, left);
             }
             let candidate = self.candidates.of(self.pool(demand), class);
-            if !self.matching.is_free(class) || !candidate.is_some_and(|candidate| self.fits(demand, &candidate, None))
+            if !self.matching.is_free(class)
+                || !candidate.is_some_and(|candidate| self.fits(demand, &candidate, None))
             {
                 left.into_iter().for_each(|left| self.put(demand, left));
                 complete = false;

@@ -12,7 +12,11 @@ const CASCADE: &str = "resources-finalizer.argocd.argoproj.io";
 
 /// Makes Argo CD merge a partial object, not apply it as a whole. It reads the last one here only, and not in the
 /// annotations of objects.
-const MERGE: [&str; 3] = ["ServerSideApply=true", "Validate=false", "ClientSideApplyMigration=false"];
+const MERGE: [&str; 3] = [
+    "ServerSideApply=true",
+    "Validate=false",
+    "ClientSideApplyMigration=false",
+];
 
 /// Keeps Argo CD from deleting what leaves git, and with the Application.
 const KEEP: [&str; 2] = ["Prune=false", "Delete=false"];

@@ -36,17 +36,28 @@ struct Spec<'a> {
 pub(super) fn kustomization(delivery: &Delivery, settings: &Settings) -> String {
     let flux = &settings.flux;
     let spec = Spec {
-        depends_on: delivery.after.iter().map(|name| json!({ "name": name })).collect(),
+        depends_on: delivery
+            .after
+            .iter()
+            .map(|name| json!({ "name": name }))
+            .collect(),
         interval: &flux.interval,
         retry_interval: flux.retry_interval.as_ref(),
         timeout: flux.timeout.as_ref(),
         source_ref: &flux.source_ref,
         path: format!("./{}", in_source(&flux.path, &settings.output, delivery)),
-        prune: matches!(delivery.holds, Holds::Services | Holds::AfterServices | Holds::Installer),
+        prune: matches!(
+            delivery.holds,
+            Holds::Services | Holds::AfterServices | Holds::Installer
+        ),
         wait: match delivery.holds {
             Holds::Definitions => true,
             Holds::Services => flux.wait,
-            Holds::AfterServices | Holds::Declared | Holds::Observed | Holds::Installer | Holds::Released => false,
+            Holds::AfterServices
+            | Holds::Declared
+            | Holds::Observed
+            | Holds::Installer
+            | Holds::Released => false,
         },
         decryption: flux.decryption.as_ref(),
         service_account_name: flux.service_account_name.as_ref().map(ToString::to_string),

@@ -69,11 +69,19 @@ const AFTER_SERVICES: (&str, &str) = ("services.yaml", "services");
 /// The files of the agent that the settings name; `tree` is what is rendered already.
 pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
     let mut files = Tree::new();
-    let Some(agent) = site.settings.gitops else { return files };
+    let Some(agent) = site.settings.gitops else {
+        return files;
+    };
     let directory = layout::agent_directory(agent);
     let (names, namespace) = match agent {
-        Agent::Flux => (Names(site.settings.flux.name.as_str()), &site.settings.flux.namespace),
-        Agent::Argocd => (Names(site.settings.argocd.name.as_str()), &site.settings.argocd.namespace),
+        Agent::Flux => (
+            Names(site.settings.flux.name.as_str()),
+            &site.settings.flux.namespace,
+        ),
+        Agent::Argocd => (
+            Names(site.settings.argocd.name.as_str()),
+            &site.settings.argocd.namespace,
+        ),
     };
     let made_from = site.settings.file.to_string();
     let mut listed = BTreeSet::new();
@@ -82,18 +90,33 @@ pub(super) fn render(site: &Site, plan: &Plan, tree: &Tree) -> Tree {
             Agent::Flux => flux::kustomization(&delivery, &site.settings),
             Agent::Argocd => argocd::application(&delivery, &site.settings),
         };
-        let file = files.entry(directory.join(&delivery.file)).or_insert_with(|| header(&made_from));
+        let file = files
+            .entry(directory.join(&delivery.file))
+            .or_insert_with(|| header(&made_from));
         file.push_str(&object);
         listed.insert(delivery.file);
     }
-    let about = "What sipgen tells this agent to apply. This object is here even when that is nothing.";
+    let about =
+        "What sipgen tells this agent to apply. This object is here even when that is nothing.";
     listed.insert(ANCHOR.to_owned());
-    write_kustomization(&mut files, &made_from, &directory, &listed, &anchor(names.0, namespace, about));
+    write_kustomization(
+        &mut files,
+        &made_from,
+        &directory,
+        &listed,
+        &anchor(names.0, namespace, about),
+    );
     if agent == Agent::Flux {
         let about = "What depends on the Kustomization of this name comes after the services of all clusters.";
         let anchor = anchor(&site.settings.flux.after_services(), namespace, about);
         let listed = BTreeSet::from([ANCHOR.to_owned()]);
-        write_kustomization(&mut files, &made_from, &directory.join(AFTER_SERVICES.1), &listed, &anchor);
+        write_kustomization(
+            &mut files,
+            &made_from,
+            &directory.join(AFTER_SERVICES.1),
+            &listed,
+            &anchor,
+        );
     }
     files
 }
@@ -108,7 +131,9 @@ fn write_kustomization(
 ) {
     files.insert(directory.join(ANCHOR), header(made_from) + anchor);
     let mut text = header(made_from) + super::hosts::KUSTOMIZATION_HEAD + "resources:\n";
-    listed.iter().for_each(|file| super::hosts::write_item(&mut text, "", file));
+    listed
+        .iter()
+        .for_each(|file| super::hosts::write_item(&mut text, "", file));
     files.insert(directory.join(layout::KUSTOMIZATION), text);
 }
 
@@ -117,7 +142,10 @@ fn write_kustomization(
 fn anchor(name: &str, namespace: &Namespace, about: &str) -> String {
     let metadata = json!({ "name": name, "namespace": namespace });
     let data = json!({ "about": about });
-    format!("---\napiVersion: v1\nkind: ConfigMap{}\n", block_of(json!({ "data": data, "metadata": metadata })))
+    format!(
+        "---\napiVersion: v1\nkind: ConfigMap{}\n",
+        block_of(json!({ "data": data, "metadata": metadata }))
+    )
 }
 
 /// An object as a document of its own.
@@ -132,8 +160,18 @@ fn in_source(prefix: &Utf8Path, output: &Utf8Path, delivery: &Delivery) -> Utf8P
 }
 
 /// Everything that is to be applied, in the order in which that is done.
-fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<'_>) -> Vec<Delivery> {
-    let kept = plan.frozen.iter().filter_map(|cluster| site.state.files.get(cluster)).flatten();
+fn deliveries(
+    site: &Site,
+    plan: &Plan,
+    tree: &Tree,
+    agent: Agent,
+    names: Names<'_>,
+) -> Vec<Delivery> {
+    let kept = plan
+        .frozen
+        .iter()
+        .filter_map(|cluster| site.state.files.get(cluster))
+        .flatten();
     let present: BTreeSet<&Utf8Path> = tree.keys().chain(kept).map(Utf8PathBuf::as_path).collect();
     let is_ours = |directory: &Utf8Path| {
         let is_built = present.contains(directory.join(layout::KUSTOMIZATION).as_path());
@@ -154,7 +192,11 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
     }
     let clusters: BTreeSet<&ClusterKey> = plan.clusters.keys().chain(&plan.frozen).collect();
     let is_installed = |cluster: &ClusterKey| {
-        present.contains(layout::installer_directory(cluster).join(layout::KUSTOMIZATION).as_path())
+        present.contains(
+            layout::installer_directory(cluster)
+                .join(layout::KUSTOMIZATION)
+                .as_path(),
+        )
     };
     // A host is marked as its cluster's before anything is installed on it.
     let mut marked: BTreeMap<&ClusterKey, Vec<String>> = BTreeMap::new();
@@ -168,7 +210,11 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
             let auth = services.join(ServiceKind::Auth.component());
             let has_auth = present.range(auth.as_path()..).next();
             let has_auth = has_auth.is_some_and(|file| file.as_str().starts_with(auth.as_str()));
-            let after = if has_auth && has_definitions { vec![names.definitions()] } else { Vec::new() };
+            let after = if has_auth && has_definitions {
+                vec![names.definitions()]
+            } else {
+                Vec::new()
+            };
             before.push(services_name.clone());
             all.push(Delivery {
                 name: services_name,
@@ -179,7 +225,10 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
             });
         }
         if is_ours(&observed) {
-            marked.entry(cluster).or_default().push(names.observed(cluster));
+            marked
+                .entry(cluster)
+                .or_default()
+                .push(names.observed(cluster));
             all.push(Delivery {
                 name: names.observed(cluster),
                 directory: observed,
@@ -194,11 +243,15 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
             continue;
         }
         let directory = layout::declared_directory(&root.directory);
-        let has_hosts_there =
-            |cluster: &&&ClusterKey| present.contains(directory.join(layout::patch_file(cluster)).as_path());
+        let has_hosts_there = |cluster: &&&ClusterKey| {
+            present.contains(directory.join(layout::patch_file(cluster)).as_path())
+        };
         let with_hosts = clusters.iter().filter(has_hosts_there);
         for cluster in with_hosts {
-            marked.entry(cluster).or_default().push(names.declared(&root.directory));
+            marked
+                .entry(cluster)
+                .or_default()
+                .push(names.declared(&root.directory));
         }
         all.push(Delivery {
             name: names.declared(&root.directory),
@@ -223,7 +276,9 @@ fn deliveries(site: &Site, plan: &Plan, tree: &Tree, agent: Agent, names: Names<
         }
     }
     if agent == Agent::Flux {
-        let services = all.iter().filter(|delivery| delivery.holds == Holds::Services);
+        let services = all
+            .iter()
+            .filter(|delivery| delivery.holds == Holds::Services);
         all.push(Delivery {
             name: site.settings.flux.after_services(),
             after: services.map(|delivery| delivery.name.clone()).collect(),

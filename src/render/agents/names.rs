@@ -31,14 +31,22 @@ impl Names<'_> {
     }
 
     fn of_cluster(self, kind: &str, cluster: &ClusterKey) -> String {
-        self.name(kind, &format!("{}.{}", cluster.namespace, cluster.name), true)
+        self.name(
+            kind,
+            &format!("{}.{}", cluster.namespace, cluster.name),
+            true,
+        )
     }
 
     /// The object that applies the overlay over a directory.
     pub(super) fn declared(self, directory: &Utf8Path) -> String {
         let is_plain = directory.iter().all(is_dns_label);
         let parts: Vec<&str> = directory.iter().collect();
-        self.name("declared", &parts.join(if is_plain { "." } else { "/" }), is_plain)
+        self.name(
+            "declared",
+            &parts.join(if is_plain { "." } else { "/" }),
+            is_plain,
+        )
     }
 
     /// The object that applies hosts which are given back.
@@ -49,17 +57,32 @@ impl Names<'_> {
     /// The site's, what it is of, and the rest. A rest that is no name, or too long, is made one, and a hash tells it
     /// from others.
     fn name(self, kind: &str, rest: &str, is_plain: bool) -> String {
-        let parts: Vec<&str> = [self.0, kind, rest].into_iter().filter(|part| !part.is_empty()).collect();
+        let parts: Vec<&str> = [self.0, kind, rest]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect();
         let whole = parts.join(".");
         if is_plain && whole.len() <= LONGEST {
             return whole;
         }
         let digest = Sha256::digest(whole.as_bytes());
-        let hash: String = digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
+        let hash: String = digest
+            .iter()
+            .take(5)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let lowercase = whole.to_ascii_lowercase();
-        let labels = lowercase.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-');
-        let labels: Vec<&str> = labels.map(|label| label.trim_matches('-')).filter(|label| !label.is_empty()).collect();
-        let short: String = labels.join(".").chars().take(LONGEST - hash.len() - 1).collect();
+        let labels =
+            lowercase.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-');
+        let labels: Vec<&str> = labels
+            .map(|label| label.trim_matches('-'))
+            .filter(|label| !label.is_empty())
+            .collect();
+        let short: String = labels
+            .join(".")
+            .chars()
+            .take(LONGEST - hash.len() - 1)
+            .collect();
         format!("{}-{hash}", short.trim_end_matches(['-', '.']))
     }
 }
@@ -84,31 +107,63 @@ mod tests {
     #[test]
     fn an_object_is_named_after_what_it_applies() {
         assert_eq!(cluster("tenant-a/edge"), "sipgen.services.tenant-a.edge");
-        assert_eq!(NAMES.declared("sites/lab".into()), "sipgen.declared.sites.lab");
+        assert_eq!(
+            NAMES.declared("sites/lab".into()),
+            "sipgen.declared.sites.lab"
+        );
         assert_eq!(NAMES.declared("".into()), "sipgen.declared");
         assert_eq!(NAMES.released(), "sipgen.released");
         assert_eq!(Names("site-7").released(), "site-7.released");
-        for name in [NAMES.released(), NAMES.observed(&"tenant-a/edge".parse().unwrap())] {
-            assert!(crate::layout::is_agents_object_of_labels(&name, "sipgen"), "{name}");
+        for name in [
+            NAMES.released(),
+            NAMES.observed(&"tenant-a/edge".parse().unwrap()),
+        ] {
+            assert!(
+                crate::layout::is_agents_object_of_labels(&name, "sipgen"),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn no_two_names_are_alike_and_all_are_names() {
         let part = "x".repeat(63);
-        let clusters = ["a-b/c", "a/b-c", "a/b.c"].map(str::to_owned).into_iter().chain([
-            format!("{part}/{part}.{part}.{part}.y"),
-            format!("{part}/{part}.{part}.{part}.z"),
-            format!("{part}/y"),
-        ]);
-        let roots =
-            ["a-b/c", "a/b-c", "a/b.c", "a/b/c", "a.b/c", "A/b/c", "Sites/Lab 1", "sites/lab_1", "сайт", "_", ""];
-        let names: Vec<String> =
-            clusters.map(|key| cluster(&key)).chain(roots.map(|root| NAMES.declared(root.into()))).collect();
+        let clusters = ["a-b/c", "a/b-c", "a/b.c"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([
+                format!("{part}/{part}.{part}.{part}.y"),
+                format!("{part}/{part}.{part}.{part}.z"),
+                format!("{part}/y"),
+            ]);
+        let roots = [
+            "a-b/c",
+            "a/b-c",
+            "a/b.c",
+            "a/b/c",
+            "a.b/c",
+            "A/b/c",
+            "Sites/Lab 1",
+            "sites/lab_1",
+            "сайт",
+            "_",
+            "",
+        ];
+        let names: Vec<String> = clusters
+            .map(|key| cluster(&key))
+            .chain(roots.map(|root| NAMES.declared(root.into())))
+            .collect();
 
-        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 6 + roots.len(), "{names:?}");
+        assert_eq!(
+            names.iter().collect::<BTreeSet<_>>().len(),
+            6 + roots.len(),
+            "{names:?}"
+        );
         for name in names {
-            assert!(name.len() <= LONGEST && name.split('.').all(is_dns_label), "{name}");
+            assert!(
+                name.len() <= LONGEST && name.split('.').all(is_dns_label),
+                "{name}"
+            );
         }
     }
 }

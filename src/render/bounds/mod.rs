@@ -48,8 +48,12 @@ pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit>
 /// Runs something on a stack that is large enough for any template within the bounds.
 pub(super) fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> std::io::Result<T> {
     std::thread::scope(|scope| {
-        let handle = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run)?;
-        handle.join().map_err(|_| std::io::Error::other("the thread has panicked"))
+        let handle = std::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, run)?;
+        handle
+            .join()
+            .map_err(|_| std::io::Error::other("the thread has panicked"))
     })
 }
 
@@ -62,7 +66,10 @@ pub(super) struct Unfit {
 
 impl Unfit {
     fn new(message: impl Into<String>, at: usize) -> Self {
-        Self { message: message.into(), at: Some(at) }
+        Self {
+            message: message.into(),
+            at: Some(at),
+        }
     }
 }
 
@@ -75,5 +82,8 @@ fn end_of(span: Span) -> usize {
 }
 
 fn too_much() -> Error {
-    Error::new(ErrorKind::InvalidOperation, format!("the template makes more than {} MiB", BYTES >> 20))
+    Error::new(
+        ErrorKind::InvalidOperation,
+        format!("the template makes more than {} MiB", BYTES >> 20),
+    )
 }

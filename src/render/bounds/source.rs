@@ -47,15 +47,26 @@ impl Edited {
 /// Rewrites a template.
 pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit> {
     if text.len() > LARGEST {
-        let message = format!("it has {} KiB, and a template has at most {}", text.len() >> 10, LARGEST >> 10);
+        let message = format!(
+            "it has {} KiB, and a template has at most {}",
+            text.len() >> 10,
+            LARGEST >> 10
+        );
         return Err(Unfit { message, at: None });
     }
     check_tokens(text, syntax)?;
     // What is no template is for the compiler to say.
     let Ok(template) = parse(text, "", syntax.clone()) else {
-        return Ok(Edited { text: text.to_owned(), edits: Vec::new() });
+        return Ok(Edited {
+            text: text.to_owned(),
+            edits: Vec::new(),
+        });
     };
-    let mut editor = Editor { text, edits: Vec::new(), unfit: None };
+    let mut editor = Editor {
+        text,
+        edits: Vec::new(),
+        unfit: None,
+    };
     editor.statement(&template);
     if let Some(unfit) = editor.unfit {
         return Err(unfit);
@@ -71,14 +82,19 @@ pub(super) fn edited(text: &str, syntax: &SyntaxConfig) -> Result<Edited, Unfit>
         copied = edit.at + edit.removed;
     }
     rewritten.push_str(text.get(copied..).unwrap_or_default());
-    Ok(Edited { text: rewritten, edits })
+    Ok(Edited {
+        text: rewritten,
+        edits,
+    })
 }
 
 /// Checks what parsing would take the stack for, without parsing.
 fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), Unfit> {
     let (mut operators, mut alternatives) = (0, 0);
     for token in tokenize(text, false, syntax.clone()) {
-        let Ok((token, span)) = token else { return Ok(()) };
+        let Ok((token, span)) = token else {
+            return Ok(());
+        };
         match token {
             Token::VariableStart | Token::BlockStart => operators = 0,
             Token::Ident("elif") => alternatives += 1,
@@ -103,7 +119,10 @@ fn check_tokens(text: &str, syntax: &SyntaxConfig) -> Result<(), Unfit> {
             return Err(Unfit::new(message, start_of(span)));
         }
         if alternatives > ALTERNATIVES {
-            return Err(Unfit::new(format!("it has more than {ALTERNATIVES} `elif`"), start_of(span)));
+            return Err(Unfit::new(
+                format!("it has more than {ALTERNATIVES} `elif`"),
+                start_of(span),
+            ));
         }
     }
     Ok(())
@@ -117,12 +136,19 @@ struct Editor<'a> {
 
 impl<'a> Editor<'a> {
     fn insert(&mut self, at: usize, text: impl Into<String>) {
-        self.edits.push(Edit { at, removed: 0, inserted: text.into() });
+        self.edits.push(Edit {
+            at,
+            removed: 0,
+            inserted: text.into(),
+        });
     }
 
     /// Refuses a template whose text is not where its tree says.
     fn refuse(&mut self, at: usize) {
-        let unfit = Unfit::new("its expression is not understood here: write it in other words", at);
+        let unfit = Unfit::new(
+            "its expression is not understood here: write it in other words",
+            at,
+        );
         self.unfit.get_or_insert(unfit);
     }
 
@@ -139,7 +165,9 @@ impl<'a> Editor<'a> {
             Stmt::EmitRaw(emitted) => self.raw(emitted.raw),
             Stmt::ForLoop(each) => {
                 self.called("__items(", &each.iter);
-                each.filter_expr.iter().for_each(|filter| self.expression(filter));
+                each.filter_expr
+                    .iter()
+                    .for_each(|filter| self.expression(filter));
                 self.statements(&each.body);
                 self.statements(&each.else_body);
             }
@@ -149,7 +177,9 @@ impl<'a> Editor<'a> {
                 self.statements(&condition.false_body);
             }
             Stmt::WithBlock(with) => {
-                with.assignments.iter().for_each(|(_, value)| self.expression(value));
+                with.assignments
+                    .iter()
+                    .for_each(|(_, value)| self.expression(value));
                 self.statements(&with.body);
             }
             Stmt::Set(set) => match set.target {
@@ -174,12 +204,19 @@ impl<'a> Editor<'a> {
             Stmt::Extends(extends) => self.expression(&extends.name),
             Stmt::Include(include) => self.expression(&include.name),
             Stmt::Macro(defined) => {
-                defined.defaults.iter().for_each(|default| self.expression(default));
+                defined
+                    .defaults
+                    .iter()
+                    .for_each(|default| self.expression(default));
                 self.statements(&defined.body);
             }
             Stmt::CallBlock(block) => {
                 self.call(&block.call);
-                block.macro_decl.defaults.iter().for_each(|default| self.expression(default));
+                block
+                    .macro_decl
+                    .defaults
+                    .iter()
+                    .for_each(|default| self.expression(default));
                 self.statements(&block.macro_decl.body);
             }
             Stmt::Do(done) => self.call(&done.call),
@@ -192,7 +229,10 @@ impl<'a> Editor<'a> {
             Expr::Slice(slice) => {
                 self.insert(self.start(expression), "__made(");
                 self.expression(&slice.expr);
-                [&slice.start, &slice.stop, &slice.step].into_iter().flatten().for_each(|part| self.expression(part));
+                [&slice.start, &slice.stop, &slice.step]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|part| self.expression(part));
                 self.insert(end_of(slice.span()), ")");
             }
             Expr::UnaryOp(operation) => self.expression(&operation.expr),
@@ -217,12 +257,18 @@ impl<'a> Editor<'a> {
             },
             Expr::Compare(compared) => {
                 self.called("__weighed(", &compared.expr);
-                compared.ops.iter().for_each(|operation| self.called("__weighed(", &operation.expr));
+                compared
+                    .ops
+                    .iter()
+                    .for_each(|operation| self.called("__weighed(", &operation.expr));
             }
             Expr::IfExpr(choice) => {
                 self.expression(&choice.true_expr);
                 self.expression(&choice.test_expr);
-                choice.false_expr.iter().for_each(|otherwise| self.expression(otherwise));
+                choice
+                    .false_expr
+                    .iter()
+                    .for_each(|otherwise| self.expression(otherwise));
             }
             Expr::Filter(filter) => {
                 filter.expr.iter().for_each(|value| self.expression(value));
@@ -264,7 +310,10 @@ impl<'a> Editor<'a> {
             },
             Expr::UnaryOp(operation) => {
                 // `a is not b` and `a not in b` are such operations, too.
-                let is_prefix = self.text.get(own..).is_some_and(|text| text.starts_with(['-', 'n']));
+                let is_prefix = self
+                    .text
+                    .get(own..)
+                    .is_some_and(|text| text.starts_with(['-', 'n']));
                 let inner = self.start(&operation.expr);
                 return if is_prefix && own < inner { own } else { inner };
             }
@@ -292,7 +341,11 @@ impl<'a> Editor<'a> {
         };
         // Behind what stands first there are its own parentheses, and then the rest of the expression.
         let behind = self.text.get(end_of(first.span())..).unwrap_or_default();
-        let closed = behind.chars().take_while(|c| *c == ')' || c.is_whitespace()).filter(|c| *c == ')').count();
+        let closed = behind
+            .chars()
+            .take_while(|c| *c == ')' || c.is_whitespace())
+            .filter(|c| *c == ')')
+            .count();
         let mut before = self.text.get(..self.start(first)).unwrap_or_default();
         for _ in 0..closed {
             before = before.trim_end();
@@ -328,14 +381,23 @@ impl<'a> Editor<'a> {
 
     /// A list, tuple or mapping that has more than constants in it: those are as large as the template.
     fn literal(&mut self, literal: &Expr<'a>, items: &[Expr<'a>], values: &[Expr<'a>]) {
-        let is_constant = items.iter().chain(values).all(|item| matches!(item, Expr::Const(_)));
+        let is_constant = items
+            .iter()
+            .chain(values)
+            .all(|item| matches!(item, Expr::Const(_)));
         let (span, start) = (literal.span(), self.start(literal));
-        let is_bracketed = self.text.get(start..).is_some_and(|text| text.starts_with(['[', '(', '{']))
+        let is_bracketed = self
+            .text
+            .get(start..)
+            .is_some_and(|text| text.starts_with(['[', '(', '{']))
             && items.first().is_none_or(|first| start < self.start(first));
         if !is_constant {
             self.insert(start, if is_bracketed { "__made(" } else { "__made((" });
         }
-        items.iter().chain(values).for_each(|item| self.expression(item));
+        items
+            .iter()
+            .chain(values)
+            .for_each(|item| self.expression(item));
         if !is_constant {
             self.insert(end_of(span), if is_bracketed { ")" } else { "))" });
         }
@@ -372,20 +434,36 @@ impl<'a> Editor<'a> {
     fn comma(&mut self, operator: char, left: &Expr<'a>, right: &Expr<'a>) {
         let (start, end) = (end_of(left.span()), self.start(right));
         let between = self.text.get(start..end).unwrap_or_default();
-        let is_operator_alone = between.chars().all(|c| c == operator || matches!(c, '(' | ')') || c.is_whitespace())
+        let is_operator_alone = between
+            .chars()
+            .all(|c| c == operator || matches!(c, '(' | ')') || c.is_whitespace())
             && between.matches(operator).count() == 1;
         match between.find(operator).filter(|_| is_operator_alone) {
-            Some(at) => self.edits.push(Edit { at: start + at, removed: 1, inserted: ",".to_owned() }),
+            Some(at) => self.edits.push(Edit {
+                at: start + at,
+                removed: 1,
+                inserted: ",".to_owned(),
+            }),
             None => self.refuse(start),
         }
     }
 
     /// What is kept in a namespace, and outlives a loop.
     fn kept(&mut self, target_end: usize, value: &Expr<'a>) {
-        let start = self.text.get(target_end..).and_then(|rest| rest.find('=')).map(|at| target_end + at + 1);
+        let start = self
+            .text
+            .get(target_end..)
+            .and_then(|rest| rest.find('='))
+            .map(|at| target_end + at + 1);
         let value_end = end_of(value.span());
-        let end = self.text.get(value_end..).and_then(|rest| rest.find("%}")).map(|at| value_end + at);
-        let (Some(start), Some(end)) = (start, end) else { return self.refuse(target_end) };
+        let end = self
+            .text
+            .get(value_end..)
+            .and_then(|rest| rest.find("%}"))
+            .map(|at| value_end + at);
+        let (Some(start), Some(end)) = (start, end) else {
+            return self.refuse(target_end);
+        };
         let before = self.text.get(value_end..end).unwrap_or_default();
         let end = value_end + before.trim_end_matches(['-', '+']).trim_end().len();
         self.insert(start, "__kept((");
@@ -404,7 +482,9 @@ impl<'a> Editor<'a> {
         }
         let counted = format!("{{{{ __text({}) }}}}", raw.len());
         let before = self.text.get(..at).unwrap_or_default().trim_end();
-        let before = before.strip_suffix("%}").map(|before| before.trim_end_matches(['-', '+']).trim_end());
+        let before = before
+            .strip_suffix("%}")
+            .map(|before| before.trim_end_matches(['-', '+']).trim_end());
         if !before.is_some_and(|before| before.ends_with("raw") && !before.ends_with("endraw")) {
             return self.insert(at, counted);
         }
@@ -437,28 +517,58 @@ mod tests {
         for (text, expected) in [
             ("{{ a ~ b ~ c }}", "{{ __join(a , b , c) }}"),
             ("{{ (a ~ b) ~ (c) }}", "{{ __join((__join(a , b)) , (c)) }}"),
-            ("{{ a ~ b|upper ~ c.d[e] }}", "{{ __join(a , b|upper , __text(c.d)[e]) }}"),
+            (
+                "{{ a ~ b|upper ~ c.d[e] }}",
+                "{{ __join(a , b|upper , __text(c.d)[e]) }}",
+            ),
             ("{{ a + b * 2 }}", "{{ __add(a , __times(b , 2)) }}"),
             ("{{ a * b * c }}", "{{ __times(__times(a , b) , c) }}"),
-            ("{{ [a, 1] }}{{ [1, 2] }}", "{{ __made([a, 1]) }}{{ [1, 2] }}"),
+            (
+                "{{ [a, 1] }}{{ [1, 2] }}",
+                "{{ __made([a, 1]) }}{{ [1, 2] }}",
+            ),
             ("{{ {'x': a}.x }}", "{{ __made({'x': a}).x }}"),
             ("{{ (a, b)[0] }}", "{{ __made((a, b))[0] }}"),
             ("{{ a.b[1:][0] }}", "{{ __made(a.b[1:])[0] }}"),
-            ("{{ (a ~ b)|upper == c }}", "{{ __weighed((__join(a , b))|upper) == __weighed(c) }}"),
+            (
+                "{{ (a ~ b)|upper == c }}",
+                "{{ __weighed((__join(a , b))|upper) == __weighed(c) }}",
+            ),
             ("{{ ((a)) . b == 1 }}", "{{ __weighed(((a)) . b) == 1 }}"),
-            ("{{ a not in b and not c }}", "{{ __weighed(a) not in __weighed(b) and not c }}"),
-            ("{{ x if a is not none else -y.z ~ 1 }}", "{{ x if a is not none else __join(-y.z , 1) }}"),
-            ("{{ a is eq(b) or f(c)(d) < 1 }}", "{{ __weighed(a) is eq(b) or __weighed(f(c)(d)) < 1 }}"),
+            (
+                "{{ a not in b and not c }}",
+                "{{ __weighed(a) not in __weighed(b) and not c }}",
+            ),
+            (
+                "{{ x if a is not none else -y.z ~ 1 }}",
+                "{{ x if a is not none else __join(-y.z , 1) }}",
+            ),
+            (
+                "{{ a is eq(b) or f(c)(d) < 1 }}",
+                "{{ __weighed(a) is eq(b) or __weighed(f(c)(d)) < 1 }}",
+            ),
             (
                 "{% for x in (a if b else c + d) %}{% endfor %}",
                 "{% for x in (__items(a if b else __add(c , d))) %}{% endfor %}",
             ),
-            ("{% for x in a|b %}{% endfor %}", "{% for x in __items(a|b) %}{% endfor %}"),
+            (
+                "{% for x in a|b %}{% endfor %}",
+                "{% for x in __items(a|b) %}{% endfor %}",
+            ),
             ("{% set n.x = (a) -%}", "{% set n.x =__kept(( (a))) -%}"),
-            ("{% set n.x = a if b else (c) %}", "{% set n.x =__kept(( a if b else (c))) %}"),
+            (
+                "{% set n.x = a if b else (c) %}",
+                "{% set n.x =__kept(( a if b else (c))) %}",
+            ),
             ("{% set x = a, b %}", "{% set x = __made((a, b)) %}"),
-            ("{% macro m(x=a ~ 'b') %}{% endmacro %}", "{% macro m(x=__join(a , 'b')) %}{% endmacro %}"),
-            ("\n  sixteen bytes and more {{ a }}", "{{ __text(26) }}\n  sixteen bytes and more {{ a }}"),
+            (
+                "{% macro m(x=a ~ 'b') %}{% endmacro %}",
+                "{% macro m(x=__join(a , 'b')) %}{% endmacro %}",
+            ),
+            (
+                "\n  sixteen bytes and more {{ a }}",
+                "{{ __text(26) }}\n  sixteen bytes and more {{ a }}",
+            ),
             (
                 "{% raw %}a {{ b }} sixteen{% endraw %}",
                 "{% raw %}a {{ b }{% endraw %}{{ __text(17) }}{% raw %}} sixteen{% endraw %}",
@@ -492,7 +602,11 @@ mod tests {
             "x".repeat(LARGEST + 1),
             "{% set __text = 1 %}".to_owned(),
         ] {
-            assert!(edited(&text, &SyntaxConfig::default()).is_err(), "{}", &text[..40.min(text.len())]);
+            assert!(
+                edited(&text, &SyntaxConfig::default()).is_err(),
+                "{}",
+                &text[..40.min(text.len())]
+            );
         }
     }
 }

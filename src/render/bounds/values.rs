@@ -8,7 +8,9 @@
 use std::fmt::Write as _;
 
 use minijinja::value::{Kwargs, Rest, Tuple, ValueKind, ValueOrKwargs};
-use minijinja::{Environment, Error, ErrorKind, Output, State, Value, escape_formatter, filters, functions};
+use minijinja::{
+    Environment, Error, ErrorKind, Output, State, Value, escape_formatter, filters, functions,
+};
 
 use super::{BYTES, DEEPEST, too_much};
 use crate::render::block::block;
@@ -53,13 +55,25 @@ fn count_seen(state: &mut State<'_, '_>, value: &Value) -> Result<usize, Error> 
 
 /// Counts a value that is made: a text, or a list of values that are there.
 fn count_made(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
-    if value.as_bytes().is_some() { count_written(state, value) } else { count_seen(state, value).map(drop) }
+    if value.as_bytes().is_some() {
+        count_written(state, value)
+    } else {
+        count_seen(state, value).map(drop)
+    }
 }
 
 /// Adds what a value and all in it take. With `is_kept`, there may be nothing in it that has values of its own that change:
 /// namespaces and macros could be put into each other without end.
-fn add_weight(value: &Value, left: usize, weight: &mut usize, depth: usize, is_kept: bool) -> Result<(), Error> {
-    *weight = weight.saturating_add(value.as_bytes().map_or(0, <[u8]>::len)).saturating_add(ITEM);
+fn add_weight(
+    value: &Value,
+    left: usize,
+    weight: &mut usize,
+    depth: usize,
+    is_kept: bool,
+) -> Result<(), Error> {
+    *weight = weight
+        .saturating_add(value.as_bytes().map_or(0, <[u8]>::len))
+        .saturating_add(ITEM);
     if *weight > left {
         return Err(too_much());
     }
@@ -89,14 +103,19 @@ fn add_weight(value: &Value, left: usize, weight: &mut usize, depth: usize, is_k
 }
 
 fn not_kept() -> Error {
-    Error::new(ErrorKind::InvalidOperation, "a namespace keeps no other namespace, and no `loop` and no macro")
+    Error::new(
+        ErrorKind::InvalidOperation,
+        "a namespace keeps no other namespace, and no `loop` and no macro",
+    )
 }
 
 /// Returns whether a value has others that may change after it is kept, or that only it knows.
 fn is_state(value: &Value) -> bool {
     value.as_object().is_some_and(|object| {
         let name = object.type_name().rsplit("::").next().unwrap_or_default();
-        ["Namespace", "Loop", "Macro", "Module"].iter().any(|of_state| name.starts_with(of_state))
+        ["Namespace", "Loop", "Macro", "Module"]
+            .iter()
+            .any(|of_state| name.starts_with(of_state))
     })
 }
 
@@ -114,12 +133,17 @@ fn made(value: Value) -> Result<Value, Error> {
 
 /// Counts what a text takes if its characters become values.
 fn count_characters(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
-    count(state, value.as_str().map_or(0, str::len).saturating_mul(ITEM))
+    count(
+        state,
+        value.as_str().map_or(0, str::len).saturating_mul(ITEM),
+    )
 }
 
 /// The error of an operator that is given nothing.
 fn undefined(state: &State<'_, '_>, value: &Value) -> Error {
-    filters::string(state, value).err().unwrap_or_else(|| Error::from(ErrorKind::UndefinedError))
+    filters::string(state, value)
+        .err()
+        .unwrap_or_else(|| Error::from(ErrorKind::UndefinedError))
 }
 
 /// `a ~ b`.
@@ -159,10 +183,18 @@ fn add_two(state: &mut State<'_, '_>, left: &Value, right: &Value) -> Result<Val
         count_seen(state, left)?;
         count_seen(state, right)?;
         let items: Vec<Value> = left.try_iter()?.chain(right.try_iter()?).collect();
-        return Ok(if left.is_tuple() { Value::from(Tuple::from(items)) } else { Value::from(items) });
+        return Ok(if left.is_tuple() {
+            Value::from(Tuple::from(items))
+        } else {
+            Value::from(items)
+        });
     }
     let failed = || {
-        let message = format!("tried to use + operator on unsupported types {} and {}", left.kind(), right.kind());
+        let message = format!(
+            "tried to use + operator on unsupported types {} and {}",
+            left.kind(),
+            right.kind()
+        );
         Error::new(ErrorKind::InvalidOperation, message)
     };
     if let Some(value) = [left, right].into_iter().find(|value| value.is_undefined()) {
@@ -183,7 +215,11 @@ fn add_two(state: &mut State<'_, '_>, left: &Value, right: &Value) -> Result<Val
 /// `a * b`: of numbers, or of a text or a list and a number.
 fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, Error> {
     let failed = || {
-        let message = format!("tried to use * operator on unsupported types {} and {}", left.kind(), right.kind());
+        let message = format!(
+            "tried to use * operator on unsupported types {} and {}",
+            left.kind(),
+            right.kind()
+        );
         Error::new(ErrorKind::InvalidOperation, message)
     };
     if left.is_number() && right.is_number() {
@@ -198,10 +234,17 @@ fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, 
             }
         };
     }
-    if let Some(value) = [&left, &right].into_iter().find(|value| value.is_undefined()) {
+    if let Some(value) = [&left, &right]
+        .into_iter()
+        .find(|value| value.is_undefined())
+    {
         return Err(undefined(state, value));
     }
-    let (repeated, times) = if left.is_number() { (&right, &left) } else { (&left, &right) };
+    let (repeated, times) = if left.is_number() {
+        (&right, &left)
+    } else {
+        (&left, &right)
+    };
     let times = times.as_usize().ok_or_else(failed)?;
     if let Some(text) = repeated.as_str() {
         count(state, text.len().saturating_mul(times))?;
@@ -214,7 +257,11 @@ fn times(state: &mut State<'_, '_>, left: Value, right: Value) -> Result<Value, 
     count(state, weight.saturating_mul(times))?;
     let items: Vec<Value> = repeated.try_iter()?.collect();
     let all: Vec<Value> = (0..times).flat_map(|_| items.iter().cloned()).collect();
-    Ok(if repeated.is_tuple() { Value::from(Tuple::from(all)) } else { Value::from(all) })
+    Ok(if repeated.is_tuple() {
+        Value::from(Tuple::from(all))
+    } else {
+        Value::from(all)
+    })
 }
 
 /// The filters of the language, but for `pprint`: nobody reads what it makes.
@@ -262,51 +309,94 @@ const OF_TEXTS: [&str; 21] = [
 ];
 
 /// The filters that make nothing, and look at no more than one item.
-const OF_ONE: [&str; 12] =
-    ["safe", "length", "count", "default", "d", "attr", "first", "last", "abs", "int", "float", "bool"];
+const OF_ONE: [&str; 12] = [
+    "safe", "length", "count", "default", "d", "attr", "first", "last", "abs", "int", "float",
+    "bool",
+];
 
 /// Counts what a filter makes that may be many times what it is given.
-fn count_growth(state: &mut State<'_, '_>, name: &str, values: &[Value], weights: &[usize]) -> Result<(), Error> {
+fn count_growth(
+    state: &mut State<'_, '_>,
+    name: &str,
+    values: &[Value],
+    weights: &[usize],
+) -> Result<(), Error> {
     let weight = weights.first().copied().unwrap_or_default();
-    let text = |index: usize| values.get(index).and_then(Value::as_str).unwrap_or_default();
+    let text = |index: usize| {
+        values
+            .get(index)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let mut numbers: Vec<i64> = values.iter().skip(1).filter_map(Value::as_i64).collect();
     if let Some(named) = values.last().filter(|last| last.is_kwargs()) {
         for key in named.try_iter()? {
             numbers.extend(named.get_item(&key)?.as_i64());
         }
     }
-    let widest = numbers.into_iter().map(i64::unsigned_abs).max().unwrap_or_default();
+    let widest = numbers
+        .into_iter()
+        .map(i64::unsigned_abs)
+        .max()
+        .unwrap_or_default();
     let widest = usize::try_from(widest).unwrap_or(usize::MAX);
     let is_wide = widest > WIDEST && matches!(name, "indent" | "tojson" | "block" | "round");
     let digits = |c: char| !c.is_ascii_digit();
-    let of_format = || text(0).split(digits).filter(|run| !run.is_empty()).map(|run| run.parse().unwrap_or(usize::MAX));
-    let width_of_format = if name == "format" { of_format().max().unwrap_or_default() } else { 0 };
-    if is_wide || width_of_format > WIDEST || name == "format" && text(0).contains('*') && widest > WIDEST {
+    let of_format = || {
+        text(0)
+            .split(digits)
+            .filter(|run| !run.is_empty())
+            .map(|run| run.parse().unwrap_or(usize::MAX))
+    };
+    let width_of_format = if name == "format" {
+        of_format().max().unwrap_or_default()
+    } else {
+        0
+    };
+    if is_wide
+        || width_of_format > WIDEST
+        || name == "format" && text(0).contains('*') && widest > WIDEST
+    {
         let message = format!("the filter {name} takes at most {WIDEST} for a width");
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
     let bytes = match name {
-        "replace" => text(0).matches(text(1)).count().saturating_mul(text(2).len()),
+        "replace" => text(0)
+            .matches(text(1))
+            .count()
+            .saturating_mul(text(2).len()),
         "join" => {
-            let items =
-                values.first().and_then(|list| list.as_str().map(str::len).or(list.len())).unwrap_or(weight / ITEM);
+            let items = values
+                .first()
+                .and_then(|list| list.as_str().map(str::len).or(list.len()))
+                .unwrap_or(weight / ITEM);
             items.saturating_mul(text(1).len())
         }
         "indent" => (text(0).matches('\n').count() + 1).saturating_mul(widest.max(4)),
-        "tojson" | "block" => (weight / ITEM).saturating_mul(widest.max(2)).saturating_mul(DEEPEST / 4),
+        "tojson" | "block" => (weight / ITEM)
+            .saturating_mul(widest.max(2))
+            .saturating_mul(DEEPEST / 4),
         // Each item may be looked for in the whole of another list.
         "select" | "reject" | "selectattr" | "rejectattr" | "map" => {
             (weight / ITEM).saturating_mul(weights.iter().skip(1).sum::<usize>() / ITEM) / SEEN
         }
         "batch" | "slice" => widest.saturating_mul(ITEM),
-        "format" => text(0).matches('%').count().saturating_mul(width_of_format.max(widest.min(WIDEST))),
+        "format" => text(0)
+            .matches('%')
+            .count()
+            .saturating_mul(width_of_format.max(widest.min(WIDEST))),
         _ => 0,
     };
     count(state, bytes)
 }
 
 /// Applies a filter within the bounds.
-fn filtered(state: &mut State<'_, '_>, name: &str, filter: &Value, values: &[Value]) -> Result<Value, Error> {
+fn filtered(
+    state: &mut State<'_, '_>,
+    name: &str,
+    filter: &Value,
+    values: &[Value],
+) -> Result<Value, Error> {
     if OF_ONE.contains(&name) {
         let text = values.first().and_then(Value::as_str).map_or(0, str::len);
         count(state, text / SEEN)?;
@@ -339,7 +429,10 @@ fn format(output: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> 
 /// Puts all that into an environment.
 pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.set_formatter(format);
-    for (name, filter) in builtin().into_iter().chain([("block", Value::from_function(block))]) {
+    for (name, filter) in builtin()
+        .into_iter()
+        .chain([("block", Value::from_function(block))])
+    {
         let bounded = move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
             filtered(state, name, &filter, &values.into_values())
         };
@@ -348,17 +441,23 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
     environment.remove_filter("pprint");
     // It would show values that are no template's to write, and all of them.
     environment.remove_global("debug");
-    environment.add_function("dict", |state: &mut State<'_, '_>, value: Option<Value>, named: Kwargs| {
-        let dictionary = functions::dict(value, named)?;
-        count_made(state, &dictionary).map(|()| dictionary)
-    });
-    environment.add_function("namespace", |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
-        let values = values.into_values();
-        for value in &values {
-            count_kept(state, value)?;
-        }
-        Value::from_function(functions::namespace).call(state, &values)
-    });
+    environment.add_function(
+        "dict",
+        |state: &mut State<'_, '_>, value: Option<Value>, named: Kwargs| {
+            let dictionary = functions::dict(value, named)?;
+            count_made(state, &dictionary).map(|()| dictionary)
+        },
+    );
+    environment.add_function(
+        "namespace",
+        |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
+            let values = values.into_values();
+            for value in &values {
+                count_kept(state, value)?;
+            }
+            Value::from_function(functions::namespace).call(state, &values)
+        },
+    );
     environment.add_function("__join", join);
     environment.add_function("__add", add);
     environment.add_function("__times", times);
@@ -378,9 +477,12 @@ pub(super) fn apply(environment: &mut Environment<'static>) {
         count_characters(state, &value)?;
         Ok::<_, Error>(value)
     });
-    environment.add_function("__text", |state: &mut State<'_, '_>, value: Value| match value.as_usize() {
-        // The length of a text that stands in the template.
-        Some(length) => count(state, length).map(|()| Value::from_safe_string(String::new())),
-        None => count(state, value.as_str().map_or(0, str::len) / SEEN).map(|()| value),
-    });
+    environment.add_function(
+        "__text",
+        |state: &mut State<'_, '_>, value: Value| match value.as_usize() {
+            // The length of a text that stands in the template.
+            Some(length) => count(state, length).map(|()| Value::from_safe_string(String::new())),
+            None => count(state, value.as_str().map_or(0, str::len) / SEEN).map(|()| value),
+        },
+    );
 }

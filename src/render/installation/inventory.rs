@@ -55,17 +55,38 @@ impl<'a> Inventory<'a> {
         addresses: &BTreeMap<NodeName, IpAddr>,
     ) -> Result<Self, Vec<&'a NodeName>> {
         let masters: Vec<&NodeName> = installation.masters.iter().collect();
-        let workers = if installation.workers.is_empty() { &installation.masters } else { &installation.workers };
+        let workers = if installation.workers.is_empty() {
+            &installation.masters
+        } else {
+            &installation.workers
+        };
         let workers: Vec<&NodeName> = workers.iter().collect();
         let mut seen = BTreeSet::new();
-        let in_order = masters.iter().take(1).chain(&workers).chain(&masters).copied();
+        let in_order = masters
+            .iter()
+            .take(1)
+            .chain(&workers)
+            .chain(&masters)
+            .copied();
         let nodes: Vec<&NodeName> = in_order.filter(|node| seen.insert(*node)).collect();
-        let missing: Vec<&NodeName> = nodes.iter().copied().filter(|node| !addresses.contains_key(*node)).collect();
+        let missing: Vec<&NodeName> = nodes
+            .iter()
+            .copied()
+            .filter(|node| !addresses.contains_key(*node))
+            .collect();
         if !missing.is_empty() {
             return Err(missing);
         }
-        let nodes = nodes.into_iter().filter_map(|node| Some((node, *addresses.get(node)?))).collect();
-        Ok(Self { nodes, masters, workers, is_virtlet_vm: installation.is_virtlet_vm })
+        let nodes = nodes
+            .into_iter()
+            .filter_map(|node| Some((node, *addresses.get(node)?)))
+            .collect();
+        Ok(Self {
+            nodes,
+            masters,
+            workers,
+            is_virtlet_vm: installation.is_virtlet_vm,
+        })
     }
 
     /// The inventory as a file, without the mark of ownership.
@@ -78,18 +99,30 @@ impl<'a> Inventory<'a> {
 
     /// The addresses by the keys that the ConfigMap of a cluster's addresses has; a node with both roles has both keys.
     pub fn addresses_by_role(&self) -> BTreeMap<String, IpAddr> {
-        let address = |node: &NodeName| self.nodes.iter().find(|(name, _)| *name == node).map(|(_, address)| *address);
-        let keyed = |role: &str, nodes: &[&NodeName]| -> Vec<(String, IpAddr)> {
-            nodes.iter().filter_map(|node| Some((format!("{role}_{node}"), address(node)?))).collect()
+        let address = |node: &NodeName| {
+            self.nodes
+                .iter()
+                .find(|(name, _)| *name == node)
+                .map(|(_, address)| *address)
         };
-        keyed("MASTER", &self.masters).into_iter().chain(keyed("WORKER", &self.workers)).collect()
+        let keyed = |role: &str, nodes: &[&NodeName]| -> Vec<(String, IpAddr)> {
+            nodes
+                .iter()
+                .filter_map(|node| Some((format!("{role}_{node}"), address(node)?)))
+                .collect()
+        };
+        keyed("MASTER", &self.masters)
+            .into_iter()
+            .chain(keyed("WORKER", &self.workers))
+            .collect()
     }
 
     /// As the last version of the Binary Provisioning Agent wrote it, byte by byte: two blanks behind a name, a blank
     /// line between two sections, none at the end.
     fn ini(&self) -> String {
-        let host =
-            |(node, address): &(&NodeName, IpAddr)| format!("{node}  ansible_ssh_host={address} ansible_ssh_port=22");
+        let host = |(node, address): &(&NodeName, IpAddr)| {
+            format!("{node}  ansible_ssh_host={address} ansible_ssh_port=22")
+        };
         let names = |nodes: &[&NodeName]| nodes.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (masters, workers) = (names(&self.masters), names(&self.workers));
         let mut sections = vec![
@@ -103,9 +136,17 @@ impl<'a> Inventory<'a> {
             sections.push(("ovn-controller", workers.clone()));
             sections.push(("virtlet", workers));
         }
-        sections.push(("k8s-cluster:children", vec!["kube-node".to_owned(), "kube-master".to_owned()]));
-        let section = |(name, lines): (&str, Vec<String>)| format!("[{name}]\n{}\n", lines.join("\n"));
-        sections.into_iter().map(section).collect::<Vec<_>>().join("\n")
+        sections.push((
+            "k8s-cluster:children",
+            vec!["kube-node".to_owned(), "kube-master".to_owned()],
+        ));
+        let section =
+            |(name, lines): (&str, Vec<String>)| format!("[{name}]\n{}\n", lines.join("\n"));
+        sections
+            .into_iter()
+            .map(section)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     /// With the groups and variables of kubespray. Where all addresses are of IPv6, kubespray has to be told that there
@@ -113,7 +154,11 @@ impl<'a> Inventory<'a> {
     fn yaml(&self) -> String {
         let mut text = "all:\n  hosts:\n".to_owned();
         for (node, address) in &self.nodes {
-            let (ip, access_ip) = if address.is_ipv6() { ("ip6", "access_ip6") } else { ("ip", "access_ip") };
+            let (ip, access_ip) = if address.is_ipv6() {
+                ("ip6", "access_ip6")
+            } else {
+                ("ip", "access_ip")
+            };
             line(&mut text, 4, &format!("{}:", quoted(node)));
             for variable in ["ansible_host", ip, access_ip] {
                 line(&mut text, 6, &format!("{variable}: \"{address}\""));
@@ -123,12 +168,16 @@ impl<'a> Inventory<'a> {
             text.push_str("  vars:\n    ipv4_stack: false\n    ipv6_stack: true\n");
         }
         text.push_str("  children:\n");
-        for (group, nodes) in
-            [("kube_control_plane", &self.masters), ("kube_node", &self.workers), ("etcd", &self.masters)]
-        {
+        for (group, nodes) in [
+            ("kube_control_plane", &self.masters),
+            ("kube_node", &self.workers),
+            ("etcd", &self.masters),
+        ] {
             line(&mut text, 4, &format!("{group}:"));
             line(&mut text, 6, "hosts:");
-            nodes.iter().for_each(|node| line(&mut text, 8, &format!("{}: {{}}", quoted(node))));
+            nodes
+                .iter()
+                .for_each(|node| line(&mut text, 8, &format!("{}: {{}}", quoted(node))));
         }
         text.push_str("    k8s_cluster:\n      children:\n        kube_control_plane: {}\n        kube_node: {}\n");
         text
@@ -154,7 +203,11 @@ mod tests {
     }
 
     fn installation(masters: &[&str], workers: &[&str]) -> Installation {
-        Installation { masters: nodes(masters), workers: nodes(workers), ..Installation::default() }
+        Installation {
+            masters: nodes(masters),
+            workers: nodes(workers),
+            ..Installation::default()
+        }
     }
 
     /// Each node of an installation with an address that ends in its number.
@@ -163,25 +216,38 @@ mod tests {
         let mut addresses = BTreeMap::new();
         for node in nodes {
             let number = addresses.len() + 1;
-            addresses.entry(node.clone()).or_insert_with(|| format!("{network}{number}").parse().unwrap());
+            addresses
+                .entry(node.clone())
+                .or_insert_with(|| format!("{network}{number}").parse().unwrap());
         }
         addresses
     }
 
     fn text(installation: &Installation, network: &str, format: InventoryFormat) -> String {
-        Inventory::new(installation, &addresses(installation, network)).unwrap().text(format)
+        Inventory::new(installation, &addresses(installation, network))
+            .unwrap()
+            .text(format)
     }
 
     /// The names in a section of an INI file.
     fn section(text: &str, name: &str) -> Vec<String> {
-        let lines = text.lines().skip_while(|line| *line != format!("[{name}]")).skip(1);
-        let names = lines.take_while(|line| !line.is_empty()).map(|line| line.split_whitespace().next().unwrap());
+        let lines = text
+            .lines()
+            .skip_while(|line| *line != format!("[{name}]"))
+            .skip(1);
+        let names = lines
+            .take_while(|line| !line.is_empty())
+            .map(|line| line.split_whitespace().next().unwrap());
         names.map(str::to_owned).collect()
     }
 
     #[test]
     fn the_historical_file_is_written_byte_by_byte() {
-        let text = text(&installation(&["m-1", "m-2"], &["w-1"]), "10.0.0.", InventoryFormat::Ini);
+        let text = text(
+            &installation(&["m-1", "m-2"], &["w-1"]),
+            "10.0.0.",
+            InventoryFormat::Ini,
+        );
 
         assert_eq!(
             text,
@@ -194,12 +260,24 @@ mod tests {
 
     #[test]
     fn a_cluster_of_virtual_machines_in_pods_has_neither_ovn_nor_virtlet() {
-        let installation = Installation { is_virtlet_vm: true, ..installation(&["m"], &["w"]) };
+        let installation = Installation {
+            is_virtlet_vm: true,
+            ..installation(&["m"], &["w"])
+        };
 
         let text = text(&installation, "10.0.0.", InventoryFormat::Ini);
 
         let sections: Vec<&str> = text.lines().filter(|line| line.starts_with('[')).collect();
-        assert_eq!(sections, ["[all]", "[kube-master]", "[kube-node]", "[etcd]", "[k8s-cluster:children]"]);
+        assert_eq!(
+            sections,
+            [
+                "[all]",
+                "[kube-master]",
+                "[kube-node]",
+                "[etcd]",
+                "[k8s-cluster:children]"
+            ]
+        );
     }
 
     #[test]
@@ -208,7 +286,10 @@ mod tests {
 
         let text = text(&both, "10.0.0.", InventoryFormat::Ini);
 
-        assert_eq!(section(&text, "all"), ["a", "worker-10", "b", "worker-1", "c"]);
+        assert_eq!(
+            section(&text, "all"),
+            ["a", "worker-10", "b", "worker-1", "c"]
+        );
         assert_eq!(section(&text, "kube-node"), ["worker-10", "b", "worker-1"]);
     }
 
@@ -227,10 +308,22 @@ mod tests {
     fn a_node_of_both_lists_has_its_address_under_both_keys() {
         let both = installation(&["a"], &["a", "w"]);
 
-        let addresses = Inventory::new(&both, &addresses(&both, "10.0.0.")).unwrap().addresses_by_role();
+        let addresses = Inventory::new(&both, &addresses(&both, "10.0.0."))
+            .unwrap()
+            .addresses_by_role();
 
-        let texts: Vec<String> = addresses.iter().map(|(key, address)| format!("{key}={address}")).collect();
-        assert_eq!(texts, ["MASTER_a=10.0.0.1", "WORKER_a=10.0.0.1", "WORKER_w=10.0.0.2"]);
+        let texts: Vec<String> = addresses
+            .iter()
+            .map(|(key, address)| format!("{key}={address}"))
+            .collect();
+        assert_eq!(
+            texts,
+            [
+                "MASTER_a=10.0.0.1",
+                "WORKER_a=10.0.0.1",
+                "WORKER_w=10.0.0.2"
+            ]
+        );
     }
 
     #[test]

@@ -76,15 +76,23 @@ pub(super) fn render(renderer: &mut Renderer<'_>, installation: &Installation) {
     if !taken.is_empty() {
         return renderer.findings.extend(taken);
     }
-    let Some(addresses) = addresses(renderer) else { return };
+    let Some(addresses) = addresses(renderer) else {
+        return;
+    };
     // A machine without host is a shortage, of which planning tells.
-    let Ok(inventory) = Inventory::new(installation, &addresses) else { return };
+    let Ok(inventory) = Inventory::new(installation, &addresses) else {
+        return;
+    };
     files(renderer, installation, &inventory);
 }
 
 /// The inventory of a cluster as it is planned; none for a SIPCluster, and none where a machine has no host or no
 /// address.
-pub fn inventory<'a>(cluster: &'a Cluster, placement: &Placement, site: &Site) -> Option<Inventory<'a>> {
+pub fn inventory<'a>(
+    cluster: &'a Cluster,
+    placement: &Placement,
+    site: &Site,
+) -> Option<Inventory<'a>> {
     let addresses: BTreeMap<NodeName, IpAddr> = machines(cluster, placement, site)
         .filter_map(|machine| Some((machine.node.clone(), machine.address?)))
         .collect();
@@ -100,12 +108,25 @@ struct Placed<'a> {
 }
 
 /// The machines of a cluster that have a host.
-fn machines<'a>(cluster: &'a Cluster, placement: &'a Placement, site: &'a Site) -> impl Iterator<Item = Placed<'a>> {
+fn machines<'a>(
+    cluster: &'a Cluster,
+    placement: &'a Placement,
+    site: &'a Site,
+) -> impl Iterator<Item = Placed<'a>> {
     cluster.node_sets.iter().filter_map(|(part, node_set)| {
         let node = part.node.as_ref()?;
         let host = &site.inventory.hosts[placement.get(part)?.first()?.host];
-        let mac = node_set.machine.as_ref().and_then(|machine| machine.named).map(|(mac, _)| mac);
-        Some(Placed { node, node_set, host, address: host.machine.address(mac) })
+        let mac = node_set
+            .machine
+            .as_ref()
+            .and_then(|machine| machine.named)
+            .map(|(mac, _)| mac);
+        Some(Placed {
+            node,
+            node_set,
+            host,
+            address: host.machine.address(mac),
+        })
     })
 }
 
@@ -114,15 +135,28 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
     let mut addresses = BTreeMap::new();
     let mut addressed = Vec::new();
     let mut complete = true;
-    renderer.findings.extend(mixed_families(renderer.cluster, renderer.placement, renderer.site));
-    for Placed { node, node_set, host, address } in machines(renderer.cluster, renderer.placement, renderer.site) {
+    renderer.findings.extend(mixed_families(
+        renderer.cluster,
+        renderer.placement,
+        renderer.site,
+    ));
+    for Placed {
+        node,
+        node_set,
+        host,
+        address,
+    } in machines(renderer.cluster, renderer.placement, renderer.site)
+    {
         if let Some(address) = address {
             addresses.insert(node.clone(), address);
             addressed.push((host, host.origin.name(), address));
             continue;
         }
         complete = false;
-        let message = format!("host {} of {} has no address, so nothing can be installed on it", host.key, node);
+        let message = format!(
+            "host {} of {} has no address, so nothing can be installed on it",
+            host.key, node
+        );
         renderer.findings.push(
             Finding::new(Code::NoMachineAddress, message)
                 .at(renderer.cluster.origin.at(node_set.route.clone()))
@@ -130,17 +164,27 @@ fn addresses(renderer: &mut Renderer<'_>) -> Option<BTreeMap<NodeName, IpAddr>> 
                 .help("take a snapshot that has the host's network cards with their addresses, `status.hardware.nics`"),
         );
     }
-    renderer.warn_of_shared_addresses(&format!("the Provisioning of {}", renderer.cluster.key), addressed.into_iter());
+    renderer.warn_of_shared_addresses(
+        &format!("the Provisioning of {}", renderer.cluster.key),
+        addressed.into_iter(),
+    );
     complete.then_some(addresses)
 }
 
 /// A machine with an IPv6 address alone does not reach one with an IPv4 address, and no installer makes one cluster of
 /// both.
 fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Option<Finding> {
-    let addressed = machines(cluster, placement, site).filter_map(|machine| Some((machine.address?, machine)));
+    let addressed =
+        machines(cluster, placement, site).filter_map(|machine| Some((machine.address?, machine)));
     let (of_ipv6, others): (Vec<_>, Vec<_>) = addressed.partition(|(address, _)| address.is_ipv6());
     let ((_, first), (_, other)) = (of_ipv6.first()?, others.first()?);
-    let more = |count: usize| if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+    let more = |count: usize| {
+        if count > 1 {
+            format!(" and {} more", count - 1)
+        } else {
+            String::new()
+        }
+    };
     let message = format!(
         "of {}, {}{} would be reached by IPv6 and {}{} by IPv4: they do not reach each other",
         cluster.key,
@@ -151,22 +195,35 @@ fn mixed_families(cluster: &Cluster, placement: &Placement, site: &Site) -> Opti
     );
     let finding = Finding::new(Code::MixedFamilies, message)
         .at(cluster.origin.at(first.node_set.route.clone()))
-        .see(first.host.origin.name(), "its network card has no IPv4 address")
-        .see(cluster.origin.at(other.node_set.route.clone()), "this machine is reached by IPv4");
+        .see(
+            first.host.origin.name(),
+            "its network card has no IPv4 address",
+        )
+        .see(
+            cluster.origin.at(other.node_set.route.clone()),
+            "this machine is reached by IPv4",
+        );
     let help = "give all machines of the cluster addresses of one family; `mac-address` says which network card counts";
     Some(finding.help(help).of(&cluster.key))
 }
 
 /// The nodes whose names are taken.
 fn taken(cluster: &Cluster) -> impl Iterator<Item = Finding> {
-    let named = cluster.node_sets.iter().filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
-    named.filter(|(node, _)| inventory::is_taken(node)).map(|(node, node_set)| {
-        let message =
-            format!("a machine of {} is called `{node}`, a name that ansible has for something else", cluster.key);
-        Finding::new(Code::NodeNameTaken, message)
-            .at(cluster.origin.at(node_set.route.clone()))
-            .help(format!("call it otherwise, `node-{node}` for instance"))
-    })
+    let named = cluster
+        .node_sets
+        .iter()
+        .filter_map(|(part, node_set)| Some((part.node.as_ref()?, node_set)));
+    named
+        .filter(|(node, _)| inventory::is_taken(node))
+        .map(|(node, node_set)| {
+            let message = format!(
+                "a machine of {} is called `{node}`, a name that ansible has for something else",
+                cluster.key
+            );
+            Finding::new(Code::NodeNameTaken, message)
+                .at(cluster.origin.at(node_set.route.clone()))
+                .help(format!("call it otherwise, `node-{node}` for instance"))
+        })
 }
 
 /// Renders the files, the Job after all that its name is a hash of.
@@ -193,16 +250,19 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
     let nameless = Value::from(Serde(&values));
     let mut parts: Vec<String> = Vec::new();
     for template in ["job.yaml", "kustomization.yaml"] {
-        match renderer.templates.render(&format!("{}/{template}", layout::INSTALLER), nameless.clone()) {
+        match renderer.templates.render(
+            &format!("{}/{template}", layout::INSTALLER),
+            nameless.clone(),
+        ) {
             Ok(text) => parts.push(meaning(&text)),
             Err(finding) => return renderer.findings.push(*finding),
         }
     }
     // The kustomization above may change the Job, too.
-    match renderer
-        .templates
-        .render(services::CLUSTER_TEMPLATE, services::cluster_context(cluster, vec![layout::INSTALLER.to_owned()]))
-    {
+    match renderer.templates.render(
+        services::CLUSTER_TEMPLATE,
+        services::cluster_context(cluster, vec![layout::INSTALLER.to_owned()]),
+    ) {
         Ok(text) => parts.push(meaning(&text)),
         Err(finding) => return renderer.findings.push(*finding),
     }
@@ -217,11 +277,19 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
         return renderer.findings.push(finding);
     }
     for template in TEMPLATES {
-        renderer.file(&format!("{}/{template}", layout::INSTALLER), directory.join(template), &context);
+        renderer.file(
+            &format!("{}/{template}", layout::INSTALLER),
+            directory.join(template),
+            &context,
+        );
     }
-    renderer.tree.insert(directory.join(inventory_file), inventory_text);
+    renderer
+        .tree
+        .insert(directory.join(inventory_file), inventory_text);
     let in_directory = |(file, text)| (directory.join(variables::DIRECTORY).join(file), text);
-    renderer.tree.extend(variables.into_iter().map(in_directory));
+    renderer
+        .tree
+        .extend(variables.into_iter().map(in_directory));
 }
 
 /// What is wrong with a template of the repo that names its Job without the hash: an agent would have to change a Job
@@ -229,25 +297,42 @@ fn files(renderer: &mut Renderer<'_>, installation: &Installation, inventory: &I
 fn nameless_job(templates: &Templates, nameless: &Value, named: &Value) -> Option<Finding> {
     let template = format!("{}/job.yaml", layout::INSTALLER);
     let own = templates.own_file(&template)?;
-    let (nameless, named) = (templates.render(&template, nameless.clone()), templates.render(&template, named.clone()));
+    let (nameless, named) = (
+        templates.render(&template, nameless.clone()),
+        templates.render(&template, named.clone()),
+    );
     let (nameless, named) = (nameless.ok()?, named.ok()?);
     if nameless != named || named.trim().is_empty() {
         return None;
     }
-    let message =
-        format!("the template {own} gives its Job one name, whatever the Job does, and no Job can be changed");
-    Some(Finding::new(Code::InvalidManifest, message).at(Place::File(own.clone())).help("name the Job `{{ job }}`"))
+    let message = format!(
+        "the template {own} gives its Job one name, whatever the Job does, and no Job can be changed"
+    );
+    Some(
+        Finding::new(Code::InvalidManifest, message)
+            .at(Place::File(own.clone()))
+            .help("name the Job `{{ job }}`"),
+    )
 }
 
 /// What the container runs. Kubernetes replaces `$(NAME)` in it by variables of the environment, so a dollar is doubled.
 fn command(cluster: &Cluster, installation: &Installation) -> Vec<String> {
-    let mut command = vec!["./installer".to_owned(), "--cluster".to_owned(), cluster.key.name.to_string()];
+    let mut command = vec![
+        "./installer".to_owned(),
+        "--cluster".to_owned(),
+        cluster.key.name.to_string(),
+    ];
     if let Some(network) = &installation.pod_subnet {
         command.extend(["--network".to_owned(), network.replace('$', "$$")]);
     }
     if !installation.plugins.is_empty() {
         command.push("--plugins".to_owned());
-        command.extend(installation.plugins.iter().map(|plugin| plugin.replace('$', "$$")));
+        command.extend(
+            installation
+                .plugins
+                .iter()
+                .map(|plugin| plugin.replace('$', "$$")),
+        );
     }
     command
 }
@@ -258,7 +343,11 @@ fn meaning(text: &str) -> String {
     let documents = yaml_serde::Deserializer::from_str(text).map(serde_json::Value::deserialize);
     let documents: Result<Vec<serde_json::Value>, _> = documents.collect();
     let said = |documents: Vec<serde_json::Value>| -> Vec<String> {
-        documents.iter().filter(|document| !document.is_null()).map(ToString::to_string).collect()
+        documents
+            .iter()
+            .filter(|document| !document.is_null())
+            .map(ToString::to_string)
+            .collect()
     };
     documents.map_or_else(|_| text.to_owned(), |documents| said(documents).join("\n"))
 }
@@ -270,5 +359,9 @@ fn hash(parts: &[String]) -> String {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().take(Installation::HASH_LENGTH / 2).map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize()
+        .iter()
+        .take(Installation::HASH_LENGTH / 2)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

@@ -13,17 +13,32 @@ pub(super) const DIRECTORY: &str = "group_vars";
 ///
 /// Each role has a variable of its own, because ansible lets one group's value of a variable replace the other's: a
 /// node with both roles would lose the packages of one.
-pub fn variables(installation: &Installation, format: InventoryFormat) -> BTreeMap<&'static str, String> {
+pub fn variables(
+    installation: &Installation,
+    format: InventoryFormat,
+) -> BTreeMap<&'static str, String> {
     let (masters, workers) = match format {
         InventoryFormat::Ini => ("kube-master.yml", "kube-node.yml"),
         InventoryFormat::Yaml => ("kube_control_plane.yml", "kube_node.yml"),
     };
     let roles = [
-        (masters, "sipgen_master_packages", &installation.master_packages),
-        (workers, "sipgen_worker_packages", &installation.worker_packages),
+        (
+            masters,
+            "sipgen_master_packages",
+            &installation.master_packages,
+        ),
+        (
+            workers,
+            "sipgen_worker_packages",
+            &installation.worker_packages,
+        ),
     ];
-    let with_packages = roles.into_iter().filter(|(_, _, packages)| !packages.is_empty());
-    with_packages.map(|(file, variable, packages)| (file, list(variable, packages))).collect()
+    let with_packages = roles
+        .into_iter()
+        .filter(|(_, _, packages)| !packages.is_empty());
+    with_packages
+        .map(|(file, variable, packages)| (file, list(variable, packages)))
+        .collect()
 }
 
 fn list(variable: &str, packages: &[InstalledPackage]) -> String {
@@ -34,7 +49,9 @@ fn list(variable: &str, packages: &[InstalledPackage]) -> String {
             text.push_str(&format!("    version: {}\n", literal(version)));
         }
         // By which apt knows the package in that version.
-        let apt = version.as_ref().map_or_else(|| name.clone(), |version| format!("{name}={version}"));
+        let apt = version
+            .as_ref()
+            .map_or_else(|| name.clone(), |version| format!("{name}={version}"));
         text.push_str(&format!("    apt: {}\n", literal(&apt)));
     }
     text
@@ -42,9 +59,15 @@ fn list(variable: &str, packages: &[InstalledPackage]) -> String {
 
 /// A text as it is: ansible would run what stands between `{{` and `}}`, with all that its templates can do.
 fn literal(text: &str) -> String {
-    let is_template = ["{{", "{%", "{#"].iter().any(|opening| text.contains(opening));
+    let is_template = ["{{", "{%", "{#"]
+        .iter()
+        .any(|opening| text.contains(opening));
     let quoted = serde_json::Value::from(text).to_string();
-    if is_template { format!("!unsafe {quoted}") } else { quoted }
+    if is_template {
+        format!("!unsafe {quoted}")
+    } else {
+        quoted
+    }
 }
 
 #[cfg(test)]
@@ -52,13 +75,19 @@ mod tests {
     use super::*;
 
     fn package(name: &str, version: Option<&str>) -> InstalledPackage {
-        InstalledPackage { name: name.to_owned(), version: version.map(str::to_owned) }
+        InstalledPackage {
+            name: name.to_owned(),
+            version: version.map(str::to_owned),
+        }
     }
 
     #[test]
     fn each_role_has_a_file_and_a_variable_of_its_own() {
         let installation = Installation {
-            master_packages: vec![package("curl", Some("7.88.1-10+deb12u5")), package("make", None)],
+            master_packages: vec![
+                package("curl", Some("7.88.1-10+deb12u5")),
+                package("make", None),
+            ],
             worker_packages: vec![package("jq", None)],
             ..Installation::default()
         };
@@ -70,12 +99,18 @@ mod tests {
             "sipgen_master_packages:\n  - name: \"curl\"\n    version: \"7.88.1-10+deb12u5\"\n    apt: \
              \"curl=7.88.1-10+deb12u5\"\n  - name: \"make\"\n    apt: \"make\"\n"
         );
-        assert_eq!(files["kube-node.yml"], "sipgen_worker_packages:\n  - name: \"jq\"\n    apt: \"jq\"\n");
+        assert_eq!(
+            files["kube-node.yml"],
+            "sipgen_worker_packages:\n  - name: \"jq\"\n    apt: \"jq\"\n"
+        );
     }
 
     #[test]
     fn the_groups_of_kubespray_have_other_names_and_a_role_without_packages_has_no_file() {
-        let installation = Installation { worker_packages: vec![package("jq", None)], ..Installation::default() };
+        let installation = Installation {
+            worker_packages: vec![package("jq", None)],
+            ..Installation::default()
+        };
 
         let files = variables(&installation, InventoryFormat::Yaml);
 

@@ -54,12 +54,24 @@ struct IssuerRef<'a> {
 pub(super) fn values<'a>(auth: &'a Auth, name: &'a str) -> Values<'a> {
     let own = || format!("{name}-tls");
     let (tls_secret, ca_secret, issuer_ref) = match &auth.certificate {
-        Certificate::OfAuthority(secret) => {
-            (own(), Some(secret), Some(IssuerRef { group: "cert-manager.io", kind: "Issuer", name }))
-        }
-        Certificate::OfIssuer { name, kind, group } => {
-            (own(), None, Some(IssuerRef { group, kind, name: name.as_str() }))
-        }
+        Certificate::OfAuthority(secret) => (
+            own(),
+            Some(secret),
+            Some(IssuerRef {
+                group: "cert-manager.io",
+                kind: "Issuer",
+                name,
+            }),
+        ),
+        Certificate::OfIssuer { name, kind, group } => (
+            own(),
+            None,
+            Some(IssuerRef {
+                group,
+                kind,
+                name: name.as_str(),
+            }),
+        ),
         Certificate::InSecret(secret) => (secret.as_str().to_owned(), None, None),
     };
     let (dns_name, address) = match auth.issuer_url.host() {

@@ -39,10 +39,19 @@ struct Endpoint {
 
 pub(super) fn values(cluster: &Cluster) -> Values<'_> {
     let mut endpoints = BTreeMap::from([
-        ("host-selector-cluster-namespace".to_owned(), cluster.key.namespace.to_string()),
-        ("host-selector-cluster-name".to_owned(), cluster.key.name.to_string()),
+        (
+            "host-selector-cluster-namespace".to_owned(),
+            cluster.key.namespace.to_string(),
+        ),
+        (
+            "host-selector-cluster-name".to_owned(),
+            cluster.key.name.to_string(),
+        ),
     ]);
-    for (role, name) in [(Role::ControlPlane, "control-plane"), (Role::Worker, "worker")] {
+    for (role, name) in [
+        (Role::ControlPlane, "control-plane"),
+        (Role::Worker, "worker"),
+    ] {
         endpoints.insert(format!("host-selector-node-type-{name}"), role.to_string());
     }
     for service in &cluster.services {
@@ -53,7 +62,10 @@ pub(super) fn values(cluster: &Cluster) -> Values<'_> {
         endpoints,
         control_plane_endpoint: cluster.services.iter().find_map(control_plane_endpoint),
         host_labels: BTreeMap::from([
-            (assignment::CLUSTER_NAMESPACE, cluster.key.namespace.as_str()),
+            (
+                assignment::CLUSTER_NAMESPACE,
+                cluster.key.namespace.as_str(),
+            ),
             (assignment::CLUSTER_NAME, cluster.key.name.as_str()),
         ]),
         role_label: assignment::NODE_TYPE,
@@ -63,14 +75,22 @@ pub(super) fn values(cluster: &Cluster) -> Values<'_> {
 
 /// The texts of one service. Those of a second one of its kind are told by its number.
 fn of_service(service: &Service) -> Vec<(String, String)> {
-    let number = if service.ordinal == 1 { String::new() } else { service.ordinal.to_string() };
+    let number = if service.ordinal == 1 {
+        String::new()
+    } else {
+        service.ordinal.to_string()
+    };
     let reached = |name: &str, port: NodePort| {
         let name = format!("{name}{number}-endpoint");
         let host = service.cluster_ip.into_iter().flat_map(|address| {
             let whole = format!("{}:{port}", bracketed(address));
-            [(format!("{name}-host"), address.to_string()), (name.clone(), whole)]
+            [
+                (format!("{name}-host"), address.to_string()),
+                (name.clone(), whole),
+            ]
         });
-        host.chain([(format!("{name}-port"), port.to_string())]).collect()
+        host.chain([(format!("{name}-port"), port.to_string())])
+            .collect()
     };
     match &service.detail {
         Detail::ControlPlaneLoadBalancer { node_port, .. } => reached("control-plane", *node_port),
@@ -83,15 +103,19 @@ fn of_service(service: &Service) -> Vec<(String, String)> {
 fn of_auth(auth: &Auth, number: &str) -> Vec<(String, String)> {
     vec![
         (format!("oidc{number}-issuer-url"), auth.issuer()),
-        (format!("oidc{number}-client-id"), Auth::CLIENT_ID.to_owned()),
+        (
+            format!("oidc{number}-client-id"),
+            Auth::CLIENT_ID.to_owned(),
+        ),
     ]
 }
 
 fn control_plane_endpoint(service: &Service) -> Option<Endpoint> {
     match &service.detail {
-        Detail::ControlPlaneLoadBalancer { node_port, .. } => {
-            Some(Endpoint { host: service.cluster_ip?, port: *node_port })
-        }
+        Detail::ControlPlaneLoadBalancer { node_port, .. } => Some(Endpoint {
+            host: service.cluster_ip?,
+            port: *node_port,
+        }),
         _ => None,
     }
 }

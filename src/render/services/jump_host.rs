@@ -105,10 +105,10 @@ pub(super) fn values<'a>(
         authorized_keys: &jump_host.authorized_keys,
         node_private_keys: jump_host.node_private_keys.as_ref(),
         host_keys: KeptHostKeys::from(&jump_host.host_keys),
-        homes: jump_host
-            .homes
-            .as_ref()
-            .map(|claim| Homes { volume_claim: claim.into(), guards: hosts::guards(renderer.site, None) }),
+        homes: jump_host.homes.as_ref().map(|claim| Homes {
+            volume_claim: claim.into(),
+            guards: hosts::guards(renderer.site, None),
+        }),
         power_control: renderer.site.settings.credentials != Credentials::None,
         secret_copies: copies(renderer, service),
         hosts: reachable_hosts(renderer, service)?,
@@ -118,8 +118,14 @@ pub(super) fn values<'a>(
 impl<'a> From<&'a HostKeys> for KeptHostKeys<'a> {
     fn from(host_keys: &'a HostKeys) -> Self {
         match host_keys {
-            HostKeys::Secret(name) => Self { secret_name: Some(name), ..Self::default() },
-            HostKeys::Volume(claim) => Self { volume_claim: Some(claim.into()), ..Self::default() },
+            HostKeys::Secret(name) => Self {
+                secret_name: Some(name),
+                ..Self::default()
+            },
+            HostKeys::Volume(claim) => Self {
+                volume_claim: Some(claim.into()),
+                ..Self::default()
+            },
             HostKeys::Ephemeral => Self::default(),
         }
     }
@@ -127,7 +133,10 @@ impl<'a> From<&'a HostKeys> for KeptHostKeys<'a> {
 
 impl<'a> From<&'a cluster::VolumeClaim> for VolumeClaim<'a> {
     fn from(claim: &'a cluster::VolumeClaim) -> Self {
-        Self { storage_class_name: claim.storage_class.as_ref(), storage: claim.storage.as_ref() }
+        Self {
+            storage_class_name: claim.storage_class.as_ref(),
+            storage: claim.storage.as_ref(),
+        }
     }
 }
 
@@ -146,7 +155,10 @@ fn credentials(renderer: &Renderer<'_>, service: &Service, host: &Host) -> Optio
 fn bmc_secret(host: &Host) -> Option<SecretKey> {
     // The API server takes no other name.
     let name = host.bmc.as_ref()?.credentials_name.parse().ok()?;
-    Some(SecretKey { namespace: host.key.namespace.clone(), name })
+    Some(SecretKey {
+        namespace: host.key.namespace.clone(),
+        name,
+    })
 }
 
 /// The copies of BMC Secrets of other namespaces. A jump host may read Secrets of its own namespace only.
@@ -157,8 +169,8 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<
     if settings.credentials == Credentials::None {
         return Vec::new();
     }
-    let stores =
-        Some(&settings.external_secrets.stores).filter(|_| settings.credentials == Credentials::ExternalSecrets);
+    let stores = Some(&settings.external_secrets.stores)
+        .filter(|_| settings.credentials == Credentials::ExternalSecrets);
     let hosts = renderer.hosts(|_| true).into_iter().map(|(host, _)| host);
     let elsewhere = hosts.filter(|host| host.key.namespace != cluster.key.namespace);
     let mut copies: BTreeMap<String, SecretCopy<'a>> = BTreeMap::new();
@@ -169,7 +181,14 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<
             continue;
         };
         let name = service.copy_name(&cluster.key, &secret);
-        copies.insert(name.clone(), SecretCopy { name, store, secret: secret.name });
+        copies.insert(
+            name.clone(),
+            SecretCopy {
+                name,
+                store,
+                secret: secret.name,
+            },
+        );
     }
     if let Some(first) = without_store.first() {
         let help = match settings.credentials {
@@ -195,21 +214,33 @@ fn copies<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Vec<SecretCopy<
         renderer.findings.push(
             Finding::new(Code::CredentialsElsewhere, message)
                 .at(cluster.origin.at(service.route()))
-                .see(first.origin.at(["spec", "bmc", "credentialsName"]), "the Secret that is in the host's namespace")
+                .see(
+                    first.origin.at(["spec", "bmc", "credentialsName"]),
+                    "the Secret that is in the host's namespace",
+                )
                 .help(help),
         );
     }
     copies.into_values().collect()
 }
 
-fn reachable_hosts<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Option<Vec<ReachableHost<'a>>> {
+fn reachable_hosts<'a>(
+    renderer: &mut Renderer<'a>,
+    service: &Service,
+) -> Option<Vec<ReachableHost<'a>>> {
     let addressed = renderer.addressed(service)?;
     let mut hosts = Vec::with_capacity(addressed.len());
     let mut names: BTreeMap<String, &Host> = BTreeMap::new();
     let mut named = true;
     for (host, role, address) in addressed {
         let name = name_in(renderer.cluster, host, '.');
-        named &= check_name(renderer, service, host, &name, names.insert(name.clone(), host));
+        named &= check_name(
+            renderer,
+            service,
+            host,
+            &name,
+            names.insert(name.clone(), host),
+        );
         hosts.push(ReachableHost {
             name,
             namespace: host.key.namespace.as_str(),
@@ -226,12 +257,24 @@ fn reachable_hosts<'a>(renderer: &mut Renderer<'a>, service: &Service) -> Option
 
 /// Whether a host's name on the jump host is its own, and one of the DNS: ssh, the pod's `/etc/hosts` and the files
 /// of credentials go by it.
-fn check_name(renderer: &mut Renderer<'_>, service: &Service, host: &Host, name: &str, other: Option<&Host>) -> bool {
+fn check_name(
+    renderer: &mut Renderer<'_>,
+    service: &Service,
+    host: &Host,
+    name: &str,
+    other: Option<&Host>,
+) -> bool {
     let jump_host = service.object_name(&renderer.cluster.key);
     let message = match other {
-        Some(other) => format!("the hosts {} and {} would both be {name} on {jump_host}", other.key, host.key),
+        Some(other) => format!(
+            "the hosts {} and {} would both be {name} on {jump_host}",
+            other.key, host.key
+        ),
         None if name.parse::<ObjectName>().is_ok() => return true,
-        None => format!("the name of host {} is too long for {jump_host}, with its namespace before it", host.key),
+        None => format!(
+            "the name of host {} is too long for {jump_host}, with its namespace before it",
+            host.key
+        ),
     };
     let finding = Finding::new(Code::AmbiguousHostName, message)
         .at(host.origin.at(["metadata", "name"]))

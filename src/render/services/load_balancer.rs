@@ -57,9 +57,19 @@ pub(super) fn before_control_plane(
     node_port: NodePort,
     replicas: u16,
 ) -> Option<Values> {
-    let ports = vec![Port { name: "kube-apiserver".to_owned(), port: 6443, node_port }];
+    let ports = vec![Port {
+        name: "kube-apiserver".to_owned(),
+        port: 6443,
+        node_port,
+    }];
     let servers = servers(renderer, service)?;
-    Some(Values { replicas, metrics_port: METRICS_PORT, ports, check: Check::KubeApiserver, servers })
+    Some(Values {
+        replicas,
+        metrics_port: METRICS_PORT,
+        ports,
+        check: Check::KubeApiserver,
+        servers,
+    })
 }
 
 /// Of a load balancer before the tenant's workers.
@@ -76,13 +86,21 @@ pub(super) fn before_workers(
     };
     let ports = node_ports.iter().map(port).collect();
     let servers = servers(renderer, service)?;
-    Some(Values { replicas, metrics_port: METRICS_PORT, ports, check: Check::Tcp, servers })
+    Some(Values {
+        replicas,
+        metrics_port: METRICS_PORT,
+        ports,
+        check: Check::Tcp,
+        servers,
+    })
 }
 
 fn servers(renderer: &mut Renderer<'_>, service: &Service) -> Option<Vec<Server>> {
     let cluster = renderer.cluster;
     let addressed = renderer.addressed(service)?.into_iter();
-    let server =
-        addressed.map(|(host, _, address)| Server { name: name_in(cluster, host, ':'), address: bracketed(address) });
+    let server = addressed.map(|(host, _, address)| Server {
+        name: name_in(cluster, host, ':'),
+        address: bracketed(address),
+    });
     Some(server.collect())
 }

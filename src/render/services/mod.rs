@@ -59,7 +59,10 @@ pub(super) const CLUSTER_TEMPLATE: &str = "cluster/kustomization.yaml";
 
 /// What it is given, with the directories that it lists.
 pub(super) fn cluster_context(cluster: &Cluster, services: Vec<String>) -> Value {
-    Value::from(Serde(ClusterContext { cluster: &cluster.key, services }))
+    Value::from(Serde(ClusterContext {
+        cluster: &cluster.key,
+        services,
+    }))
 }
 
 /// The schema of what the templates in a directory are given.
@@ -88,7 +91,14 @@ pub(super) fn render(
     site: &Site,
     templates: &Templates,
 ) -> (Tree, Vec<Finding>) {
-    let mut renderer = Renderer { cluster, placement, site, templates, tree: Tree::new(), findings: Vec::new() };
+    let mut renderer = Renderer {
+        cluster,
+        placement,
+        site,
+        templates,
+        tree: Tree::new(),
+        findings: Vec::new(),
+    };
     for service in &cluster.services {
         renderer.service(service);
     }
@@ -97,7 +107,12 @@ pub(super) fn render(
         installation::render(&mut renderer, installation);
         // Without a host for each machine there is nothing to install.
         let rendered = layout::installer_directory(&cluster.key).join(layout::KUSTOMIZATION);
-        services.extend(renderer.tree.contains_key(&rendered).then(|| layout::INSTALLER.to_owned()));
+        services.extend(
+            renderer
+                .tree
+                .contains_key(&rendered)
+                .then(|| layout::INSTALLER.to_owned()),
+        );
     }
     if !services.is_empty() {
         let context = cluster_context(cluster, services);
@@ -108,7 +123,11 @@ pub(super) fn render(
     if cluster.installation.is_none() {
         renderer.endpoints();
     }
-    let findings = renderer.findings.into_iter().map(|finding| finding.of(&cluster.key)).collect();
+    let findings = renderer
+        .findings
+        .into_iter()
+        .map(|finding| finding.of(&cluster.key))
+        .collect();
     (renderer.tree, findings)
 }
 
@@ -117,7 +136,14 @@ pub(super) fn dex_definitions(site: &Site, templates: &Templates) -> Result<Tree
     let mut tree = Tree::new();
     for name in templates.names_below(layout::CRDS) {
         let file = Utf8PathBuf::from(name);
-        if let Some(text) = rendered(site, templates, name, &file, &"the definitions of Dex", Value::default())? {
+        if let Some(text) = rendered(
+            site,
+            templates,
+            name,
+            &file,
+            &"the definitions of Dex",
+            Value::default(),
+        )? {
             tree.insert(file, text);
         }
     }
@@ -144,7 +170,11 @@ fn rendered(
         text.push('\n');
     }
     if file.extension() == Some("yaml") && !site.state.has(file, &text) {
-        let read = if is_configuration(template) { verify::yaml(&text) } else { verify::manifests(&text) };
+        let read = if is_configuration(template) {
+            verify::yaml(&text)
+        } else {
+            verify::manifests(&text)
+        };
         read.map_err(|unreadable| match templates.own_file(template) {
             Some(own) => unreadable.of_template(own),
             None => unreadable.finding(&site.settings.output.join(file)),
@@ -155,12 +185,19 @@ fn rendered(
 
 /// Files of programs, not of Kubernetes.
 fn is_configuration(template: &str) -> bool {
-    matches!(template, "auth/config.yaml" | "auth/kubeadm-structured/authentication-configuration.yaml")
+    matches!(
+        template,
+        "auth/config.yaml" | "auth/kubeadm-structured/authentication-configuration.yaml"
+    )
 }
 
 /// Puts the mark of ownership on top; in a script, below the line that names its interpreter.
 fn with_header(text: &str, made_from: &str) -> String {
-    let interpreter = if text.starts_with("#!") { text.find('\n').map_or(text.len(), |end| end + 1) } else { 0 };
+    let interpreter = if text.starts_with("#!") {
+        text.find('\n').map_or(text.len(), |end| end + 1)
+    } else {
+        0
+    };
     let (first, rest) = text.split_at(interpreter);
     format!("{first}{}{rest}", header(made_from))
 }
@@ -182,18 +219,27 @@ impl<'a> Renderer<'a> {
         let serving = self.placement.iter().filter(|(part, _)| serves(part.role));
         serving
             .flat_map(|(part, assigned)| {
-                assigned.iter().map(move |assigned| (&site.inventory.hosts[assigned.host], part.role))
+                assigned
+                    .iter()
+                    .map(move |assigned| (&site.inventory.hosts[assigned.host], part.role))
             })
             .collect()
     }
 
     fn service(&mut self, service: &'a Service) {
         match &service.detail {
-            Detail::ControlPlaneLoadBalancer { node_port, replicas } => {
-                let values = load_balancer::before_control_plane(self, service, *node_port, *replicas);
+            Detail::ControlPlaneLoadBalancer {
+                node_port,
+                replicas,
+            } => {
+                let values =
+                    load_balancer::before_control_plane(self, service, *node_port, *replicas);
                 self.files("loadbalancer", service, values);
             }
-            Detail::WorkerLoadBalancer { node_ports, replicas } => {
+            Detail::WorkerLoadBalancer {
+                node_ports,
+                replicas,
+            } => {
                 let values = load_balancer::before_workers(self, service, node_ports, *replicas);
                 self.files("loadbalancer", service, values);
             }
@@ -228,17 +274,31 @@ impl<'a> Renderer<'a> {
         self.files_below("tenant", &directory, &endpoints::values(self.cluster));
     }
 
-    fn files_below(&mut self, templates: &'static str, directory: &Utf8Path, context: &impl Serialize) {
+    fn files_below(
+        &mut self,
+        templates: &'static str,
+        directory: &Utf8Path,
+        context: &impl Serialize,
+    ) {
         // One conversion for all of the files.
         let context = Value::from(Serde(context));
         for template in self.templates.names_below(templates) {
-            let Ok(below) = Utf8Path::new(template).strip_prefix(templates) else { continue };
+            let Ok(below) = Utf8Path::new(template).strip_prefix(templates) else {
+                continue;
+            };
             self.file(template, directory.join(below), &context);
         }
     }
 
     pub(super) fn file(&mut self, template: &str, file: Utf8PathBuf, context: &Value) {
-        match rendered(self.site, self.templates, template, &file, &self.cluster.origin.made_from(), context.clone()) {
+        match rendered(
+            self.site,
+            self.templates,
+            template,
+            &file,
+            &self.cluster.origin.made_from(),
+            context.clone(),
+        ) {
             Ok(text) => self.tree.extend(text.map(|text| (file, text))),
             Err(finding) => self.findings.push(*finding),
         }
@@ -285,8 +345,9 @@ impl<'a> Renderer<'a> {
                 }
             }
         }
-        let shared =
-            addressed.iter().map(|(host, _, address)| (*host, host.origin.at(["spec", "networkData"]), *address));
+        let shared = addressed
+            .iter()
+            .map(|(host, _, address)| (*host, host.origin.at(["spec", "networkData"]), *address));
         self.warn_of_shared_addresses(&service.object_name(&self.cluster.key), shared);
         complete.then_some(addressed)
     }
@@ -308,7 +369,9 @@ impl<'a> Renderer<'a> {
                 format!("{} hosts of {name} have the address {address}", hosts.len()),
             )
             .help("whoever connects to one of them may reach another; correct their network data");
-            let add = |finding: Finding, (host, place): (&Host, Place)| finding.see(place, host.key.to_string());
+            let add = |finding: Finding, (host, place): (&Host, Place)| {
+                finding.see(place, host.key.to_string())
+            };
             self.findings.push(hosts.into_iter().fold(finding, add));
         }
     }

@@ -18,44 +18,100 @@ const NODE_SETS_SHOWN: usize = 3;
 const MACHINES_SHOWN: usize = 4;
 
 /// All clusters as a table; where they are many, those first that change or lack something.
-pub(super) fn write_all(out: &mut Text, picture: &Picture, letters: &Letters<'_>, all: bool) -> fmt::Result {
+pub(super) fn write_all(
+    out: &mut Text,
+    picture: &Picture,
+    letters: &Letters<'_>,
+    all: bool,
+) -> fmt::Result {
     write_heading(out, "clusters")?;
     if picture.clusters.is_empty() {
         return writeln!(out, "  none");
     }
-    let limit = if all { picture.clusters.len() } else { CLUSTERS_SHOWN };
+    let limit = if all {
+        picture.clusters.len()
+    } else {
+        CLUSTERS_SHOWN
+    };
     let mut shown: Vec<usize> = (0..picture.clusters.len()).collect();
     shown.sort_by_key(|at| picture.clusters[*at].is_quiet());
     shown.truncate(limit);
     shown.sort_unstable();
     let shown: Vec<&ClusterPicture> = shown.into_iter().map(|at| &picture.clusters[at]).collect();
 
-    let width =
-        shown.iter().map(|cluster| cluster.key.to_string().len()).max().unwrap_or_default().max("cluster".len());
-    let gutter = if matches!(letters, Letters::ByRole) { "" } else { "   " };
+    let width = shown
+        .iter()
+        .map(|cluster| cluster.key.to_string().len())
+        .max()
+        .unwrap_or_default()
+        .max("cluster".len());
+    let gutter = if matches!(letters, Letters::ByRole) {
+        ""
+    } else {
+        "   "
+    };
     writeln!(out, "  {gutter}{:width$}  {COLUMNS}", "cluster")?;
     for cluster in &shown {
         let letter = letters.of(&cluster.key);
-        let letter = if letter.is_empty() { letter } else { format!("{letter}  ") };
+        let letter = if letter.is_empty() {
+            letter
+        } else {
+            format!("{letter}  ")
+        };
         let key = cluster.key.to_string();
         if cluster.node_sets.is_empty() {
             let notes = notes(cluster).join(", ");
-            writeln!(out, "  {letter}{key:width$}  {}", if notes.is_empty() { "no hosts wanted" } else { &notes })?;
+            writeln!(
+                out,
+                "  {letter}{key:width$}  {}",
+                if notes.is_empty() {
+                    "no hosts wanted"
+                } else {
+                    &notes
+                }
+            )?;
         }
-        for (number, Row { counts, notes: of_row, .. }) in rows(cluster).into_iter().enumerate() {
+        for (
+            number,
+            Row {
+                counts,
+                notes: of_row,
+                ..
+            },
+        ) in rows(cluster).into_iter().enumerate()
+        {
             let first = number == 0;
             let mut notes = if first { notes(cluster) } else { Vec::new() };
             notes.extend(of_row);
-            let (letter, key) = if first { (letter.as_str(), key.as_str()) } else { (gutter, "") };
+            let (letter, key) = if first {
+                (letter.as_str(), key.as_str())
+            } else {
+                (gutter, "")
+            };
             let line = format!("  {letter}{key:width$}  {counts}  {}", notes.join(", "));
             writeln!(out, "{}", line.trim_end())?;
         }
     }
     let left_out = picture.clusters.len() - shown.len();
     if left_out > 0 {
-        let (quiet, more) = (picture.clusters.iter().filter(|cluster| cluster.is_quiet()).count(), left_out);
-        let nature = if quiet >= more { ", which have what they want" } else { "" };
-        writeln!(out, "  … and {}{nature}; --all shows them all", counted(more, "more cluster"))?;
+        let (quiet, more) = (
+            picture
+                .clusters
+                .iter()
+                .filter(|cluster| cluster.is_quiet())
+                .count(),
+            left_out,
+        );
+        let nature = if quiet >= more {
+            ", which have what they want"
+        } else {
+            ""
+        };
+        writeln!(
+            out,
+            "  … and {}{nature}; --all shows them all",
+            counted(more, "more cluster")
+        )?;
     }
     Ok(())
 }
@@ -74,11 +130,21 @@ struct Row<'a> {
 
 /// The rows of a cluster: one a node set, but one for all machines of a role.
 fn rows(cluster: &ClusterPicture) -> Vec<Row<'_>> {
-    let (machines, node_sets): (Vec<_>, Vec<_>) = cluster.node_sets.iter().partition(|set| set.part.node.is_some());
-    let of_node_sets =
-        node_sets.into_iter().map(|set| Row { counts: counts(set), notes: notes_of(set), shortage: &set.shortage });
+    let (machines, node_sets): (Vec<_>, Vec<_>) = cluster
+        .node_sets
+        .iter()
+        .partition(|set| set.part.node.is_some());
+    let of_node_sets = node_sets.into_iter().map(|set| Row {
+        counts: counts(set),
+        notes: notes_of(set),
+        shortage: &set.shortage,
+    });
     let of_machines = Role::ALL.into_iter().filter_map(|role| {
-        let of_role: Vec<&NodeSetPicture> = machines.iter().copied().filter(|set| set.part.role == role).collect();
+        let of_role: Vec<&NodeSetPicture> = machines
+            .iter()
+            .copied()
+            .filter(|set| set.part.role == role)
+            .collect();
         (!of_role.is_empty()).then(|| row_of_machines(role, &of_role))
     });
     of_node_sets.chain(of_machines).collect()
@@ -86,31 +152,61 @@ fn rows(cluster: &ClusterPicture) -> Vec<Row<'_>> {
 
 /// The machines of one role; those that lack a host are named.
 fn row_of_machines(role: Role, machines: &[&NodeSetPicture]) -> Row<'static> {
-    let sum = |of: &dyn Fn(&NodeSetPicture) -> usize| machines.iter().map(|set| of(set)).sum::<usize>();
+    let sum =
+        |of: &dyn Fn(&NodeSetPicture) -> usize| machines.iter().map(|set| of(set)).sum::<usize>();
     let wanted = sum(&|set| set.wanted.map_or(0, |wanted| wanted.active));
     let known = machines.iter().any(|set| set.wanted.is_some());
-    let wanted = if known { wanted.to_string() } else { "?".to_owned() };
+    let wanted = if known {
+        wanted.to_string()
+    } else {
+        "?".to_owned()
+    };
     let mut notes = Vec::new();
-    let short: Vec<&NodeSetPicture> = machines.iter().copied().filter(|set| set.short_of > 0).collect();
+    let short: Vec<&NodeSetPicture> = machines
+        .iter()
+        .copied()
+        .filter(|set| set.short_of > 0)
+        .collect();
     if !short.is_empty() {
         notes.push(styled(ERROR, format_args!("no host for {}", named(&short))));
     }
     let waiting = sum(&|set| if set.short_of == 0 { set.missing() } else { 0 });
     notes.extend((waiting > 0).then(|| styled(WARNING, format_args!("{waiting} not placed"))));
     let both = sum(&|set| usize::from(set.worker_too));
-    let all = if both == machines.len() { String::new() } else { format!("{both} ") };
+    let all = if both == machines.len() {
+        String::new()
+    } else {
+        format!("{both} ")
+    };
     notes.extend((both > 0).then(|| format!("{all}also Worker")));
     let added = sum(&|set| set.added);
     notes.extend((added > 0).then(|| format!("{added} added")));
-    let counts = format!("{:12}  {wanted:>6}  {:>7}  {:>4}", role.as_str(), "-", sum(&|set| set.have));
-    Row { counts, notes, shortage: &[] }
+    let counts = format!(
+        "{:12}  {wanted:>6}  {:>7}  {:>4}",
+        role.as_str(),
+        "-",
+        sum(&|set| set.have)
+    );
+    Row {
+        counts,
+        notes,
+        shortage: &[],
+    }
 }
 
 /// Machines by their names, the first of them.
 fn named(machines: &[&NodeSetPicture]) -> String {
-    let names = machines.iter().take(MACHINES_SHOWN).flat_map(|set| &set.part.node).map(ToString::to_string);
+    let names = machines
+        .iter()
+        .take(MACHINES_SHOWN)
+        .flat_map(|set| &set.part.node)
+        .map(ToString::to_string);
     let more = machines.len().saturating_sub(MACHINES_SHOWN);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     format!("{}{more}", names.collect::<Vec<_>>().join(", "))
 }
 
@@ -120,7 +216,11 @@ fn counts(set: &NodeSetPicture) -> String {
         Some(wanted) => (wanted.active.to_string(), wanted.standby.to_string()),
         None => ("?".to_owned(), "?".to_owned()),
     };
-    format!("{:12}  {active:>6}  {standby:>7}  {:>4}", set.part.role.as_str(), set.have)
+    format!(
+        "{:12}  {active:>6}  {standby:>7}  {:>4}",
+        set.part.role.as_str(),
+        set.have
+    )
 }
 
 /// What is worth saying of a cluster.
@@ -136,7 +236,10 @@ fn notes(cluster: &ClusterPicture) -> Vec<String> {
         notes.push(styled(ERROR, counted(cluster.errors.len(), "error")));
     }
     if !cluster.gives_back.is_empty() {
-        notes.push(styled(WARNING, format_args!("gives {} back", counted(cluster.gives_back.len(), "host"))));
+        notes.push(styled(
+            WARNING,
+            format_args!("gives {} back", counted(cluster.gives_back.len(), "host")),
+        ));
     }
     notes
 }
@@ -157,10 +260,20 @@ fn notes_of(set: &NodeSetPicture) -> Vec<String> {
 
 /// One cluster, with where it is reached and why it lacks what it lacks.
 pub(super) fn write_one(out: &mut Text, picture: &Picture, key: &ClusterKey) -> fmt::Result {
-    let Some(cluster) = picture.clusters.iter().find(|cluster| cluster.key == *key) else { return Ok(()) };
+    let Some(cluster) = picture.clusters.iter().find(|cluster| cluster.key == *key) else {
+        return Ok(());
+    };
     let notes = notes(cluster).join(", ");
-    let notes = if notes.is_empty() { notes } else { format!(": {notes}") };
-    writeln!(out, "{}{notes}", styled(STRONG, format_args!("cluster {key}")))?;
+    let notes = if notes.is_empty() {
+        notes
+    } else {
+        format!(": {notes}")
+    };
+    writeln!(
+        out,
+        "{}{notes}",
+        styled(STRONG, format_args!("cluster {key}"))
+    )?;
     for error in &cluster.errors {
         writeln!(out, "  {}: {}", styled(ERROR, "error"), one_line(error))?;
     }
@@ -170,15 +283,31 @@ pub(super) fn write_one(out: &mut Text, picture: &Picture, key: &ClusterKey) -> 
     if !cluster.node_sets.is_empty() {
         writeln!(out, "  {COLUMNS}")?;
     }
-    for Row { counts, notes, shortage } in rows(cluster) {
-        writeln!(out, "{}", format!("  {counts}  {}", notes.join(", ")).trim_end())?;
-        shortage.iter().try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
+    for Row {
+        counts,
+        notes,
+        shortage,
+    } in rows(cluster)
+    {
+        writeln!(
+            out,
+            "{}",
+            format!("  {counts}  {}", notes.join(", ")).trim_end()
+        )?;
+        shortage
+            .iter()
+            .try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
     }
     write_shortages(out, cluster)?;
     if !cluster.endpoints.is_empty() {
         write_heading(out, "services")?;
     }
-    let width = cluster.endpoints.iter().map(|endpoint| endpoint.service.len()).max().unwrap_or_default();
+    let width = cluster
+        .endpoints
+        .iter()
+        .map(|endpoint| endpoint.service.len())
+        .max()
+        .unwrap_or_default();
     for endpoint in &cluster.endpoints {
         let ports = endpoint.ports.join(", ");
         let reached = match &endpoint.address {
@@ -195,14 +324,20 @@ fn write_shortages(out: &mut Text, cluster: &ClusterPicture) -> fmt::Result {
     let mut told: Vec<Vec<&NodeSetPicture>> = Vec::new();
     let short = |set: &&NodeSetPicture| set.part.node.is_some() && !set.shortage.is_empty();
     for set in cluster.node_sets.iter().filter(short) {
-        match told.iter_mut().find(|sets| sets[0].shortage == set.shortage) {
+        match told
+            .iter_mut()
+            .find(|sets| sets[0].shortage == set.shortage)
+        {
             Some(sets) => sets.push(set),
             None => told.push(vec![set]),
         }
     }
     for sets in told {
         writeln!(out, "  why there is no host for {}", named(&sets))?;
-        sets[0].shortage.iter().try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
+        sets[0]
+            .shortage
+            .iter()
+            .try_for_each(|line| writeln!(out, "    {}", one_line(line)))?;
     }
     Ok(())
 }
@@ -213,7 +348,11 @@ pub(super) fn write_spare(out: &mut Text, picture: &Picture, all: bool) -> fmt::
         return Ok(());
     }
     let has_machines = picture.spare.iter().any(|spare| spare.asked.is_some());
-    let what = if has_machines { "what is asked" } else { "selector" };
+    let what = if has_machines {
+        "what is asked"
+    } else {
+        "selector"
+    };
     write_heading(out, format_args!("spare hosts by {what}"))?;
     let mut shown: Vec<usize> = (0..picture.spare.len()).collect();
     if !all {
@@ -223,16 +362,33 @@ pub(super) fn write_spare(out: &mut Text, picture: &Picture, all: bool) -> fmt::
     }
     writeln!(out, "  matching  assigned  free  {what}")?;
     for spare in shown.iter().map(|at| &picture.spare[*at]) {
-        let Spare { matching, assigned, free, .. } = spare;
+        let Spare {
+            matching,
+            assigned,
+            free,
+            ..
+        } = spare;
         let free = format!("{free:>4}");
-        let free = if spare.free == 0 { styled(WARNING, free) } else { free };
-        writeln!(out, "  {matching:>8}  {assigned:>8}  {free}  {}  ({})", selector(spare), askers(spare))?;
+        let free = if spare.free == 0 {
+            styled(WARNING, free)
+        } else {
+            free
+        };
+        writeln!(
+            out,
+            "  {matching:>8}  {assigned:>8}  {free}  {}  ({})",
+            selector(spare),
+            askers(spare)
+        )?;
     }
     let left_out = picture.spare.len() - shown.len();
     if left_out > 0 {
         let more = if has_machines { "line" } else { "selector" };
         let more = counted(left_out, &format!("more {more}"));
-        writeln!(out, "  … and {more} with more free hosts; --all shows them all")?;
+        writeln!(
+            out,
+            "  … and {more} with more free hosts; --all shows them all"
+        )?;
     }
     Ok(())
 }
@@ -247,11 +403,18 @@ fn selector(spare: &Spare) -> String {
 
 /// Who asks: the node sets one by one, the machines of a cluster together.
 fn askers(spare: &Spare) -> String {
-    let mut names: Vec<String> = spare.node_sets.iter().map(|(cluster, role)| format!("{cluster} {role}")).collect();
+    let mut names: Vec<String> = spare
+        .node_sets
+        .iter()
+        .map(|(cluster, role)| format!("{cluster} {role}"))
+        .collect();
     for machines in spare.machines.chunk_by(|(a, ..), (b, ..)| a == b) {
         names.extend(match machines {
             [(cluster, role, node)] => Some(format!("{cluster} {node} ({role})")),
-            [(cluster, ..), ..] => Some(format!("{} of {cluster}", counted(machines.len(), "machine"))),
+            [(cluster, ..), ..] => Some(format!(
+                "{} of {cluster}",
+                counted(machines.len(), "machine")
+            )),
             [] => None,
         });
     }

@@ -12,18 +12,41 @@ use crate::text::counted;
 /// How many hosts are listed, if not all are asked for.
 const HOSTS_SHOWN: usize = 100;
 
-pub(super) fn write(out: &mut Text, hosts: &[&HostPicture], letters: &Letters<'_>, all: bool) -> fmt::Result {
+pub(super) fn write(
+    out: &mut Text,
+    hosts: &[&HostPicture],
+    letters: &Letters<'_>,
+    all: bool,
+) -> fmt::Result {
     if hosts.is_empty() {
         return Ok(());
     }
     write_heading(out, "hosts")?;
-    let shown = if all { hosts } else { &hosts[..hosts.len().min(HOSTS_SHOWN)] };
-    let width = shown.iter().map(|host| host.key.to_string().len()).max().unwrap_or_default();
+    let shown = if all {
+        hosts
+    } else {
+        &hosts[..hosts.len().min(HOSTS_SHOWN)]
+    };
+    let width = shown
+        .iter()
+        .map(|host| host.key.to_string().len())
+        .max()
+        .unwrap_or_default();
     for host in shown {
-        writeln!(out, "  {} {:width$}  {}", letters.cell(host), host.key.to_string(), one_line(&words(host)))?;
+        writeln!(
+            out,
+            "  {} {:width$}  {}",
+            letters.cell(host),
+            host.key.to_string(),
+            one_line(&words(host))
+        )?;
     }
     if shown.len() < hosts.len() {
-        writeln!(out, "  … and {}; --all lists them all", counted(hosts.len() - shown.len(), "more host"))?;
+        writeln!(
+            out,
+            "  … and {}; --all lists them all",
+            counted(hosts.len() - shown.len(), "more host")
+        )?;
     }
     writeln!(out)?;
     writeln!(out, "  `sipgen explain NS/NAME` says why")
@@ -44,7 +67,11 @@ fn words(host: &HostPicture) -> String {
         Some(How::Adopted) => words.push("adopted by its labels".to_owned()),
         Some(How::Stays) | None => {}
     }
-    words.extend(host.given_back_by.as_ref().map(|cluster| format!("given back by {cluster}")));
+    words.extend(
+        host.given_back_by
+            .as_ref()
+            .map(|cluster| format!("given back by {cluster}")),
+    );
     words.extend(host.failed.then(|| "has failed".to_owned()));
     words.extend(host.deleting.then(|| "is being deleted".to_owned()));
     words.join(", ")

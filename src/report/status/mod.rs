@@ -60,16 +60,31 @@ fn write_status(out: &mut Text, picture: &Picture, view: &View<'_>) -> fmt::Resu
             rack_map::write(out, picture, &letters, view)
         }
         Focus::Rack(name) => {
-            let hosts: Vec<&HostPicture> = picture.hosts.iter().filter(|host| host.rack.as_deref() == name).collect();
-            let name = name.map_or("hosts without a rack".to_owned(), |name| format!("rack {}", one_line(name)));
-            writeln!(out, "{}: {}", styled(STRONG, name), tally(hosts.iter().copied()))?;
+            let hosts: Vec<&HostPicture> = picture
+                .hosts
+                .iter()
+                .filter(|host| host.rack.as_deref() == name)
+                .collect();
+            let name = name.map_or("hosts without a rack".to_owned(), |name| {
+                format!("rack {}", one_line(name))
+            });
+            writeln!(
+                out,
+                "{}: {}",
+                styled(STRONG, name),
+                tally(hosts.iter().copied())
+            )?;
             rack_map::write(out, picture, &letters, view)?;
             listing::write(out, &hosts, &letters, view.all)
         }
         Focus::Cluster(key) => {
             clusters::write_one(out, picture, key)?;
             rack_map::write(out, picture, &letters, view)?;
-            let mut hosts: Vec<&HostPicture> = picture.hosts.iter().filter(|host| concerns(host, key)).collect();
+            let mut hosts: Vec<&HostPicture> = picture
+                .hosts
+                .iter()
+                .filter(|host| concerns(host, key))
+                .collect();
             // Of machines people know the names, and of other hosts where they stand.
             hosts.sort_by(|a, b| match (machine(a), machine(b)) {
                 (Some(a), Some(b)) => by_role_and_name(a, b),
@@ -82,7 +97,10 @@ fn write_status(out: &mut Text, picture: &Picture, view: &View<'_>) -> fmt::Resu
 
 /// Which machine of a Provisioning a host is.
 fn machine(host: &HostPicture) -> Option<&Part> {
-    host.assigned.as_ref().map(|assigned| &assigned.part).filter(|part| part.node.is_some())
+    host.assigned
+        .as_ref()
+        .map(|assigned| &assigned.part)
+        .filter(|part| part.node.is_some())
 }
 
 /// Whether a cluster has a host, or gives it back.
@@ -91,13 +109,22 @@ fn concerns(host: &HostPicture, cluster: &ClusterKey) -> bool {
 }
 
 fn write_headline(out: &mut Text, picture: &Picture) -> fmt::Result {
-    let named = picture.racks.iter().filter(|rack| rack.name.is_some()).count();
+    let named = picture
+        .racks
+        .iter()
+        .filter(|rack| rack.name.is_some())
+        .count();
     let racks = match &picture.rack_by {
         Some(label) => format!(" in {}, by {}", counted(named, "rack"), one_line(label)),
         None => String::new(),
     };
     let sites = format!("{}{racks}", counted(picture.hosts.len(), "host"));
-    writeln!(out, "{}, {}", styled(STRONG, sites), counted(picture.clusters.len(), "cluster"))?;
+    writeln!(
+        out,
+        "{}, {}",
+        styled(STRONG, sites),
+        counted(picture.clusters.len(), "cluster")
+    )?;
     if !picture.hosts.is_empty() {
         writeln!(out, "{}", tally(&picture.hosts))?;
     }
@@ -114,10 +141,18 @@ fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostPicture>) -> String {
     }
     let words = |state: &HostState| {
         let count = count.get(state)?;
-        let more = if *state == HostState::Assigned && added > 0 { format!(" ({added} added)") } else { String::new() };
+        let more = if *state == HostState::Assigned && added > 0 {
+            format!(" ({added} added)")
+        } else {
+            String::new()
+        };
         Some(format!("{count} {}{more}", state.words()))
     };
-    HostState::ALL.iter().filter_map(words).collect::<Vec<_>>().join(", ")
+    HostState::ALL
+        .iter()
+        .filter_map(words)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A heading with a blank line above it.

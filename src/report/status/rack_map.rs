@@ -100,15 +100,27 @@ impl<'a> Letters<'a> {
         }
         let in_rack: Option<BTreeSet<&ClusterKey>> = match focus {
             Focus::Rack(name) => {
-                let hosts = picture.hosts.iter().filter(|host| host.rack.as_deref() == name);
+                let hosts = picture
+                    .hosts
+                    .iter()
+                    .filter(|host| host.rack.as_deref() == name);
                 Some(hosts.filter_map(HostPicture::cluster).collect())
             }
             _ => None,
         };
-        let has_hosts: BTreeSet<&ClusterKey> = picture.hosts.iter().filter_map(HostPicture::cluster).collect();
-        let clusters = picture.clusters.iter().map(|cluster| &cluster.key).filter(|key| has_hosts.contains(key));
-        let clusters: Vec<&ClusterKey> =
-            clusters.filter(|key| in_rack.as_ref().is_none_or(|in_rack| in_rack.contains(key))).collect();
+        let has_hosts: BTreeSet<&ClusterKey> = picture
+            .hosts
+            .iter()
+            .filter_map(HostPicture::cluster)
+            .collect();
+        let clusters = picture
+            .clusters
+            .iter()
+            .map(|cluster| &cluster.key)
+            .filter(|key| has_hosts.contains(key));
+        let clusters: Vec<&ClusterKey> = clusters
+            .filter(|key| in_rack.as_ref().is_none_or(|in_rack| in_rack.contains(key)))
+            .collect();
         if clusters.len() > ('A'..='Z').count() {
             return Letters::ByRole;
         }
@@ -173,12 +185,25 @@ fn unassigned(state: HostState) -> (char, Style) {
 }
 
 /// The map of what is in view.
-pub(super) fn write(out: &mut Text, picture: &Picture, letters: &Letters<'_>, view: &View<'_>) -> fmt::Result {
+pub(super) fn write(
+    out: &mut Text,
+    picture: &Picture,
+    letters: &Letters<'_>,
+    view: &View<'_>,
+) -> fmt::Result {
     let racks: Vec<&Rack> = match view.focus {
         Focus::Site => picture.racks.iter().collect(),
-        Focus::Rack(name) => picture.racks.iter().filter(|rack| rack.name.as_deref() == name).collect(),
+        Focus::Rack(name) => picture
+            .racks
+            .iter()
+            .filter(|rack| rack.name.as_deref() == name)
+            .collect(),
         Focus::Cluster(key) => {
-            let has = |rack: &&Rack| rack.hosts.iter().any(|host| concerns(&picture.hosts[*host], key));
+            let has = |rack: &&Rack| {
+                rack.hosts
+                    .iter()
+                    .any(|host| concerns(&picture.hosts[*host], key))
+            };
             picture.racks.iter().filter(has).collect()
         }
     };
@@ -187,16 +212,30 @@ pub(super) fn write(out: &mut Text, picture: &Picture, letters: &Letters<'_>, vi
     }
     match &picture.rack_by {
         Some(_) => write_heading(out, "racks")?,
-        None => write_heading(out, "hosts, in no racks: no node set names a topologyKey; --rack-by LABEL does")?,
+        None => write_heading(
+            out,
+            "hosts, in no racks: no node set names a topologyKey; --rack-by LABEL does",
+        )?,
     }
-    let (shown, left_out) = if view.all { (racks, Vec::new()) } else { most_telling(picture, racks) };
-    let name_width = shown.iter().map(|rack| name(picture, rack).chars().count()).max().unwrap_or_default();
+    let (shown, left_out) = if view.all {
+        (racks, Vec::new())
+    } else {
+        most_telling(picture, racks)
+    };
+    let name_width = shown
+        .iter()
+        .map(|rack| name(picture, rack).chars().count())
+        .max()
+        .unwrap_or_default();
     let name_width = name_width.min(LONGEST_NAME);
     for rack in &shown {
         write_rack(out, picture, rack, letters, name_width, view)?;
     }
     if !left_out.is_empty() {
-        let hosts = left_out.iter().flat_map(|rack| &rack.hosts).map(|host| &picture.hosts[*host]);
+        let hosts = left_out
+            .iter()
+            .flat_map(|rack| &rack.hosts)
+            .map(|host| &picture.hosts[*host]);
         writeln!(
             out,
             "{INDENT}… and {}: {}; --rack NAME shows one, --all shows them all",
@@ -211,13 +250,17 @@ pub(super) fn write(out: &mut Text, picture: &Picture, letters: &Letters<'_>, vi
 /// the order of names.
 fn most_telling<'a>(picture: &Picture, racks: Vec<&'a Rack>) -> (Vec<&'a Rack>, Vec<&'a Rack>) {
     let tells = |rack: &Rack| {
-        let tells = |host: &HostPicture| host.changes || host.failed || host.state == HostState::GivenBack;
+        let tells =
+            |host: &HostPicture| host.changes || host.failed || host.state == HostState::GivenBack;
         rack.hosts.iter().any(|host| tells(&picture.hosts[*host]))
     };
     let mut order: Vec<usize> = (0..racks.len()).collect();
     order.sort_by_key(|at| !tells(racks[*at]));
     let shown: BTreeSet<usize> = order.into_iter().take(RACKS_SHOWN).collect();
-    let (shown, left_out): (Vec<_>, Vec<_>) = racks.into_iter().enumerate().partition(|(at, _)| shown.contains(at));
+    let (shown, left_out): (Vec<_>, Vec<_>) = racks
+        .into_iter()
+        .enumerate()
+        .partition(|(at, _)| shown.contains(at));
     let racks = |racks: Vec<(usize, &'a Rack)>| racks.into_iter().map(|(_, rack)| rack).collect();
     (racks(shown), racks(left_out))
 }
@@ -240,22 +283,43 @@ fn write_rack(
     view: &View<'_>,
 ) -> fmt::Result {
     let name = name(picture, rack);
-    let gap = if name_width == 0 { 0 } else { name_width + INDENT.len() };
+    let gap = if name_width == 0 {
+        0
+    } else {
+        name_width + INDENT.len()
+    };
     let on_a_line = (view.width.saturating_sub(INDENT.len() + gap) / 2).max(FEWEST_CELLS);
     let in_full = view.all || matches!(view.focus, Focus::Rack(_));
-    let cells = if in_full { rack.hosts.len() } else { rack.hosts.len().min(CELLS_SHOWN) };
+    let cells = if in_full {
+        rack.hosts.len()
+    } else {
+        rack.hosts.len().min(CELLS_SHOWN)
+    };
     if name.chars().count() > name_width {
         writeln!(out, "{INDENT}{name}")?;
     }
     for (number, line) in rack.hosts[..cells].chunks(on_a_line).enumerate() {
-        let label = if number == 0 && name.chars().count() <= name_width { name.as_str() } else { "" };
-        let cells: String = line.iter().map(|host| letters.cell(&picture.hosts[*host])).collect();
+        let label = if number == 0 && name.chars().count() <= name_width {
+            name.as_str()
+        } else {
+            ""
+        };
+        let cells: String = line
+            .iter()
+            .map(|host| letters.cell(&picture.hosts[*host]))
+            .collect();
         writeln!(out, "{INDENT}{label:gap$}{}", cells.trim_end())?;
     }
     if cells < rack.hosts.len() {
         let hosts = rack.hosts[cells..].iter().map(|host| &picture.hosts[*host]);
         let more = rack.hosts.len() - cells;
-        writeln!(out, "{INDENT}{:gap$}… and {}: {}", "", counted(more, "more host"), tally(hosts))?;
+        writeln!(
+            out,
+            "{INDENT}{:gap$}… and {}: {}",
+            "",
+            counted(more, "more host"),
+            tally(hosts)
+        )?;
     }
     Ok(())
 }
@@ -268,34 +332,60 @@ fn write_legend(
     racks: &[&Rack],
     width: usize,
 ) -> fmt::Result {
-    let hosts: Vec<&HostPicture> =
-        racks.iter().flat_map(|rack| &rack.hosts).map(|host| &picture.hosts[*host]).collect();
+    let hosts: Vec<&HostPicture> = racks
+        .iter()
+        .flat_map(|rack| &rack.hosts)
+        .map(|host| &picture.hosts[*host])
+        .collect();
     let any = |is: &dyn Fn(&HostPicture) -> bool| hosts.iter().any(|host| is(host));
     let mut entries: Vec<(String, Style, String)> = Vec::new();
-    let mut add = |symbol: &str, style: Style, words: &str| entries.push((symbol.to_owned(), style, words.to_owned()));
+    let mut add = |symbol: &str, style: Style, words: &str| {
+        entries.push((symbol.to_owned(), style, words.to_owned()))
+    };
     match letters {
         _ if !any(&|host| host.assigned.is_some()) => {}
         Letters::ByCluster(known) => {
             add("A", STRONG, "control plane of cluster A");
             add("a", Style::new(), "worker of cluster A");
-            if any(&|host| host.cluster().is_some_and(|cluster| !known.contains_key(cluster))) {
+            if any(&|host| {
+                host.cluster()
+                    .is_some_and(|cluster| !known.contains_key(cluster))
+            }) {
                 add(&OF_ANOTHER.to_string(), Style::new(), "of another cluster");
             }
         }
         Letters::ByRole => {
             add("C", STRONG, "control plane");
-            add("w", Style::new(), "worker (the clusters are more than letters: see --cluster NS/NAME)");
+            add(
+                "w",
+                Style::new(),
+                "worker (the clusters are more than letters: see --cluster NS/NAME)",
+            );
         }
     }
-    for state in HostState::ALL.into_iter().filter(|state| *state != HostState::Assigned) {
+    for state in HostState::ALL
+        .into_iter()
+        .filter(|state| *state != HostState::Assigned)
+    {
         if any(&|host| host.state == state) {
             let (symbol, style) = unassigned(state);
             add(&symbol.to_string(), style, state.words());
         }
     }
-    for mark in Mark::ALL.into_iter().filter(|mark| any(&|host| Mark::of(host) == Some(*mark))) {
-        let letter = if matches!(letters, Letters::ByRole) { 'C' } else { 'A' };
-        add(&format!("{letter}{}", mark.symbol()), mark.style(), mark.words());
+    for mark in Mark::ALL
+        .into_iter()
+        .filter(|mark| any(&|host| Mark::of(host) == Some(*mark)))
+    {
+        let letter = if matches!(letters, Letters::ByRole) {
+            'C'
+        } else {
+            'A'
+        };
+        add(
+            &format!("{letter}{}", mark.symbol()),
+            mark.style(),
+            mark.words(),
+        );
     }
 
     const GAP: &str = "   ";

@@ -10,11 +10,26 @@ use crate::finding::{Code, Finding, Origin, Step};
 use crate::text::counted;
 
 /// What a machine may be asked for; who forgets to indent that, writes it beside the machine's name.
-const FIELDS: [&str; 6] = ["mac-address", "cpu", "memory", "sriov", "qat", "labelSelector"];
+const FIELDS: [&str; 6] = [
+    "mac-address",
+    "cpu",
+    "memory",
+    "sriov",
+    "qat",
+    "labelSelector",
+];
 
 /// The name of the cluster that a document is for, which its label `cluster` says.
-pub(crate) fn cluster_of(kind: &str, origin: &Origin, metadata: &Metadata) -> Result<ObjectName, Finding> {
-    let label = metadata.labels.as_ref().and_then(|labels| labels.get(CLUSTER)).filter(|label| !label.is_empty());
+pub(crate) fn cluster_of(
+    kind: &str,
+    origin: &Origin,
+    metadata: &Metadata,
+) -> Result<ObjectName, Finding> {
+    let label = metadata
+        .labels
+        .as_ref()
+        .and_then(|labels| labels.get(CLUSTER))
+        .filter(|label| !label.is_empty());
     let Some(label) = label else {
         let what = if kind == KIND { "makes" } else { "is for" };
         return Err(Finding::new(
@@ -29,12 +44,16 @@ pub(crate) fn cluster_of(kind: &str, origin: &Origin, metadata: &Metadata) -> Re
     };
     let place = origin.at(["metadata", "labels", CLUSTER]);
     let name: ObjectName = label.parse().map_err(|error| {
-        Finding::new(Code::InvalidClusterLabel, format!("the cluster's name `{label}` {error}"))
-            .at(place.clone())
-            .help("correct the label `cluster`: the cluster's Job and ConfigMap are called by it")
+        Finding::new(
+            Code::InvalidClusterLabel,
+            format!("the cluster's name `{label}` {error}"),
+        )
+        .at(place.clone())
+        .help("correct the label `cluster`: the cluster's Job and ConfigMap are called by it")
     })?;
     if label.len() > LONGEST_NAME {
-        let message = format!("the cluster's name `{label}` has more than {LONGEST_NAME} characters");
+        let message =
+            format!("the cluster's name `{label}` has more than {LONGEST_NAME} characters");
         return Err(Finding::new(Code::InvalidClusterLabel, message)
             .at(place)
             .help("choose a shorter one: its Job is called `kud-NAME-HASH`, in 63 characters"));
@@ -46,14 +65,26 @@ pub(crate) fn cluster_of(kind: &str, origin: &Origin, metadata: &Metadata) -> Re
 /// indentation would be said in words about types.
 pub(crate) fn misshapen(spec: &Value, origin: &Origin) -> Vec<Finding> {
     let of_list = |list: &'static str| {
-        let entries = spec.get(list).and_then(Value::as_sequence).into_iter().flatten().enumerate();
+        let entries = spec
+            .get(list)
+            .and_then(Value::as_sequence)
+            .into_iter()
+            .flatten()
+            .enumerate();
         entries.filter_map(move |(index, entry)| {
             let (message, help) = wrong(list, entry.as_mapping()?)?;
             let route: [Step; 3] = ["spec".into(), list.into(), index.into()];
-            Some(Finding::new(Code::InvalidMachine, message).at(origin.at(route)).help(help))
+            Some(
+                Finding::new(Code::InvalidMachine, message)
+                    .at(origin.at(route))
+                    .help(help),
+            )
         })
     };
-    ["masters", "workers"].into_iter().flat_map(of_list).collect()
+    ["masters", "workers"]
+        .into_iter()
+        .flat_map(of_list)
+        .collect()
 }
 
 /// What is wrong with an entry of a list, and what to do about it.
@@ -78,11 +109,18 @@ fn wrong(list: &str, entry: &Mapping) -> Option<(String, String)> {
         )),
         [_] => None,
         several => {
-            let message = format!("an entry of `{list}` has {} in the place of one", counted(several.len(), "key"));
+            let message = format!(
+                "an entry of `{list}` has {} in the place of one",
+                counted(several.len(), "key")
+            );
             let name = several.iter().find(|key| !FIELDS.contains(*key));
             let help = match (name, several.iter().find(is_field)) {
-                (Some(name), Some(field)) => format!("indent `{field}` further than `{name}`, the machine's name"),
-                (None, _) => "write the machine's name before them, and indent them below it".to_owned(),
+                (Some(name), Some(field)) => {
+                    format!("indent `{field}` further than `{name}`, the machine's name")
+                }
+                (None, _) => {
+                    "write the machine's name before them, and indent them below it".to_owned()
+                }
                 (Some(_), None) => "write a dash before each machine's name".to_owned(),
             };
             Some((message, help))

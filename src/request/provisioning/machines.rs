@@ -44,18 +44,33 @@ impl<'a> Macs<'a> {
 
     /// The MAC addresses that differ in one digit, each with a host that has it.
     fn near(&self, mac: MacAddress) -> Vec<(MacAddress, &'a Host)> {
-        let known = mac.near().filter_map(|near| Some((near, *self.hosts_with(near).first()?)));
+        let known = mac
+            .near()
+            .filter_map(|near| Some((near, *self.hosts_with(near).first()?)));
         let near: BTreeMap<MacAddress, usize> = known.collect();
-        near.into_iter().map(|(mac, host)| (mac, &self.hosts[host])).take(MOST_NEAR).collect()
+        near.into_iter()
+            .map(|(mac, host)| (mac, &self.hosts[host]))
+            .take(MOST_NEAR)
+            .collect()
     }
 
     /// What to do about a MAC address that no host has.
     fn help_for(&self, mac: MacAddress, is_virtlet_vm: bool) -> String {
         let near = self.near(mac);
-        let bare = self.hosts.iter().filter(|host| host.machine.nics.is_empty()).count();
+        let bare = self
+            .hosts
+            .iter()
+            .filter(|host| host.machine.nics.is_empty())
+            .count();
         let help = if let [(first, host), rest @ ..] = near.as_slice() {
-            let rest = rest.iter().map(|(mac, host)| format!(", {mac} is one of {}", host.key));
-            format!("correct it: {first} is one of {}{}", host.key, rest.collect::<String>())
+            let rest = rest
+                .iter()
+                .map(|(mac, host)| format!(", {mac} is one of {}", host.key));
+            format!(
+                "correct it: {first} is one of {}{}",
+                host.key,
+                rest.collect::<String>()
+            )
         } else if self.hosts.is_empty() {
             "there is no host at all: add the hosts' manifests, or run `sipgen snapshot`".to_owned()
         } else if bare == 0 {
@@ -104,7 +119,12 @@ struct Wanted {
 }
 
 impl Check<'_> {
-    pub(crate) fn machines(&mut self, spec: &ProvisioningSpec, macs: &Macs<'_>, is_virtlet_vm: bool) -> Machines {
+    pub(crate) fn machines(
+        &mut self,
+        spec: &ProvisioningSpec,
+        macs: &Macs<'_>,
+        is_virtlet_vm: bool,
+    ) -> Machines {
         if spec.masters.iter().flatten().next().is_none() {
             // None by default would give every host of the cluster back after a typing mistake.
             self.report(
@@ -137,7 +157,15 @@ impl Check<'_> {
         }
         self.refuse_shared_macs(&names, &wanted, macs);
         for name in names {
-            let Some(Wanted { role, route, mac, mut machine, selector, is_asked }) = wanted.remove(&name) else {
+            let Some(Wanted {
+                role,
+                route,
+                mac,
+                mut machine,
+                selector,
+                is_asked,
+            }) = wanted.remove(&name)
+            else {
                 continue;
             };
             if !is_asked {
@@ -149,7 +177,9 @@ impl Check<'_> {
                 );
             }
             if let Some((mac, mac_route)) = mac {
-                machine.named = self.host_with(&name, mac, &mac_route, macs, is_virtlet_vm).map(|host| (mac, host));
+                machine.named = self
+                    .host_with(&name, mac, &mac_route, macs, is_virtlet_vm)
+                    .map(|host| (mac, host));
             }
             if let Some((mac, host)) = machine.named {
                 self.judge(&name, &route, mac, &machine, &selector, &macs.hosts[host]);
@@ -178,68 +208,132 @@ impl Check<'_> {
         let mut entries: Vec<Entry<'a>> = Vec::new();
         let listed = list.into_iter().flatten().enumerate();
         // What has several keys or none has been refused when it was read.
-        for (index, (name, asked)) in listed.filter_map(|(index, entry)| Some((index, entry.iter().next()?))) {
-            let route: Route = vec!["spec".into(), field.into(), index.into(), name.as_str().into()];
+        for (index, (name, asked)) in
+            listed.filter_map(|(index, entry)| Some((index, entry.iter().next()?)))
+        {
+            let route: Route = vec![
+                "spec".into(),
+                field.into(),
+                index.into(),
+                name.as_str().into(),
+            ];
             let place = self.origin.key(route.clone());
             let name: NodeName = match name.parse() {
                 Ok(name) => name,
                 Err(error) => {
                     let message = format!("the machine's name `{name}` {error}");
-                    self.report(Code::InvalidNodeName, place, message, "choose another: its host bears it as a label");
+                    self.report(
+                        Code::InvalidNodeName,
+                        place,
+                        message,
+                        "choose another: its host bears it as a label",
+                    );
                     continue;
                 }
             };
             if let Some(other) = entries.iter().find(|other| other.name == name) {
-                let finding = Finding::new(Code::MachineTwice, format!("`{field}` has two machines called {name}"));
-                let finding = finding.at(place).see(self.origin.key(other.route.clone()), "the other one");
-                self.findings.push(finding.help("give one of them another name, or remove it").of(self.key));
+                let finding = Finding::new(
+                    Code::MachineTwice,
+                    format!("`{field}` has two machines called {name}"),
+                );
+                let finding = finding
+                    .at(place)
+                    .see(self.origin.key(other.route.clone()), "the other one");
+                self.findings.push(
+                    finding
+                        .help("give one of them another name, or remove it")
+                        .of(self.key),
+                );
                 continue;
             }
-            entries.push(Entry { name, role, asked: asked.as_ref(), route });
+            entries.push(Entry {
+                name,
+                role,
+                asked: asked.as_ref(),
+                route,
+            });
         }
         entries
     }
 
     /// What a list asks of one machine.
     fn wanted(&mut self, entry: Entry<'_>) -> Wanted {
-        let Entry { name, role, asked, route } = entry;
+        let Entry {
+            name,
+            role,
+            asked,
+            route,
+        } = entry;
         let nothing = provisioning::Machine::default();
         let asked = asked.unwrap_or(&nothing);
-        let below = |field: &str| -> Route { route.iter().cloned().chain([field.into()]).collect() };
+        let below =
+            |field: &str| -> Route { route.iter().cloned().chain([field.into()]).collect() };
         let mut is_asked = asked.label_selector.is_some();
         let mut mac = None;
-        if let Some(text) = asked.mac_address.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+        if let Some(text) = asked
+            .mac_address
+            .as_deref()
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+        {
             is_asked = true;
             match text.parse() {
                 Ok(address) => mac = Some((address, below("mac-address"))),
                 Err(_) => {
-                    let is_placeholder = text.starts_with('<') || text.contains("{{") || text.contains('$');
+                    let is_placeholder =
+                        text.starts_with('<') || text.contains("{{") || text.contains('$');
                     let help = if is_placeholder {
                         "put the machine's own in the place of the placeholder, such as 52:54:00:ab:cd:ef"
                     } else {
                         "write six pairs of hexadecimal digits, such as 52:54:00:ab:cd:ef"
                     };
                     let message = format!("the mac-address of {name} is no MAC address");
-                    self.report(Code::InvalidMac, self.origin.at(below("mac-address")), message, help);
+                    self.report(
+                        Code::InvalidMac,
+                        self.origin.at(below("mac-address")),
+                        message,
+                        help,
+                    );
                 }
             }
         }
         let cpu = u64::try_from(asked.cpu.unwrap_or_default()).unwrap_or_else(|_| {
-            let (message, help) =
-                (format!("{name} cannot have fewer than no CPUs"), "write how many it needs at least");
-            self.report(Code::InvalidRequirement, self.origin.at(below("cpu")), message, help);
+            let (message, help) = (
+                format!("{name} cannot have fewer than no CPUs"),
+                "write how many it needs at least",
+            );
+            self.report(
+                Code::InvalidRequirement,
+                self.origin.at(below("cpu")),
+                message,
+                help,
+            );
             is_asked = true;
             0
         });
-        let memory = asked.memory.as_ref().map(|text| text.0.trim()).filter(|text| !text.is_empty());
-        let memory_mib = memory.map_or(Some(0), quantity::mebibytes).unwrap_or_else(|| {
-            let message = format!("the memory of {name} is no quantity of Kubernetes");
-            let help = "write a number of bytes with its unit and no blank, such as `16Gi`";
-            self.report(Code::InvalidRequirement, self.origin.at(below("memory")), message, help);
-            is_asked = true;
-            0
-        });
-        let (sriov, qat) = (asked.sriov.unwrap_or_default(), asked.qat.unwrap_or_default());
+        let memory = asked
+            .memory
+            .as_ref()
+            .map(|text| text.0.trim())
+            .filter(|text| !text.is_empty());
+        let memory_mib = memory
+            .map_or(Some(0), quantity::mebibytes)
+            .unwrap_or_else(|| {
+                let message = format!("the memory of {name} is no quantity of Kubernetes");
+                let help = "write a number of bytes with its unit and no blank, such as `16Gi`";
+                self.report(
+                    Code::InvalidRequirement,
+                    self.origin.at(below("memory")),
+                    message,
+                    help,
+                );
+                is_asked = true;
+                0
+            });
+        let (sriov, qat) = (
+            asked.sriov.unwrap_or_default(),
+            asked.qat.unwrap_or_default(),
+        );
         is_asked |= cpu > 0 || memory_mib > 0 || sriov || qat;
         let selector = match asked.label_selector.as_ref().map(selector::check) {
             None => Selector::default(),
@@ -248,14 +342,31 @@ impl Check<'_> {
                 for mistake in mistakes {
                     let steps = mistake.route;
                     let route: Route = below("labelSelector").into_iter().chain(steps).collect();
-                    let place = if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
+                    let place = if mistake.by_key {
+                        self.origin.key(route)
+                    } else {
+                        self.origin.at(route)
+                    };
                     self.report(Code::InvalidSelector, place, mistake.message, mistake.help);
                 }
                 Selector::default()
             }
         };
-        let machine = AskedMachine { named: None, cpu, memory_mib, sriov, qat };
-        Wanted { role, route, mac, machine, selector, is_asked }
+        let machine = AskedMachine {
+            named: None,
+            cpu,
+            memory_mib,
+            sriov,
+            qat,
+        };
+        Wanted {
+            role,
+            route,
+            mac,
+            machine,
+            selector,
+            is_asked,
+        }
     }
 
     /// Makes one machine of two in both lists: what either asks for, it must have.
@@ -263,7 +374,8 @@ impl Check<'_> {
         match (&known.mac, also.mac) {
             (Some((one, at)), Some((other, other_at))) if *one != other => {
                 let message = format!("{name} is a master and a worker, with two MAC addresses");
-                let finding = Finding::new(Code::MachineTwice, message).at(self.origin.at(other_at));
+                let finding =
+                    Finding::new(Code::MachineTwice, message).at(self.origin.at(other_at));
                 let finding = finding.see(self.origin.at(at.clone()), "the master's");
                 let help = "give the worker another name; or, if they are one machine, leave out its mac-address";
                 self.findings.push(finding.help(help).of(self.key));
@@ -281,23 +393,37 @@ impl Check<'_> {
     }
 
     /// Two machines cannot be one, by one MAC address or by two of one host.
-    fn refuse_shared_macs(&mut self, names: &[NodeName], wanted: &BTreeMap<NodeName, Wanted>, macs: &Macs<'_>) {
+    fn refuse_shared_macs(
+        &mut self,
+        names: &[NodeName],
+        wanted: &BTreeMap<NodeName, Wanted>,
+        macs: &Macs<'_>,
+    ) {
         let mut seen: Vec<(&NodeName, MacAddress, &Route)> = Vec::new();
         for name in names {
-            let Some((mac, route)) = wanted.get(name).and_then(|wanted| wanted.mac.as_ref()) else { continue };
+            let Some((mac, route)) = wanted.get(name).and_then(|wanted| wanted.mac.as_ref()) else {
+                continue;
+            };
             let host = |mac: MacAddress| match macs.hosts_with(mac) {
                 [one] => Some(*one),
                 _ => None,
             };
-            let is_same = |other: MacAddress| other == *mac || host(*mac).is_some_and(|one| host(other) == Some(one));
-            if let Some((other, other_mac, at)) = seen.iter().find(|(_, other, _)| is_same(*other)) {
+            let is_same = |other: MacAddress| {
+                other == *mac || host(*mac).is_some_and(|one| host(other) == Some(one))
+            };
+            if let Some((other, other_mac, at)) = seen.iter().find(|(_, other, _)| is_same(*other))
+            {
                 let message = match host(*mac) {
                     Some(host) if other_mac != mac => {
-                        format!("{other} and {name} are one host: {} has both MAC addresses", macs.hosts[host].key)
+                        format!(
+                            "{other} and {name} are one host: {} has both MAC addresses",
+                            macs.hosts[host].key
+                        )
                     }
                     _ => format!("{other} and {name} have one MAC address"),
                 };
-                let finding = Finding::new(Code::SharedMac, message).at(self.origin.at(route.clone()));
+                let finding =
+                    Finding::new(Code::SharedMac, message).at(self.origin.at(route.clone()));
                 let finding = finding.see(self.origin.at((*at).clone()), other.to_string());
                 let help = "correct one of them; a machine that is master and worker has one name in both lists";
                 self.findings.push(finding.help(help).of(self.key));
@@ -321,16 +447,26 @@ impl Check<'_> {
             [host] => Some(*host),
             [] => {
                 let message = format!("no host has the MAC address {mac} of {name}");
-                self.report(Code::UnknownMac, place, message, macs.help_for(mac, is_virtlet_vm));
+                self.report(
+                    Code::UnknownMac,
+                    place,
+                    message,
+                    macs.help_for(mac, is_virtlet_vm),
+                );
                 None
             }
             several => {
                 let hosts = several.iter().map(|index| &macs.hosts[*index]);
-                let message = format!("{} have the MAC address {mac} of {name}", counted(several.len(), "host"));
+                let message = format!(
+                    "{} have the MAC address {mac} of {name}",
+                    counted(several.len(), "host")
+                );
                 let finding = Finding::new(Code::AmbiguousMac, message).at(place);
-                let finding =
-                    hosts.fold(finding, |finding, host| finding.see(place_of(host, mac), host.key.to_string()));
-                let help = "one of them is a copy, or was mistyped: correct it, or take a new snapshot";
+                let finding = hosts.fold(finding, |finding, host| {
+                    finding.see(place_of(host, mac), host.key.to_string())
+                });
+                let help =
+                    "one of them is a copy, or was mistyped: correct it, or take a new snapshot";
                 self.findings.push(finding.help(help).of(self.key));
                 None
             }
@@ -349,12 +485,21 @@ impl Check<'_> {
     ) {
         if host.machine.address(Some(mac)).is_none() {
             let why = match &host.network {
-                Network::Encrypted(holder, _) => format!("; {holder}, where it may stand, is encrypted"),
+                Network::Encrypted(holder, _) => {
+                    format!("; {holder}, where it may stand, is encrypted")
+                }
                 _ => String::new(),
             };
-            let others = host.machine.nics.iter().find(|nic| !nic.addresses.is_empty()).map(|nic| nic.mac);
+            let others = host
+                .machine
+                .nics
+                .iter()
+                .find(|nic| !nic.addresses.is_empty())
+                .map(|nic| nic.mac);
             let help = match others {
-                Some(other) => format!("name the card that has one, {other}; or inspect the host again{why}"),
+                Some(other) => {
+                    format!("name the card that has one, {other}; or inspect the host again{why}")
+                }
                 None => format!(
                     "inspect the host and take a new snapshot, or write its static address into its network data, on a \
                      link with this ethernet_mac_address{why}"
@@ -362,17 +507,35 @@ impl Check<'_> {
             };
             let finding = Finding::new(
                 Code::NoMachineAddress,
-                format!("{name} would be without an address: the card {mac} of host {} has none", host.key),
+                format!(
+                    "{name} would be without an address: the card {mac} of host {} has none",
+                    host.key
+                ),
             );
-            let steps: Route = route.iter().cloned().chain(["mac-address".into()]).collect();
-            let finding = finding.at(self.origin.at(steps)).see(place_of(host, mac), host.key.to_string());
+            let steps: Route = route
+                .iter()
+                .cloned()
+                .chain(["mac-address".into()])
+                .collect();
+            let finding = finding
+                .at(self.origin.at(steps))
+                .see(place_of(host, mac), host.key.to_string());
             self.findings.push(finding.help(help).of(self.key));
         }
         let unmatched = !selector.matches(&host.labels);
         let unmatched = unmatched.then(|| "does not match the labelSelector".to_owned());
-        let lacks: Vec<String> = host.machine.lacks(asked).map(|lack| lack.to_string()).chain(unmatched).collect();
+        let lacks: Vec<String> = host
+            .machine
+            .lacks(asked)
+            .map(|lack| lack.to_string())
+            .chain(unmatched)
+            .collect();
         if !lacks.is_empty() {
-            let message = format!("{name} is host {} by its MAC address, which {}", host.key, lacks.join("; it "));
+            let message = format!(
+                "{name} is host {} by its MAC address, which {}",
+                host.key,
+                lacks.join("; it ")
+            );
             let finding = Finding::new(Code::Unmet, message).at(self.origin.key(route.clone()));
             let finding = finding.see(host.origin.name(), host.key.to_string());
             let help = "the MAC address counts: correct it, or what is asked for; without a mac-address, a host that has \

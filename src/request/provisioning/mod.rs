@@ -47,10 +47,25 @@ pub(crate) struct Asked<'a> {
 
 /// Checks a Provisioning. Every mistake is a finding; a cluster with errors among them is not returned, but the hosts that
 /// it names by MAC addresses are, by their indices.
-pub(crate) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, BTreeSet<usize>, Vec<Finding>) {
-    let Asked { key, origin, name, priority, cluster_type, spec, software } = asked;
+pub(crate) fn check(
+    asked: Asked<'_>,
+    macs: &Macs<'_>,
+) -> (Option<Cluster>, BTreeSet<usize>, Vec<Finding>) {
+    let Asked {
+        key,
+        origin,
+        name,
+        priority,
+        cluster_type,
+        spec,
+        software,
+    } = asked;
     let is_virtlet_vm = cluster_type == Some(VIRTLET_VM);
-    let mut check = Check { key: &key, origin: &origin, findings: Vec::new() };
+    let mut check = Check {
+        key: &key,
+        origin: &origin,
+        findings: Vec::new(),
+    };
     let priority = sipcluster::priority(priority, &origin, &key, &mut check.findings);
     check.cluster_type(cluster_type);
     check.former_fields(spec);
@@ -58,10 +73,15 @@ pub(crate) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, BTre
     let (pod_subnet, plugins) = (check.pod_subnet(spec, &machines, macs), check.plugins(spec));
     let (masters, workers) = (machines.masters, machines.workers);
     let node_sets: BTreeMap<Part, NodeSet> = machines.node_sets;
-    let named = node_sets.values().filter_map(|set| Some(set.machine.as_ref()?.named?.1)).collect();
+    let named = node_sets
+        .values()
+        .filter_map(|set| Some(set.machine.as_ref()?.named?.1))
+        .collect();
     let findings = &mut check.findings;
-    let has_both_roles = workers.is_empty() || masters.iter().any(|master| workers.contains(master));
-    let [master_packages, worker_packages] = check_packages(&key, &software, has_both_roles, findings);
+    let has_both_roles =
+        workers.is_empty() || masters.iter().any(|master| workers.contains(master));
+    let [master_packages, worker_packages] =
+        check_packages(&key, &software, has_both_roles, findings);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
     let installation = Some(Installation {
@@ -74,7 +94,14 @@ pub(crate) fn check(asked: Asked<'_>, macs: &Macs<'_>) -> (Option<Cluster>, BTre
         master_packages,
         worker_packages,
     });
-    let cluster = Cluster { key, origin, priority, node_sets, services: Vec::new(), installation };
+    let cluster = Cluster {
+        key,
+        origin,
+        priority,
+        node_sets,
+        services: Vec::new(),
+        installation,
+    };
     (valid.then_some(cluster), named, findings)
 }
 
@@ -96,12 +123,26 @@ struct Machines {
 }
 
 impl Check<'_> {
-    fn report(&mut self, code: Code, place: Place, message: impl Into<String>, help: impl Into<String>) {
-        self.findings.push(Finding::new(code, message).at(place).help(help).of(self.key));
+    fn report(
+        &mut self,
+        code: Code,
+        place: Place,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.findings.push(
+            Finding::new(code, message)
+                .at(place)
+                .help(help)
+                .of(self.key),
+        );
     }
 
     fn cluster_type(&mut self, cluster_type: Option<&str>) {
-        let Some(other) = cluster_type.filter(|text| !text.is_empty() && *text != VIRTLET_VM) else { return };
+        let Some(other) = cluster_type.filter(|text| !text.is_empty() && *text != VIRTLET_VM)
+        else {
+            return;
+        };
         let help = match alike(other, [VIRTLET_VM]) {
             Some(meant) => format!("did you mean `{meant}`? Without it, the hosts are machines"),
             None => format!("the only one is `{VIRTLET_VM}`; leave the label out for machines"),
@@ -122,13 +163,28 @@ impl Check<'_> {
             ("dhcpLeaseFile", &spec.dhcp_lease_file),
             ("multiClusterDir", &spec.multi_cluster_dir),
         ];
-        let there: Vec<&str> =
-            former.into_iter().filter(|(_, value)| value.is_some()).map(|(field, _)| field).collect();
+        let there: Vec<&str> = former
+            .into_iter()
+            .filter(|(_, value)| value.is_some())
+            .map(|(field, _)| field)
+            .collect();
         let Some(first) = there.first() else { return };
-        let (verb, them) = if there.len() == 1 { ("does", "it") } else { ("do", "them") };
-        let finding = Finding::new(Code::FormerField, format!("`{}` {verb} nothing any more", there.join("` and `")));
+        let (verb, them) = if there.len() == 1 {
+            ("does", "it")
+        } else {
+            ("do", "them")
+        };
+        let finding = Finding::new(
+            Code::FormerField,
+            format!("`{}` {verb} nothing any more", there.join("` and `")),
+        );
         let place = |field: &&str| self.origin.key(vec!["spec".into(), (*field).into()]);
-        let finding = there.iter().skip(1).fold(finding.at(place(first)), |finding, field| finding.at(place(field)));
+        let finding = there
+            .iter()
+            .skip(1)
+            .fold(finding.at(place(first)), |finding, field| {
+                finding.at(place(field))
+            });
         self.findings.push(
             finding
                 .help(format!(
@@ -142,16 +198,22 @@ impl Check<'_> {
     fn plugins(&mut self, spec: &ProvisioningSpec) -> Vec<String> {
         let mut plugins: Vec<String> = Vec::new();
         for (index, plugin) in spec.kud_plugins.iter().flatten().enumerate() {
-            let place = self.origin.at(["spec".into(), "KUDPlugins".into(), Step::from(index)]);
+            let place = self
+                .origin
+                .at(["spec".into(), "KUDPlugins".into(), Step::from(index)]);
             let is_word = |plugin: &str| {
                 plugin.starts_with(|c: char| c.is_ascii_alphanumeric())
-                    && plugin.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+                    && plugin
+                        .chars()
+                        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
             };
             if !is_word(plugin) {
                 let message = if plugin.is_empty() {
                     "an entry of `KUDPlugins` is empty".to_owned()
                 } else {
-                    format!("`{plugin}` is no plugin: the installer would take it for an option, or for several words")
+                    format!(
+                        "`{plugin}` is no plugin: the installer would take it for an option, or for several words"
+                    )
                 };
                 self.report(
                     Code::InvalidPlugin,
@@ -161,14 +223,25 @@ impl Check<'_> {
                 );
             } else if plugins.contains(plugin) {
                 let message = format!("the plugin `{plugin}` is there twice");
-                self.report(Code::DoubtfulPlugin, place, message, "remove one: it is installed once");
+                self.report(
+                    Code::DoubtfulPlugin,
+                    place,
+                    message,
+                    "remove one: it is installed once",
+                );
             } else {
                 if !PLUGINS.contains(&plugin.as_str()) {
                     let help = match alike(plugin, PLUGINS) {
-                        Some(meant) => format!("did you mean `{meant}`? The installer fails on one that it has not"),
-                        None => format!("it has {}; the installer fails on one that it has not", PLUGINS.join(", ")),
+                        Some(meant) => format!(
+                            "did you mean `{meant}`? The installer fails on one that it has not"
+                        ),
+                        None => format!(
+                            "it has {}; the installer fails on one that it has not",
+                            PLUGINS.join(", ")
+                        ),
                     };
-                    let message = format!("the installer has no plugin `{plugin}` that is known here");
+                    let message =
+                        format!("the installer has no plugin `{plugin}` that is known here");
                     self.report(Code::DoubtfulPlugin, place, message, help);
                 }
                 plugins.push(plugin.clone());
@@ -180,5 +253,8 @@ impl Check<'_> {
 
 /// The part that the machine of a name has.
 fn part(role: Role, name: &NodeName) -> Part {
-    Part { role, node: Some(name.clone()) }
+    Part {
+        role,
+        node: Some(name.clone()),
+    }
 }

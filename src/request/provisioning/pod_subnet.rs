@@ -21,7 +21,13 @@ impl Check<'_> {
             let address: IpAddr = address.parse().ok()?;
             let longest = if address.is_ipv4() { 32 } else { 128 };
             let digits = prefix.bytes().all(|byte| byte.is_ascii_digit());
-            Some((address, prefix.parse::<u32>().ok().filter(|prefix| digits && *prefix <= longest)?))
+            Some((
+                address,
+                prefix
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|prefix| digits && *prefix <= longest)?,
+            ))
         });
         let Some((address, prefix)) = network else {
             let message = format!("`PodSubnet: {text}` is no network");
@@ -45,18 +51,36 @@ impl Check<'_> {
     }
 
     /// Says where a network does not go together with the addresses of the machines that are named.
-    fn hold_against_machines(&mut self, text: &str, first: IpAddr, prefix: u32, machines: &Machines, macs: &Macs<'_>) {
+    fn hold_against_machines(
+        &mut self,
+        text: &str,
+        first: IpAddr,
+        prefix: u32,
+        machines: &Machines,
+        macs: &Macs<'_>,
+    ) {
         let place = self.origin.at(["spec", "PodSubnet"]);
         let named = machines.node_sets.iter().filter_map(|(part, node_set)| {
             let (mac, host) = node_set.machine.as_ref()?.named?;
             let host = macs.host(host);
-            Some((part.node.as_ref()?, host, host.machine.address(Some(mac))?, &node_set.route))
+            Some((
+                part.node.as_ref()?,
+                host,
+                host.machine.address(Some(mac))?,
+                &node_set.route,
+            ))
         });
         let named: Vec<_> = named.collect();
-        let inside = |address: IpAddr| address.is_ipv4() == first.is_ipv4() && first_address(address, prefix) == first;
-        if let Some((name, host, address, route)) = named.iter().find(|(_, _, address, _)| inside(*address)) {
-            let message =
-                format!("`PodSubnet: {text}` has the address {address} of {name} in it, which is host {}", host.key);
+        let inside = |address: IpAddr| {
+            address.is_ipv4() == first.is_ipv4() && first_address(address, prefix) == first
+        };
+        if let Some((name, host, address, route)) =
+            named.iter().find(|(_, _, address, _)| inside(*address))
+        {
+            let message = format!(
+                "`PodSubnet: {text}` has the address {address} of {name} in it, which is host {}",
+                host.key
+            );
             self.findings.push(
                 Finding::new(Code::PodSubnetOverHosts, message)
                     .at(place)
@@ -66,11 +90,20 @@ impl Check<'_> {
             );
         } else if named.len() == machines.node_sets.len()
             && !named.is_empty()
-            && named.iter().all(|(_, _, address, _)| address.is_ipv4() != first.is_ipv4())
+            && named
+                .iter()
+                .all(|(_, _, address, _)| address.is_ipv4() != first.is_ipv4())
         {
-            let (own, other) = if first.is_ipv4() { ("IPv4", "IPv6") } else { ("IPv6", "IPv4") };
-            let message = format!("`PodSubnet: {text}` is of {own}, and all machines have addresses of {other}");
-            let help = format!("write a network of {other}: the nodes could not reach each other's pods");
+            let (own, other) = if first.is_ipv4() {
+                ("IPv4", "IPv6")
+            } else {
+                ("IPv6", "IPv4")
+            };
+            let message = format!(
+                "`PodSubnet: {text}` is of {own}, and all machines have addresses of {other}"
+            );
+            let help =
+                format!("write a network of {other}: the nodes could not reach each other's pods");
             self.report(Code::PodSubnetOfOtherFamily, place, message, help);
         }
     }

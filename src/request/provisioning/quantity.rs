@@ -25,13 +25,21 @@ const MOST_DIGITS: usize = 18;
 /// The mebibytes that a quantity of bytes comes to (`16Gi`, `17179869184`, `1e3`, `1.5G`, `128974848000m`), rounded up.
 /// Nothing, where it is no quantity, or a negative one. By the grammar of `resource.Quantity`.
 pub(super) fn mebibytes(text: &str) -> Option<u64> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-'))
+        .unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
     let (base, power) = match suffix {
         "" => (10, 0),
-        _ => match suffix.strip_prefix(['e', 'E']).filter(|exponent| !exponent.is_empty()) {
+        _ => match suffix
+            .strip_prefix(['e', 'E'])
+            .filter(|exponent| !exponent.is_empty())
+        {
             Some(exponent) => (10, exponent.parse::<i32>().ok()?),
-            None => SUFFIXES.iter().find(|(known, ..)| *known == suffix).map(|(_, base, power)| (*base, *power))?,
+            None => SUFFIXES
+                .iter()
+                .find(|(known, ..)| *known == suffix)
+                .map(|(_, base, power)| (*base, *power))?,
         },
     };
     let number = number.strip_prefix('+').unwrap_or(number);
@@ -42,13 +50,21 @@ pub(super) fn mebibytes(text: &str) -> Option<u64> {
         return None;
     }
     let mut numerator: u128 = digits.parse().ok()?;
-    let mut denominator = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?.checked_mul(1 << 20)?;
+    let mut denominator = 10_u128
+        .checked_pow(u32::try_from(fraction.len()).ok()?)?
+        .checked_mul(1 << 20)?;
     let factor = u128::from(base).checked_pow(power.unsigned_abs());
     if power >= 0 {
-        numerator = if numerator == 0 { 0 } else { numerator.checked_mul(factor?)? };
+        numerator = if numerator == 0 {
+            0
+        } else {
+            numerator.checked_mul(factor?)?
+        };
     } else {
         // What is divided by more than there are numbers for, is next to nothing.
-        denominator = factor.and_then(|factor| denominator.checked_mul(factor)).unwrap_or(u128::MAX);
+        denominator = factor
+            .and_then(|factor| denominator.checked_mul(factor))
+            .unwrap_or(u128::MAX);
     }
     u64::try_from(numerator.div_ceil(denominator)).ok()
 }

@@ -22,8 +22,12 @@ type List = fn(&SoftwareDocument) -> Option<&Vec<Package>>;
 
 /// The Softwares of a cluster by their names, whatever file they stand in and wherever in a stream: where that decided,
 /// the packages would change places when a file is renamed, and the installer would run again.
-pub(crate) fn software_of<'a>(key: &ClusterKey, all: &'a [SoftwareDocument]) -> Vec<&'a SoftwareDocument> {
-    let mut software: Vec<&SoftwareDocument> = all.iter().filter(|software| software.key == *key).collect();
+pub(crate) fn software_of<'a>(
+    key: &ClusterKey,
+    all: &'a [SoftwareDocument],
+) -> Vec<&'a SoftwareDocument> {
+    let mut software: Vec<&SoftwareDocument> =
+        all.iter().filter(|software| software.key == *key).collect();
     software.sort_by(|one, other| one.name.cmp(&other.name));
     software
 }
@@ -37,8 +41,12 @@ pub(super) fn check_packages(
     findings: &mut Vec<Finding>,
 ) -> [Vec<InstalledPackage>; 2] {
     let lists: [(&str, List); 2] = [
-        ("masterSoftware", |document| document.spec.as_ref()?.master_software.as_ref()),
-        ("workerSoftware", |document| document.spec.as_ref()?.worker_software.as_ref()),
+        ("masterSoftware", |document| {
+            document.spec.as_ref()?.master_software.as_ref()
+        }),
+        ("workerSoftware", |document| {
+            document.spec.as_ref()?.worker_software.as_ref()
+        }),
     ];
     let found = lists.map(|(field, list)| {
         let mut found: Vec<Found<'_>> = Vec::new();
@@ -48,8 +56,13 @@ pub(super) fn check_packages(
                 let route: Route = vec!["spec".into(), field.into(), index.into()];
                 match read(package) {
                     Ok(package) => {
-                        let one = Found { package, origin: &document.origin, route };
-                        findings.extend(add(&mut found, own, one).map(|finding| finding.of(cluster)));
+                        let one = Found {
+                            package,
+                            origin: &document.origin,
+                            route,
+                        };
+                        findings
+                            .extend(add(&mut found, own, one).map(|finding| finding.of(cluster)));
                     }
                     Err((message, help)) => findings.push(
                         Finding::new(Code::InvalidPackage, message)
@@ -64,22 +77,38 @@ pub(super) fn check_packages(
     });
     if has_both_roles {
         let [masters, workers] = &found;
-        findings.extend(workers.iter().filter_map(|worker| unlike(masters, worker)).map(|finding| finding.of(cluster)));
+        findings.extend(
+            workers
+                .iter()
+                .filter_map(|worker| unlike(masters, worker))
+                .map(|finding| finding.of(cluster)),
+        );
     }
     found.map(|found| found.into_iter().map(|found| found.package).collect())
 }
 
 /// Says that a machine with both roles would get a package of the workers in another version than that of the masters.
 fn unlike(masters: &[Found<'_>], worker: &Found<'_>) -> Option<Finding> {
-    let master = masters.iter().find(|master| master.package.name == worker.package.name)?;
+    let master = masters
+        .iter()
+        .find(|master| master.package.name == worker.package.name)?;
     let finding = two_versions(master, worker)?;
-    Some(finding.help("decide for one: a machine that is master and worker gets the packages of both"))
+    Some(
+        finding
+            .help("decide for one: a machine that is master and worker gets the packages of both"),
+    )
 }
 
 /// Says that a package is asked for in one version, and in another one.
 fn two_versions(known: &Found<'_>, one: &Found<'_>) -> Option<Finding> {
-    let (version, differs) = (known.package.version.as_ref()?, one.package.version.as_ref()?);
-    let message = format!("the package {} is asked for in version {differs} and in {version}", one.package.name);
+    let (version, differs) = (
+        known.package.version.as_ref()?,
+        one.package.version.as_ref()?,
+    );
+    let message = format!(
+        "the package {} is asked for in version {differs} and in {version}",
+        one.package.name
+    );
     (version != differs).then(|| {
         Finding::new(Code::TwoVersions, message)
             .at(one.origin.at(one.route.clone()))
@@ -90,17 +119,23 @@ fn two_versions(known: &Found<'_>, one: &Found<'_>) -> Option<Finding> {
 
 /// Adds a package to those that are known, of which the ones from an index on are of the same list.
 fn add<'a>(found: &mut Vec<Found<'a>>, own: usize, one: Found<'a>) -> Option<Finding> {
-    let Some(at) = found.iter().position(|known| known.package.name == one.package.name) else {
+    let Some(at) = found
+        .iter()
+        .position(|known| known.package.name == one.package.name)
+    else {
         found.push(one);
         return None;
     };
     let known = &mut found[at];
     let finding = two_versions(known, &one).or_else(|| {
         (at >= own).then(|| {
-            Finding::new(Code::PackageTwice, format!("the package {} is there twice", one.package.name))
-                .at(one.origin.at(one.route.clone()))
-                .see(known.origin.at(known.route.clone()), "the other one")
-                .help("remove one: it is installed once")
+            Finding::new(
+                Code::PackageTwice,
+                format!("the package {} is there twice", one.package.name),
+            )
+            .at(one.origin.at(one.route.clone()))
+            .see(known.origin.at(known.route.clone()), "the other one")
+            .help("remove one: it is installed once")
         })
     });
     known.package.version = known.package.version.take().or(one.package.version);
@@ -112,17 +147,31 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
     let (name, version) = match package {
         Package::Named(name) => (name, None),
         Package::Versioned(map) => match map.iter().collect::<Vec<_>>().as_slice() {
-            [(name, details)] => (*name, details.version.as_ref().map(|version| version.0.trim().to_owned())),
+            [(name, details)] => (
+                *name,
+                details
+                    .version
+                    .as_ref()
+                    .map(|version| version.0.trim().to_owned()),
+            ),
             entries => {
-                let message = format!("an entry has {} packages in the place of one", entries.len());
-                return Err((message, "write a dash before each package, and indent its `version` below it"));
+                let message = format!(
+                    "an entry has {} packages in the place of one",
+                    entries.len()
+                );
+                return Err((
+                    message,
+                    "write a dash before each package, and indent its `version` below it",
+                ));
             }
         },
     };
     // Such as `libstdc++6`, `python3.11`, `libc6:i386`. A dash at the end would remove it.
     let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !name.ends_with('-')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | ':' | '_'));
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | ':' | '_'));
     if !is_name {
         let message = if name.is_empty() {
             "a package has no name".to_owned()
@@ -135,34 +184,59 @@ fn read(package: &Package) -> Result<InstalledPackage, (String, &'static str)> {
     }
     let is_version = |version: &str| {
         version.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && version
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | ':' | '~' | '_' | '*'))
+            && version.chars().all(|c| {
+                c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | ':' | '~' | '_' | '*')
+            })
     };
     if let Some(version) = version.as_deref().filter(|version| !is_version(version)) {
         let message = match version {
             "" => format!("the version of the package {name} is empty"),
             _ => format!("`{version}` is no version of the package {name}"),
         };
-        return Err((message, "write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; leave it out for any"));
+        return Err((
+            message,
+            "write it as apt shows it, such as `1.5+dfsg-1ubuntu0.1`; leave it out for any",
+        ));
     }
-    Ok(InstalledPackage { name: name.clone(), version })
+    Ok(InstalledPackage {
+        name: name.clone(),
+        version,
+    })
 }
 
 /// Softwares of clusters that no Provisioning makes.
-pub(crate) fn without_cluster(software: &[SoftwareDocument], clusters: &BTreeMap<ClusterKey, Request>) -> Vec<Finding> {
-    let is_made = |key: &ClusterKey| clusters.get(key).is_some_and(|request| request.kind == provisioning::KIND);
+pub(crate) fn without_cluster(
+    software: &[SoftwareDocument],
+    clusters: &BTreeMap<ClusterKey, Request>,
+) -> Vec<Finding> {
+    let is_made = |key: &ClusterKey| {
+        clusters
+            .get(key)
+            .is_some_and(|request| request.kind == provisioning::KIND)
+    };
     let mut findings = Vec::new();
     for document in software.iter().filter(|document| !is_made(&document.key)) {
         let ClusterKey { namespace, name } = &document.key;
-        let elsewhere = clusters.iter().find(|(key, _)| key.name == *name && is_made(key)).map(|(key, _)| key);
+        let elsewhere = clusters
+            .iter()
+            .find(|(key, _)| key.name == *name && is_made(key))
+            .map(|(key, _)| key);
         let help = match elsewhere {
-            Some(other) => format!("put it into the namespace {} of the Provisioning", other.namespace),
+            Some(other) => format!(
+                "put it into the namespace {} of the Provisioning",
+                other.namespace
+            ),
             None => "correct its label `cluster`, or remove it".to_owned(),
         };
-        let message = format!("no Provisioning in {namespace} makes the cluster {name}, so nobody gets these packages");
+        let message = format!(
+            "no Provisioning in {namespace} makes the cluster {name}, so nobody gets these packages"
+        );
         let place = document.origin.at(["metadata", "labels", "cluster"]);
-        findings.push(Finding::new(Code::SoftwareWithoutCluster, message).at(place).help(help));
+        findings.push(
+            Finding::new(Code::SoftwareWithoutCluster, message)
+                .at(place)
+                .help(help),
+        );
     }
     findings
 }

@@ -8,9 +8,17 @@ use crate::finding::{Code, Finding, Step};
 use crate::load::{Document, Plain, Reading, read_by_others};
 
 /// Judges the label that names the cluster. One that is null is the empty one that the API server makes of it.
-pub(crate) fn of_label(document: &Document<'_>, kind: &str, metadata: &mut Metadata) -> Option<Finding> {
+pub(crate) fn of_label(
+    document: &Document<'_>,
+    kind: &str,
+    metadata: &mut Metadata,
+) -> Option<Finding> {
     let label = metadata.labels.as_mut()?.get_mut(CLUSTER)?;
-    let is_plain = || Plain::of(document).entries(["metadata", "labels"]).has(CLUSTER, label);
+    let is_plain = || {
+        Plain::of(document)
+            .entries(["metadata", "labels"])
+            .has(CLUSTER, label)
+    };
     let reading = read_by_others(label).filter(|_| is_plain())?;
     if reading == Reading::Null {
         label.clear();
@@ -19,10 +27,18 @@ pub(crate) fn of_label(document: &Document<'_>, kind: &str, metadata: &mut Metad
     let what = in_words(reading);
     let finding = Finding::new(
         Code::UnquotedName,
-        format!("the label `cluster: {label}` of the {kind} has no quotes: kubectl or kustomize reads {what}"),
+        format!(
+            "the label `cluster: {label}` of the {kind} has no quotes: kubectl or kustomize reads {what}"
+        ),
     );
-    let help = format!("write it in quotes, `cluster: \"{label}\"`: the API server takes no label that is no text");
-    Some(finding.at(document.origin.at(["metadata", "labels", CLUSTER])).help(help))
+    let help = format!(
+        "write it in quotes, `cluster: \"{label}\"`: the API server takes no label that is no text"
+    );
+    Some(
+        finding
+            .at(document.origin.at(["metadata", "labels", CLUSTER]))
+            .help(help),
+    )
 }
 
 /// Judges the names of a Provisioning's machines.
@@ -30,7 +46,12 @@ pub(crate) fn of_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding>
     let plain = Plain::of(document);
     let plain = &plain;
     let of_list = |list: &'static str| {
-        let entries = spec.get(list).and_then(Value::as_sequence).into_iter().flatten().enumerate();
+        let entries = spec
+            .get(list)
+            .and_then(Value::as_sequence)
+            .into_iter()
+            .flatten()
+            .enumerate();
         entries.filter_map(move |(index, entry)| {
             let name = entry.as_mapping()?.keys().next()?.as_str()?;
             let reading = read_by_others(name)?;
@@ -39,12 +60,23 @@ pub(crate) fn of_machines(document: &Document<'_>, spec: &Value) -> Vec<Finding>
                 return None;
             }
             let what = in_words(reading);
-            let message = format!("the machine's name `{name}` has no quotes: kubectl or kustomize reads {what}");
-            let help = format!("write it in quotes, `\"{name}\"`: the API server would store another name");
-            Some(Finding::new(Code::UnquotedName, message).at(document.origin.key(route)).help(help))
+            let message = format!(
+                "the machine's name `{name}` has no quotes: kubectl or kustomize reads {what}"
+            );
+            let help = format!(
+                "write it in quotes, `\"{name}\"`: the API server would store another name"
+            );
+            Some(
+                Finding::new(Code::UnquotedName, message)
+                    .at(document.origin.key(route))
+                    .help(help),
+            )
         })
     };
-    ["masters", "workers"].into_iter().flat_map(of_list).collect()
+    ["masters", "workers"]
+        .into_iter()
+        .flat_map(of_list)
+        .collect()
 }
 
 /// What others read.

@@ -9,10 +9,18 @@ use crate::finding::Code;
 use crate::request::cluster::{HostKeys, JumpHost, VolumeClaim};
 
 impl Check<'_> {
-    pub(super) fn jump_host(&mut self, entry: &sipcluster::JumpHost, route: &Route) -> Option<JumpHost> {
+    pub(super) fn jump_host(
+        &mut self,
+        entry: &sipcluster::JumpHost,
+        route: &Route,
+    ) -> Option<JumpHost> {
         let keys_route = below(route, ["sshAuthorizedKeys".into()]);
-        let authorized_keys: Vec<String> =
-            entry.ssh_authorized_keys.iter().flatten().map(|key| key.trim().to_owned()).collect();
+        let authorized_keys: Vec<String> = entry
+            .ssh_authorized_keys
+            .iter()
+            .flatten()
+            .map(|key| key.trim().to_owned())
+            .collect();
         if authorized_keys.is_empty() {
             self.report(
                 Code::NoAuthorizedKeys,
@@ -32,12 +40,21 @@ impl Check<'_> {
                 );
             }
         }
-        let node_private_keys = match entry.node_ssh_private_keys.as_deref().filter(|name| !name.is_empty()) {
+        let node_private_keys = match entry
+            .node_ssh_private_keys
+            .as_deref()
+            .filter(|name| !name.is_empty())
+        {
             None => None,
             Some(name) => Some(self.secret_name(name, "nodeSSHPrivateKeys", route)?),
         };
-        let host_keys = self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys".into()]));
-        let homes = match entry.homes.as_ref().and_then(|homes| homes.volume_claim.as_ref()) {
+        let host_keys =
+            self.host_keys(entry.host_keys.as_ref(), &below(route, ["hostKeys".into()]));
+        let homes = match entry
+            .homes
+            .as_ref()
+            .and_then(|homes| homes.volume_claim.as_ref())
+        {
             Some(claim) => Some(self.volume_claim(claim, &below(route, ["homes".into()]))?),
             None => None,
         };
@@ -51,13 +68,21 @@ impl Check<'_> {
         })
     }
 
-    fn host_keys(&mut self, entry: Option<&sipcluster::HostKeys>, route: &Route) -> Option<HostKeys> {
+    fn host_keys(
+        &mut self,
+        entry: Option<&sipcluster::HostKeys>,
+        route: &Route,
+    ) -> Option<HostKeys> {
         let entry = entry.cloned().unwrap_or_default();
         let is_ephemeral = entry.ephemeral.unwrap_or_default();
         match (entry.secret_name, entry.volume_claim, is_ephemeral) {
-            (Some(name), None, false) => self.secret_name(&name, "secretName", route).map(HostKeys::Secret),
+            (Some(name), None, false) => self
+                .secret_name(&name, "secretName", route)
+                .map(HostKeys::Secret),
             (None, None, true) => Some(HostKeys::Ephemeral),
-            (None, claim, false) => self.volume_claim(&claim.unwrap_or_default(), route).map(HostKeys::Volume),
+            (None, claim, false) => self
+                .volume_claim(&claim.unwrap_or_default(), route)
+                .map(HostKeys::Volume),
             _ => {
                 self.report(
                     Code::SeveralHostKeys,
@@ -70,12 +95,19 @@ impl Check<'_> {
         }
     }
 
-    fn volume_claim(&mut self, claim: &sipcluster::VolumeClaim, route: &Route) -> Option<VolumeClaim> {
+    fn volume_claim(
+        &mut self,
+        claim: &sipcluster::VolumeClaim,
+        route: &Route,
+    ) -> Option<VolumeClaim> {
         let storage_class = match &claim.storage_class_name {
             Some(name) => Some(self.storage_class(name, route)?),
             None => None,
         };
-        Some(VolumeClaim { storage_class, storage: claim.storage.clone() })
+        Some(VolumeClaim {
+            storage_class,
+            storage: claim.storage.clone(),
+        })
     }
 
     fn storage_class(&mut self, name: &str, route: &Route) -> Option<ObjectName> {
@@ -97,7 +129,11 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
     if line.contains(['\n', '\r']) {
         return Err("it has more than one line".to_owned());
     }
-    let parse = |key: &str| key.parse::<PublicKey>().map(|_| ()).map_err(|error| in_words(&error).to_owned());
+    let parse = |key: &str| {
+        key.parse::<PublicKey>()
+            .map(|_| ())
+            .map_err(|error| in_words(&error).to_owned())
+    };
     if parse(line).is_ok() {
         return Ok(());
     }
@@ -107,9 +143,16 @@ fn check_authorized_key(line: &str) -> Result<(), String> {
     parse(key.trim_start())?;
     while !options.is_empty() {
         let (option, rest) = split_outside_quotes(options, &[',']).unwrap_or((options, ""));
-        let name = option.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        let name = option
+            .split('=')
+            .next()
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         if !OPTIONS.contains(&name.as_str()) {
-            return Err("before it is an option that sshd does not know, so it would ignore the key".to_owned());
+            return Err(
+                "before it is an option that sshd does not know, so it would ignore the key"
+                    .to_owned(),
+            );
         }
         options = rest;
     }
@@ -122,7 +165,9 @@ fn in_words(error: &ssh_key::Error) -> &'static str {
         ssh_key::Error::Encoding(_) | ssh_key::Error::TrailingData { .. } => {
             "it is cut off, or was not copied letter by letter"
         }
-        ssh_key::Error::AlgorithmUnknown | ssh_key::Error::AlgorithmUnsupported { .. } => "it is of no known kind",
+        ssh_key::Error::AlgorithmUnknown | ssh_key::Error::AlgorithmUnsupported { .. } => {
+            "it is of no known kind"
+        }
         _ => "it has something of another kind than it says",
     }
 }
@@ -172,11 +217,17 @@ fn split_outside_quotes<'a>(text: &'a str, separators: &[char]) -> Option<(&'a s
 mod tests {
     use super::*;
 
-    const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L";
+    const KEY: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFJhq2+LVWtIPGH4FYUBEflTDa8pQuv41+ubKxUhAe1L";
 
     #[test]
     fn a_key_may_have_options_before_it_and_a_comment_of_several_words_behind_it() {
-        for options in ["", "restrict ", "no-pty,from=\"192.0.2.0/24\" ", r#"command="echo \"a b\", c",no-pty "#] {
+        for options in [
+            "",
+            "restrict ",
+            "no-pty,from=\"192.0.2.0/24\" ",
+            r#"command="echo \"a b\", c",no-pty "#,
+        ] {
             for comment in ["", " operator", " an operator of the lab"] {
                 let line = format!("{options}{KEY}{comment}");
                 assert_eq!(check_authorized_key(&line), Ok(()), "{line}");
@@ -189,7 +240,16 @@ mod tests {
         let unclosed = format!("command=\"echo {KEY}");
         let lines = format!("{KEY}\n{KEY}");
         let unknown = format!("no-tty,restrict {KEY}");
-        for line in ["", "restrict", "restrict ", "ssh-ed25519 AAAA", "\"", &unclosed, &lines, &unknown] {
+        for line in [
+            "",
+            "restrict",
+            "restrict ",
+            "ssh-ed25519 AAAA",
+            "\"",
+            &unclosed,
+            &lines,
+            &unknown,
+        ] {
             assert!(check_authorized_key(line).is_err(), "{line}");
         }
     }

@@ -10,10 +10,16 @@ use crate::request::Request;
 
 /// Makes claims of today of those that older labels make, in the inventory. Where it is not known who is meant, the
 /// host is somebody else's.
-pub(crate) fn understand(inventory: &mut Inventory, clusters: &BTreeMap<ClusterKey, Request>) -> Vec<Finding> {
+pub(crate) fn understand(
+    inventory: &mut Inventory,
+    clusters: &BTreeMap<ClusterKey, Request>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for host in &mut inventory.hosts {
-        let is_plain = host.claims.iter().any(|(claim, _)| matches!(claim, Claim::Cluster(..)));
+        let is_plain = host
+            .claims
+            .iter()
+            .any(|(claim, _)| matches!(claim, Claim::Cluster(..)));
         for (claim, origin) in &mut host.claims {
             let Claim::Older(older) = claim else { continue };
             let understood = match meant(older, &host.key, clusters) {
@@ -49,14 +55,23 @@ fn meant<'a>(
         return Err(format!("but {labels} contradict each other"));
     }
     let is_called = |(key, request): &(&ClusterKey, &Request)| {
-        key.name.as_str() == claim.name || request.former_name.as_deref() == Some(claim.name.as_str())
+        key.name.as_str() == claim.name
+            || request.former_name.as_deref() == Some(claim.name.as_str())
     };
-    let named: Vec<&ClusterKey> = clusters.iter().filter(is_called).map(|(key, _)| key).collect();
+    let named: Vec<&ClusterKey> = clusters
+        .iter()
+        .filter(is_called)
+        .map(|(key, _)| key)
+        .collect();
     if let Some(namespace) = &claim.namespace {
-        let there = named.into_iter().find(|cluster| cluster.namespace.as_str() == namespace);
+        let there = named
+            .into_iter()
+            .find(|cluster| cluster.namespace.as_str() == namespace);
         return there.ok_or_else(|| "but the repo has no such SIPCluster".to_owned());
     }
-    let mut beside = named.iter().filter(|cluster| cluster.namespace == host.namespace);
+    let mut beside = named
+        .iter()
+        .filter(|cluster| cluster.namespace == host.namespace);
     match (named.as_slice(), beside.next(), beside.next()) {
         ([], ..) => Err("but the repo has no such SIPCluster".to_owned()),
         (_, Some(cluster), None) | ([cluster], None, _) => Ok(cluster),
@@ -68,9 +83,17 @@ fn meant<'a>(
 }
 
 fn unclear(host: &HostKey, claim: &OlderClaim, origin: &Origin, why: &str) -> Finding {
-    let OlderClaim { label, namespace, name, .. } = claim;
-    let cluster = namespace.as_ref().map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
-    let message = format!("older labels give host {host} to {cluster}, {why}: it counts as somebody else's");
+    let OlderClaim {
+        label,
+        namespace,
+        name,
+        ..
+    } = claim;
+    let cluster = namespace
+        .as_ref()
+        .map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
+    let message =
+        format!("older labels give host {host} to {cluster}, {why}: it counts as somebody else's");
     Finding::new(Code::UnclearOlderLabels, message).at(origin.at(["metadata", "labels", label])).help(
         "label it as today: sip.airshipit.org/cluster-namespace, cluster-name and node-type; or take the older labels \
          off if nobody has it",

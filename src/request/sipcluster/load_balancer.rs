@@ -16,16 +16,30 @@ impl Check<'_> {
     ) -> Option<Detail> {
         let node_port = self.node_port(entry.node_port, route);
         let replicas = self.replicas(entry.replicas, route);
-        Some(Detail::ControlPlaneLoadBalancer { node_port: node_port?, replicas: replicas? })
+        Some(Detail::ControlPlaneLoadBalancer {
+            node_port: node_port?,
+            replicas: replicas?,
+        })
     }
 
-    pub(super) fn load_balancer_worker(&mut self, entry: &LoadBalancerWorker, route: &Route) -> Option<Detail> {
+    pub(super) fn load_balancer_worker(
+        &mut self,
+        entry: &LoadBalancerWorker,
+        route: &Route,
+    ) -> Option<Detail> {
         let node_ports = self.node_port_range(entry.node_port_range.as_ref(), route);
         let replicas = self.replicas(entry.replicas, route);
-        Some(Detail::WorkerLoadBalancer { node_ports: node_ports?, replicas: replicas? })
+        Some(Detail::WorkerLoadBalancer {
+            node_ports: node_ports?,
+            replicas: replicas?,
+        })
     }
 
-    fn node_port_range(&mut self, range: Option<&sipcluster::PortRange>, route: &Route) -> Option<Vec<NodePort>> {
+    fn node_port_range(
+        &mut self,
+        range: Option<&sipcluster::PortRange>,
+        route: &Route,
+    ) -> Option<Vec<NodePort>> {
         let Some(range) = range else {
             let help = "write `nodePortRange: {start: N, end: N}` with ports of 30000 to 32767";
             self.report(
@@ -38,8 +52,16 @@ impl Check<'_> {
         };
         let range_route = below(route, ["nodePortRange".into()]);
         if range.start > range.end {
-            let message = format!("the nodePortRange ends at {} before it starts at {}", range.end, range.start);
-            self.report(Code::InvalidNodePort, range_route, message, "write the lower port as `start`");
+            let message = format!(
+                "the nodePortRange ends at {} before it starts at {}",
+                range.end, range.start
+            );
+            self.report(
+                Code::InvalidNodePort,
+                range_route,
+                message,
+                "write the lower port as `start`",
+            );
             return None;
         }
         let ends: RangeInclusive<i64> = range.start..=range.end;

@@ -15,7 +15,9 @@ use kube::core::Selector;
 use super::cluster::{Cluster, Detail, NodeSet, Service, ServiceKind};
 use super::selector;
 use crate::api::assignment::PRIORITY;
-use crate::api::names::{ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value};
+use crate::api::names::{
+    ClusterKey, Invalid, NodePort, ObjectName, Part, Role, is_label_key, is_label_value,
+};
 use crate::api::network_data::is_reachable;
 use crate::api::sipcluster::{self, MOST_HOSTS, SIPClusterSpec};
 use crate::finding::{Code, Finding, Origin, Step};
@@ -27,7 +29,11 @@ pub(crate) fn check(
     priority: Option<&str>,
     spec: &SIPClusterSpec,
 ) -> (Option<Cluster>, Vec<Finding>) {
-    let mut check = Check { key: &key, origin: &origin, findings: Vec::new() };
+    let mut check = Check {
+        key: &key,
+        origin: &origin,
+        findings: Vec::new(),
+    };
     if !is_label_value(key.name.as_str()) {
         check.report(
             Code::ClusterNameTooLong,
@@ -41,7 +47,17 @@ pub(crate) fn check(
     let services = check.services(&spec.services);
     let findings = check.findings;
     let valid = !findings.iter().any(Finding::is_error);
-    (valid.then_some(Cluster { key, origin, priority, node_sets, services, installation: None }), findings)
+    (
+        valid.then_some(Cluster {
+            key,
+            origin,
+            priority,
+            node_sets,
+            services,
+            installation: None,
+        }),
+        findings,
+    )
 }
 
 /// How a cluster comes before others, as its annotation says.
@@ -54,10 +70,15 @@ pub(crate) fn priority(
     let Some(text) = annotation else { return 0 };
     text.trim().parse().unwrap_or_else(|_| {
         findings.push(
-            Finding::new(Code::InvalidPriority, format!("the priority `{text}` is no whole number"))
-                .at(origin.at(["metadata", "annotations", PRIORITY]))
-                .help("write a number in quotes, such as \"10\"; clusters with a higher one choose first")
-                .of(key),
+            Finding::new(
+                Code::InvalidPriority,
+                format!("the priority `{text}` is no whole number"),
+            )
+            .at(origin.at(["metadata", "annotations", PRIORITY]))
+            .help(
+                "write a number in quotes, such as \"10\"; clusters with a higher one choose first",
+            )
+            .of(key),
         );
         0
     })
@@ -83,13 +104,35 @@ fn below(route: &Route, steps: impl IntoIterator<Item = Step>) -> Route {
 }
 
 impl Check<'_> {
-    fn report(&mut self, code: Code, route: Route, message: impl Into<String>, help: impl Into<String>) {
-        self.findings.push(Finding::new(code, message).at(self.origin.at(route)).help(help).of(self.key));
+    fn report(
+        &mut self,
+        code: Code,
+        route: Route,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.findings.push(
+            Finding::new(code, message)
+                .at(self.origin.at(route))
+                .help(help)
+                .of(self.key),
+        );
     }
 
     /// Reports what is wrong with a key, whatever its value is: that is not shown.
-    fn report_key(&mut self, code: Code, route: Route, message: impl Into<String>, help: impl Into<String>) {
-        self.findings.push(Finding::new(code, message).at(self.origin.key(route)).help(help).of(self.key));
+    fn report_key(
+        &mut self,
+        code: Code,
+        route: Route,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.findings.push(
+            Finding::new(code, message)
+                .at(self.origin.key(route))
+                .help(help)
+                .of(self.key),
+        );
     }
 
     fn node_sets(&mut self, spec: &SIPClusterSpec) -> BTreeMap<Part, NodeSet> {
@@ -136,14 +179,21 @@ impl Check<'_> {
             Some(selector) => selector::check(selector).unwrap_or_else(|mistakes| {
                 for mistake in mistakes {
                     let route = below(&selector_route, mistake.route);
-                    let place = if mistake.by_key { self.origin.key(route) } else { self.origin.at(route) };
-                    let finding = Finding::new(Code::InvalidSelector, mistake.message).at(place).help(mistake.help);
+                    let place = if mistake.by_key {
+                        self.origin.key(route)
+                    } else {
+                        self.origin.at(route)
+                    };
+                    let finding = Finding::new(Code::InvalidSelector, mistake.message)
+                        .at(place)
+                        .help(mistake.help);
                     self.findings.push(finding.of(self.key));
                 }
                 Selector::default()
             }),
         };
-        let (topology_keys, topology_routes) = self.topology_keys(node_set, route).into_iter().unzip();
+        let (topology_keys, topology_routes) =
+            self.topology_keys(node_set, route).into_iter().unzip();
         let count_route = below(route, ["count".into()]);
         let count = node_set.count.clone().unwrap_or_default();
         if count.active.is_none() && count.standby.is_none() {
@@ -157,7 +207,9 @@ impl Check<'_> {
         }
         let mut number = |field: &str, value: Option<i64>| {
             let value = value.unwrap_or_default();
-            let valid = usize::try_from(value).ok().filter(|count| *count <= MOST_HOSTS);
+            let valid = usize::try_from(value)
+                .ok()
+                .filter(|count| *count <= MOST_HOSTS);
             valid.unwrap_or_else(|| {
                 self.report(
                     Code::InvalidCount,
@@ -171,12 +223,27 @@ impl Check<'_> {
         let active = number("active", count.active);
         let standby = number("standby", count.standby);
         let route = route.clone();
-        NodeSet { selector, topology_keys, topology_routes, active, standby, machine: None, route }
+        NodeSet {
+            selector,
+            topology_keys,
+            topology_routes,
+            active,
+            standby,
+            machine: None,
+            route,
+        }
     }
 
     /// The topology keys, each once, with the way to it from the node set.
-    fn topology_keys(&mut self, node_set: &sipcluster::NodeSet, route: &Route) -> Vec<(String, Route)> {
-        let first = node_set.topology_key.iter().map(|key| (vec![Step::from("topologyKey")], key));
+    fn topology_keys(
+        &mut self,
+        node_set: &sipcluster::NodeSet,
+        route: &Route,
+    ) -> Vec<(String, Route)> {
+        let first = node_set
+            .topology_key
+            .iter()
+            .map(|key| (vec![Step::from("topologyKey")], key));
         let more = node_set.topology_keys.iter().flatten().enumerate();
         let more = more.map(|(index, key)| (vec!["topologyKeys".into(), index.into()], key));
         let mut keys: Vec<(String, Route)> = Vec::new();
@@ -197,7 +264,12 @@ impl Check<'_> {
 
     fn services(&mut self, services: &sipcluster::Services) -> Vec<Service> {
         let mut checked = Vec::new();
-        for (index, entry) in services.load_balancer_control_plane.iter().flatten().enumerate() {
+        for (index, entry) in services
+            .load_balancer_control_plane
+            .iter()
+            .flatten()
+            .enumerate()
+        {
             let route = self.route(ServiceKind::ControlPlaneLoadBalancer, index);
             let detail = self.load_balancer_control_plane(entry, &route);
             checked.extend(self.service(&entry.service, detail, &route, index));
@@ -214,14 +286,21 @@ impl Check<'_> {
         }
         for (index, entry) in services.auth.iter().flatten().enumerate() {
             let route = self.route(ServiceKind::Auth, index);
-            let detail = self.auth(entry, &route).map(|auth| Detail::Auth(Box::new(auth)));
+            let detail = self
+                .auth(entry, &route)
+                .map(|auth| Detail::Auth(Box::new(auth)));
             checked.extend(self.service(&entry.service, detail, &route, index));
         }
         checked
     }
 
     fn route(&self, kind: ServiceKind, index: usize) -> Route {
-        vec!["spec".into(), "services".into(), kind.field().into(), index.into()]
+        vec![
+            "spec".into(),
+            "services".into(),
+            kind.field().into(),
+            index.into(),
+        ]
     }
 
     /// What every service has. Without a detail there was an error in it, and none is returned.
@@ -236,10 +315,17 @@ impl Check<'_> {
         let missing = if image.is_empty() {
             Some("the service has no container image")
         } else {
-            image.contains(char::is_whitespace).then_some("the name of the container image has a blank in it")
+            image
+                .contains(char::is_whitespace)
+                .then_some("the name of the container image has a blank in it")
         };
         if let Some(message) = missing {
-            self.report(Code::NoImage, below(route, ["image".into()]), message, "write `image: registry/name:tag`");
+            self.report(
+                Code::NoImage,
+                below(route, ["image".into()]),
+                message,
+                "write `image: registry/name:tag`",
+            );
         }
         for (key, value) in service.node_labels.iter().flatten() {
             if !is_label_key(key) || !is_label_value(value) {
@@ -252,7 +338,10 @@ impl Check<'_> {
             }
         }
         let cluster_ip = self.cluster_ip(service, route);
-        let interface = service.node_interface_id.clone().filter(|interface| !interface.is_empty());
+        let interface = service
+            .node_interface_id
+            .clone()
+            .filter(|interface| !interface.is_empty());
         let service = Service {
             ordinal: index + 1,
             image,
@@ -273,7 +362,10 @@ impl Check<'_> {
     }
 
     fn cluster_ip(&mut self, service: &sipcluster::Service, route: &Route) -> Option<IpAddr> {
-        let text = service.cluster_ip.as_deref().filter(|text| !text.is_empty())?;
+        let text = service
+            .cluster_ip
+            .as_deref()
+            .filter(|text| !text.is_empty())?;
         let address = text.parse().ok().filter(|address| is_reachable(*address));
         if address.is_none() {
             self.report(
@@ -313,8 +405,12 @@ impl Check<'_> {
 
     /// How many pods serve.
     fn replicas(&mut self, number: Option<i64>, route: &Route) -> Option<u16> {
-        let Some(number) = number else { return Some(DEFAULT_REPLICAS) };
-        let valid = u16::try_from(number).ok().filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
+        let Some(number) = number else {
+            return Some(DEFAULT_REPLICAS);
+        };
+        let valid = u16::try_from(number)
+            .ok()
+            .filter(|replicas| (1..=MOST_REPLICAS).contains(replicas));
         if valid.is_none() {
             self.report(
                 Code::InvalidReplicas,
@@ -339,6 +435,11 @@ impl Check<'_> {
     /// The text is not shown: it may be the secret itself, pasted by mistake.
     fn not_a_secret_name(&mut self, route: Route, error: &Invalid) {
         let help = "name a Secret in the cluster's namespace";
-        self.report(Code::InvalidReference, route, format!("this is no name of a Secret: it {error}"), help);
+        self.report(
+            Code::InvalidReference,
+            route,
+            format!("this is no name of a Secret: it {error}"),
+            help,
+        );
     }
 }

@@ -185,9 +185,21 @@ impl Flux {
     /// Whether a source that a Kustomization names is the one that has this repo. What it leaves out is taken to be
     /// right; `namespace` is its own.
     pub fn is_source(&self, source: &FluxSourceRef, namespace: Option<&str>) -> bool {
-        let is_kind = source.kind.as_ref().is_none_or(|kind| kind == self.source_ref.kind.as_str());
-        let own = self.source_ref.namespace.as_ref().unwrap_or(&self.namespace).as_str();
-        let is_there = source.namespace.as_deref().or(namespace).is_none_or(|namespace| namespace == own);
+        let is_kind = source
+            .kind
+            .as_ref()
+            .is_none_or(|kind| kind == self.source_ref.kind.as_str());
+        let own = self
+            .source_ref
+            .namespace
+            .as_ref()
+            .unwrap_or(&self.namespace)
+            .as_str();
+        let is_there = source
+            .namespace
+            .as_deref()
+            .or(namespace)
+            .is_none_or(|namespace| namespace == own);
         is_kind && is_there && source.name == self.source_ref.name.as_str()
     }
 }
@@ -200,7 +212,11 @@ impl Destination {
             Self::Name { name } => (None, Some(name.0.as_str())),
         };
         let is_own = server == Some(IN_CLUSTER.0) || name == Some(IN_CLUSTER.1);
-        if is_own { (Some(IN_CLUSTER.0), Some(IN_CLUSTER.1)) } else { (server, name) }
+        if is_own {
+            (Some(IN_CLUSTER.0), Some(IN_CLUSTER.1))
+        } else {
+            (server, name)
+        }
     }
 
     /// Whether an Application is for this cluster. One that does not say, or by a parameter, is taken to be.
@@ -216,8 +232,10 @@ impl Destination {
             Self::Server { server: own } => plain(Some(server(own.0.clone())), None),
             Self::Name { name } => plain(None, Some(name.0.clone())),
         };
-        let is_parameter = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("{{"));
-        if (there.is_none() && by_name.is_none()) || is_parameter(&there) || is_parameter(&by_name) {
+        let is_parameter =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("{{"));
+        if (there.is_none() && by_name.is_none()) || is_parameter(&there) || is_parameter(&by_name)
+        {
             return true;
         }
         there == own && by_name == own_name
@@ -246,7 +264,9 @@ pub struct Hosts {
 }
 
 /// What patches declared hosts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
     /// An overlay over the outermost kustomization, which an agent applies in place of it.
@@ -275,7 +295,11 @@ impl Default for Flux {
 
 impl Default for SourceRef {
     fn default() -> Self {
-        Self { kind: SourceKind::default(), name: named("flux-system"), namespace: None }
+        Self {
+            kind: SourceKind::default(),
+            name: named("flux-system"),
+            namespace: None,
+        }
     }
 }
 
@@ -288,7 +312,9 @@ impl Default for Argocd {
             repo_url: None,
             target_revision: Word("HEAD".to_owned()),
             path: Utf8PathBuf::new(),
-            destination: Destination::Server { server: Word(IN_CLUSTER.0.to_owned()) },
+            destination: Destination::Server {
+                server: Word(IN_CLUSTER.0.to_owned()),
+            },
         }
     }
 }

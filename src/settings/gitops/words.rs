@@ -81,16 +81,23 @@ impl TryFrom<String> for Duration {
         while !rest.is_empty() && is_valid {
             let number = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
             let figures = &rest[..rest.len() - number.len()];
-            let is_number = figures.split('.').count() <= 2 && figures.split('.').all(|part| !part.is_empty());
-            let unit = ["ms", "s", "m", "h"].into_iter().find_map(|unit| number.strip_prefix(unit));
+            let is_number =
+                figures.split('.').count() <= 2 && figures.split('.').all(|part| !part.is_empty());
+            let unit = ["ms", "s", "m", "h"]
+                .into_iter()
+                .find_map(|unit| number.strip_prefix(unit));
             is_valid = is_number && unit.is_some();
             rest = unit.unwrap_or_default();
         }
         if !is_valid {
-            return Err(format!("`{text}` is no duration; write it as in `10m` or `1h30m`"));
+            return Err(format!(
+                "`{text}` is no duration; write it as in `10m` or `1h30m`"
+            ));
         }
         if !text.contains(|c: char| matches!(c, '1'..='9')) {
-            return Err(format!("`{text}` is no time at all; write a duration such as `10m`"));
+            return Err(format!(
+                "`{text}` is no time at all; write a duration such as `10m`"
+            ));
         }
         Ok(Self(text))
     }
@@ -103,10 +110,15 @@ impl TryFrom<String> for Word {
         let is_plain = |c: char| !c.is_whitespace() && !is_hidden(c);
         if text.is_empty() || !text.chars().all(is_plain) {
             // Not shown: a URL that is cut by a blank may have a password.
-            return Err("the text is empty, or has blanks or characters that cannot be seen".to_owned());
+            return Err(
+                "the text is empty, or has blanks or characters that cannot be seen".to_owned(),
+            );
         }
         if let Some(credential) = credentials::found(&text, false) {
-            return Err(format!("the text has {} in it; Argo CD takes credentials from a Secret", credential.words()));
+            return Err(format!(
+                "the text has {} in it; Argo CD takes credentials from a Secret",
+                credential.words()
+            ));
         }
         Ok(Self(text))
     }
@@ -120,7 +132,11 @@ impl RepoUrl {
 
     /// Whether a URL is one of the same repo: with or without `.git`.
     pub fn is(&self, url: &str) -> bool {
-        let plain = |url: &str| url.trim_end_matches('/').trim_end_matches(".git").to_owned();
+        let plain = |url: &str| {
+            url.trim_end_matches('/')
+                .trim_end_matches(".git")
+                .to_owned()
+        };
         plain(&self.0.0) == plain(url)
     }
 }
@@ -129,12 +145,19 @@ impl TryFrom<String> for RepoUrl {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let authority = text.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
-        let user = authority.and_then(|authority| authority.rsplit_once('@')).map(|(user, _)| user);
+        let authority = text
+            .split_once("://")
+            .map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+        let user = authority
+            .and_then(|authority| authority.rsplit_once('@'))
+            .map(|(user, _)| user);
         let is_ssh = text.starts_with("ssh://");
         if user.is_some_and(|user| !is_ssh || user.contains(':')) {
             // Which is not shown: it is a secret.
-            return Err("the URL has a user or password in it; Argo CD takes those from a Secret".to_owned());
+            return Err(
+                "the URL has a user or password in it; Argo CD takes those from a Secret"
+                    .to_owned(),
+            );
         }
         Word::try_from(text).map(Self)
     }
@@ -149,14 +172,23 @@ mod tests {
         for good in ["10m", "1h30m", "500ms", "1.5h", "0h1s"] {
             assert!(Duration::try_from(good.to_owned()).is_ok(), "{good}");
         }
-        for bad in ["", "10", "m", "10 m", "1d", "-1m", "1.m", ".5m", "1.2.3m", "10m ", "0s", "1mm"] {
-            assert!(Duration::try_from(bad.to_owned()).is_err(), "{bad:?} must be refused");
+        for bad in [
+            "", "10", "m", "10 m", "1d", "-1m", "1.m", ".5m", "1.2.3m", "10m ", "0s", "1mm",
+        ] {
+            assert!(
+                Duration::try_from(bad.to_owned()).is_err(),
+                "{bad:?} must be refused"
+            );
         }
     }
 
     #[test]
     fn the_url_of_a_repo_has_no_password() {
-        for good in ["https://git.example.com/fleet.git", "git@git.example.com:fleet.git", "ssh://git@a.example/b"] {
+        for good in [
+            "https://git.example.com/fleet.git",
+            "git@git.example.com:fleet.git",
+            "ssh://git@a.example/b",
+        ] {
             assert!(RepoUrl::try_from(good.to_owned()).is_ok(), "{good}");
         }
         for bad in [

@@ -10,7 +10,8 @@ use crate::support::{Run, run};
 
 const MARKER: &str = "<!-- sipgen -->";
 /// Text that a shell, a URL or JSON would change if it could.
-const PLAN: &str = "<!-- sipgen -->\n**tenant-a/edge** adds `lab-a1`\n\n$(id) `id` & + % \\ \"ü\" 'x' @file\n";
+const PLAN: &str =
+    "<!-- sipgen -->\n**tenant-a/edge** adds `lab-a1`\n\n$(id) `id` & + % \\ \"ü\" 'x' @file\n";
 
 #[derive(Debug, Clone, Copy)]
 enum Kind {
@@ -54,7 +55,10 @@ fn gitlab(directory: &Path, forge: &Forge, token: &str) -> Command {
     let mut command = sh(&job("sipgen-comment"), directory);
     command
         .env("NO_PROXY", "*")
-        .env("CI_API_V4_URL", format!("http://127.0.0.1:{}/api/v4", forge.port))
+        .env(
+            "CI_API_V4_URL",
+            format!("http://127.0.0.1:{}/api/v4", forge.port),
+        )
         .env("CI_PROJECT_ID", "3")
         .env("CI_MERGE_REQUEST_IID", "5")
         .env("SIPGEN_TOKEN", token);
@@ -76,7 +80,10 @@ fn the_first_plan_with_changes_becomes_a_comment() {
 fn later_plans_take_its_place() {
     for kind in [Kind::Github, Kind::Gitlab] {
         for changes in [true, false] {
-            let forge = Forge::with(&[(Author::Job, "<!-- sipgen -->\nold"), (Author::Somebody, "Hm.")]);
+            let forge = Forge::with(&[
+                (Author::Job, "<!-- sipgen -->\nold"),
+                (Author::Somebody, "Hm."),
+            ]);
 
             comment(kind, &forge, changes).expect(0);
 
@@ -99,11 +106,18 @@ fn a_plan_without_changes_is_no_comment() {
 #[test]
 fn a_comment_that_only_looks_like_the_plan_is_left_alone() {
     for kind in [Kind::Github, Kind::Gitlab] {
-        let forge = Forge::with(&[(Author::Somebody, MARKER), (Author::Job, "Released 1.2, see <!-- sipgen -->")]);
+        let forge = Forge::with(&[
+            (Author::Somebody, MARKER),
+            (Author::Job, "Released 1.2, see <!-- sipgen -->"),
+        ]);
 
         comment(kind, &forge, true).expect(0);
 
-        assert_eq!(forge.bodies(), [MARKER, "Released 1.2, see <!-- sipgen -->", PLAN], "{kind:?}");
+        assert_eq!(
+            forge.bodies(),
+            [MARKER, "Released 1.2, see <!-- sipgen -->", PLAN],
+            "{kind:?}"
+        );
     }
 }
 

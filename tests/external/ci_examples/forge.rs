@@ -36,7 +36,8 @@ impl Forge {
         };
         let comments = Value::from_iter(comments.iter().enumerate().map(comment));
         fs::write(directory.path().join("comments.json"), comments.to_string()).unwrap();
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/external/ci_examples/forge.py");
+        let program =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/external/ci_examples/forge.py");
         let mut server = Command::new("python3")
             .arg(program)
             .arg(directory.path().join("comments.json"))
@@ -44,16 +45,28 @@ impl Forge {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let port = line.trim().parse().unwrap_or_else(|_| panic!("the server says {line:?}"));
-        Self { server, directory, port }
+        BufReader::new(server.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let port = line
+            .trim()
+            .parse()
+            .unwrap_or_else(|_| panic!("the server says {line:?}"));
+        Self {
+            server,
+            directory,
+            port,
+        }
     }
 
     /// What the comments say now, in their order.
     pub(crate) fn bodies(&self) -> Vec<String> {
         let comments = fs::read_to_string(self.directory.path().join("comments.json")).unwrap();
         let comments: Vec<Value> = serde_json::from_str(&comments).unwrap();
-        comments.iter().map(|comment| comment["body"].as_str().unwrap().to_owned()).collect()
+        comments
+            .iter()
+            .map(|comment| comment["body"].as_str().unwrap().to_owned())
+            .collect()
     }
 }
 

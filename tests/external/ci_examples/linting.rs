@@ -7,7 +7,10 @@ use crate::ci_examples::{example, parsed};
 use crate::support::{python_tool, run_tool, text, tool};
 
 fn files(directory: &str) -> Vec<PathBuf> {
-    let files: Vec<PathBuf> = fs::read_dir(example(directory)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files: Vec<PathBuf> = fs::read_dir(example(directory))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     assert!(!files.is_empty());
     files
 }
@@ -17,28 +20,48 @@ fn workflows_of_github_are_valid_with_their_scripts() {
     // Without it, actionlint would let scripts pass unread.
     run_tool(tool("shellcheck").arg("--version"));
 
-    let output = run_tool(tool("actionlint").args(files("github")).arg(".github/workflows/checks.yaml"));
+    let output = run_tool(
+        tool("actionlint")
+            .args(files("github"))
+            .arg(".github/workflows/checks.yaml"),
+    );
 
-    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
 }
 
 #[test]
 fn jobs_of_gitlab_are_valid() {
     let mut schema = python_tool("check-jsonschema");
 
-    let output = run_tool(schema.args(["--builtin-schema", "vendor.gitlab-ci"]).args(files("gitlab")));
+    let output = run_tool(
+        schema
+            .args(["--builtin-schema", "vendor.gitlab-ci"])
+            .args(files("gitlab")),
+    );
 
     assert!(output.status.success(), "{}", text(&output.stdout));
 }
 
 #[test]
 fn scripts_of_gitlab_are_valid() {
-    let jobs = ["sipgen-check", "sipgen-plan", "sipgen-comment"].map(|name| (name, crate::ci_examples::job(name)));
-    let snapshot = parsed("gitlab/snapshot.yml")["sipgen-snapshot"]["script"][0].as_str().unwrap().to_owned();
+    let jobs = ["sipgen-check", "sipgen-plan", "sipgen-comment"]
+        .map(|name| (name, crate::ci_examples::job(name)));
+    let snapshot = parsed("gitlab/snapshot.yml")["sipgen-snapshot"]["script"][0]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let cron_job = parsed("kubernetes/snapshot.yaml");
     let pod = &cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"];
     let in_pod = pod["containers"][0]["args"][0].as_str().unwrap().to_owned();
-    for (name, lines) in jobs.into_iter().chain([("sipgen-snapshot", snapshot), ("the CronJob", in_pod)]) {
+    for (name, lines) in jobs
+        .into_iter()
+        .chain([("sipgen-snapshot", snapshot), ("the CronJob", in_pod)])
+    {
         let directory = tempfile::tempdir().unwrap();
         let script = directory.path().join("script.sh");
         fs::write(&script, format!("#!/bin/sh\nset -e\n{lines}\n")).unwrap();
@@ -52,10 +75,19 @@ fn scripts_of_gitlab_are_valid() {
 #[test]
 fn actions_are_pinned_to_a_commit() {
     for file in files("github") {
-        for line in fs::read_to_string(&file).unwrap().lines().filter(|line| line.contains("uses:")) {
+        for line in fs::read_to_string(&file)
+            .unwrap()
+            .lines()
+            .filter(|line| line.contains("uses:"))
+        {
             let (_, pin) = line.split_once('@').unwrap();
-            let (commit, version) = pin.split_once(" # v").unwrap_or_else(|| panic!("no version beside {line}"));
-            assert!(commit.len() == 40 && commit.chars().all(|c| c.is_ascii_hexdigit()), "{line}");
+            let (commit, version) = pin
+                .split_once(" # v")
+                .unwrap_or_else(|| panic!("no version beside {line}"));
+            assert!(
+                commit.len() == 40 && commit.chars().all(|c| c.is_ascii_hexdigit()),
+                "{line}"
+            );
             assert!(version.starts_with(|c: char| c.is_ascii_digit()), "{line}");
         }
     }
@@ -66,15 +98,32 @@ fn no_script_has_an_expression_in_it_and_no_job_more_rights_than_it_needs() {
     for file in files("github") {
         let name = format!("github/{}", file.file_name().unwrap().to_str().unwrap());
         let workflow = parsed(&name);
-        assert_eq!(workflow["permissions"].as_mapping().map(yaml_serde::Mapping::len), Some(0), "{name}");
-        assert!(workflow["on"].get("pull_request_target").is_none(), "{name}");
+        assert_eq!(
+            workflow["permissions"]
+                .as_mapping()
+                .map(yaml_serde::Mapping::len),
+            Some(0),
+            "{name}"
+        );
+        assert!(
+            workflow["on"].get("pull_request_target").is_none(),
+            "{name}"
+        );
         for job in workflow["jobs"].as_mapping().unwrap().values() {
             assert!(job["permissions"].is_mapping(), "{name}");
             for step in job["steps"].as_sequence().unwrap() {
                 // A branch's name would become part of the script.
-                assert!(!step["run"].as_str().unwrap_or_default().contains("${{"), "{name}: {step:?}");
-                let checks_out = step["uses"].as_str().is_some_and(|uses| uses.starts_with("actions/checkout@"));
-                assert!(!checks_out || step["with"]["persist-credentials"] == false, "{name}");
+                assert!(
+                    !step["run"].as_str().unwrap_or_default().contains("${{"),
+                    "{name}: {step:?}"
+                );
+                let checks_out = step["uses"]
+                    .as_str()
+                    .is_some_and(|uses| uses.starts_with("actions/checkout@"));
+                assert!(
+                    !checks_out || step["with"]["persist-credentials"] == false,
+                    "{name}"
+                );
             }
         }
     }
@@ -84,6 +133,10 @@ fn no_script_has_an_expression_in_it_and_no_job_more_rights_than_it_needs() {
 fn examples_install_the_version_that_they_belong_to() {
     let version = format!("SIPGEN_VERSION: v{}\n", env!("CARGO_PKG_VERSION"));
     for file in [files("github"), files("gitlab")].concat() {
-        assert!(fs::read_to_string(&file).unwrap().contains(&version), "{} lacks {version}", file.display());
+        assert!(
+            fs::read_to_string(&file).unwrap().contains(&version),
+            "{} lacks {version}",
+            file.display()
+        );
     }
 }

@@ -13,7 +13,11 @@ impl Case {
     fn new(name: &'static str, arguments: &'static [&'static str], repo: Repo) -> Self {
         repo.git(&["config", "user.name", "Tess Ter"]);
         repo.git(&["config", "user.email", "tess@example.com"]);
-        Self { name, repo, arguments }
+        Self {
+            name,
+            repo,
+            arguments,
+        }
     }
 }
 
@@ -22,7 +26,12 @@ pub(crate) fn giving_back() -> Repo {
     let repo = Repo::empty();
     repo.git(&["config", "user.name", "Tess Ter"]);
     repo.git(&["config", "user.email", "tess@example.com"]);
-    repo.write("snapshot/hosts.yaml", &(1..=6).map(|number| host(&format!("host-{number}"), "")).collect::<String>());
+    repo.write(
+        "snapshot/hosts.yaml",
+        &(1..=6)
+            .map(|number| host(&format!("host-{number}"), ""))
+            .collect::<String>(),
+    );
     repo.want("alpha/one", 4);
     repo.want("beta/two", 2);
     repo.generate(&[]).expect(0);
@@ -36,11 +45,23 @@ pub(crate) fn giving_back() -> Repo {
 /// committed.
 fn site() -> Repo {
     let repo = Repo::empty();
-    let in_rack =
-        |number: usize| host(&format!("host-{number}"), &format!("  labels:\n    example.com/rack: r{}\n", number % 2));
-    repo.write("inventory/hosts.yaml", &(1..=8).map(in_rack).collect::<String>());
+    let in_rack = |number: usize| {
+        host(
+            &format!("host-{number}"),
+            &format!("  labels:\n    example.com/rack: r{}\n", number % 2),
+        )
+    };
+    repo.write(
+        "inventory/hosts.yaml",
+        &(1..=8).map(in_rack).collect::<String>(),
+    );
     repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
-    repo.write("snapshot/hosts.yaml", &(11..=18).map(|number| host(&format!("host-{number}"), "")).collect::<String>());
+    repo.write(
+        "snapshot/hosts.yaml",
+        &(11..=18)
+            .map(|number| host(&format!("host-{number}"), ""))
+            .collect::<String>(),
+    );
     repo.want("alpha/one", 4);
     repo.want("beta/two", 4);
     repo.want("beta/three", 3);
@@ -87,7 +108,10 @@ fn exchange() -> Repo {
 pub(crate) fn generating() -> Vec<Case> {
     let scale = |workers: [usize; 3]| {
         changed(site(), |repo| {
-            for (cluster, workers) in ["alpha/one", "beta/two", "beta/three"].into_iter().zip(workers) {
+            for (cluster, workers) in ["alpha/one", "beta/two", "beta/three"]
+                .into_iter()
+                .zip(workers)
+            {
                 repo.want(cluster, workers);
             }
         })
@@ -99,11 +123,31 @@ pub(crate) fn generating() -> Vec<Case> {
         Case::new("scale down", &[], scale([1, 1, 1])),
         Case::new("hand over", &[], scale([1, 8, 1])),
         Case::new("hand over backwards", &[], scale([8, 1, 1])),
-        Case::new("rename", &[], changed(site(), |repo| rename(repo, "alpha/one", "alpha/zero", 4))),
-        Case::new("rename backwards", &[], changed(site(), |repo| rename(repo, "beta/two", "beta/a", 4))),
-        Case::new("another namespace", &[], changed(site(), |repo| rename(repo, "alpha/one", "omega/one", 4))),
-        Case::new("delete", &[], changed(site(), |repo| repo.want_no_more("beta/two"))),
-        Case::new("delete all", &["--allow-empty"], changed(site(), |repo| repo.remove_all("clusters"))),
+        Case::new(
+            "rename",
+            &[],
+            changed(site(), |repo| rename(repo, "alpha/one", "alpha/zero", 4)),
+        ),
+        Case::new(
+            "rename backwards",
+            &[],
+            changed(site(), |repo| rename(repo, "beta/two", "beta/a", 4)),
+        ),
+        Case::new(
+            "another namespace",
+            &[],
+            changed(site(), |repo| rename(repo, "alpha/one", "omega/one", 4)),
+        ),
+        Case::new(
+            "delete",
+            &[],
+            changed(site(), |repo| repo.want_no_more("beta/two")),
+        ),
+        Case::new(
+            "delete all",
+            &["--allow-empty"],
+            changed(site(), |repo| repo.remove_all("clusters")),
+        ),
         Case::new("exchange", &["--rebalance"], exchange()),
         Case::new(
             "services go",
@@ -141,7 +185,11 @@ pub(crate) fn committing() -> Vec<Case> {
     };
     vec![
         Case::new("commit", &["--commit"], scaled()),
-        Case::new("commit beside work", &["--commit"], changed(scaled(), with_work)),
+        Case::new(
+            "commit beside work",
+            &["--commit"],
+            changed(scaled(), with_work),
+        ),
         Case::new(
             "commit on a detached HEAD",
             &["--commit"],
@@ -149,7 +197,11 @@ pub(crate) fn committing() -> Vec<Case> {
                 repo.git(&["checkout", "--quiet", "--detach"]);
             }),
         ),
-        Case::new("commit a creation", &["--commit"], Repo::of_fixture("quickstart")),
+        Case::new(
+            "commit a creation",
+            &["--commit"],
+            Repo::of_fixture("quickstart"),
+        ),
         Case::new(
             "commit from packed refs",
             &["--commit"],

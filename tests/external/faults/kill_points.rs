@@ -39,8 +39,17 @@ pub(crate) fn in_parallel<T: Sync>(items: &[T], task: impl Fn(&T) + Sync) {
 
 /// The part of the points that is tried.
 pub(crate) fn sample<T>(points: Vec<T>, one_in: usize) -> Vec<T> {
-    let one_in = if std::env::var_os("SIPGEN_ALL_FAULTS").is_some() { 1 } else { one_in };
-    points.into_iter().enumerate().filter(|(index, _)| index % one_in == 0).map(|(_, point)| point).collect()
+    let one_in = if std::env::var_os("SIPGEN_ALL_FAULTS").is_some() {
+        1
+    } else {
+        one_in
+    };
+    points
+        .into_iter()
+        .enumerate()
+        .filter(|(index, _)| index % one_in == 0)
+        .map(|(_, point)| point)
+        .collect()
 }
 
 fn heals(cases: &[Case], whose: Whose, one_in: usize) -> Tried {
@@ -50,13 +59,22 @@ fn heals(cases: &[Case], whose: Whose, one_in: usize) -> Tried {
         let before = State::of(undisturbed.path());
         run(&mut plain(undisturbed.path(), case.arguments)).expect(0);
         let after = State::of(undisturbed.path());
-        assert!(after.files != before.files || after.refs != before.refs, "{}: nothing changes", case.name);
+        assert!(
+            after.files != before.files || after.refs != before.refs,
+            "{}: nothing changes",
+            case.name
+        );
         assert_eq!(after.torn(&before, &after), None, "{}", case.name);
         // With --rebalance, hosts may move in several steps.
         if !case.arguments.contains(&"--rebalance") {
             run(&mut plain(undisturbed.path(), case.arguments)).expect(0);
             let later = State::of(undisturbed.path());
-            assert!(later == after, "{}: a second run changes\n{}", case.name, later.difference(&after));
+            assert!(
+                later == after,
+                "{}: a second run changes\n{}",
+                case.name,
+                later.difference(&after)
+            );
         }
         let counted = copy_of(case.repo.path());
         for point in points(counted.path(), case.arguments, whose) {
@@ -67,11 +85,20 @@ fn heals(cases: &[Case], whose: Whose, one_in: usize) -> Tried {
     let (tried, failures) = (Tried::default(), Mutex::new(Vec::new()));
     in_parallel(&attempts, |(case, point, before, after)| {
         if let Err(failure) = heals_at(case, point, whose, before, after, &tried) {
-            failures.lock().unwrap().push(format!("{} killed at {point:?}: {failure}", case.name));
+            failures
+                .lock()
+                .unwrap()
+                .push(format!("{} killed at {point:?}: {failure}", case.name));
         }
     });
     let failures = failures.into_inner().unwrap();
-    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), attempts.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {}:\n{}",
+        failures.len(),
+        attempts.len(),
+        failures.join("\n")
+    );
     eprintln!("{tried:?}");
     tried
 }
@@ -100,7 +127,11 @@ fn heals_at(
     }
     let mut healing = run(&mut plain(repo, case.arguments));
     if whose == Whose::All && healing.code == 2 {
-        let locks: Vec<_> = State::of(repo).leftovers.into_iter().filter(|path| path.ends_with_lock()).collect();
+        let locks: Vec<_> = State::of(repo)
+            .leftovers
+            .into_iter()
+            .filter(|path| path.ends_with_lock())
+            .collect();
         if locks.is_empty() || !healing.stderr.contains(".lock") {
             return Err(format!("the next run fails:\n{}", healing.stderr));
         }
@@ -114,7 +145,11 @@ fn heals_at(
         return Err(format!("the next run fails:\n{}", healing.stderr));
     }
     let healed = State::of(repo);
-    if healed == *after { Ok(()) } else { Err(format!("another result:\n{}", healed.difference(after))) }
+    if healed == *after {
+        Ok(())
+    } else {
+        Err(format!("another result:\n{}", healed.difference(after)))
+    }
 }
 
 trait IsLock {
@@ -123,7 +158,8 @@ trait IsLock {
 
 impl IsLock for Path {
     fn ends_with_lock(&self) -> bool {
-        self.extension().is_some_and(|extension| extension == "lock")
+        self.extension()
+            .is_some_and(|extension| extension == "lock")
     }
 }
 
@@ -133,8 +169,15 @@ fn undoes_nothing(repo: &Path, before: &State, killed: &State) -> Result<(), Str
         return Ok(());
     }
     let staged = git(repo, &["diff", "--cached", "--name-status", "HEAD"])?;
-    let undone: Vec<&str> = staged.lines().filter(|line| line.contains("overlays/")).collect();
-    if undone.is_empty() { Ok(()) } else { Err(format!("the next commit undoes {undone:?}")) }
+    let undone: Vec<&str> = staged
+        .lines()
+        .filter(|line| line.contains("overlays/"))
+        .collect();
+    if undone.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("the next commit undoes {undone:?}"))
+    }
 }
 
 #[test]
@@ -151,7 +194,10 @@ fn a_commit_that_is_killed_anywhere_is_healed_by_the_next_run() {
 
 #[test]
 fn a_commit_whose_git_is_killed_anywhere_is_healed_by_the_next_run() {
-    let cases: Vec<Case> = cases::committing().into_iter().filter(|case| !case.name.contains("creation")).collect();
+    let cases: Vec<Case> = cases::committing()
+        .into_iter()
+        .filter(|case| !case.name.contains("creation"))
+        .collect();
     let tried = heals(&cases, Whose::All, 3 * SAMPLE);
     assert!(tried.killed.load(Ordering::Relaxed) > 20, "{tried:?}");
 }

@@ -19,19 +19,39 @@ const SAMPLE: usize = 4;
 const TURN: Duration = Duration::from_millis(800);
 
 /// Stops runs with these arguments everywhere, and has `meanwhile` work and judge what comes of it.
-fn disturbed(repo: &Repo, arguments: &[&str], meanwhile: impl Fn(&Path, Race<'_>) -> Result<(), String> + Sync) {
+fn disturbed(
+    repo: &Repo,
+    arguments: &[&str],
+    meanwhile: impl Fn(&Path, Race<'_>) -> Result<(), String> + Sync,
+) {
     let counted = copy_of(repo.path());
-    let points = sample(points(counted.path(), arguments, Whose::Own), if arguments.is_empty() { 1 } else { SAMPLE });
+    let points = sample(
+        points(counted.path(), arguments, Whose::Own),
+        if arguments.is_empty() { 1 } else { SAMPLE },
+    );
     let (failures, stopped) = (Mutex::new(Vec::new()), Mutex::new(0));
     in_parallel(&points, |point| {
         let copy = copy_of(repo.path());
-        let race = Race { arguments, point, stopped: &stopped };
+        let race = Race {
+            arguments,
+            point,
+            stopped: &stopped,
+        };
         if let Err(failure) = meanwhile(copy.path(), race) {
-            failures.lock().unwrap().push(format!("stopped at {point:?}: {failure}"));
+            failures
+                .lock()
+                .unwrap()
+                .push(format!("stopped at {point:?}: {failure}"));
         }
     });
     let failures = failures.into_inner().unwrap();
-    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), points.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {}:\n{}",
+        failures.len(),
+        points.len(),
+        failures.join("\n")
+    );
     let stopped = stopped.into_inner().unwrap();
     eprintln!("{} races, {stopped} stopped", points.len());
     assert!(stopped > 3, "no run was stopped");
@@ -57,7 +77,11 @@ impl Race<'_> {
     fn against(&self, repo: &Path, arguments: &[&str], prepare: impl FnOnce()) -> (Run, Run) {
         let (one, other) = self.run(repo, || {
             prepare();
-            let mut other = plain(repo, arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut other = plain(repo, arguments)
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
             let pause = Duration::from_millis(20);
             for _ in 0..TURN.as_millis() / pause.as_millis() {
                 if other.try_wait().unwrap().is_some() {
@@ -68,8 +92,11 @@ impl Race<'_> {
             other
         });
         let output = other.wait_with_output().unwrap();
-        let other =
-            Run { code: output.status.code().unwrap_or(-1), stdout: String::new(), stderr: text(&output.stderr) };
+        let other = Run {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::new(),
+            stderr: text(&output.stderr),
+        };
         (one, other)
     }
 }
@@ -77,7 +104,13 @@ impl Race<'_> {
 /// Has the cluster want less, as somebody else's change.
 fn want_less(repo: &Path) {
     let file = repo.join("clusters/alpha.one.yaml");
-    fs::write(&file, fs::read_to_string(&file).unwrap().replace("active: 3", "active: 2")).unwrap();
+    fs::write(
+        &file,
+        fs::read_to_string(&file)
+            .unwrap()
+            .replace("active: 3", "active: 2"),
+    )
+    .unwrap();
 }
 
 /// Whether all hosts that had a cluster have one or are being given back, each in one place.
@@ -93,7 +126,14 @@ fn nothing_lost(state: &State) -> Result<(), String> {
 
 /// Whether a run has done its work or said why not.
 fn honest(run: &Run) -> Result<(), String> {
-    let says_why = ["in use by", "has changed since", "has moved", "was checked out", "run this again", ".lock"];
+    let says_why = [
+        "in use by",
+        "has changed since",
+        "has moved",
+        "was checked out",
+        "run this again",
+        ".lock",
+    ];
     match run.code {
         0 => Ok(()),
         2 if says_why.iter().any(|why| run.stderr.contains(why)) => Ok(()),
@@ -120,7 +160,11 @@ fn two_runs_that_write_lose_nothing() {
         nothing_lost(&State::of(path))?;
         crate::support::run(&mut plain(path, &[])).expect(0);
         let state = State::of(path);
-        if state == after { Ok(()) } else { Err(state.difference(&after)) }
+        if state == after {
+            Ok(())
+        } else {
+            Err(state.difference(&after))
+        }
     });
 }
 
@@ -134,15 +178,23 @@ fn an_editor_that_saves_a_generated_file_meanwhile_loses_nothing() {
             // Before anything is read come the first lock and calls that open files; before the first file is replaced
             // comes the journal.
             let has_read = !matches!(race.point.call.as_str(), "flock" | "openat");
-            let replaces = fs::read_dir(path.join("overlays")).unwrap().any(|entry| entry.unwrap().path().is_file());
+            let replaces = fs::read_dir(path.join("overlays"))
+                .unwrap()
+                .any(|entry| entry.unwrap().path().is_file());
             fs::write(path.join(file), &edited).unwrap();
             has_read && !replaces
         });
         honest(&run)?;
         let is_edited = fs::read_to_string(path.join(file)).unwrap() == edited;
-        let is_left = State::of(path).files.keys().any(|path| path.to_string_lossy().contains(".sipgen-"));
+        let is_left = State::of(path)
+            .files
+            .keys()
+            .any(|path| path.to_string_lossy().contains(".sipgen-"));
         match run.code {
-            _ if is_in_time && !is_edited => Err(format!("the edit is lost; exit code {}:\n{}", run.code, run.stderr)),
+            _ if is_in_time && !is_edited => Err(format!(
+                "the edit is lost; exit code {}:\n{}",
+                run.code, run.stderr
+            )),
             2 if is_left => Err("files are left behind".to_owned()),
             _ => Ok(()),
         }
@@ -151,7 +203,10 @@ fn an_editor_that_saves_a_generated_file_meanwhile_loses_nothing() {
 
 /// Whether HEAD has a commit that somebody has made.
 fn has_commit(repo: &Path, message: &str) -> bool {
-    git(repo, &["log", "--format=%s"]).unwrap().lines().any(|subject| subject == message)
+    git(repo, &["log", "--format=%s"])
+        .unwrap()
+        .lines()
+        .any(|subject| subject == message)
 }
 
 #[test]
@@ -166,8 +221,14 @@ fn two_runs_that_commit_take_nothing_back() {
             nothing_lost(&State::of(path))?;
             crate::support::run(&mut plain(path, &["--commit"])).expect(0);
             let state = State::of(path);
-            let is_right = state.files == after.files && state.status == after.status && state.leftovers.is_empty();
-            if is_right { Ok(()) } else { Err(state.difference(&after)) }
+            let is_right = state.files == after.files
+                && state.status == after.status
+                && state.leftovers.is_empty();
+            if is_right {
+                Ok(())
+            } else {
+                Err(state.difference(&after))
+            }
         });
     }
 }
@@ -178,7 +239,8 @@ fn a_commit_of_somebody_elses_is_never_taken_back() {
     disturbed(&repo, &["--commit"], |path, race| {
         let (run, theirs) = race.run(path, || {
             fs::write(path.join("notes"), "theirs\n").unwrap();
-            git(path, &["add", "notes"]).and_then(|_| git(path, &["commit", "--quiet", "--message", "theirs"]))
+            git(path, &["add", "notes"])
+                .and_then(|_| git(path, &["commit", "--quiet", "--message", "theirs"]))
         });
         honest(&run)?;
         if let Err(refused) = &theirs
@@ -187,17 +249,32 @@ fn a_commit_of_somebody_elses_is_never_taken_back() {
             return Err(refused.clone());
         }
         let files = git(path, &["ls-tree", "-r", "--name-only", "HEAD"])?;
-        if theirs.is_ok() && !(has_commit(path, "theirs") && files.lines().any(|file| file == "notes")) {
-            return Err(format!("their commit is taken back; exit code {}:\n{}", run.code, run.stderr));
+        if theirs.is_ok()
+            && !(has_commit(path, "theirs") && files.lines().any(|file| file == "notes"))
+        {
+            return Err(format!(
+                "their commit is taken back; exit code {}:\n{}",
+                run.code, run.stderr
+            ));
         }
-        let staged = git(path, &["diff", "--cached", "--name-only", "HEAD", "--", "overlays"])?;
+        let staged = git(
+            path,
+            &["diff", "--cached", "--name-only", "HEAD", "--", "overlays"],
+        )?;
         if !staged.is_empty() {
-            return Err(format!("the next commit takes back {staged}; exit code {}:\n{}", run.code, run.stderr));
+            return Err(format!(
+                "the next commit takes back {staged}; exit code {}:\n{}",
+                run.code, run.stderr
+            ));
         }
         crate::support::run(&mut plain(path, &["--commit"])).expect(0);
         let state = State::of(path);
         let is_clean = state.leftovers.is_empty() && !state.status.contains("overlays");
-        if is_clean { nothing_lost(&state) } else { Err(format!("{} {:?}", state.status, state.leftovers)) }
+        if is_clean {
+            nothing_lost(&state)
+        } else {
+            Err(format!("{} {:?}", state.status, state.leftovers))
+        }
     });
 }
 
@@ -206,14 +283,22 @@ fn a_branch_that_is_checked_out_meanwhile_gets_no_commit_of_the_other() {
     let repo = giving_back();
     disturbed(&repo, &["--commit"], |path, race| {
         let main = git(path, &["symbolic-ref", "HEAD"])?;
-        let (run, switched) = race.run(path, || git(path, &["switch", "--quiet", "--create", "feature"]));
+        let (run, switched) = race.run(path, || {
+            git(path, &["switch", "--quiet", "--create", "feature"])
+        });
         switched?;
         honest(&run)?;
-        let (ours, theirs) = (git(path, &["rev-parse", main.trim()])?, git(path, &["rev-parse", "feature"])?);
+        let (ours, theirs) = (
+            git(path, &["rev-parse", main.trim()])?,
+            git(path, &["rev-parse", "feature"])?,
+        );
         let base = git(path, &["rev-list", "--max-parents=0", "feature"])?;
         let staged = git(path, &["diff", "--cached", "--name-only", "HEAD"])?;
         match run.code {
-            _ if !staged.is_empty() => Err(format!("{staged} is staged; exit code {}:\n{}", run.code, run.stderr)),
+            _ if !staged.is_empty() => Err(format!(
+                "{staged} is staged; exit code {}:\n{}",
+                run.code, run.stderr
+            )),
             0 if theirs == ours || theirs != base => Ok(()),
             0 => Err("the commit is on neither branch".to_owned()),
             _ => Ok(()),

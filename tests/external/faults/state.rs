@@ -14,7 +14,12 @@ use crate::support::{documents, text};
 /// Where copies of repos are: in memory, if the machine has such a place.
 pub(crate) fn scratch() -> TempDir {
     let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory)
+    } else {
+        tempfile::tempdir()
+    }
+    .unwrap()
 }
 
 /// A copy of a repo, git's part of it included.
@@ -59,8 +64,12 @@ impl State {
                 (false, false) => {
                     state.files.insert(path, fs::read(entry.path()).unwrap());
                 }
-                (false, true) if path.starts_with(".git/refs") || path == Path::new(".git/HEAD") => {
-                    state.refs.insert(path, fs::read_to_string(entry.path()).unwrap());
+                (false, true)
+                    if path.starts_with(".git/refs") || path == Path::new(".git/HEAD") =>
+                {
+                    state
+                        .refs
+                        .insert(path, fs::read_to_string(entry.path()).unwrap());
                 }
                 _ => {}
             }
@@ -71,8 +80,14 @@ impl State {
     /// What is another way in another state, for people.
     pub(crate) fn difference(&self, other: &Self) -> String {
         let paths: BTreeSet<_> = self.files.keys().chain(other.files.keys()).collect();
-        let files: Vec<_> = paths.into_iter().filter(|path| self.files.get(*path) != other.files.get(*path)).collect();
-        let directories: Vec<_> = self.directories.symmetric_difference(&other.directories).collect();
+        let files: Vec<_> = paths
+            .into_iter()
+            .filter(|path| self.files.get(*path) != other.files.get(*path))
+            .collect();
+        let directories: Vec<_> = self
+            .directories
+            .symmetric_difference(&other.directories)
+            .collect();
         format!(
             "files {files:?}\ndirectories {directories:?}\nrefs {:?} {:?}\nstatus {:?} {:?}\nleftovers {:?} {:?}",
             self.refs, other.refs, self.status, other.status, self.leftovers, other.leftovers
@@ -81,19 +96,36 @@ impl State {
 
     /// The generated files that are in place.
     fn generated(&self) -> impl Iterator<Item = (&PathBuf, &Vec<u8>)> {
-        let is_staged = |path: &Path| path.file_name().unwrap().to_string_lossy().starts_with(".sipgen-");
-        self.files.iter().filter(move |(path, _)| path.starts_with("overlays") && !is_staged(path))
+        let is_staged = |path: &Path| {
+            path.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with(".sipgen-")
+        };
+        self.files
+            .iter()
+            .filter(move |(path, _)| path.starts_with("overlays") && !is_staged(path))
     }
 
     /// The files that name each host.
     pub(crate) fn hosts(&self) -> BTreeMap<String, Vec<String>> {
         let mut hosts: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let is_of_hosts = |path: &Path| path.starts_with("overlays/hosts") && !path.ends_with("kustomization.yaml");
+        let is_of_hosts = |path: &Path| {
+            path.starts_with("overlays/hosts") && !path.ends_with("kustomization.yaml")
+        };
         for (path, content) in self.generated().filter(|(path, _)| is_of_hosts(path)) {
             for host in documents(&text(content)) {
-                let name = |key: &str| host["metadata"][key].as_str().unwrap_or_default().to_owned();
+                let name = |key: &str| {
+                    host["metadata"][key]
+                        .as_str()
+                        .unwrap_or_default()
+                        .to_owned()
+                };
                 let host = format!("{}/{}", name("namespace"), name("name"));
-                hosts.entry(host).or_default().push(path.to_str().unwrap().to_owned());
+                hosts
+                    .entry(host)
+                    .or_default()
+                    .push(path.to_str().unwrap().to_owned());
             }
         }
         hosts
@@ -107,7 +139,10 @@ impl State {
                 return Some(format!("{} is not whole", path.display()));
             }
         }
-        let (host, files) = self.hosts().into_iter().find(|(_, files)| files.len() > 1)?;
+        let (host, files) = self
+            .hosts()
+            .into_iter()
+            .find(|(_, files)| files.len() > 1)?;
         Some(format!("{host} is in {files:?}"))
     }
 }
@@ -115,7 +150,19 @@ impl State {
 /// What git prints; what it says when it fails.
 pub(crate) fn git(repo: &Path, arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new("git");
-    command.args(["--no-optional-locks", "-c", "user.name=test", "-c", "user.email=test@example.com"]);
-    let output = prepare(command.args(arguments).current_dir(repo)).output().unwrap();
-    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    command.args([
+        "--no-optional-locks",
+        "-c",
+        "user.name=test",
+        "-c",
+        "user.email=test@example.com",
+    ]);
+    let output = prepare(command.args(arguments).current_dir(repo))
+        .output()
+        .unwrap();
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(text(&output.stderr))
+    }
 }

@@ -54,8 +54,13 @@ pub(crate) enum Whose {
 /// The environment of every run: one thread that reads and writes, and commits that are the same every time.
 pub(crate) fn prepare(command: &mut Command) -> &mut Command {
     let date = "2026-01-01T00:00:00Z";
-    command.env("RAYON_NUM_THREADS", "1").env("GIT_AUTHOR_DATE", date).env("GIT_COMMITTER_DATE", date);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1")
+    command
+        .env("RAYON_NUM_THREADS", "1")
+        .env("GIT_AUTHOR_DATE", date)
+        .env("GIT_COMMITTER_DATE", date);
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
 }
 
 /// An untraced run.
@@ -71,7 +76,12 @@ fn traced(repo: &Path, arguments: &[&str], whose: Whose, options: &[&str]) -> Co
     if whose == Whose::Own {
         command.args(["-b", "execve"]);
     }
-    command.args(options).arg(env!("CARGO_BIN_EXE_sipgen")).arg("generate").args(arguments).current_dir(repo);
+    command
+        .args(options)
+        .arg(env!("CARGO_BIN_EXE_sipgen"))
+        .arg("generate")
+        .args(arguments)
+        .current_dir(repo);
     prepare(&mut command);
     command
 }
@@ -80,15 +90,27 @@ fn traced(repo: &Path, arguments: &[&str], whose: Whose, options: &[&str]) -> Co
 pub(crate) fn points(repo: &Path, arguments: &[&str], whose: Whose) -> Vec<Point> {
     let log = tempfile::NamedTempFile::new().unwrap();
     let trace = format!("trace={}", CALLS.join(","));
-    let options = ["-y", "-e", &trace, "-e", "signal=none", "-o", log.path().to_str().unwrap()];
+    let options = [
+        "-y",
+        "-e",
+        &trace,
+        "-e",
+        "signal=none",
+        "-o",
+        log.path().to_str().unwrap(),
+    ];
     run_tool(&mut traced(repo, arguments, whose, &options));
     let log = String::from_utf8_lossy(&fs::read(log.path()).unwrap()).into_owned();
     let repo = repo.canonicalize().unwrap();
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut points = BTreeSet::new();
     for line in log.lines() {
-        let Some((thread, rest)) = line.split_once(' ') else { continue };
-        let Some((call, arguments)) = rest.trim_start().split_once('(') else { continue };
+        let Some((thread, rest)) = line.split_once(' ') else {
+            continue;
+        };
+        let Some((call, arguments)) = rest.trim_start().split_once('(') else {
+            continue;
+        };
         if !CALLS.contains(&call) {
             continue;
         }
@@ -96,11 +118,16 @@ pub(crate) fn points(repo: &Path, arguments: &[&str], whose: Whose) -> Vec<Point
         *count += 1;
         let changes = match call {
             "openat" => arguments.contains("O_CREAT") || arguments.contains("O_TRUNC"),
-            "write" => arguments.split_once(',').is_some_and(|(file, _)| file.contains(repo.to_str().unwrap())),
+            "write" => arguments
+                .split_once(',')
+                .is_some_and(|(file, _)| file.contains(repo.to_str().unwrap())),
             _ => true,
         };
         if changes {
-            points.insert(Point { call: call.to_owned(), nth: *count });
+            points.insert(Point {
+                call: call.to_owned(),
+                nth: *count,
+            });
         }
     }
     points.into_iter().collect()
@@ -111,7 +138,14 @@ pub(crate) fn killed_at(repo: &Path, arguments: &[&str], whose: Whose, point: &P
     let trace = format!("trace={}", point.call);
     let inject = format!("inject={}:signal=KILL:when={}", point.call, point.nth);
     let log = tempfile::NamedTempFile::new().unwrap();
-    let options = ["-e", &trace, "-e", &inject, "-o", log.path().to_str().unwrap()];
+    let options = [
+        "-e",
+        &trace,
+        "-e",
+        &inject,
+        "-o",
+        log.path().to_str().unwrap(),
+    ];
     run_tool(&mut traced(repo, arguments, whose, &options));
     let log = fs::read(log.path()).unwrap();
     String::from_utf8_lossy(&log).contains("killed by SIGKILL")
@@ -122,19 +156,33 @@ pub(crate) fn stopped_at(repo: &Path, arguments: &[&str], point: &Point) -> Stop
     let trace = format!("trace={}", point.call);
     let inject = format!("inject={}:signal=STOP:when={}", point.call, point.nth);
     let log = tempfile::NamedTempFile::new().unwrap();
-    let options = ["-e", &trace, "-e", &inject, "-o", log.path().to_str().unwrap()];
+    let options = [
+        "-e",
+        &trace,
+        "-e",
+        &inject,
+        "-o",
+        log.path().to_str().unwrap(),
+    ];
     let mut command = traced(repo, arguments, Whose::Own, &options);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-    let mut child = child.unwrap_or_else(|error| panic!("strace cannot be run ({error}); see tests/tools/install"));
+    let mut child = child
+        .unwrap_or_else(|error| panic!("strace cannot be run ({error}); see tests/tools/install"));
     let mut process = None;
     while process.is_none() && child.try_wait().unwrap().is_none() {
         thread::sleep(Duration::from_millis(5));
         let log = fs::read(log.path()).unwrap();
         let log = String::from_utf8_lossy(&log);
         let stopped = log.lines().find(|line| line.contains("stopped by SIGSTOP"));
-        process = stopped.and_then(|line| line.split_whitespace().next()).map(str::to_owned);
+        process = stopped
+            .and_then(|line| line.split_whitespace().next())
+            .map(str::to_owned);
     }
-    Stopped { child, process, _log: log }
+    Stopped {
+        child,
+        process,
+        _log: log,
+    }
 }
 
 /// A run that stands still.
@@ -148,12 +196,20 @@ pub(crate) struct Stopped {
 impl Stopped {
     /// Lets the run go on to its end. Each of its threads stops at its own nth call.
     pub(crate) fn go_on(mut self) -> Run {
-        while let Some(process) = self.process.as_ref().filter(|_| self.child.try_wait().unwrap().is_none()) {
+        while let Some(process) = self
+            .process
+            .as_ref()
+            .filter(|_| self.child.try_wait().unwrap().is_none())
+        {
             run_tool(Command::new("kill").args(["-CONT", process]));
             thread::sleep(Duration::from_millis(20));
         }
         let output = self.child.wait_with_output().unwrap();
-        Run { code: output.status.code().unwrap_or(-1), stdout: String::new(), stderr: text(&output.stderr) }
+        Run {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::new(),
+            stderr: text(&output.stderr),
+        }
     }
 
     /// Whether it has stopped at all.

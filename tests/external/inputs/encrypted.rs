@@ -1,4 +1,6 @@
-use crate::support::scenes::inputs::{age_key, balanced, encrypt, networks, want_balanced, with_tools};
+use crate::support::scenes::inputs::{
+    age_key, balanced, encrypt, networks, want_balanced, with_tools,
+};
 use crate::support::{Repo, Run, assert_says, host, run};
 
 const SECRET: &str = "inventory/secrets.yaml";
@@ -6,8 +8,14 @@ const SECRET: &str = "inventory/secrets.yaml";
 /// A repo with a declared host whose network data is in a Secret, beside another Secret in the same file.
 fn with_secret() -> Repo {
     let repo = Repo::empty();
-    repo.write("inventory/hosts.yaml", &(host("host-1", "") + "  networkData: {name: host-1-network-data}\n"));
-    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml, secrets.yaml]\n");
+    repo.write(
+        "inventory/hosts.yaml",
+        &(host("host-1", "") + "  networkData: {name: host-1-network-data}\n"),
+    );
+    repo.write(
+        "inventory/kustomization.yaml",
+        "resources: [hosts.yaml, secrets.yaml]\n",
+    );
     let secret = |name: &str, key: &str, value: &str| {
         format!(
             "apiVersion: v1\nkind: Secret\nmetadata:\n  name: {name}\n  namespace: metal\nstringData:\n  {key}: '{value}'\n"
@@ -15,14 +23,20 @@ fn with_secret() -> Repo {
     };
     let networks = networks("192.0.2.41");
     let password = secret("host-1-bmc", "password", "not-a-secret-at-all");
-    repo.write(SECRET, &(password + "---\n" + &secret("host-1-network-data", "networkData", networks.trim_end())));
+    repo.write(
+        SECRET,
+        &(password + "---\n" + &secret("host-1-network-data", "networkData", networks.trim_end())),
+    );
     want_balanced(&repo);
     repo
 }
 
 fn generate(repo: &Repo, key: Option<&str>) -> Run {
     let mut command = with_tools(repo.sipgen(&["generate"]));
-    command.env_remove("SOPS_AGE_KEY_FILE").env("HOME", repo.path().join(".git")).env_remove("XDG_CONFIG_HOME");
+    command
+        .env_remove("SOPS_AGE_KEY_FILE")
+        .env("HOME", repo.path().join(".git"))
+        .env_remove("XDG_CONFIG_HOME");
     command.envs(key.map(|key| ("SOPS_AGE_KEY_FILE", key)));
     run(&mut command)
 }
@@ -34,10 +48,25 @@ fn an_encrypted_secret_that_a_cluster_needs_is_told_at_its_value() {
     let repo = with_secret();
     let (_, recipient) = age_key(&repo);
     encrypt(&repo, SECRET, &recipient, &DATA_ONLY);
-    let line = repo.read(SECRET).lines().position(|line| line.contains("networkData: ENC[")).unwrap() + 1;
+    let line = repo
+        .read(SECRET)
+        .lines()
+        .position(|line| line.contains("networkData: ENC["))
+        .unwrap()
+        + 1;
     let said = generate(&repo, None).expect(1).stderr;
-    assert_says(&said, &["warning[SIP0332]", "host metal/host-1", "the Secret metal/host-1-network-data"]);
-    assert_says(&said, &[&format!("{SECRET}:{line}:"), "sops: {decrypt: true}"]);
+    assert_says(
+        &said,
+        &[
+            "warning[SIP0332]",
+            "host metal/host-1",
+            "the Secret metal/host-1-network-data",
+        ],
+    );
+    assert_says(
+        &said,
+        &[&format!("{SECRET}:{line}:"), "sops: {decrypt: true}"],
+    );
 }
 
 #[test]
@@ -60,7 +89,8 @@ fn sops_decrypts_where_the_settings_allow_it_and_nothing_but_the_address_is_writ
     repo.write("sipgen.yaml", "sops: {decrypt: true}\n");
     let run = generate(&repo, Some(&key)).expect(0);
     assert_says(&balanced(&repo), &["192.0.2.41"]);
-    let everything = repo.files("overlays").into_values().collect::<String>() + &run.stdout + &run.stderr;
+    let everything =
+        repo.files("overlays").into_values().collect::<String>() + &run.stdout + &run.stderr;
     assert!(!everything.contains("not-a-secret-at-all") && !everything.contains("ip_address"));
 }
 
@@ -82,7 +112,10 @@ fn what_kustomize_builds_of_encrypted_files_is_decrypted_in_the_files() {
     let repo = with_secret();
     let (key, recipient) = age_key(&repo);
     encrypt(&repo, SECRET, &recipient, &DATA_ONLY);
-    repo.write("sipgen.yaml", "sops: {decrypt: true}\nsources: [{kustomization: inventory}, {paths: [clusters]}]\n");
+    repo.write(
+        "sipgen.yaml",
+        "sops: {decrypt: true}\nsources: [{kustomization: inventory}, {paths: [clusters]}]\n",
+    );
     generate(&repo, Some(&key)).expect(0);
     assert_says(&balanced(&repo), &["192.0.2.41"]);
 }
@@ -92,7 +125,10 @@ fn files_that_are_encrypted_as_a_whole_are_decrypted() {
     for (file, arguments) in [
         ("inventory/host-1-network-data.json", &[][..]),
         ("inventory/host-1-network-data.yaml", &[]),
-        ("inventory/host-1-network-data.json", &["--input-type", "binary"]),
+        (
+            "inventory/host-1-network-data.json",
+            &["--input-type", "binary"],
+        ),
         ("inventory/net.bin", &[]),
     ] {
         let repo = with_secret();
@@ -100,10 +136,21 @@ fn files_that_are_encrypted_as_a_whole_are_decrypted() {
         repo.write(SECRET, "");
         repo.write(file, &networks("192.0.2.42"));
         encrypt(&repo, file, &recipient, arguments);
-        let generator = "secretGenerator: [{name: host-1-network-data, files: [networkData=net.bin]}]\n";
-        let generator = if file.ends_with(".bin") { generator } else { "" };
-        repo.write("inventory/kustomization.yaml", &format!("namespace: metal\nresources: [hosts.yaml]\n{generator}"));
-        assert_says(&generate(&repo, None).expect(1).stderr, &["warning[SIP0332]"]);
+        let generator =
+            "secretGenerator: [{name: host-1-network-data, files: [networkData=net.bin]}]\n";
+        let generator = if file.ends_with(".bin") {
+            generator
+        } else {
+            ""
+        };
+        repo.write(
+            "inventory/kustomization.yaml",
+            &format!("namespace: metal\nresources: [hosts.yaml]\n{generator}"),
+        );
+        assert_says(
+            &generate(&repo, None).expect(1).stderr,
+            &["warning[SIP0332]"],
+        );
         repo.write("sipgen.yaml", "sops: {decrypt: true}\n");
         generate(&repo, Some(&key)).expect(0);
         assert_says(&balanced(&repo), &["192.0.2.42"]);
@@ -130,7 +177,10 @@ fn a_machine_without_sops_is_told_so() {
     repo.write("sipgen.yaml", "sops: {decrypt: true}\n");
     let empty = tempfile::tempdir().unwrap();
     let missing = run(repo.sipgen(&["generate"]).env("PATH", empty.path())).expect(1);
-    assert_says(&missing.stderr, &["error[SIP0333]", "there is no `sops` on this machine"]);
+    assert_says(
+        &missing.stderr,
+        &["error[SIP0333]", "there is no `sops` on this machine"],
+    );
 }
 
 #[test]
@@ -153,13 +203,21 @@ fn a_stream_with_encrypted_network_data_is_not_told_to_let_sipgen_decrypt_it() {
         let repo = with_secret();
         let (_, recipient) = age_key(&repo);
         encrypt(&repo, SECRET, &recipient, &DATA_ONLY);
-        let stream = ["inventory/hosts.yaml", SECRET, "clusters/edge.yaml"].map(|file| repo.read(file)).join("---\n");
+        let stream = ["inventory/hosts.yaml", SECRET, "clusters/edge.yaml"]
+            .map(|file| repo.read(file))
+            .join("---\n");
         repo.write("rendered.yaml", &stream);
         repo.write("sipgen.yaml", settings);
 
         let said = run(&mut repo.sipgen(&["validate", "--input", "rendered.yaml"])).stdout;
 
-        assert_says(&said, &["warning[SIP0332]", "decrypt it before it is rendered and given to sipgen"]);
+        assert_says(
+            &said,
+            &[
+                "warning[SIP0332]",
+                "decrypt it before it is rendered and given to sipgen",
+            ],
+        );
         assert!(!said.contains("set `sops:"), "{said}");
     }
 }

@@ -14,13 +14,34 @@ fn one_site_of_a_repo_with_two_does_not_delete_the_other() {
     let repo = Repo::generated("kustomize-namespaces");
     let before = repo.on_disk("");
     let east = built(&repo, "sites/east");
-    for arguments in [&["generate", "--input", "-"][..], &["generate", "--input", "-", "--keep-going"]] {
+    for arguments in [
+        &["generate", "--input", "-"][..],
+        &["generate", "--input", "-", "--keep-going"],
+    ] {
         let run = piped(&repo, arguments, &east).expect(1);
-        assert_says(&run.stderr, &["error[SIP0013]", "west-infra/edge is", &format!("{WEST}:5:9"), "--input"]);
+        assert_says(
+            &run.stderr,
+            &[
+                "error[SIP0013]",
+                "west-infra/edge is",
+                &format!("{WEST}:5:9"),
+                "--input",
+            ],
+        );
     }
-    assert_says(&piped(&repo, &["validate", "--input", "-"], &east).expect(1).stdout, &["error[SIP0013]"]);
+    assert_says(
+        &piped(&repo, &["validate", "--input", "-"], &east)
+            .expect(1)
+            .stdout,
+        &["error[SIP0013]"],
+    );
     assert!(repo.on_disk("") == before);
-    piped(&repo, &["generate", "--check", "--input", "-"], &(east + "---\n" + &built(&repo, "sites/west"))).expect(0);
+    piped(
+        &repo,
+        &["generate", "--check", "--input", "-"],
+        &(east + "---\n" + &built(&repo, "sites/west")),
+    )
+    .expect(0);
 }
 
 #[test]
@@ -30,7 +51,12 @@ fn one_site_alone_can_be_generated_by_its_name() {
     repo.generate(&[]).expect(0);
     let before = repo.on_disk("overlays");
     let east = built(&repo, "sites/east");
-    piped(&repo, &["generate", "--input", "-", "--only", "east-infra/edge"], &east).expect(0);
+    piped(
+        &repo,
+        &["generate", "--input", "-", "--only", "east-infra/edge"],
+        &east,
+    )
+    .expect(0);
     assert!(repo.on_disk("overlays") == before);
 }
 
@@ -40,7 +66,14 @@ fn sources_that_name_one_site_alone_do_not_delete_the_other() {
         let repo = Repo::generated("kustomize-namespaces");
         repo.write("sipgen.yaml", &format!("sources: [{{{sources}}}]\n"));
         let run = sipgen(&repo, &["generate"]).expect(1);
-        assert_says(&run.stderr, &["error[SIP0013]", "east-infra/edge is", "--> sites/east/cluster.yaml:6:9"]);
+        assert_says(
+            &run.stderr,
+            &[
+                "error[SIP0013]",
+                "east-infra/edge is",
+                "--> sites/east/cluster.yaml:6:9",
+            ],
+        );
         repo.remove("sites/east/cluster.yaml");
         repo.replace("sites/east/kustomization.yaml", "  - cluster.yaml\n", "");
         sipgen(&repo, &["generate"]).expect(0);
@@ -51,7 +84,11 @@ fn sources_that_name_one_site_alone_do_not_delete_the_other() {
 #[test]
 fn a_partial_inventory_replaces_no_host_that_the_repo_still_declares() {
     let rack = "sites/lab/hosts/rack-a.yaml";
-    let says = ["error[SIP0014]", "the repo still declares it", &format!("--> {rack}:")];
+    let says = [
+        "error[SIP0014]",
+        "the repo still declares it",
+        &format!("--> {rack}:"),
+    ];
     let repo = Repo::generated("quickstart");
     let before = repo.on_disk("overlays");
     let whole = built(&repo, "sites/lab");
@@ -61,14 +98,21 @@ fn a_partial_inventory_replaces_no_host_that_the_repo_still_declares() {
         .map(|document| format!("name: {}\n", document["metadata"]["name"].as_str().unwrap()))
         .collect();
     let is_of_rack = |document: &&str| {
-        document.contains("kind: BareMetalHost") && of_rack.iter().any(|name| document.contains(name.as_str()))
+        document.contains("kind: BareMetalHost")
+            && of_rack.iter().any(|name| document.contains(name.as_str()))
     };
-    let partial: Vec<&str> = whole.split("---\n").filter(|document| !is_of_rack(document)).collect();
+    let partial: Vec<&str> = whole
+        .split("---\n")
+        .filter(|document| !is_of_rack(document))
+        .collect();
     let run = piped(&repo, &["generate", "--input", "-"], &partial.join("---\n")).expect(1);
     assert_says(&run.stderr, &says);
     assert!(!run.stderr.contains("SIP0506"), "{}", run.stderr);
 
-    repo.write("sipgen.yaml", &format!("sources: [{{paths: [sites, '!{rack}']}}]\n"));
+    repo.write(
+        "sipgen.yaml",
+        &format!("sources: [{{paths: [sites, '!{rack}']}}]\n"),
+    );
     for arguments in [&["generate"][..], &["generate", "--keep-going"]] {
         let run = sipgen(&repo, arguments).expect(1);
         assert_says(&run.stderr, &says);
@@ -77,8 +121,15 @@ fn a_partial_inventory_replaces_no_host_that_the_repo_still_declares() {
     }
     // One whose manifest is gone from the repo is replaced, as ever.
     repo.remove(rack);
-    repo.replace("sites/lab/hosts/kustomization.yaml", "  - rack-a.yaml\n", "");
-    assert_says(&sipgen(&repo, &["generate", "--check"]).stderr, &["SIP0506"]);
+    repo.replace(
+        "sites/lab/hosts/kustomization.yaml",
+        "  - rack-a.yaml\n",
+        "",
+    );
+    assert_says(
+        &sipgen(&repo, &["generate", "--check"]).stderr,
+        &["SIP0506"],
+    );
 }
 
 /// Runs sipgen as a user for whom permissions count: for root, they do not.
@@ -87,7 +138,10 @@ fn as_somebody(repo: &Repo, arguments: &[&str]) -> Run {
     let mut command = repo.sipgen(arguments);
     if std::fs::metadata(repo.path()).unwrap().uid() == 0 {
         let root = repo.path().to_str().unwrap();
-        let owned = Command::new("chown").args(["-R", &format!("{NOBODY}:{NOBODY}"), root]).status().unwrap();
+        let owned = Command::new("chown")
+            .args(["-R", &format!("{NOBODY}:{NOBODY}"), root])
+            .status()
+            .unwrap();
         assert!(owned.success(), "chown {root}");
         command.uid(NOBODY).gid(NOBODY).env("HOME", root);
     }
@@ -101,7 +155,11 @@ fn with_private(object: &str, settings: &str) -> Repo {
     repo.write("private/hosts.yaml", &host("secret-1", ""));
     repo.write("agents.yaml", object);
     repo.write("sipgen.yaml", settings);
-    std::fs::set_permissions(repo.path().join("private"), std::fs::Permissions::from_mode(0o000)).unwrap();
+    std::fs::set_permissions(
+        repo.path().join("private"),
+        std::fs::Permissions::from_mode(0o000),
+    )
+    .unwrap();
     repo
 }
 
@@ -118,15 +176,36 @@ fn a_directory_that_nobody_may_read_is_reported_and_what_agents_apply_there() {
         // It could have inputs.
         let repo = with_private(object, settings);
         let said = as_somebody(&repo, &["generate"]).expect(2).stderr;
-        assert_says(&said, &["private", "Permission denied", "sources: [{paths: [\"!private\"]}]"]);
+        assert_says(
+            &said,
+            &[
+                "private",
+                "Permission denied",
+                "sources: [{paths: [\"!private\"]}]",
+            ],
+        );
 
         // Left out, it may still have hosts that the agent applies.
         let excluded = format!("{settings}sources: [{{paths: [\"!private\"]}}]\n");
         let repo = with_private(object, &excluded);
         let said = as_somebody(&repo, &["generate"]).expect(0).stderr;
-        assert_says(&said, &["warning[SIP0624]", "applies private", "Permission denied", "agents.yaml:"]);
-        let muted = format!("{excluded}findings: {{ignore: [{{code: SIP0624, reason: no hosts}}]}}\n");
+        assert_says(
+            &said,
+            &[
+                "warning[SIP0624]",
+                "applies private",
+                "Permission denied",
+                "agents.yaml:",
+            ],
+        );
+        let muted =
+            format!("{excluded}findings: {{ignore: [{{code: SIP0624, reason: no hosts}}]}}\n");
         let repo = with_private(object, &muted);
-        assert!(!as_somebody(&repo, &["generate"]).expect(0).stderr.contains("SIP0624"));
+        assert!(
+            !as_somebody(&repo, &["generate"])
+                .expect(0)
+                .stderr
+                .contains("SIP0624")
+        );
     }
 }

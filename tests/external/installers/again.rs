@@ -19,21 +19,47 @@ fn every_change_of_what_the_job_does_makes_another_job() {
     let own = "templates: own\n";
     let template = include_str!("../../../templates/installer/job.yaml");
     let changes: [Named<'_>; 11] = [
-        ("an address", &|repo| repo.replace(HOSTS, "ip: 198.51.100.13", "ip: 198.51.100.93")),
-        ("a machine", &|repo| repo.replace(DEPOT, "- worker-1:", "- worker-9:")),
-        ("a role", &|repo| repo.replace(DEPOT, "  workers:\n", "  workers:\n    - master-2: {}\n")),
-        ("a host", &|repo| repo.replace(DEPOT, "00:00:5e:00:53:03", "00:00:5e:00:53:04")),
-        ("the order of plugins", &|repo| {
-            repo.replace(DEPOT, "    - onap4k8s\n    - multus\n", "    - multus\n    - onap4k8s\n");
+        ("an address", &|repo| {
+            repo.replace(HOSTS, "ip: 198.51.100.13", "ip: 198.51.100.93")
         }),
-        ("the network", &|repo| repo.replace(DEPOT, "10.244.64.0/18", "10.244.0.0/16")),
+        ("a machine", &|repo| {
+            repo.replace(DEPOT, "- worker-1:", "- worker-9:")
+        }),
+        ("a role", &|repo| {
+            repo.replace(DEPOT, "  workers:\n", "  workers:\n    - master-2: {}\n")
+        }),
+        ("a host", &|repo| {
+            repo.replace(DEPOT, "00:00:5e:00:53:03", "00:00:5e:00:53:04")
+        }),
+        ("the order of plugins", &|repo| {
+            repo.replace(
+                DEPOT,
+                "    - onap4k8s\n    - multus\n",
+                "    - multus\n    - onap4k8s\n",
+            );
+        }),
+        ("the network", &|repo| {
+            repo.replace(DEPOT, "10.244.64.0/18", "10.244.0.0/16")
+        }),
         ("a package", &|repo| repo.replace(DEPOT, "- curl", "- wget")),
-        ("a version", &|repo| repo.replace(DEPOT, "1.5+dfsg-1ubuntu0.1", "1.5+dfsg-2")),
-        ("the image", &|repo| repo.write("sipgen.yaml", "provisioning: {image: registry.example.com/installer:1}\n")),
-        ("the form of the inventory", &|repo| repo.write("sipgen.yaml", "provisioning: {inventory: yaml}\n")),
+        ("a version", &|repo| {
+            repo.replace(DEPOT, "1.5+dfsg-1ubuntu0.1", "1.5+dfsg-2")
+        }),
+        ("the image", &|repo| {
+            repo.write(
+                "sipgen.yaml",
+                "provisioning: {image: registry.example.com/installer:1}\n",
+            )
+        }),
+        ("the form of the inventory", &|repo| {
+            repo.write("sipgen.yaml", "provisioning: {inventory: yaml}\n")
+        }),
         ("the template", &|repo| {
             repo.write("sipgen.yaml", own);
-            repo.write("own/installer/job.yaml", &template.replace("backoffLimit: 0", "backoffLimit: 1"));
+            repo.write(
+                "own/installer/job.yaml",
+                &template.replace("backoffLimit: 0", "backoffLimit: 1"),
+            );
         }),
     ];
     let mut names = vec![before];
@@ -41,7 +67,10 @@ fn every_change_of_what_the_job_does_makes_another_job() {
         let repo = Repo::generated("provisioning");
         change(&repo);
         let name = job_name(&repo);
-        assert!(!names.contains(&name), "{what} is changed, and the Job is still {name}");
+        assert!(
+            !names.contains(&name),
+            "{what} is changed, and the Job is still {name}"
+        );
         names.push(name);
     }
 }
@@ -52,8 +81,16 @@ fn what_changes_nothing_of_the_job_runs_no_installer_again() {
     let template = include_str!("../../../templates/installer/job.yaml");
     let changes: [Named<'_>; 5] = [
         ("nothing", &|_| {}),
-        ("a comment", &|repo| repo.replace(DEPOT, "  masters:\n", "  # those with much memory\n  masters:\n")),
-        ("another cluster", &|repo| repo.remove("clusters/press.yaml")),
+        ("a comment", &|repo| {
+            repo.replace(
+                DEPOT,
+                "  masters:\n",
+                "  # those with much memory\n  masters:\n",
+            )
+        }),
+        ("another cluster", &|repo| {
+            repo.remove("clusters/press.yaml")
+        }),
         ("the file", &|repo| {
             let text = repo.read(DEPOT);
             repo.remove(DEPOT);
@@ -85,7 +122,11 @@ fn a_software_whose_file_or_place_changes_runs_no_installer_again() {
     let before = job_name(&repo);
 
     repo.write("clusters/tools.yaml", &format!("{b}---\n{a}"));
-    assert_eq!(job_name(&repo), before, "only their order in the file is changed");
+    assert_eq!(
+        job_name(&repo),
+        before,
+        "only their order in the file is changed"
+    );
 
     repo.write("clusters/tools.yaml", &b);
     repo.write("clusters/zz.yaml", &a);
@@ -98,8 +139,12 @@ fn what_a_template_has_beside_its_job_counts_and_its_comments_do_not() {
     let name = |comment: &str, account: &str| {
         let repo = Repo::generated("provisioning");
         repo.write("sipgen.yaml", "templates: own\n");
-        let account = format!("apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: {account}}}\n");
-        repo.write("own/installer/job.yaml", &format!("{comment}---\n{account}---\n{template}"));
+        let account =
+            format!("apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: {account}}}\n");
+        repo.write(
+            "own/installer/job.yaml",
+            &format!("{comment}---\n{account}---\n{template}"),
+        );
         job_name(&repo)
     };
     let plain = name("", "kud");
@@ -112,7 +157,13 @@ fn what_a_template_has_beside_its_job_counts_and_its_comments_do_not() {
 fn the_name_of_the_job_fits_into_a_label_whatever_the_clusters_name() {
     let long = "edge.".repeat(9) + "e";
     let mut names = Vec::new();
-    for cluster in [long.clone() + "c", long + "d", "edge.lab".to_owned(), "edge-lab".to_owned(), "1".to_owned()] {
+    for cluster in [
+        long.clone() + "c",
+        long + "d",
+        "edge.lab".to_owned(),
+        "edge-lab".to_owned(),
+        "1".to_owned(),
+    ] {
         let repo = Repo::of_fixture("provisioning");
         repo.replace(DEPOT, "cluster: depot", &format!("cluster: \"{cluster}\""));
         repo.generate(&[]).expect(0);
@@ -121,8 +172,12 @@ fn the_name_of_the_job_fits_into_a_label_whatever_the_clusters_name() {
 
         let name = string(&object(&build, "Job")["metadata"]["name"]);
         assert!(name.len() <= 63 && !name.contains('.'), "{name}");
-        assert!(mounted(&build).contains_key(&format!("/opt/kud/multi-cluster/{cluster}/hosts.ini")));
-        names.push(string(&object(&build, "Job")["metadata"]["labels"]["app.kubernetes.io/instance"]));
+        assert!(
+            mounted(&build).contains_key(&format!("/opt/kud/multi-cluster/{cluster}/hosts.ini"))
+        );
+        names.push(string(
+            &object(&build, "Job")["metadata"]["labels"]["app.kubernetes.io/instance"],
+        ));
     }
     names.sort();
     names.dedup();
@@ -132,11 +187,18 @@ fn the_name_of_the_job_fits_into_a_label_whatever_the_clusters_name() {
 #[test]
 fn packages_that_are_wanted_no_more_are_gone() {
     let repo = Repo::generated("provisioning");
-    let (provisioning, _) = repo.read(DEPOT).split_once("---\n").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let (provisioning, _) = repo
+        .read(DEPOT)
+        .split_once("---\n")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap();
     repo.write(DEPOT, &provisioning);
 
     let files = mounted(&built(&repo));
 
-    assert_eq!(files.into_keys().collect::<Vec<_>>(), ["/opt/kud/multi-cluster/depot/hosts.ini"]);
+    assert_eq!(
+        files.into_keys().collect::<Vec<_>>(),
+        ["/opt/kud/multi-cluster/depot/hosts.ini"]
+    );
     assert!(!repo.exists(&format!("{INSTALLER}/group_vars")));
 }

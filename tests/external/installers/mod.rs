@@ -34,18 +34,31 @@ fn container(job: &Value) -> &Value {
 fn mounted(build: &str) -> BTreeMap<String, String> {
     let job = object(build, "Job");
     let volumes = sequence(&job["spec"]["template"]["spec"]["volumes"]);
-    let volume = volumes.iter().find(|volume| volume["name"] == "inventory").unwrap();
-    let is_it = |map: &&Value| map["kind"] == "ConfigMap" && map["metadata"]["name"] == volume["configMap"]["name"];
+    let volume = volumes
+        .iter()
+        .find(|volume| volume["name"] == "inventory")
+        .unwrap();
+    let is_it = |map: &&Value| {
+        map["kind"] == "ConfigMap" && map["metadata"]["name"] == volume["configMap"]["name"]
+    };
     let objects = documents(build);
-    let map = objects.iter().find(is_it).unwrap_or_else(|| panic!("the build has no ConfigMap for {volume:?}"));
-    let mounts = sequence(&container(&job)["volumeMounts"]).iter().filter(|mount| mount["name"] == "inventory");
+    let map = objects
+        .iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("the build has no ConfigMap for {volume:?}"));
+    let mounts = sequence(&container(&job)["volumeMounts"])
+        .iter()
+        .filter(|mount| mount["name"] == "inventory");
     let mut files = BTreeMap::new();
     for mount in mounts {
         let (at, part) = (string(&mount["mountPath"]), string(&mount["subPath"]));
         for item in sequence(&volume["configMap"]["items"]) {
             let path = string(&item["path"]);
             if let Some(below) = path.strip_prefix(&part) {
-                files.insert(format!("{at}{below}"), string(&map["data"][string(&item["key"]).as_str()]));
+                files.insert(
+                    format!("{at}{below}"),
+                    string(&map["data"][string(&item["key"]).as_str()]),
+                );
             }
         }
     }
@@ -54,11 +67,24 @@ fn mounted(build: &str) -> BTreeMap<String, String> {
 
 #[test]
 fn the_build_of_a_cluster_has_all_of_it_in_the_clusters_namespace() {
-    let mut objects: Vec<String> = documents(&built(&Repo::of_fixture("provisioning"))).iter().map(identity).collect();
+    let mut objects: Vec<String> = documents(&built(&Repo::of_fixture("provisioning")))
+        .iter()
+        .map(identity)
+        .collect();
     objects.sort();
 
-    let kinds: Vec<&str> = objects.iter().map(|identity| identity.rsplit_once('-').unwrap().0).collect();
-    assert_eq!(kinds, ["ConfigMap lab/depot", "ConfigMap lab/kud-depot-inventory", "Job lab/kud-depot"]);
+    let kinds: Vec<&str> = objects
+        .iter()
+        .map(|identity| identity.rsplit_once('-').unwrap().0)
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "ConfigMap lab/depot",
+            "ConfigMap lab/kud-depot-inventory",
+            "Job lab/kud-depot"
+        ]
+    );
     assert_eq!(objects[0], "ConfigMap lab/depot-configmap");
 }
 
@@ -66,20 +92,31 @@ fn the_build_of_a_cluster_has_all_of_it_in_the_clusters_namespace() {
 fn planned(repo: &Repo) -> BTreeMap<String, String> {
     let hosts = documents(&repo.read(HOSTS)).remove(0);
     let address = |name: &Value| {
-        let host = sequence(&hosts["items"]).iter().find(|host| &host["metadata"]["name"] == name).unwrap();
+        let host = sequence(&hosts["items"])
+            .iter()
+            .find(|host| &host["metadata"]["name"] == name)
+            .unwrap();
         string(&host["status"]["hardware"]["nics"][0]["ip"])
     };
     let labelled = documents(&repo.read("overlays/hosts/observed/lab.depot/hosts.yaml"));
     let node = |host: &Value| string(&host["metadata"]["labels"]["bpa.akraino.org/node"]);
-    labelled.iter().map(|host| (node(host), address(&host["metadata"]["name"]))).collect()
+    labelled
+        .iter()
+        .map(|host| (node(host), address(&host["metadata"]["name"])))
+        .collect()
 }
 
 #[test]
 fn the_installer_finds_the_inventory_of_the_plan_where_it_looks_for_it() {
-    for (settings, file, address) in [("ini", "hosts.ini", "ansible_ssh_host"), ("yaml", "hosts.yaml", "ansible_host")]
-    {
+    for (settings, file, address) in [
+        ("ini", "hosts.ini", "ansible_ssh_host"),
+        ("yaml", "hosts.yaml", "ansible_host"),
+    ] {
         let repo = Repo::of_fixture("provisioning");
-        repo.write("sipgen.yaml", &format!("provisioning: {{inventory: {settings}}}\n"));
+        repo.write(
+            "sipgen.yaml",
+            &format!("provisioning: {{inventory: {settings}}}\n"),
+        );
         let files = mounted(&built(&repo));
         let root = tempfile::tempdir().unwrap();
         for (path, text) in &files {
@@ -89,15 +126,25 @@ fn the_installer_finds_the_inventory_of_the_plan_where_it_looks_for_it() {
         }
         let inventory = root.path().join("opt/kud/multi-cluster/depot").join(file);
 
-        let list =
-            succeed(python_tool("ansible-inventory").arg("-i").arg(inventory).arg("--list").env("LC_ALL", "C.UTF-8"));
+        let list = succeed(
+            python_tool("ansible-inventory")
+                .arg("-i")
+                .arg(inventory)
+                .arg("--list")
+                .env("LC_ALL", "C.UTF-8"),
+        );
 
         let list: serde_json::Value = serde_json::from_str(&list).unwrap();
         let hosts = list["_meta"]["hostvars"].as_object().unwrap();
-        let read: BTreeMap<String, String> =
-            hosts.iter().map(|(node, host)| (node.clone(), host[address].as_str().unwrap().to_owned())).collect();
+        let read: BTreeMap<String, String> = hosts
+            .iter()
+            .map(|(node, host)| (node.clone(), host[address].as_str().unwrap().to_owned()))
+            .collect();
         assert_eq!(read, planned(&repo));
-        assert_eq!(hosts["worker-1"]["sipgen_worker_packages"][0], json!({"name": "curl", "apt": "curl"}));
+        assert_eq!(
+            hosts["worker-1"]["sipgen_worker_packages"][0],
+            json!({"name": "curl", "apt": "curl"})
+        );
         let jq = json!({"name": "jq", "version": "1.5+dfsg-1ubuntu0.1", "apt": "jq=1.5+dfsg-1ubuntu0.1"});
         assert_eq!(hosts["master-1"]["sipgen_master_packages"][1], jq);
     }
@@ -108,7 +155,10 @@ fn the_addresses_of_the_machines_are_there_for_others() {
     let build = built(&Repo::of_fixture("provisioning"));
 
     let maps = documents(&build);
-    let map = maps.iter().find(|object| object["metadata"]["name"] == "depot-configmap").unwrap();
+    let map = maps
+        .iter()
+        .find(|object| object["metadata"]["name"] == "depot-configmap")
+        .unwrap();
     assert_eq!(map["metadata"]["labels"]["cluster"], "depot");
     let expected = "MASTER_master-1: 198.51.100.11\nMASTER_master-2: 198.51.100.12\nWORKER_worker-1: 198.51.100.13\n";
     assert_eq!(yaml_serde::to_string(&map["data"]).unwrap(), expected);
@@ -120,9 +170,20 @@ fn nothing_that_stands_in_a_provisioning_reaches_a_shell() {
 
     let job = object(&built(&repo), "Job");
 
-    let command: Vec<String> = sequence(&container(&job)["command"]).iter().map(string).collect();
-    let expected =
-        ["./installer", "--cluster", "depot", "--network", "10.244.64.0/18", "--plugins", "onap4k8s", "multus"];
+    let command: Vec<String> = sequence(&container(&job)["command"])
+        .iter()
+        .map(string)
+        .collect();
+    let expected = [
+        "./installer",
+        "--cluster",
+        "depot",
+        "--network",
+        "10.244.64.0/18",
+        "--plugins",
+        "onap4k8s",
+        "multus",
+    ];
     assert_eq!(command, expected);
     assert_eq!(container(&job).get("args"), None);
 }
@@ -130,11 +191,18 @@ fn nothing_that_stands_in_a_provisioning_reaches_a_shell() {
 #[test]
 fn without_network_and_plugins_the_installer_is_asked_for_none() {
     let repo = Repo::of_fixture("provisioning");
-    repo.replace(DEPOT, "  PodSubnet: 10.244.64.0/18\n  KUDPlugins:\n    - onap4k8s\n    - multus\n", "");
+    repo.replace(
+        DEPOT,
+        "  PodSubnet: 10.244.64.0/18\n  KUDPlugins:\n    - onap4k8s\n    - multus\n",
+        "",
+    );
 
     let job = object(&built(&repo), "Job");
 
-    let command: Vec<String> = sequence(&container(&job)["command"]).iter().map(string).collect();
+    let command: Vec<String> = sequence(&container(&job)["command"])
+        .iter()
+        .map(string)
+        .collect();
     assert_eq!(command, ["./installer", "--cluster", "depot"]);
 }
 
@@ -148,12 +216,24 @@ fn a_machine_whose_host_has_lost_its_address_is_not_left_out() {
 
     let said = repo.refused();
 
-    assert_says(&said, &["SIP0813", "body-2", "lab/depot-06", "clusters/press.yaml"]);
+    assert_says(
+        &said,
+        &["SIP0813", "body-2", "lab/depot-06", "clusters/press.yaml"],
+    );
 }
 
 #[test]
 fn a_machine_is_not_called_what_ansible_has_for_something_else() {
-    for name in ["all", "ungrouped", "kube-node", "kube_node", "k8s-cluster", "localhost", "bastion", "etcd"] {
+    for name in [
+        "all",
+        "ungrouped",
+        "kube-node",
+        "kube_node",
+        "k8s-cluster",
+        "localhost",
+        "bastion",
+        "etcd",
+    ] {
         let repo = Repo::of_fixture("provisioning");
         repo.replace(DEPOT, "- worker-1:", &format!("- {name}:"));
 
@@ -168,7 +248,16 @@ fn two_machines_with_one_address_are_told() {
 
     let said = repo.generate(&[]).expect(0).stderr;
 
-    assert_says(&said, &["SIP0312", "the Provisioning of lab/depot", "198.51.100.12", "lab/depot-02", "lab/depot-03"]);
+    assert_says(
+        &said,
+        &[
+            "SIP0312",
+            "the Provisioning of lab/depot",
+            "198.51.100.12",
+            "lab/depot-02",
+            "lab/depot-03",
+        ],
+    );
 }
 
 #[test]
@@ -176,11 +265,17 @@ fn machines_of_two_families_of_addresses_are_told_and_those_of_ipv6_alone_are_no
     let repo = Repo::of_fixture("provisioning");
     repo.replace(HOSTS, "ip: 198.51.100.13", "ip: \"2001:db8::1:13\"");
     for inventory in ["ini", "yaml"] {
-        repo.write("sipgen.yaml", &format!("provisioning: {{inventory: {inventory}}}\n"));
+        repo.write(
+            "sipgen.yaml",
+            &format!("provisioning: {{inventory: {inventory}}}\n"),
+        );
         let said = repo.generate(&[]).expect(0).stderr;
         assert_says(
             &said,
-            &["SIP0853", "of lab/depot, worker-1 would be reached by IPv6 and master-1 and 1 more by IPv4"],
+            &[
+                "SIP0853",
+                "of lab/depot, worker-1 would be reached by IPv6 and master-1 and 1 more by IPv4",
+            ],
         );
     }
 
@@ -195,19 +290,42 @@ fn a_template_that_names_its_job_without_the_hash_is_refused() {
     let repo = Repo::of_fixture("provisioning");
     let template = include_str!("../../../templates/installer/job.yaml");
     repo.write("sipgen.yaml", "templates: own\n");
-    repo.write("own/installer/job.yaml", &template.replace("name: {{ job }}", "name: {{ name }}"));
+    repo.write(
+        "own/installer/job.yaml",
+        &template.replace("name: {{ job }}", "name: {{ name }}"),
+    );
 
-    assert_says(&repo.refused(), &["SIP0703", "own/installer/job.yaml", "name the Job `{{ job }}`"]);
+    assert_says(
+        &repo.refused(),
+        &[
+            "SIP0703",
+            "own/installer/job.yaml",
+            "name the Job `{{ job }}`",
+        ],
+    );
 }
 
 #[test]
 fn an_image_that_cannot_be_one_is_refused_at_the_setting() {
-    let texts = ["", "a b", "${IMAGE}", "a\\nb", "ünicode", "http://admin:hunter2@reg/x", "admin:hunter2@reg/x"];
-    for image in
-        texts.map(|text| format!("\"{text}\"")).into_iter().chain(["null", "~", "5", "true"].map(str::to_owned))
+    let texts = [
+        "",
+        "a b",
+        "${IMAGE}",
+        "a\\nb",
+        "ünicode",
+        "http://admin:hunter2@reg/x",
+        "admin:hunter2@reg/x",
+    ];
+    for image in texts
+        .map(|text| format!("\"{text}\""))
+        .into_iter()
+        .chain(["null", "~", "5", "true"].map(str::to_owned))
     {
         let repo = Repo::of_fixture("provisioning");
-        repo.write("sipgen.yaml", &format!("provisioning: {{image: {image}}}\n"));
+        repo.write(
+            "sipgen.yaml",
+            &format!("provisioning: {{image: {image}}}\n"),
+        );
 
         let said = repo.refused();
         assert_says(&said, &["SIP0002", "provisioning.image", "sipgen.yaml:1:"]);
@@ -215,6 +333,9 @@ fn an_image_that_cannot_be_one_is_refused_at_the_setting() {
     }
     let repo = Repo::of_fixture("provisioning");
     let image = "[2001:db8::5]:5000/platform/installer:1.4@sha256:0123456789abcdef0123456789abcdef";
-    repo.write("sipgen.yaml", &format!("provisioning: {{image: \"{image}\"}}\n"));
+    repo.write(
+        "sipgen.yaml",
+        &format!("provisioning: {{image: \"{image}\"}}\n"),
+    );
     assert_eq!(container(&object(&built(&repo), "Job"))["image"], image);
 }

@@ -21,7 +21,13 @@ pub(crate) enum Maker {
     Declared,
 }
 
-pub(crate) const MAKERS: [Maker; 5] = [Maker::Apply, Maker::Create, Maker::ServerSide, Maker::AsAgent, Maker::Declared];
+pub(crate) const MAKERS: [Maker; 5] = [
+    Maker::Apply,
+    Maker::Create,
+    Maker::ServerSide,
+    Maker::AsAgent,
+    Maker::Declared,
+];
 
 impl Maker {
     /// The prefix of the names of its hosts and clusters.
@@ -44,7 +50,12 @@ impl Maker {
 /// after `kubectl apply`.
 pub(crate) fn manifest(maker: Maker, namespace: &str, number: usize) -> String {
     let group = MAKERS.iter().position(|other| *other == maker).unwrap();
-    let pool = if maker == Maker::AsAgent { Maker::Apply } else { maker }.name();
+    let pool = if maker == Maker::AsAgent {
+        Maker::Apply
+    } else {
+        maker
+    }
+    .name();
     format!(
         "---\napiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {}\n  namespace: {namespace}\n  \
          labels: {{pool: {pool}, own: label}}\n  annotations: {{example.com/own: annotation}}\nspec:\n  online: true\n  \
@@ -66,7 +77,11 @@ pub(crate) fn make(server: &ApiServer, maker: Maker, agent: &str, manifest: &str
         Maker::Declared => return,
     };
     let output = fed(command.arg("--filename=-"), manifest);
-    assert!(output.status.success(), "{maker:?}: {}", text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{maker:?}: {}",
+        text(&output.stderr)
+    );
 }
 
 /// Reports a host as Metal3 does.
@@ -76,7 +91,14 @@ pub(crate) fn report(server: &ApiServer, namespace: &str, name: &str, state: &st
         "errorCount": 0, "errorMessage": "", "operationalStatus": "OK", "poweredOn": true,
         "provisioning": {"ID": "", "state": state}, "provisioningFailCount": 0
     });
-    patch(server, "baremetal-operator", namespace, name, &["--subresource=status"], &json!({ "status": status }));
+    patch(
+        server,
+        "baremetal-operator",
+        namespace,
+        name,
+        &["--subresource=status"],
+        &json!({ "status": status }),
+    );
 }
 
 /// Takes a host as Cluster API's Metal3 provider does.
@@ -92,7 +114,14 @@ pub(crate) fn consume(server: &ApiServer, namespace: &str, name: &str) {
     });
     let labels = json!({"cluster.x-k8s.io/cluster-name": "tenant"});
     let manager = ["--field-manager=capm3"];
-    patch(server, "human", namespace, name, &manager, &json!({"metadata": {"labels": labels}, "spec": spec}));
+    patch(
+        server,
+        "human",
+        namespace,
+        name,
+        &manager,
+        &json!({"metadata": {"labels": labels}, "spec": spec}),
+    );
     report(server, namespace, name, "provisioned");
 }
 
@@ -102,13 +131,36 @@ pub(crate) fn deprovision(server: &ApiServer, namespace: &str, name: &str) {
     let spec = json!({"consumerRef": null, "image": null, "userData": null});
     let labels = json!({"cluster.x-k8s.io/cluster-name": null});
     let manager = ["--field-manager=capm3"];
-    patch(server, "human", namespace, name, &manager, &json!({"metadata": {"labels": labels}, "spec": spec}));
+    patch(
+        server,
+        "human",
+        namespace,
+        name,
+        &manager,
+        &json!({"metadata": {"labels": labels}, "spec": spec}),
+    );
     report(server, namespace, name, "available");
 }
 
 #[track_caller]
-fn patch(server: &ApiServer, user: &str, namespace: &str, name: &str, more: &[&str], patch: &Value) {
+fn patch(
+    server: &ApiServer,
+    user: &str,
+    namespace: &str,
+    name: &str,
+    more: &[&str],
+    patch: &Value,
+) {
     let mut command = server.kubectl(user);
-    command.args(["--namespace", namespace, "patch", "baremetalhost", name, "--type=merge"]).args(more);
+    command
+        .args([
+            "--namespace",
+            namespace,
+            "patch",
+            "baremetalhost",
+            name,
+            "--type=merge",
+        ])
+        .args(more);
     succeed(command.args(["--patch", &patch.to_string()]));
 }

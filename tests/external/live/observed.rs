@@ -10,7 +10,8 @@ const AGENTS: [Agent; 2] = [Agent::Flux, Agent::Argocd];
 /// A site with two hosts, made by `kubectl apply` and free.
 fn observing(agent: Agent, name: &str) -> Site {
     let site = Site::new(&format!("{name}-{}", agent.name()));
-    site.repo.write("sipgen.yaml", &agent.settings(&site.namespace));
+    site.repo
+        .write("sipgen.yaml", &agent.settings(&site.namespace));
     for number in 1..=2 {
         make(&site, agent, number, "");
     }
@@ -24,7 +25,12 @@ fn observing(agent: Agent, name: &str) -> Site {
 fn make(site: &Site, agent: Agent, number: usize, more: &str) {
     let manifest = hosts::manifest(Maker::Apply, &site.namespace, number) + more;
     hosts::make(site.server, Maker::Apply, agent.manager(), &manifest);
-    hosts::report(site.server, &site.namespace, &Maker::Apply.host(number), "available");
+    hosts::report(
+        site.server,
+        &site.namespace,
+        &Maker::Apply.host(number),
+        "available",
+    );
 }
 
 fn deliver(site: &Site, agent: Agent) {
@@ -57,23 +63,35 @@ fn a_person_goes_on_applying_a_host() {
 
         site.want(&cluster, "apply", 1);
         for name in ["apply-1", "apply-2"] {
-            assert!(site.hosts()[name]["spec"]["bmc"].is_object(), "{agent:?} {name}");
+            assert!(
+                site.hosts()[name]["spec"]["bmc"].is_object(),
+                "{agent:?} {name}"
+            );
         }
         site.want_no_more(&cluster);
         deliver(&site, agent);
         assert!(!is_labelled(&host()));
         assert_eq!(host()["spec"]["description"], "in rack 7", "{agent:?}");
         deliver(&site, agent);
-        assert!(!site.repo.exists("overlays/hosts/observed/released"), "the snapshot shows that it is free");
+        assert!(
+            !site.repo.exists("overlays/hosts/observed/released"),
+            "the snapshot shows that it is free"
+        );
 
         make(&site, agent, 1, DESCRIPTION);
         make(&site, agent, 1, "");
-        assert!(host()["spec"]["description"].is_null(), "{agent:?}: what left the manifest leaves the host");
+        assert!(
+            host()["spec"]["description"].is_null(),
+            "{agent:?}: what left the manifest leaves the host"
+        );
         assert!(host()["spec"]["bmc"].is_object());
 
         site.want(&cluster, "apply", 2);
         deliver(&site, agent);
-        assert!(is_labelled(&host()) && host()["spec"]["bmc"].is_object(), "{agent:?}");
+        assert!(
+            is_labelled(&host()) && host()["spec"]["bmc"].is_object(),
+            "{agent:?}"
+        );
     }
 }
 
@@ -84,7 +102,12 @@ fn a_host_that_is_gone_is_not_made_anew_by_the_agent() {
     for agent in AGENTS {
         let site = observing(agent, "gone");
         let cluster = |name: &str| format!("{}-{name}/edge", site.namespace);
-        hosts::make(site.server, Maker::ServerSide, "", &hosts::manifest(Maker::ServerSide, &site.namespace, 1));
+        hosts::make(
+            site.server,
+            Maker::ServerSide,
+            "",
+            &hosts::manifest(Maker::ServerSide, &site.namespace, 1),
+        );
         hosts::report(site.server, &site.namespace, "server-side-1", "available");
         site.want(&cluster("a"), "apply", 2);
         site.want(&cluster("b"), "server-side", 1);
@@ -93,19 +116,40 @@ fn a_host_that_is_gone_is_not_made_anew_by_the_agent() {
         site.delete_host("apply-1");
         let failures = site.resync(agent);
         let refused = format!("sipgen.observed.{}-a.edge", site.namespace);
-        assert_eq!(failures.keys().collect::<Vec<_>>(), [&refused], "{agent:?}: {failures:#?}");
+        assert_eq!(
+            failures.keys().collect::<Vec<_>>(),
+            [&refused],
+            "{agent:?}: {failures:#?}"
+        );
         assert!(failures[&refused].contains("uid mismatch"), "{failures:#?}");
-        assert!(!site.hosts().contains_key("apply-1"), "{agent:?} made it anew");
+        assert!(
+            !site.hosts().contains_key("apply-1"),
+            "{agent:?} made it anew"
+        );
 
-        hosts::make(site.server, Maker::Create, "", &hosts::manifest(Maker::Apply, &site.namespace, 1));
+        hosts::make(
+            site.server,
+            Maker::Create,
+            "",
+            &hosts::manifest(Maker::Apply, &site.namespace, 1),
+        );
         hosts::report(site.server, &site.namespace, "apply-1", "available");
-        assert!(site.resync(agent).contains_key(&refused), "another host of that name may be another machine");
+        assert!(
+            site.resync(agent).contains_key(&refused),
+            "another host of that name may be another machine"
+        );
         let host = site.hosts()["apply-1"].clone();
-        assert!(!is_labelled(&host) && host["spec"]["bmc"].is_object(), "{host:#}");
+        assert!(
+            !is_labelled(&host) && host["spec"]["bmc"].is_object(),
+            "{host:#}"
+        );
 
         deliver(&site, agent);
         let hosts = site.hosts();
-        assert!(hosts.values().all(is_labelled), "{agent:?}: a new snapshot shows the new host");
+        assert!(
+            hosts.values().all(is_labelled),
+            "{agent:?}: a new snapshot shows the new host"
+        );
         assert!(hosts.values().all(|host| host["spec"]["bmc"].is_object()));
     }
 }
@@ -120,10 +164,18 @@ fn annotations_for_argo_cd_do_not_disturb_flux() {
     site.take_snapshot();
     site.repo.generate(&[]).expect(0);
     site.delete_kustomizations(&["sipgen"]);
-    site.kustomization("own", &format!("./overlays/hosts/observed/{}-tenant.edge", site.namespace));
+    site.kustomization(
+        "own",
+        &format!("./overlays/hosts/observed/{}-tenant.edge", site.namespace),
+    );
     site.sync_all(Agent::Flux);
     let before = site.hosts();
-    assert!(before.values().all(|host| is_labelled(host) && host["spec"]["bmc"].is_object()), "{before:#?}");
+    assert!(
+        before
+            .values()
+            .all(|host| is_labelled(host) && host["spec"]["bmc"].is_object()),
+        "{before:#?}"
+    );
 
     assert!(site.resync(Agent::Flux).is_empty());
     assert_eq!(site.hosts(), before, "nothing is written once more");

@@ -39,7 +39,10 @@ impl Agent {
     pub(crate) fn settings(self, namespace: &str) -> String {
         match self {
             Self::Flux => format!("gitops: flux\nflux: {{namespace: {namespace}}}\n"),
-            Self::Argocd => "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/fleet.git'}\n".to_owned(),
+            Self::Argocd => {
+                "gitops: argocd\nargocd: {repoURL: 'https://git.example.com/fleet.git'}\n"
+                    .to_owned()
+            }
         }
     }
 }
@@ -62,13 +65,20 @@ impl Site {
     /// A site whose namespace nobody else has.
     pub(crate) fn new(namespace: &str) -> Self {
         let server = ApiServer::shared();
-        let site = Self { server, repo: Repo::empty(), namespace: namespace.to_owned(), argocd: ArgoCd::new(server) };
+        let site = Self {
+            server,
+            repo: Repo::empty(),
+            namespace: namespace.to_owned(),
+            argocd: ArgoCd::new(server),
+        };
         site.make_namespace(namespace);
         site
     }
 
     pub(crate) fn make_namespace(&self, namespace: &str) {
-        self.server.apply(&format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"));
+        self.server.apply(&format!(
+            "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"
+        ));
     }
 
     /// Points Flux at the output, as the README says.
@@ -91,19 +101,41 @@ impl Site {
 
     pub(crate) fn patch_kustomization(&self, name: &str, patch: &Value) {
         let mut command = self.server.kubectl("human");
-        command.args(["--namespace", &self.namespace, "patch", KUSTOMIZATIONS, name, "--type=merge"]);
+        command.args([
+            "--namespace",
+            &self.namespace,
+            "patch",
+            KUSTOMIZATIONS,
+            name,
+            "--type=merge",
+        ]);
         succeed(command.args(["--patch", &patch.to_string()]));
     }
 
     pub(crate) fn delete_kustomizations(&self, which: &[&str]) {
         let mut command = self.server.kubectl("human");
-        command.args(["--namespace", &self.namespace, "delete", "--timeout=60s", KUSTOMIZATIONS]).args(which);
+        command
+            .args([
+                "--namespace",
+                &self.namespace,
+                "delete",
+                "--timeout=60s",
+                KUSTOMIZATIONS,
+            ])
+            .args(which);
         succeed(&mut command);
     }
 
     pub(crate) fn delete_host(&self, name: &str) {
         let mut command = self.server.kubectl("human");
-        succeed(command.args(["--namespace", &self.namespace, "delete", "--timeout=60s", "baremetalhost", name]));
+        succeed(command.args([
+            "--namespace",
+            &self.namespace,
+            "delete",
+            "--timeout=60s",
+            "baremetalhost",
+            name,
+        ]));
     }
 
     /// Commits what the repo has, and has the agent apply it; returns what it cannot apply, by its object.
@@ -166,15 +198,29 @@ impl Site {
 
     /// The live hosts, by name.
     pub(crate) fn hosts(&self) -> BTreeMap<String, Value> {
-        let list = self.server.get(&["--namespace", &self.namespace, "baremetalhosts"]);
+        let list = self
+            .server
+            .get(&["--namespace", &self.namespace, "baremetalhosts"]);
         let items = list["items"].as_array().unwrap().iter();
-        items.map(|host| (host["metadata"]["name"].as_str().unwrap().to_owned(), host.clone())).collect()
+        items
+            .map(|host| {
+                (
+                    host["metadata"]["name"].as_str().unwrap().to_owned(),
+                    host.clone(),
+                )
+            })
+            .collect()
     }
 
     /// Takes a snapshot of the hosts into the repo.
     pub(crate) fn take_snapshot(&self) {
-        let list = self.server.get(&["--namespace", &self.namespace, "baremetalhosts"]);
-        self.repo.write("snapshot/hosts.yaml", &yaml_serde::to_string(&list).unwrap());
+        let list = self
+            .server
+            .get(&["--namespace", &self.namespace, "baremetalhosts"]);
+        self.repo.write(
+            "snapshot/hosts.yaml",
+            &yaml_serde::to_string(&list).unwrap(),
+        );
     }
 
     /// Writes a SIPCluster that wants workers of a pool, and makes its namespace.
@@ -192,6 +238,7 @@ impl Site {
     }
 
     pub(crate) fn want_no_more(&self, cluster: &str) {
-        self.repo.remove(&format!("clusters/{}.yaml", cluster.replace('/', ".")));
+        self.repo
+            .remove(&format!("clusters/{}.yaml", cluster.replace('/', ".")));
     }
 }

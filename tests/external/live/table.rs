@@ -18,5 +18,8 @@ pub(crate) fn compare(table: &str) {
         fs::write(file, right).unwrap();
         return;
     }
-    assert!(documented == right, "run SIPGEN_UPDATE_DOCS=1 cargo test --test external live; the table is now\n{table}");
+    assert!(
+        documented == right,
+        "run SIPGEN_UPDATE_DOCS=1 cargo test --test external live; the table is now\n{table}"
+    );
 }

@@ -34,7 +34,13 @@ impl Worker {
         let address = address.parse().unwrap();
         add_address(address);
         let ports = ports.into_iter().collect();
-        let mut worker = Self { name, address, ports, stop: Arc::default(), listening: Vec::new() };
+        let mut worker = Self {
+            name,
+            address,
+            ports,
+            stop: Arc::default(),
+            listening: Vec::new(),
+        };
         worker.recover();
         worker
     }
@@ -43,7 +49,9 @@ impl Worker {
 impl Host for Worker {
     fn fall_ill(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.listening.drain(..).for_each(|thread| thread.join().unwrap());
+        self.listening
+            .drain(..)
+            .for_each(|thread| thread.join().unwrap());
     }
 
     fn recover(&mut self) {
@@ -85,7 +93,8 @@ pub struct ApiServer {
 impl ApiServer {
     pub fn start(name: &str, address: &str, certificate: &Path) -> Self {
         add_address(address.parse().unwrap());
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/external/load_balancers/api_server.py");
+        let program = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/external/load_balancers/api_server.py");
         let mut process = Command::new("python3")
             .arg(program)
             .args([address, name])
@@ -134,13 +143,26 @@ pub fn certificate(directory: &Path) -> PathBuf {
     let file = directory.join("certificate.pem");
     succeed(
         tool("openssl")
-            .args(["req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
+            .args([
+                "req",
+                "-x509",
+                "-nodes",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+            ])
             .args(["-subj", "/CN=kube-apiserver", "-days", "2", "-keyout"])
             .arg(&file)
             .arg("-out")
             .arg(directory.join("public.pem")),
     );
     let public = std::fs::read(directory.join("public.pem")).unwrap();
-    std::fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(&public).unwrap();
+    std::fs::OpenOptions::new()
+        .append(true)
+        .open(&file)
+        .unwrap()
+        .write_all(&public)
+        .unwrap();
     file
 }

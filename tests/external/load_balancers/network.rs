@@ -23,16 +23,33 @@ pub fn everywhere<F: Fn(&Path, &str)>(balancers: &[&str], scenario: F) {
         scenario(Path::new(&haproxy), &balancer);
         return;
     }
-    let test = type_name::<F>().trim_end_matches("::{{closure}}").split_once("::").unwrap().1;
+    let test = type_name::<F>()
+        .trim_end_matches("::{{closure}}")
+        .split_once("::")
+        .unwrap()
+        .1;
     let runs: Vec<(String, Child)> = haproxies()
         .iter()
         .flat_map(|haproxy| balancers.iter().map(move |balancer| (haproxy, *balancer)))
-        .map(|(haproxy, balancer)| (format!("{} {balancer}", haproxy.display()), start(test, haproxy, balancer)))
+        .map(|(haproxy, balancer)| {
+            (
+                format!("{} {balancer}", haproxy.display()),
+                start(test, haproxy, balancer),
+            )
+        })
         .collect();
-    let outputs = runs.into_iter().map(|(run, child)| (run, child.wait_with_output().unwrap()));
+    let outputs = runs
+        .into_iter()
+        .map(|(run, child)| (run, child.wait_with_output().unwrap()));
     // All of them are waited for, so that none is left behind.
     let failed: Vec<String> = outputs
-        .map(|(run, output)| (run, output.status.success(), text(&output.stdout) + &text(&output.stderr)))
+        .map(|(run, output)| {
+            (
+                run,
+                output.status.success(),
+                text(&output.stdout) + &text(&output.stderr),
+            )
+        })
         .filter(|(_, success, said)| !success || !said.contains("1 passed"))
         .map(|(run, _, said)| format!("-- {run}\n{said}"))
         .collect();
@@ -46,10 +63,18 @@ fn start(test: &str, haproxy: &Path, balancer: &str) -> Child {
     if !is_root() {
         command.arg("--map-root-user");
     }
-    command.arg("--").arg(env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]);
+    command
+        .arg("--")
+        .arg(env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"]);
     command.env(HAPROXY, haproxy).env(BALANCER, balancer);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().unwrap_or_else(|error| panic!("unshare of util-linux cannot be run: {error}"))
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+        .spawn()
+        .unwrap_or_else(|error| panic!("unshare of util-linux cannot be run: {error}"))
 }
 
 /// Every HAProxy that a generated configuration is tried with: the machine's, and one of version 3.
@@ -59,18 +84,25 @@ pub fn haproxies() -> Vec<PathBuf> {
     if is_version_3(&machines) {
         return vec![machines];
     }
-    assert!(is_version_3(&other), "{} is no HAProxy 3; `tests/tools/install` gets it", other.display());
+    assert!(
+        is_version_3(&other),
+        "{} is no HAProxy 3; `tests/tools/install` gets it",
+        other.display()
+    );
     vec![machines, other]
 }
 
 fn is_version_3(haproxy: &Path) -> bool {
     let is_there = haproxy.is_relative() || haproxy.is_file();
-    is_there && text(&run_tool(tool(haproxy.to_str().unwrap()).arg("-v")).stdout).contains("version 3.")
+    is_there
+        && text(&run_tool(tool(haproxy.to_str().unwrap()).arg("-v")).stdout).contains("version 3.")
 }
 
 /// Where the pod is reached.
-pub const POD: [IpAddr; 2] =
-    [IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2))];
+pub const POD: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)),
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2)),
+];
 
 /// The network that the pod alone is in.
 pub const OF_POD: &str = "--net=/run/netns/pod";
@@ -102,7 +134,14 @@ pub fn add_address(address: IpAddr) {
     let mut command = tool("ip");
     match address {
         IpAddr::V4(_) => command.args(["address", "add", &format!("{address}/32"), "dev", "lo"]),
-        IpAddr::V6(_) => command.args(["address", "add", &format!("{address}/128"), "dev", "lo", "nodad"]),
+        IpAddr::V6(_) => command.args([
+            "address",
+            "add",
+            &format!("{address}/128"),
+            "dev",
+            "lo",
+            "nodad",
+        ]),
     };
     succeed(&mut command);
 }

@@ -31,7 +31,11 @@ impl Pod {
         let deployment = object(&build, "Deployment");
         let container = container(&deployment);
         let mounted = PathBuf::from(string(&container["volumeMounts"][0]["mountPath"]));
-        succeed(Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(mounted.parent().unwrap()));
+        succeed(
+            Command::new("mount")
+                .args(["-t", "tmpfs", "tmpfs"])
+                .arg(mounted.parent().unwrap()),
+        );
         fs::create_dir(&mounted).unwrap();
         for (file, text) in object(&build, "ConfigMap")["data"].as_mapping().unwrap() {
             fs::write(mounted.join(string(file)), string(text)).unwrap();
@@ -43,11 +47,22 @@ impl Pod {
             let path = std::env::var("PATH").unwrap();
             command.env("PATH", format!("{}:{path}", first.display()));
         }
-        command.args([OF_POD, "unshare", "--pid", "--fork", "--kill-child", "--"]).args(UNPRIVILEGED);
+        command
+            .args([OF_POD, "unshare", "--pid", "--fork", "--kill-child", "--"])
+            .args(UNPRIVILEGED);
         command.args(sequence(&container["command"]).iter().map(string));
-        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        let mut pod = Self { process: command.spawn().unwrap(), deployment, directory };
-        let ready = wait_until(Duration::from_secs(30), || pod.exit().is_some() || pod.probe("readinessProbe") == 200);
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log);
+        let mut pod = Self {
+            process: command.spawn().unwrap(),
+            deployment,
+            directory,
+        };
+        let ready = wait_until(Duration::from_secs(30), || {
+            pod.exit().is_some() || pod.probe("readinessProbe") == 200
+        });
         assert!(ready && pod.exit().is_none(), "HAProxy does not get ready");
         pod
     }
@@ -64,20 +79,32 @@ impl Pod {
 
     /// The number of a port of the container.
     pub fn port(&self, name: &str) -> u16 {
-        let port = sequence(&self.container()["ports"]).iter().find(|port| port["name"] == name);
-        port.unwrap_or_else(|| panic!("no port {name}"))["containerPort"].as_u64().unwrap().try_into().unwrap()
+        let port = sequence(&self.container()["ports"])
+            .iter()
+            .find(|port| port["name"] == name);
+        port.unwrap_or_else(|| panic!("no port {name}"))["containerPort"]
+            .as_u64()
+            .unwrap()
+            .try_into()
+            .unwrap()
     }
 
     /// The names of the ports for clients.
     pub fn client_ports(&self) -> Vec<String> {
-        let names = sequence(&self.container()["ports"]).iter().map(|port| string(&port["name"]));
+        let names = sequence(&self.container()["ports"])
+            .iter()
+            .map(|port| string(&port["name"]));
         names.filter(|name| name != "metrics").collect()
     }
 
     /// A connection to some host, through the first port.
     pub fn connect(&self) -> io::Result<Connection> {
         let name = self.client_ports().swap_remove(0);
-        let connect = if name == "kube-apiserver" { Connection::tls } else { Connection::plain };
+        let connect = if name == "kube-apiserver" {
+            Connection::tls
+        } else {
+            Connection::plain
+        };
         connect(POD[0], self.port(&name))
     }
 
@@ -90,7 +117,8 @@ impl Pod {
     /// The status with which a probe is answered; 0 if it is not.
     pub fn probe(&self, name: &str) -> u16 {
         let probe = &self.container()[name]["httpGet"];
-        self.get(&string(&probe["port"]), &string(&probe["path"])).map_or(0, |(status, _)| status)
+        self.get(&string(&probe["port"]), &string(&probe["path"]))
+            .map_or(0, |(status, _)| status)
     }
 
     /// Status and text of a page.
@@ -100,7 +128,10 @@ impl Pod {
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = answer
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
         Ok((status.ok_or(io::ErrorKind::InvalidData)?, answer))
     }
 
@@ -109,8 +140,16 @@ impl Pod {
         let inside = format!("--pid=/proc/{}/ns/pid_for_children", self.process.id());
         let mut command = tool("nsenter");
         command.args([OF_POD, &inside]).arg("--").args(UNPRIVILEGED);
-        command.args(sequence(&self.container()["lifecycle"]["preStop"]["exec"]["command"]).iter().map(string));
-        let mut hook = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        command.args(
+            sequence(&self.container()["lifecycle"]["preStop"]["exec"]["command"])
+                .iter()
+                .map(string),
+        );
+        let mut hook = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         thread::spawn(move || hook.wait());
     }
 
@@ -128,7 +167,10 @@ impl Pod {
 impl Drop for Pod {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("{}", fs::read_to_string(self.directory.path().join("log")).unwrap_or_default());
+            eprintln!(
+                "{}",
+                fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+            );
         }
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -136,7 +178,13 @@ impl Drop for Pod {
 }
 
 /// As the container's security context has it.
-const UNPRIVILEGED: [&str; 5] = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--"];
+const UNPRIVILEGED: [&str; 5] = [
+    "setpriv",
+    "--no-new-privs",
+    "--bounding-set=-all",
+    "--inh-caps=-all",
+    "--",
+];
 
 fn container(deployment: &Value) -> &Value {
     &deployment["spec"]["template"]["spec"]["containers"][0]

@@ -16,7 +16,11 @@ fn a_pod_that_stops_takes_connections_for_some_seconds_as_nodes_may_still_send_t
         let refused = wait_until(2 * SOON, || site.pod.host().is_none());
 
         assert!(refused);
-        assert!(start.elapsed() > Duration::from_secs(4), "refused after {:?}", start.elapsed());
+        assert!(
+            start.elapsed() > Duration::from_secs(4),
+            "refused after {:?}",
+            start.elapsed()
+        );
     });
 }
 
@@ -27,7 +31,10 @@ fn a_pod_that_stops_lets_its_connections_end_and_takes_no_new_ones() {
         let mut stream = site.pod.connect().unwrap();
         stream.ask("before").unwrap();
         site.pod.stop();
-        assert!(wait_until(SOON, || site.pod.connect().is_err()), "new connections are still taken");
+        assert!(
+            wait_until(SOON, || site.pod.connect().is_err()),
+            "new connections are still taken"
+        );
 
         let answer = stream.ask("after");
         let running = site.pod.exit().is_none();
@@ -54,8 +61,14 @@ fn a_pod_that_stops_ends_by_itself_before_its_grace_period_is_over() {
         let took = start.elapsed();
 
         assert!(ended);
-        assert!(took > grace_period * 3 / 4, "the stream lasted only {took:?}");
-        assert!(took < grace_period, "it took {took:?}, and would have been killed");
+        assert!(
+            took > grace_period * 3 / 4,
+            "the stream lasted only {took:?}"
+        );
+        assert!(
+            took < grace_period,
+            "it took {took:?}, and would have been killed"
+        );
         assert!(stream.ends_within(SOON));
     });
 }

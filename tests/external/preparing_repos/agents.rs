@@ -11,18 +11,27 @@ fn flux_is_recognised_with_its_source() {
 
     let run = init(&repo, &[]).expect(0);
 
-    assert_says(&run.stderr, &["Flux was recognised by clusters/lab/flux-system/gotk-sync.yaml"]);
+    assert_says(
+        &run.stderr,
+        &["Flux was recognised by clusters/lab/flux-system/gotk-sync.yaml"],
+    );
     let settings = settings(&repo);
     assert_eq!(settings["gitops"], "flux");
     let source = &settings["flux"]["sourceRef"];
-    assert_eq!((source["name"].as_str(), source["namespace"].as_str()), (Some("flux-system"), Some("flux-system")));
+    assert_eq!(
+        (source["name"].as_str(), source["namespace"].as_str()),
+        (Some("flux-system"), Some("flux-system"))
+    );
     assert_says(&repo.read("SIPGEN.md"), &["point Flux at that directory"]);
 }
 
 #[test]
 fn flux_is_recognised_by_what_bootstrap_writes() {
     let repo = newcomer();
-    repo.write("clusters/lab/flux-system/gotk-components.yaml", "# Flux\n---\napiVersion: v1\nkind: Namespace\n");
+    repo.write(
+        "clusters/lab/flux-system/gotk-components.yaml",
+        "# Flux\n---\napiVersion: v1\nkind: Namespace\n",
+    );
 
     init(&repo, &[]).expect(0);
 
@@ -38,16 +47,29 @@ fn of_two_agents_a_person_has_to_choose() {
     init(&repo, &[]).expect(0);
 
     assert_eq!(settings(&repo)["gitops"], yaml_serde::Value::Null);
-    assert_says(&repo.read("sipgen.yaml"), &["manifests of Flux and of Argo CD", "# gitops: flux", "# gitops: argocd"]);
+    assert_says(
+        &repo.read("sipgen.yaml"),
+        &[
+            "manifests of Flux and of Argo CD",
+            "# gitops: flux",
+            "# gitops: argocd",
+        ],
+    );
     repo.generate(&[]).expect(0);
 }
 
 #[test]
 fn argos_other_projects_are_no_agent() {
     let repo = newcomer();
-    repo.write("workflow.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: a}\nspec: {}\n");
+    repo.write(
+        "workflow.yaml",
+        "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: a}\nspec: {}\n",
+    );
 
     init(&repo, &[]).expect(0);
 
-    assert_says(&repo.read("sipgen.yaml"), &["neither manifests of Flux here nor of Argo CD"]);
+    assert_says(
+        &repo.read("sipgen.yaml"),
+        &["neither manifests of Flux here nor of Argo CD"],
+    );
 }

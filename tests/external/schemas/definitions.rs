@@ -7,7 +7,12 @@ use crate::support::documents;
 
 #[test]
 fn an_api_server_takes_every_definition() {
-    for arguments in [&["crd"][..], &["crd", "sipcluster"], &["crd", "provisioning"], &["crd", "software"]] {
+    for arguments in [
+        &["crd"][..],
+        &["crd", "sipcluster"],
+        &["crd", "provisioning"],
+        &["crd", "software"],
+    ] {
         assert_eq!(judges::definition(&printed(arguments)), "", "{arguments:?}");
     }
 }
@@ -42,30 +47,54 @@ fn kubectl_shows_what_is_wanted_and_whether_it_is_there() {
     let reported = with(&object, "/status", json!({"conditions": [condition]}));
 
     // The status comes by an update of its own; a creation would lose it.
-    let columns = judges::server(&printed(&["crd"]), &[object]).pop().unwrap().columns.unwrap();
-    let expected = [("Control-Plane", 3), ("Workers", 10), ("Standby-Control-Plane", 1), ("Standby-Workers", 2)];
+    let columns = judges::server(&printed(&["crd"]), &[object])
+        .pop()
+        .unwrap()
+        .columns
+        .unwrap();
+    let expected = [
+        ("Control-Plane", 3),
+        ("Workers", 10),
+        ("Standby-Control-Plane", 1),
+        ("Standby-Workers", 2),
+    ];
     for (name, value) in expected {
         assert_eq!(columns[name], value, "{columns}");
     }
     let verdict = judges::update(&printed(&["crd"]), &reported, &reported);
     assert_eq!(verdict.errors, Vec::<String>::new());
     let columns = verdict.columns.unwrap();
-    assert_eq!((&columns["Ready"], &columns["Reason"]), (&json!("False"), &json!("Unschedulable")), "{columns}");
+    assert_eq!(
+        (&columns["Ready"], &columns["Reason"]),
+        (&json!("False"), &json!("Unschedulable")),
+        "{columns}"
+    );
 }
 
 #[test]
 fn nothing_is_added_to_an_object() {
     let object = sipclusters::valid();
-    let stored = judges::server(&printed(&["crd"]), std::slice::from_ref(&object)).pop().unwrap().stored.unwrap();
+    let stored = judges::server(&printed(&["crd"]), std::slice::from_ref(&object))
+        .pop()
+        .unwrap()
+        .stored
+        .unwrap();
     assert_eq!(stored["spec"], object["spec"]);
 }
 
 #[test]
 fn a_null_is_dropped_as_sipgen_takes_it_for_nothing() {
-    let object = with(&sipclusters::valid(), "/spec/services/jumpHost/0/hostKeys", json!({"secretName": null}));
+    let object = with(
+        &sipclusters::valid(),
+        "/spec/services/jumpHost/0/hostKeys",
+        json!({"secretName": null}),
+    );
     let verdict = judges::server(&printed(&["crd"]), &[object]).pop().unwrap();
     assert_eq!(verdict.errors, Vec::<String>::new());
-    assert_eq!(verdict.stored.unwrap()["spec"]["services"]["jumpHost"][0]["hostKeys"], json!({}));
+    assert_eq!(
+        verdict.stored.unwrap()["spec"]["services"]["jumpHost"][0]["hostKeys"],
+        json!({})
+    );
 }
 
 /// Kubernetes 1.30 and later look only at what changes.
@@ -73,11 +102,26 @@ fn a_null_is_dropped_as_sipgen_takes_it_for_nothing() {
 fn an_object_that_was_stored_before_the_definition_came_can_be_changed_elsewhere() {
     let port = "/spec/services/jumpHost/0/nodePort";
     let stored = with(&sipclusters::valid(), port, json!(7022));
-    let changed = with(&stored, "/metadata/finalizers", json!(["sip.airship.airshipit.org/finalizer"]));
+    let changed = with(
+        &stored,
+        "/metadata/finalizers",
+        json!(["sip.airship.airshipit.org/finalizer"]),
+    );
 
-    assert_eq!(judges::update(&printed(&["crd"]), &stored, &changed).errors, Vec::<String>::new());
-    let worse = judges::update(&printed(&["crd"]), &stored, &with(&changed, port, json!(7023))).errors;
-    assert!(matches!(worse.as_slice(), [error] if error.contains("choose a port of 30000 to 32767")), "{worse:?}");
+    assert_eq!(
+        judges::update(&printed(&["crd"]), &stored, &changed).errors,
+        Vec::<String>::new()
+    );
+    let worse = judges::update(
+        &printed(&["crd"]),
+        &stored,
+        &with(&changed, port, json!(7023)),
+    )
+    .errors;
+    assert!(
+        matches!(worse.as_slice(), [error] if error.contains("choose a port of 30000 to 32767")),
+        "{worse:?}"
+    );
 }
 
 #[test]
@@ -86,24 +130,50 @@ fn what_an_api_server_says_names_the_way_out() {
     let auth = "/spec/services/auth/0";
     let cases: Vec<(Value, &str)> = vec![
         (
-            with(&valid, "/spec/services/loadBalancerWorker/0/nodePortRange/end", json!(30001)),
+            with(
+                &valid,
+                "/spec/services/loadBalancerWorker/0/nodePortRange/end",
+                json!(30001),
+            ),
             "write the lower port as start",
         ),
-        (with(&valid, &format!("{auth}/tlsSecret"), json!("x")), "keep one of caSecret, issuerRef and tlsSecret"),
         (
-            with(&valid, &format!("{auth}/staticClients"), json!([{"id": "a", "public": true, "secret": "hush"}])),
+            with(&valid, &format!("{auth}/tlsSecret"), json!("x")),
+            "keep one of caSecret, issuerRef and tlsSecret",
+        ),
+        (
+            with(
+                &valid,
+                &format!("{auth}/staticClients"),
+                json!([{"id": "a", "public": true, "secret": "hush"}]),
+            ),
             "a client's secret does not belong into git",
         ),
         (
-            with(&valid, "/spec/services/jumpHost/0/hostKeys", json!({"secretName": "a", "ephemeral": true})),
+            with(
+                &valid,
+                "/spec/services/jumpHost/0/hostKeys",
+                json!({"secretName": "a", "ephemeral": true}),
+            ),
             "choose one of secretName, volumeClaim and `ephemeral: true`",
         ),
-        (with(&valid, "/metadata/name", json!("x".repeat(64))), "no host can bear a name of more than 63 characters"),
+        (
+            with(&valid, "/metadata/name", json!("x".repeat(64))),
+            "no host can bear a name of more than 63 characters",
+        ),
     ];
     let (objects, expected): (Vec<Value>, Vec<&str>) = cases.into_iter().unzip();
     let verdicts = judges::server(&printed(&["crd"]), &objects);
     for (verdict, part) in verdicts.iter().zip(expected) {
-        assert!(verdict.errors.iter().any(|error| error.contains(part)), "{part}: {:?}", verdict.errors);
+        assert!(
+            verdict.errors.iter().any(|error| error.contains(part)),
+            "{part}: {:?}",
+            verdict.errors
+        );
     }
-    assert!(!verdicts[2].errors.concat().contains("hush"), "{:?}", verdicts[2].errors);
+    assert!(
+        !verdicts[2].errors.concat().contains("hush"),
+        "{:?}",
+        verdicts[2].errors
+    );
 }

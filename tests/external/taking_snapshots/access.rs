@@ -24,7 +24,9 @@ impl Stage {
     fn new() -> Self {
         let server = ApiServer::start();
         for namespace in ["sipgen", "one", "two"] {
-            server.apply(&format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"));
+            server.apply(&format!(
+                "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"
+            ));
         }
         for namespace in ["one", "two"] {
             server.apply(&format!(
@@ -35,12 +37,19 @@ impl Stage {
                  ---\napiVersion: v1\nkind: Secret\nmetadata: {{namespace: {namespace}, name: other}}\nstringData: {{password: x}}\n"
             ));
         }
-        let stage = Self { server, repo: Repo::empty() };
+        let stage = Self {
+            server,
+            repo: Repo::empty(),
+        };
         stage
             .server
             .apply("apiVersion: v1\nkind: ServiceAccount\nmetadata: {namespace: sipgen, name: sipgen-snapshot}\n");
-        let token =
-            run(stage.server.kubectl("admin").args(["create", "token", "sipgen-snapshot", "--namespace=sipgen"]));
+        let token = run(stage.server.kubectl("admin").args([
+            "create",
+            "token",
+            "sipgen-snapshot",
+            "--namespace=sipgen",
+        ]));
         let kubeconfig = fs::read_to_string(stage.server.kubeconfig("reader")).unwrap();
         let kubeconfig = kubeconfig.replace("reader-token", token.expect(0).stdout.trim());
         fs::write(stage.account(), kubeconfig).unwrap();
@@ -73,21 +82,48 @@ impl Stage {
     }
 
     fn rbac(&self, arguments: &[&str]) -> Vec<Value> {
-        let arguments: Vec<&str> = ["snapshot", "--rbac"].into_iter().chain(arguments.iter().copied()).collect();
+        let arguments: Vec<&str> = ["snapshot", "--rbac"]
+            .into_iter()
+            .chain(arguments.iter().copied())
+            .collect();
         let printed = run(&mut self.repo.sipgen(&arguments)).expect(0).stdout;
-        yaml_serde::Deserializer::from_str(&printed).map(|object| Value::deserialize(object).unwrap()).collect()
+        yaml_serde::Deserializer::from_str(&printed)
+            .map(|object| Value::deserialize(object).unwrap())
+            .collect()
     }
 
     fn apply(&self, objects: &[Value]) {
-        let texts: Vec<String> = objects.iter().map(|object| yaml_serde::to_string(object).unwrap()).collect();
+        let texts: Vec<String> = objects
+            .iter()
+            .map(|object| yaml_serde::to_string(object).unwrap())
+            .collect();
         self.server.apply(&texts.join("---\n"));
     }
 
     fn delete(&self, objects: &[Value]) {
-        for object in objects.iter().filter(|object| object["kind"] != "ServiceAccount") {
-            let text = |field: &str| object["metadata"][field].as_str().unwrap_or("default").to_owned();
-            let (kind, name, namespace) = (object["kind"].as_str().unwrap(), text("name"), text("namespace"));
-            run(self.server.kubectl("admin").args(["delete", kind, &name, "--namespace", &namespace])).expect(0);
+        for object in objects
+            .iter()
+            .filter(|object| object["kind"] != "ServiceAccount")
+        {
+            let text = |field: &str| {
+                object["metadata"][field]
+                    .as_str()
+                    .unwrap_or("default")
+                    .to_owned()
+            };
+            let (kind, name, namespace) = (
+                object["kind"].as_str().unwrap(),
+                text("name"),
+                text("namespace"),
+            );
+            run(self.server.kubectl("admin").args([
+                "delete",
+                kind,
+                &name,
+                "--namespace",
+                &namespace,
+            ]))
+            .expect(0);
         }
     }
 
@@ -126,7 +162,16 @@ impl Stage {
 
     fn may(&self, verb: &str, what: &str) -> bool {
         let account = "--as=system:serviceaccount:sipgen:sipgen-snapshot";
-        run(self.server.kubectl("admin").args(["auth", "can-i", verb, what, "--namespace=one", account])).code == 0
+        run(self.server.kubectl("admin").args([
+            "auth",
+            "can-i",
+            verb,
+            what,
+            "--namespace=one",
+            account,
+        ]))
+        .code
+            == 0
     }
 }
 
@@ -148,11 +193,19 @@ fn the_rights_suffice_and_all_are_needed() {
     stage.snapshot_ends(&["--allow-removal"], 0, "with any rights");
     stage.delete(&any);
     let named = stage.rbac(&[]);
-    assert!(named.iter().any(|object| object["rules"][0]["resourceNames"].is_sequence()));
+    assert!(
+        named
+            .iter()
+            .any(|object| object["rules"][0]["resourceNames"].is_sequence())
+    );
     stage.are_needed(&named, &[]);
     stage.apply(&named);
     stage.snapshot_ends(&[], 0, "with named Secrets");
-    assert!(stage.may("get", "secret/h-net") && !stage.may("get", "secret/other") && !stage.may("list", "secrets"));
+    assert!(
+        stage.may("get", "secret/h-net")
+            && !stage.may("get", "secret/other")
+            && !stage.may("list", "secrets")
+    );
     for (verb, what) in [
         ("watch", "baremetalhosts.metal3.io"),
         ("update", "baremetalhosts.metal3.io"),

@@ -15,14 +15,23 @@ fn snapshot(repo: &Repo, stub: &Stub, arguments: &[&str]) -> Run {
 
 /// Answers for HardwareData, of which there is none.
 fn nothing_else(path: &str) -> Answer {
-    if path.contains("/hardwaredata") { page(&[], None) } else { status(404, "NotFound") }
+    if path.contains("/hardwaredata") {
+        page(&[], None)
+    } else {
+        status(404, "NotFound")
+    }
 }
 
 /// A repo with a snapshot of one host.
 fn repo_with_host() -> Repo {
     let repo = Repo::empty();
-    let stub =
-        Stub::start(|path, _| if path.starts_with(HOSTS) { page(&[host("a")], None) } else { nothing_else(path) });
+    let stub = Stub::start(|path, _| {
+        if path.starts_with(HOSTS) {
+            page(&[host("a")], None)
+        } else {
+            nothing_else(path)
+        }
+    });
     snapshot(&repo, &stub, &[]).expect(0);
     assert!(repo.read(FILE).contains("name: \"a\""));
     repo.commit();
@@ -43,7 +52,13 @@ fn busy_and_failing_servers_are_asked_again() {
     let repo = Repo::empty();
     snapshot(&repo, &stub, &[]).expect(0);
     assert!(repo.read(FILE).contains("name: \"a\""));
-    assert_eq!(stub.asked().iter().filter(|path| path.starts_with(HOSTS)).count(), 5);
+    assert_eq!(
+        stub.asked()
+            .iter()
+            .filter(|path| path.starts_with(HOSTS))
+            .count(),
+        5
+    );
 }
 
 #[test]
@@ -61,17 +76,28 @@ fn an_answer_that_does_not_end_is_given_up() {
 #[test]
 fn a_list_that_expires_is_read_from_its_beginning() {
     let stub = Stub::start(|path, before| match path {
-        _ if path.starts_with(HOSTS) && path.contains("continue=second") && before == 0 => status(410, "Expired"),
-        _ if path.starts_with(HOSTS) && path.contains("continue=second") => page(&[host("c")], None),
+        _ if path.starts_with(HOSTS) && path.contains("continue=second") && before == 0 => {
+            status(410, "Expired")
+        }
+        _ if path.starts_with(HOSTS) && path.contains("continue=second") => {
+            page(&[host("c")], None)
+        }
         // The host `gone` is deleted meanwhile.
-        _ if path.starts_with(HOSTS) && before == 0 => page(&[host("a"), host("gone")], Some("second")),
+        _ if path.starts_with(HOSTS) && before == 0 => {
+            page(&[host("a"), host("gone")], Some("second"))
+        }
         _ if path.starts_with(HOSTS) => page(&[host("a"), host("b")], Some("second")),
         _ => nothing_else(path),
     });
     let repo = Repo::empty();
     snapshot(&repo, &stub, &[]).expect(0);
     let text = repo.read(FILE);
-    assert!(["a", "b", "c"].iter().all(|name| text.contains(&format!("name: \"{name}\""))), "{text}");
+    assert!(
+        ["a", "b", "c"]
+            .iter()
+            .all(|name| text.contains(&format!("name: \"{name}\""))),
+        "{text}"
+    );
     assert!(!text.contains("gone"), "{text}");
 }
 
@@ -81,22 +107,52 @@ fn what_is_no_answer_changes_no_file() {
     let before = repo.on_disk("");
     type Rule = fn(&str, usize) -> Answer;
     let cases: [(&str, Rule, &str); 6] = [
-        ("forbidden", |_, _| status(403, "Forbidden"), "`sipgen snapshot --rbac` prints the rights"),
-        ("unauthorized", |_, _| status(401, "Unauthorized"), "said Unauthorized"),
-        ("no such kind", |_, _| status(404, "NotFound"), "is this the cluster that runs Metal3?"),
+        (
+            "forbidden",
+            |_, _| status(403, "Forbidden"),
+            "`sipgen snapshot --rbac` prints the rights",
+        ),
+        (
+            "unauthorized",
+            |_, _| status(401, "Unauthorized"),
+            "said Unauthorized",
+        ),
+        (
+            "no such kind",
+            |_, _| status(404, "NotFound"),
+            "is this the cluster that runs Metal3?",
+        ),
         (
             "for ever",
-            |path, _| if path.contains("continue") { status(410, "Expired") } else { page(&[host("a")], Some("x")) },
+            |path, _| {
+                if path.contains("continue") {
+                    status(410, "Expired")
+                } else {
+                    page(&[host("a")], Some("x"))
+                }
+            },
             "expired 5 times",
         ),
         (
             "second page",
-            |path, _| if path.contains("continue") { status(403, "Forbidden") } else { page(&[host("a")], Some("x")) },
+            |path, _| {
+                if path.contains("continue") {
+                    status(403, "Forbidden")
+                } else {
+                    page(&[host("a")], Some("x"))
+                }
+            },
             "said Forbidden",
         ),
         (
             "no host",
-            |path, _| if path.starts_with(HOSTS) { page(&[], None) } else { nothing_else(path) },
+            |path, _| {
+                if path.starts_with(HOSTS) {
+                    page(&[], None)
+                } else {
+                    nothing_else(path)
+                }
+            },
             "would lose every host of namespace `metal`",
         ),
     ];
@@ -126,7 +182,11 @@ fn a_forbidden_secret_is_an_error_and_a_missing_one_is_not() {
     };
     let repo = Repo::empty();
     let run = snapshot(&repo, &Stub::start(answer(403)), &[]).expect(2);
-    assert!(run.stderr.contains("cannot get the Secret `metal/a-net`"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("cannot get the Secret `metal/a-net`"),
+        "{}",
+        run.stderr
+    );
     assert!(!repo.exists(FILE));
     snapshot(&repo, &Stub::start(answer(404)), &[]).expect(0);
     assert!(!repo.read(FILE).contains("Secret"));
@@ -135,7 +195,13 @@ fn a_forbidden_secret_is_an_error_and_a_missing_one_is_not() {
 #[test]
 fn a_lost_fleet_is_accepted_only_by_name() {
     let repo = repo_with_host();
-    let stub = Stub::start(|path, _| if path.starts_with(HOSTS) { page(&[], None) } else { nothing_else(path) });
+    let stub = Stub::start(|path, _| {
+        if path.starts_with(HOSTS) {
+            page(&[], None)
+        } else {
+            nothing_else(path)
+        }
+    });
     snapshot(&repo, &stub, &[]).expect(2);
     assert!(repo.exists(FILE));
     snapshot(&repo, &stub, &["--allow-removal"]).expect(0);
@@ -148,7 +214,11 @@ fn no_server_is_no_empty_cluster() {
     let before = repo.on_disk("");
     let kubeconfig = repo.path().join("../no-such-kubeconfig");
     let run = run(repo.sipgen(&["snapshot", "--kubeconfig"]).arg(kubeconfig)).expect(2);
-    assert!(run.stderr.contains("cannot connect to a cluster"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("cannot connect to a cluster"),
+        "{}",
+        run.stderr
+    );
     assert!(repo.on_disk("") == before);
 }
 
@@ -158,7 +228,9 @@ fn a_run_that_was_killed_while_it_wrote_is_undone() {
     let before = repo.on_disk("snapshot").keys().cloned().collect::<Vec<_>>();
     let text = repo.read(FILE);
     // Killed behind the removal of one file and before that of the journal.
-    let journal = json!({"hosts": {"metal.yaml": {"before": text, "after": null}}, "directories": []}).to_string();
+    let journal =
+        json!({"hosts": {"metal.yaml": {"before": text, "after": null}}, "directories": []})
+            .to_string();
     for command in [&["status"] as &[&str], &["generate", "--allow-empty"]] {
         repo.write("snapshot/.sipgen-journal.tmp", &journal);
         if repo.exists(FILE) {
@@ -166,12 +238,19 @@ fn a_run_that_was_killed_while_it_wrote_is_undone() {
         }
         let run = run(&mut repo.sipgen(command));
         if command == ["status"] {
-            assert!(run.code == 2 && run.stderr.contains("snapshot is half written"), "{}", run.stderr);
+            assert!(
+                run.code == 2 && run.stderr.contains("snapshot is half written"),
+                "{}",
+                run.stderr
+            );
             assert!(!repo.exists(FILE));
         } else {
             run.expect(0);
             assert_eq!(repo.read(FILE), text);
-            assert_eq!(repo.on_disk("snapshot").keys().cloned().collect::<Vec<_>>(), before);
+            assert_eq!(
+                repo.on_disk("snapshot").keys().cloned().collect::<Vec<_>>(),
+                before
+            );
         }
     }
 }

@@ -17,7 +17,11 @@ fn snapshot(repo: &Repo, server: &ApiServer, arguments: &[&str]) -> Run {
 /// A host with its network data and its BMC's credentials.
 fn host(namespace: &str, name: &str, address: u8) -> String {
     // A host that is paused cannot be taken.
-    let paused = if namespace == "canary" { "baremetalhost.metal3.io/paused" } else { "example.com/other" };
+    let paused = if namespace == "canary" {
+        "baremetalhost.metal3.io/paused"
+    } else {
+        "example.com/other"
+    };
     format!(
         "---
 apiVersion: metal3.io/v1alpha1
@@ -71,14 +75,28 @@ stringData: {{value: {CANARY}, userData: {CANARY}}}
 }
 
 fn create(server: &ApiServer, namespace: &str, hosts: u8) {
-    server.apply(&format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"));
-    server.apply(&(1..=hosts).map(|number| host(namespace, &format!("h{number}"), number)).collect::<String>());
+    server.apply(&format!(
+        "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n"
+    ));
+    server.apply(
+        &(1..=hosts)
+            .map(|number| host(namespace, &format!("h{number}"), number))
+            .collect::<String>(),
+    );
 }
 
 /// Sets what Metal3 reports of a host.
 fn report(server: &ApiServer, namespace: &str, name: &str, status: &str) {
     let mut command = server.kubectl("baremetal-operator");
-    command.args(["--namespace", namespace, "patch", "baremetalhost", name, "--subresource=status", "--type=merge"]);
+    command.args([
+        "--namespace",
+        namespace,
+        "patch",
+        "baremetalhost",
+        name,
+        "--subresource=status",
+        "--type=merge",
+    ]);
     run(command.args(["--patch", &format!("{{\"status\": {status}}}")])).expect(0);
 }
 
@@ -93,20 +111,42 @@ fn no_value_of_a_secret_reaches_a_file_but_network_data() {
         server,
         "canary",
         "h1",
-        &AVAILABLE.replace("\"errorMessage\": \"\"", &format!("\"errorMessage\": \"{CANARY}\"")),
+        &AVAILABLE.replace(
+            "\"errorMessage\": \"\"",
+            &format!("\"errorMessage\": \"{CANARY}\""),
+        ),
     );
     let repo = Repo::empty();
 
-    let runs = [&["--namespace=canary", "--diff"] as &[&str], &["--namespace=canary", "--check"], &["--rbac"]]
-        .map(|arguments| snapshot(&repo, server, arguments).expect(0));
+    let runs = [
+        &["--namespace=canary", "--diff"] as &[&str],
+        &["--namespace=canary", "--check"],
+        &["--rbac"],
+    ]
+    .map(|arguments| snapshot(&repo, server, arguments).expect(0));
 
     let files = repo.files("snapshot");
-    let texts: Vec<&String> = files.values().chain(runs.iter().flat_map(|run| [&run.stdout, &run.stderr])).collect();
-    assert!(files["canary.yaml"].contains("10.0.0.3") && files["canary.yaml"].contains("kind: \"HardwareData\""));
+    let texts: Vec<&String> = files
+        .values()
+        .chain(runs.iter().flat_map(|run| [&run.stdout, &run.stderr]))
+        .collect();
+    assert!(
+        files["canary.yaml"].contains("10.0.0.3")
+            && files["canary.yaml"].contains("kind: \"HardwareData\"")
+    );
     for text in texts {
-        assert!(!text.contains(CANARY) && !text.contains(CANARY_IN_BASE64), "{text}");
+        assert!(
+            !text.contains(CANARY) && !text.contains(CANARY_IN_BASE64),
+            "{text}"
+        );
     }
-    for volatile in ["creationTimestamp", "resourceVersion", "generation", "poweredOn", "time:"] {
+    for volatile in [
+        "creationTimestamp",
+        "resourceVersion",
+        "generation",
+        "poweredOn",
+        "time:",
+    ] {
         assert!(!files["canary.yaml"].contains(volatile), "{volatile}");
     }
 }
@@ -117,8 +157,13 @@ fn secrets_are_got_by_name_and_only_those_that_hosts_name() {
     create(server, "named", 2);
     let repo = Repo::empty();
     snapshot(&repo, server, &["--namespace=named"]).expect(0);
-    let asked = server.requests().into_iter().filter(|request| request.user == "human" && request.namespace == "named");
-    let mut asked: Vec<_> = asked.map(|request| (request.resource, request.verb, request.name)).collect();
+    let asked = server
+        .requests()
+        .into_iter()
+        .filter(|request| request.user == "human" && request.namespace == "named");
+    let mut asked: Vec<_> = asked
+        .map(|request| (request.resource, request.verb, request.name))
+        .collect();
     asked.sort();
     asked.dedup();
     let get = |name: &str| ("secrets".to_owned(), "get".to_owned(), name.to_owned());
@@ -131,18 +176,45 @@ fn planning_takes_hosts_from_a_snapshot_and_a_check_says_what_a_new_one_changes(
     create(server, "events", 3);
     (1..=3).for_each(|number| report(server, "events", &format!("h{number}"), AVAILABLE));
     let repo = Repo::empty();
-    repo.write("sipgen.yaml", "snapshot: {directory: live, namespaces: [events], splitBy: example.com/rack}\n");
+    repo.write(
+        "sipgen.yaml",
+        "snapshot: {directory: live, namespaces: [events], splitBy: example.com/rack}\n",
+    );
     repo.want("events/edge", 1);
     snapshot(&repo, server, &[]).expect(0);
     repo.generate(&[]).expect(0);
     repo.commit();
     assert!(repo.exists("live/r1.yaml") && repo.exists("live/r3.yaml"));
-    assert!(repo.generate(&["--check"]).expect(0).stderr.contains("1 host assigned"));
+    assert!(
+        repo.generate(&["--check"])
+            .expect(0)
+            .stderr
+            .contains("1 host assigned")
+    );
     let run = snapshot(&repo, server, &["--check"]).expect(0);
-    assert!(run.stderr.contains("the snapshot of 3 hosts is current"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the snapshot of 3 hosts is current"),
+        "{}",
+        run.stderr
+    );
 
-    report(server, "events", "h1", r#"{"errorType": "registration error", "operationalStatus": "error"}"#);
-    run_kubectl(server, &["--namespace=events", "label", "baremetalhost", "h3", "example.com/rack=r2", "--overwrite"]);
+    report(
+        server,
+        "events",
+        "h1",
+        r#"{"errorType": "registration error", "operationalStatus": "error"}"#,
+    );
+    run_kubectl(
+        server,
+        &[
+            "--namespace=events",
+            "label",
+            "baremetalhost",
+            "h3",
+            "example.com/rack=r2",
+            "--overwrite",
+        ],
+    );
     let before = repo.on_disk("");
     let run = snapshot(&repo, server, &["--check"]).expect(1);
     assert!(repo.on_disk("") == before);
@@ -159,11 +231,21 @@ fn planning_takes_hosts_from_a_snapshot_and_a_check_says_what_a_new_one_changes(
     snapshot(&repo, server, &["--branch=nightly"]).expect(0);
     assert!(repo.on_disk("") == before);
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
-    assert_eq!(repo.git(&["log", "-1", "--format=%s", "nightly"]).trim(), "snapshot: 2 hosts changed");
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%s", "nightly"]).trim(),
+        "snapshot: 2 hosts changed"
+    );
     let shown = repo.git(&["show", "--format=%b", "--name-status", "nightly"]);
-    assert!(shown.contains("D\tlive/r3.yaml") && shown.contains("M\tlive/r2.yaml"), "{shown}");
+    assert!(
+        shown.contains("D\tlive/r3.yaml") && shown.contains("M\tlive/r2.yaml"),
+        "{shown}"
+    );
     let run = snapshot(&repo, server, &["--commit", "--diff"]).expect(0);
-    assert!(run.stdout.contains("went from `available` to `error`"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("went from `available` to `error`"),
+        "{}",
+        run.stdout
+    );
     assert!(!repo.exists("live/r3.yaml"));
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     let run = snapshot(&repo, server, &["--commit"]).expect(0);
@@ -183,9 +265,24 @@ fn lists_of_several_pages_are_read_to_their_end() {
     let repo = Repo::empty();
     let run = snapshot(&repo, server, &["--namespace=pages"]).expect(0);
     assert!(run.stderr.contains("501 hosts read"), "{}", run.stderr);
-    assert_eq!(repo.read("snapshot/pages.yaml").matches("kind: \"BareMetalHost\"").count(), 501);
-    let run = snapshot(&repo, server, &["--namespace=pages", "--selector=example.com/none"]).expect(2);
-    assert!(run.stderr.contains("would lose every host of namespace `pages` (501 hosts)"), "{}", run.stderr);
+    assert_eq!(
+        repo.read("snapshot/pages.yaml")
+            .matches("kind: \"BareMetalHost\"")
+            .count(),
+        501
+    );
+    let run = snapshot(
+        &repo,
+        server,
+        &["--namespace=pages", "--selector=example.com/none"],
+    )
+    .expect(2);
+    assert!(
+        run.stderr
+            .contains("would lose every host of namespace `pages` (501 hosts)"),
+        "{}",
+        run.stderr
+    );
 }
 
 fn run_kubectl(server: &ApiServer, arguments: &[&str]) {

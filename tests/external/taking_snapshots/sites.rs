@@ -32,8 +32,10 @@ fn repo(settings: impl Fn(&str) -> String, clusters: &[(&str, &Stub)]) -> Repo {
         let text = std::fs::read_to_string(stub.kubeconfig()).unwrap();
         serde_json::from_str::<Value>(&text).unwrap()["clusters"][0]["cluster"].clone()
     };
-    let of_clusters: Vec<Value> =
-        clusters.iter().map(|(name, stub)| json!({"name": name, "cluster": server(stub)})).collect();
+    let of_clusters: Vec<Value> = clusters
+        .iter()
+        .map(|(name, stub)| json!({"name": name, "cluster": server(stub)}))
+        .collect();
     let contexts: Vec<Value> = clusters
         .iter()
         .map(|(name, _)| json!({"name": name, "context": {"cluster": name, "user": "nobody"}}))
@@ -48,7 +50,9 @@ fn repo(settings: impl Fn(&str) -> String, clusters: &[(&str, &Stub)]) -> Repo {
 }
 
 fn snapshot(repo: &Repo, arguments: &[&str]) -> Run {
-    run(repo.sipgen(&["snapshot", "--kubeconfig", ".git/kubeconfig"]).args(arguments))
+    run(repo
+        .sipgen(&["snapshot", "--kubeconfig", ".git/kubeconfig"])
+        .args(arguments))
 }
 
 fn context(site: &str) -> String {
@@ -58,36 +62,68 @@ fn context(site: &str) -> String {
 #[test]
 fn one_command_takes_the_snapshots_of_all_sites() {
     let (production, staging) = (cluster("p1"), cluster("s1"));
-    let repo = repo(context, &[("production", &production), ("staging", &staging)]);
+    let repo = repo(
+        context,
+        &[("production", &production), ("staging", &staging)],
+    );
 
     let said = snapshot(&repo, &["--commit"]).expect(0).stderr;
 
-    assert_says(&said, &["site production", "site staging", "committed 1 file"]);
+    assert_says(
+        &said,
+        &["site production", "site staging", "committed 1 file"],
+    );
     for (site, name) in [("production", "p1"), ("staging", "s1")] {
         let text = repo.read(&format!("clusters/{site}/snapshot/metal.yaml"));
-        assert!(text.contains(&format!("name: \"{name}\"")), "{site}: {text}");
+        assert!(
+            text.contains(&format!("name: \"{name}\"")),
+            "{site}: {text}"
+        );
     }
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     assert_eq!(repo.git(&["rev-list", "--count", "HEAD"]).trim(), "3");
-    assert_says(&snapshot(&repo, &["--check"]).expect(0).stderr, &["site production", "site staging"]);
+    assert_says(
+        &snapshot(&repo, &["--check"]).expect(0).stderr,
+        &["site production", "site staging"],
+    );
 
-    repo.write("clusters/staging/snapshot/metal.yaml", &repo.read("clusters/production/snapshot/metal.yaml"));
+    repo.write(
+        "clusters/staging/snapshot/metal.yaml",
+        &repo.read("clusters/production/snapshot/metal.yaml"),
+    );
     let run = snapshot(&repo, &["--check", "--allow-removal"]).expect(1);
-    assert_says(&run.stderr, &["site production", "is current", "site staging", "the snapshot is stale"]);
+    assert_says(
+        &run.stderr,
+        &[
+            "site production",
+            "is current",
+            "site staging",
+            "the snapshot is stale",
+        ],
+    );
 
     // The context of the settings is that of one site, too, unless another is named.
     snapshot(&repo, &["--site", "staging", "--check", "--allow-removal"]).expect(1);
-    snapshot(&repo, &["--site", "staging", "--context", "production", "--check"]).expect(0);
+    snapshot(
+        &repo,
+        &["--site", "staging", "--context", "production", "--check"],
+    )
+    .expect(0);
 }
 
 #[test]
 fn nothing_is_written_where_one_cluster_cannot_be_read() {
     let (production, staging) = (cluster("p1"), forbidden());
-    let repo = repo(context, &[("production", &production), ("staging", &staging)]);
+    let repo = repo(
+        context,
+        &[("production", &production), ("staging", &staging)],
+    );
 
     snapshot(&repo, &[]).expect(2);
 
-    assert!(!repo.exists("clusters/production/snapshot") && !repo.exists("clusters/staging/snapshot"));
+    assert!(
+        !repo.exists("clusters/production/snapshot") && !repo.exists("clusters/staging/snapshot")
+    );
 }
 
 #[test]
@@ -95,15 +131,28 @@ fn sites_without_contexts_of_their_own_are_a_question() {
     let production = cluster("p1");
     let clusters = [("production", &production)];
     for (settings, said) in [
-        (&(|_: &str| String::new()) as &dyn Fn(&str) -> String, "without it: production, staging"),
-        (&|_: &str| context("production"), "have the same `snapshot.context`"),
+        (
+            &(|_: &str| String::new()) as &dyn Fn(&str) -> String,
+            "without it: production, staging",
+        ),
+        (
+            &|_: &str| context("production"),
+            "have the same `snapshot.context`",
+        ),
     ] {
         let repo = repo(settings, &clusters);
         assert_says(&snapshot(&repo, &[]).expect(2).stderr, &[said]);
     }
     let repo = repo(context, &clusters);
-    for option in [&["--context", "production"][..], &["--to", "x"], &["--rbac"]] {
-        assert_says(&snapshot(&repo, option).expect(2).stderr, &["name its site by --site: production, staging"]);
+    for option in [
+        &["--context", "production"][..],
+        &["--to", "x"],
+        &["--rbac"],
+    ] {
+        assert_says(
+            &snapshot(&repo, option).expect(2).stderr,
+            &["name its site by --site: production, staging"],
+        );
     }
     assert_eq!(production.asked(), Vec::<String>::new());
 }

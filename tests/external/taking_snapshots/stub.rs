@@ -59,12 +59,25 @@ impl Stub {
     }
 }
 
-fn serve(mut connection: TcpStream, answer: &dyn Fn(&str, usize) -> Answer, asked: &Mutex<Vec<String>>) {
+fn serve(
+    mut connection: TcpStream,
+    answer: &dyn Fn(&str, usize) -> Answer,
+    asked: &Mutex<Vec<String>>,
+) {
     let mut lines = BufReader::new(connection.try_clone().unwrap()).lines();
-    let Some(Ok(request)) = lines.next() else { return };
+    let Some(Ok(request)) = lines.next() else {
+        return;
+    };
     // The rest of the head: nobody sends a body.
-    lines.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
-    let path = request.strip_prefix("GET ").and_then(|rest| rest.split(' ').next()).unwrap_or(&request).to_owned();
+    lines
+        .map_while(Result::ok)
+        .take_while(|line| !line.is_empty())
+        .for_each(drop);
+    let path = request
+        .strip_prefix("GET ")
+        .and_then(|rest| rest.split(' ').next())
+        .unwrap_or(&request)
+        .to_owned();
     let before = {
         let mut asked = asked.lock().unwrap();
         let before = asked.iter().filter(|known| **known == path).count();
@@ -104,7 +117,10 @@ pub(crate) fn status(code: u16, reason: &str) -> Answer {
 
 /// A page of a list.
 pub(crate) fn page(items: &[Value], next: Option<&str>) -> Answer {
-    Answer::Json(200, json!({"kind": "List", "metadata": {"continue": next.unwrap_or_default()}, "items": items}))
+    Answer::Json(
+        200,
+        json!({"kind": "List", "metadata": {"continue": next.unwrap_or_default()}, "items": items}),
+    )
 }
 
 pub(crate) fn host(name: &str) -> Value {

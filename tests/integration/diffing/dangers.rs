@@ -9,7 +9,10 @@ fn dangers(repo: &Repo, arguments: &[&str]) -> Vec<(String, String)> {
     let comparison: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let dangers = comparison["review"]["dangers"].as_array().unwrap();
-    dangers.iter().map(|danger| (text(&danger["code"]), text(&danger["message"]))).collect()
+    dangers
+        .iter()
+        .map(|danger| (text(&danger["code"]), text(&danger["message"])))
+        .collect()
 }
 
 #[track_caller]
@@ -26,14 +29,23 @@ fn a_cluster_that_disappears() {
 
     repo.want_no_more("tenant/one");
 
-    assert_only(&dangers(&repo, &[]), "cluster-deleted", "cluster tenant/one is deleted, with its 2 hosts");
+    assert_only(
+        &dangers(&repo, &[]),
+        "cluster-deleted",
+        "cluster tenant/one is deleted, with its 2 hosts",
+    );
 }
 
 #[test]
 fn a_host_in_use_that_is_given_back() {
     let repo = edge_with("standby: 1", "standby: 0");
     consume(&repo, RACK_B, "lab-b2", "Metal3Machine tenant-a/edge-7");
-    consume(&repo, "sites/lab/hosts/rack-a.yaml", "lab-a2", "Metal3Machine tenant-a/edge-8");
+    consume(
+        &repo,
+        "sites/lab/hosts/rack-a.yaml",
+        "lab-a2",
+        "Metal3Machine tenant-a/edge-8",
+    );
 
     let message = "tenant-a/edge gives back 1 host that is in use: tenant-a/lab-b2 by Metal3Machine tenant-a/edge-7";
     assert_only(&dangers(&repo, &[]), "consumed-host-given-back", message);
@@ -48,7 +60,11 @@ fn a_host_in_use_that_the_new_inventory_no_longer_has() {
     repo.replace(RACK_B, "name: lab-b2\n", "name: lab-b9\n");
 
     let message = "tenant-a/edge gives back 1 host that is in use: tenant-a/lab-b2 by Metal3Machine tenant-a/edge-7";
-    assert_only(&dangers(&repo, &["--base", "HEAD"]), "consumed-host-given-back", message);
+    assert_only(
+        &dangers(&repo, &["--base", "HEAD"]),
+        "consumed-host-given-back",
+        message,
+    );
 }
 
 #[test]
@@ -58,19 +74,29 @@ fn a_host_that_vanishes_from_the_inventory_when_nobody_knows_whether_it_was_in_u
     repo.generate(&[]).expect(0);
     repo.write("inventory/hosts.yaml", &crate::support::host("host-2", ""));
 
-    let message = "tenant/one loses 1 host that is no longer in the inventory, in use or not: metal/host-1";
+    let message =
+        "tenant/one loses 1 host that is no longer in the inventory, in use or not: metal/host-1";
     assert_only(&dangers(&repo, &[]), "assigned-host-vanished", message);
-    assert_says(&repo.generate(&[]).expect(0).stderr, &[&format!("danger: {message}\n")]);
+    assert_says(
+        &repo.generate(&[]).expect(0).stderr,
+        &[&format!("danger: {message}\n")],
+    );
 }
 
 #[test]
 fn a_host_in_use_that_loses_the_labels_of_a_reverted_time() {
     let repo = Repo::empty();
     repo.observe(&crate::support::labels_of("tenant/one"));
-    consume(&repo, "snapshot/hosts.yaml", "host-2", "Metal3Machine tenant/one-1");
+    consume(
+        &repo,
+        "snapshot/hosts.yaml",
+        "host-2",
+        "Metal3Machine tenant/one-1",
+    );
     repo.want("tenant/one", 0);
 
-    let message = "tenant/one gives back 1 host that is in use: metal/host-2 by Metal3Machine tenant/one-1";
+    let message =
+        "tenant/one gives back 1 host that is in use: metal/host-2 by Metal3Machine tenant/one-1";
     assert_only(&dangers(&repo, &[]), "consumed-host-given-back", message);
 }
 
@@ -79,12 +105,22 @@ fn of_a_host_without_snapshot_it_is_said_that_its_use_is_not_known() {
     let repo = edge_with("standby: 1", "standby: 0");
 
     let unknown = "1 host given back may be in use: the repo has no snapshot of it\n";
-    assert!(repo.diff(&[]).stdout.ends_with(unknown), "{}", repo.diff(&[]).stdout);
-    assert_says(&repo.diff(&["--format", "markdown"]).stdout, &[unknown.trim_end()]);
+    assert!(
+        repo.diff(&[]).stdout.ends_with(unknown),
+        "{}",
+        repo.diff(&[]).stdout
+    );
+    assert_says(
+        &repo.diff(&["--format", "markdown"]).stdout,
+        &[unknown.trim_end()],
+    );
     let json = repo.diff(&["--format", "json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["review"]["totals"]["hostsOfUnknownUse"], 1);
-    assert_eq!(json["review"]["clusters"][0]["hosts"]["givenBack"][0]["useKnown"], false);
+    assert_eq!(
+        json["review"]["clusters"][0]["hosts"]["givenBack"][0]["useKnown"],
+        false
+    );
 }
 
 #[test]
@@ -109,7 +145,12 @@ fn a_free_host_that_is_given_back_is_none() {
 #[test]
 fn a_control_plane_endpoint_that_changes_and_its_node_port_is_not_told_twice() {
     for (from, to, before, after) in [
-        ("nodePort: 30443", "nodePort: 30444", "192.0.2.10:30443", "192.0.2.10:30444"),
+        (
+            "nodePort: 30443",
+            "nodePort: 30444",
+            "192.0.2.10:30443",
+            "192.0.2.10:30444",
+        ),
         (
             "clusterIP: 192.0.2.10\n        nodePort: 30443",
             "clusterIP: 192.0.2.11\n        nodePort: 30443",
@@ -117,30 +158,46 @@ fn a_control_plane_endpoint_that_changes_and_its_node_port_is_not_told_twice() {
             "192.0.2.11:30443",
         ),
     ] {
-        let message = format!("the control-plane endpoint of tenant-a/edge changes from {before} to {after}");
-        assert_only(&dangers(&edge_with(from, to), &[]), "control-plane-endpoint-changes", &message);
+        let message =
+            format!("the control-plane endpoint of tenant-a/edge changes from {before} to {after}");
+        assert_only(
+            &dangers(&edge_with(from, to), &[]),
+            "control-plane-endpoint-changes",
+            &message,
+        );
     }
 }
 
 #[test]
 fn a_node_port_that_changes() {
     let message = "the NodePort of jumphost in tenant-a/edge changes from 30022 to 30023";
-    assert_only(&dangers(&edge_with("nodePort: 30022", "nodePort: 30023"), &[]), "node-port-changes", message);
+    assert_only(
+        &dangers(&edge_with("nodePort: 30022", "nodePort: 30023"), &[]),
+        "node-port-changes",
+        message,
+    );
 }
 
 #[test]
 fn a_range_of_node_ports_that_shrinks_but_not_one_that_grows() {
     let message = "the NodePort of loadbalancer-worker in tenant-a/edge changes from 30080-30082 to 30080-30081";
-    assert_only(&dangers(&edge_with("end: 30082", "end: 30081"), &[]), "node-port-changes", message);
+    assert_only(
+        &dangers(&edge_with("end: 30082", "end: 30081"), &[]),
+        "node-port-changes",
+        message,
+    );
 
     assert_eq!(dangers(&edge_with("end: 30082", "end: 30084"), &[]), []);
 }
 
 #[test]
 fn an_issuer_that_changes() {
-    let message =
-        "the issuer of tenant-a/edge changes from https://192.0.2.10:30556/dex to https://192.0.2.10:30557/dex";
-    assert_only(&dangers(&edge_with("nodePort: 30556", "nodePort: 30557"), &[]), "issuer-changes", message);
+    let message = "the issuer of tenant-a/edge changes from https://192.0.2.10:30556/dex to https://192.0.2.10:30557/dex";
+    assert_only(
+        &dangers(&edge_with("nodePort: 30556", "nodePort: 30557"), &[]),
+        "issuer-changes",
+        message,
+    );
 }
 
 #[test]
@@ -163,8 +220,10 @@ fn a_host_that_goes_to_another_cluster() {
 
     swap_hosts(&repo);
 
-    let told: Vec<String> =
-        dangers(&repo, &["--base", "HEAD"]).into_iter().map(|(code, words)| format!("{code}: {words}")).collect();
+    let told: Vec<String> = dangers(&repo, &["--base", "HEAD"])
+        .into_iter()
+        .map(|(code, words)| format!("{code}: {words}"))
+        .collect();
     assert_eq!(
         told,
         [
@@ -175,7 +234,10 @@ fn a_host_that_goes_to_another_cluster() {
     let plan = repo.diff(&["--base", "HEAD"]).expect(1).stdout;
     assert_says(
         &plan,
-        &["+ Worker host metal/host-2 comes from tenant/two", "- Worker host metal/host-1 goes to tenant/two"],
+        &[
+            "+ Worker host metal/host-2 comes from tenant/two",
+            "- Worker host metal/host-1 goes to tenant/two",
+        ],
     );
 }
 
@@ -185,14 +247,22 @@ fn a_host_in_use_that_goes_to_another_cluster() {
     repo.want("tenant/one", 1);
     repo.want("tenant/two", 1);
     repo.generate(&[]).expect(0);
-    consume(&repo, "inventory/hosts.yaml", "host-1", "Metal3Machine tenant/one-1");
+    consume(
+        &repo,
+        "inventory/hosts.yaml",
+        "host-1",
+        "Metal3Machine tenant/one-1",
+    );
     repo.commit();
 
     swap_hosts(&repo);
 
     let dangers = dangers(&repo, &["--base", "HEAD"]);
     assert_eq!(dangers[0].0, "consumed-host-moves");
-    assert_says(&dangers[0].1, &["goes from tenant/one to tenant/two: metal/host-1 by Metal3Machine tenant/one-1"]);
+    assert_says(
+        &dangers[0].1,
+        &["goes from tenant/one to tenant/two: metal/host-1 by Metal3Machine tenant/one-1"],
+    );
     assert_eq!(dangers.len(), 2);
 }
 
@@ -225,7 +295,11 @@ fn agents_objects_that_go_and_take_services_along_that_stay() {
     let flux = FLUX.to_owned() + "}\n";
     for (before, after, directory) in [
         (flux.as_str(), "", "flux"),
-        (&flux, &(FLUX.to_owned() + ", namespace: elsewhere}\n"), "flux"),
+        (
+            &flux,
+            &(FLUX.to_owned() + ", namespace: elsewhere}\n"),
+            "flux",
+        ),
         (ARGOCD, "", "argocd"),
     ] {
         let repo = Repo::of_fixture("quickstart");
@@ -248,13 +322,24 @@ fn an_agents_object_that_goes_with_its_services_is_none() {
     repo.write("sipgen.yaml", "gitops: flux\n");
     repo.generate(&[]).expect(0);
     let edge = repo.read(EDGE);
-    repo.write(EDGE, &(edge.split_once("  services:\n").unwrap().0.to_owned() + "  services: {}\n"));
+    repo.write(
+        EDGE,
+        &(edge.split_once("  services:\n").unwrap().0.to_owned() + "  services: {}\n"),
+    );
     repo.want_no_more("tenant-c/new");
 
     let dangers = dangers(&repo, &[]);
 
-    assert!(dangers.iter().any(|(code, _)| code == "cluster-deleted"), "{dangers:?}");
-    assert!(dangers.iter().all(|(code, _)| code != "agent-objects-deleted"), "{dangers:?}");
+    assert!(
+        dangers.iter().any(|(code, _)| code == "cluster-deleted"),
+        "{dangers:?}"
+    );
+    assert!(
+        dangers
+            .iter()
+            .all(|(code, _)| code != "agent-objects-deleted"),
+        "{dangers:?}"
+    );
     assert_says(&repo.diff(&[]).stdout, &["- service loadbalancer-worker"]);
 }
 
@@ -262,8 +347,18 @@ fn an_agents_object_that_goes_with_its_services_is_none() {
 fn a_directory_of_hosts_that_is_applied_in_another_way() {
     const COMPONENT: &str = "hosts: {form: component}\n";
     for (before, after, message, line) in [
-        ("", COMPONENT, "becomes a component: whatever applies it has to stop", "now a component"),
-        (COMPONENT, "", "becomes an overlay: whatever includes it has to stop", "now an overlay"),
+        (
+            "",
+            COMPONENT,
+            "becomes a component: whatever applies it has to stop",
+            "now a component",
+        ),
+        (
+            COMPONENT,
+            "",
+            "becomes an overlay: whatever includes it has to stop",
+            "now an overlay",
+        ),
     ] {
         let repo = Repo::of_hosts(1);
         repo.want("tenant/one", 1);
@@ -273,9 +368,20 @@ fn a_directory_of_hosts_that_is_applied_in_another_way() {
         repo.write("sipgen.yaml", after);
 
         let dangers = dangers(&repo, &[]);
-        assert_eq!((dangers.len(), dangers[0].0.as_str()), (1, "root-changes-form"));
-        assert_says(&dangers[0].1, &["overlays/hosts/declared/inventory ", message]);
-        assert_says(&repo.diff(&[]).stdout, &[&format!("~ declared hosts through hosts/declared/inventory: {line}\n")]);
+        assert_eq!(
+            (dangers.len(), dangers[0].0.as_str()),
+            (1, "root-changes-form")
+        );
+        assert_says(
+            &dangers[0].1,
+            &["overlays/hosts/declared/inventory ", message],
+        );
+        assert_says(
+            &repo.diff(&[]).stdout,
+            &[&format!(
+                "~ declared hosts through hosts/declared/inventory: {line}\n"
+            )],
+        );
     }
 }
 
@@ -287,7 +393,11 @@ fn an_output_directory_that_moves() {
     repo.git(&["mv", "overlays", "deploy"]);
 
     let message = "everything goes from overlays to deploy: agents have to follow";
-    assert_only(&dangers(&repo, &["--base", "HEAD"]), "output-moves", message);
+    assert_only(
+        &dangers(&repo, &["--base", "HEAD"]),
+        "output-moves",
+        message,
+    );
     let plan = repo.diff(&["--base", "HEAD"]).expect(1).stdout;
     assert_says(&plan, &["created, ", " deleted\n"]);
     assert!(!plan.contains("no changes"), "{plan}");

@@ -30,13 +30,38 @@ fn a_provisioning_that_comes_is_told_by_its_machines() {
 fn an_installer_that_runs_again_says_why() {
     let mut told = String::new();
     for (what, file, from, to) in [
-        ("plugins and packages", DEPOT, "    - multus\n", "    - multus\n    - ovn4nfv\n"),
+        (
+            "plugins and packages",
+            DEPOT,
+            "    - multus\n",
+            "    - multus\n    - ovn4nfv\n",
+        ),
         ("a network", PRESS, "10.245.0.0/16", "10.246.0.0/16"),
-        ("a machine less", PRESS, "    - body-2:\n        qat: true\n", ""),
+        (
+            "a machine less",
+            PRESS,
+            "    - body-2:\n        qat: true\n",
+            "",
+        ),
         ("another name", DEPOT, "worker-1:", "worker-one:"),
-        ("another address", HOSTS, "ip: 198.51.100.12\n", "ip: 198.51.100.99\n"),
-        ("an image", "sipgen.yaml", "", "provisioning: {image: example.com/kud:2}\n"),
-        ("another form", "sipgen.yaml", "", "provisioning: {inventory: yaml}\n"),
+        (
+            "another address",
+            HOSTS,
+            "ip: 198.51.100.12\n",
+            "ip: 198.51.100.99\n",
+        ),
+        (
+            "an image",
+            "sipgen.yaml",
+            "",
+            "provisioning: {image: example.com/kud:2}\n",
+        ),
+        (
+            "another form",
+            "sipgen.yaml",
+            "",
+            "provisioning: {inventory: yaml}\n",
+        ),
     ] {
         let repo = Repo::generated("provisioning");
         if from.is_empty() {
@@ -78,8 +103,15 @@ fn a_machine_in_use_that_is_given_back_is_named() {
 
     let run = repo.diff(&[]).expect(1);
 
-    let danger = "lab/press gives back 1 host that is in use: lab/depot-06 (body-2) by Server lab/old";
-    assert_says(&run.stdout, &[danger, "- Worker machine body-2 on lab/depot-06: Server lab/old uses it"]);
+    let danger =
+        "lab/press gives back 1 host that is in use: lab/depot-06 (body-2) by Server lab/old";
+    assert_says(
+        &run.stdout,
+        &[
+            danger,
+            "- Worker machine body-2 on lab/depot-06: Server lab/old uses it",
+        ],
+    );
     assert_says(
         &run.stderr,
         &[
@@ -94,12 +126,19 @@ fn a_master_that_begins_or_ends_to_run_workloads_is_named() {
     let both = "    - head-1:\n        memory: 32Gi\n";
     let repo = Repo::generated("provisioning");
     repo.replace(PRESS, both, "");
-    assert_says(&plan(&repo), &["installer: machines; workloads no longer run on head-1; Job"]);
+    assert_says(
+        &plan(&repo),
+        &["installer: machines; workloads no longer run on head-1; Job"],
+    );
 
     repo.generate(&[]).expect(0);
     repo.replace(PRESS, "  workers:\n", &format!("  workers:\n{both}"));
-    assert_says(&plan(&repo), &["installer: machines; workloads now run on head-1; Job"]);
-    let json: serde_json::Value = serde_json::from_str(&repo.diff(&["--format", "json"]).stdout).unwrap();
+    assert_says(
+        &plan(&repo),
+        &["installer: machines; workloads now run on head-1; Job"],
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&repo.diff(&["--format", "json"]).stdout).unwrap();
     let installer = &json["review"]["clusters"][0]["installer"];
     assert_eq!(installer["beginWorkloads"], serde_json::json!(["head-1"]));
     assert_eq!(installer["endWorkloads"], serde_json::json!([]));
@@ -112,7 +151,13 @@ fn a_provisioning_that_goes_takes_its_installer_with_it() {
 
     let said = plan(&repo);
 
-    assert_says(&said, &["danger: cluster lab/press is deleted, with its 4 hosts", "- installer: Job kud-press-HASH"]);
+    assert_says(
+        &said,
+        &[
+            "danger: cluster lab/press is deleted, with its 4 hosts",
+            "- installer: Job kud-press-HASH",
+        ],
+    );
     assert!(!said.contains("the installer runs"), "{said}");
 }
 
@@ -123,12 +168,25 @@ fn a_comment_and_programs_are_told_the_same() {
 
     let markdown = repo.diff(&["--format", "markdown"]).expect(1).stdout;
     let danger = "> - the installer runs again on all 4 machines of `lab/press`";
-    assert_says(&markdown, &[danger, "<code>lab/press</code> (Provisioning) changed"]);
+    assert_says(
+        &markdown,
+        &[danger, "<code>lab/press</code> (Provisioning) changed"],
+    );
 
-    let json: serde_json::Value = serde_json::from_str(&repo.diff(&["--format", "json"]).stdout).unwrap();
-    let (danger, cluster) = (&json["review"]["dangers"][0], &json["review"]["clusters"][0]);
-    assert_eq!((&danger["code"], &danger["machines"]), (&"installer-runs".into(), &4.into()));
+    let json: serde_json::Value =
+        serde_json::from_str(&repo.diff(&["--format", "json"]).stdout).unwrap();
+    let (danger, cluster) = (
+        &json["review"]["dangers"][0],
+        &json["review"]["clusters"][0],
+    );
+    assert_eq!(
+        (&danger["code"], &danger["machines"]),
+        (&"installer-runs".into(), &4.into())
+    );
     assert_eq!(danger["because"], serde_json::json!(["network"]));
-    assert_eq!((&cluster["kind"], &cluster["installer"]["runs"]), (&"Provisioning".into(), &true.into()));
+    assert_eq!(
+        (&cluster["kind"], &cluster["installer"]["runs"]),
+        (&"Provisioning".into(), &true.into())
+    );
     assert_eq!(json["review"]["totals"]["installersRun"], 1);
 }

@@ -10,7 +10,8 @@ use crate::support::scenes::diffing_json::{json, schema_file};
 
 #[test]
 fn its_schema_is_the_documented_one() {
-    let schema = serde_json::to_string_pretty(&sipgen::report::Comparison::schema()).unwrap() + "\n";
+    let schema =
+        serde_json::to_string_pretty(&sipgen::report::Comparison::schema()).unwrap() + "\n";
 
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         fs::write(schema_file(), &schema).unwrap();
@@ -40,9 +41,16 @@ fn it_has_the_findings_with_their_places() {
     assert_eq!(document["review"], Value::Null);
     let finding = &document["findings"][0];
     assert_eq!(finding["severity"], "error");
-    assert_says(finding["message"].as_str().unwrap(), &["Worker hosts of tenant-a/edge cannot be found"]);
+    assert_says(
+        finding["message"].as_str().unwrap(),
+        &["Worker hosts of tenant-a/edge cannot be found"],
+    );
     assert_eq!(finding["places"][0]["file"], EDGE);
-    assert!(finding["places"][0]["line"].as_u64().is_some_and(|line| line > 1));
+    assert!(
+        finding["places"][0]["line"]
+            .as_u64()
+            .is_some_and(|line| line > 1)
+    );
     assert_eq!(finding["clusters"][0]["name"], "edge");
 }
 
@@ -52,7 +60,12 @@ fn it_has_the_lines_when_asked_for() {
 
     assert_eq!(json(&repo, &[])["lines"], Value::Null);
     let lines = json(&repo, &["--lines"])["lines"].clone();
-    let diffs: String = lines.as_array().unwrap().iter().map(|file| file["diff"].as_str().unwrap()).collect();
+    let diffs: String = lines
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["diff"].as_str().unwrap())
+        .collect();
     assert!(repo.diff(&["--lines"]).stdout.ends_with(&diffs));
 }
 

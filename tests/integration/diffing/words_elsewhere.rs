@@ -11,9 +11,16 @@ use crate::support::assert_says;
 /// The message of a commit of what is not yet generated.
 fn message(repo: &Repo) -> String {
     let files = Files::on_disk(Utf8Path::from_path(repo.path()).unwrap());
-    let options = Options { allow_empty: true, ..Options::default() };
+    let options = Options {
+        allow_empty: true,
+        ..Options::default()
+    };
     let generated = sipgen::generate(&files, &options, &|_| {}).unwrap();
-    report::commit_message(&Review::of(&generated.changes.unwrap(), &generated.tree, &generated.site))
+    report::commit_message(&Review::of(
+        &generated.changes.unwrap(),
+        &generated.tree,
+        &generated.site,
+    ))
 }
 
 fn subject(repo: &Repo) -> String {
@@ -34,7 +41,10 @@ fn a_commit_of_many_changes() {
 
 #[test]
 fn the_subject_of_one_cluster_names_it() {
-    assert_eq!(subject(&Repo::of_fixture("quickstart")), "tenant-a/edge: add 4 hosts, create 4 services");
+    assert_eq!(
+        subject(&Repo::of_fixture("quickstart")),
+        "tenant-a/edge: add 4 hosts, create 4 services"
+    );
     assert_eq!(
         subject(&crate::support::edge_with("standby: 1", "standby: 0")),
         "tenant-a/edge: give back 1 host, change 2 services"
@@ -53,7 +63,10 @@ fn the_subject_of_a_deleted_cluster_says_so() {
 
 #[test]
 fn the_subject_of_several_clusters_counts_them() {
-    assert_eq!(subject(&Repo::of_fixture("multi-cluster")), "3 clusters: add 14 hosts, create 9 services");
+    assert_eq!(
+        subject(&Repo::of_fixture("multi-cluster")),
+        "3 clusters: add 14 hosts, create 9 services"
+    );
 }
 
 #[test]
@@ -92,6 +105,8 @@ fn a_commit_of_what_clusters_share_has_a_subject_too() {
 
     assert_says(
         &message,
-        &["update what clusters share\n\noutside of clusters\n  + declared hosts through hosts/declared/more"],
+        &[
+            "update what clusters share\n\noutside of clusters\n  + declared hosts through hosts/declared/more",
+        ],
     );
 }

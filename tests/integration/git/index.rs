@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::support::scenes::git::{EDGE_HOSTS, ONE_WORKER, TWO_WORKERS, quickstart, status, want_more};
+use crate::support::scenes::git::{
+    EDGE_HOSTS, ONE_WORKER, TWO_WORKERS, quickstart, status, want_more,
+};
 use crate::support::{EDGE, Repo, assert_says, copy, fixtures, run};
 
 const CHECK: [&str; 2] = ["--from-index", "--check"];
@@ -36,14 +38,20 @@ fn of_a_partly_staged_file_the_staged_part_counts() {
 fn settings_and_templates_count_as_they_are_staged() {
     let repo = quickstart();
     repo.write("sipgen.yaml", "templates: mine\n");
-    repo.write("mine/loadbalancer/service.yaml", "# staged\napiVersion: v1\nkind: Service\nmetadata: {name: a}\n");
+    repo.write(
+        "mine/loadbalancer/service.yaml",
+        "# staged\napiVersion: v1\nkind: Service\nmetadata: {name: a}\n",
+    );
     repo.git(&["add", "sipgen.yaml", "mine"]);
     repo.write("sipgen.yaml", "not: settings\n");
     repo.write("mine/loadbalancer/service.yaml", "not a template {{");
 
     repo.generate(&["--from-index"]).expect(0);
 
-    assert_says(&repo.read("overlays/clusters/tenant-a/edge/loadbalancer-worker/service.yaml"), &["# staged"]);
+    assert_says(
+        &repo.read("overlays/clusters/tenant-a/edge/loadbalancer-worker/service.yaml"),
+        &["# staged"],
+    );
 }
 
 #[test]
@@ -90,8 +98,14 @@ fn files_that_are_right_but_not_staged_fail_and_the_message_heals_it() {
 
     let run = repo.generate(&["--from-index", "--exit-code"]).expect(1);
 
-    assert!(repo.on_disk("") == before, "files were written that were right");
-    assert_says(&run.stderr, &["42 created", "not staged yet: say `git add overlays`"]);
+    assert!(
+        repo.on_disk("") == before,
+        "files were written that were right"
+    );
+    assert_says(
+        &run.stderr,
+        &["42 created", "not staged yet: say `git add overlays`"],
+    );
     repo.git(&["add", "overlays"]);
     let healed = repo.generate(&["--from-index", "--exit-code"]).expect(0);
     assert!(!healed.stderr.contains("staged"), "{}", healed.stderr);
@@ -138,7 +152,13 @@ fn somebody_elses_file_in_the_worktree_is_not_overwritten() {
 
     let run = repo.generate(&["--from-index"]).expect(1);
 
-    assert_says(&run.stderr, &[&format!("{EDGE_HOSTS} is a file without sipgen's first line"), "no file was changed"]);
+    assert_says(
+        &run.stderr,
+        &[
+            &format!("{EDGE_HOSTS} is a file without sipgen's first line"),
+            "no file was changed",
+        ],
+    );
     assert!(repo.on_disk("") == before, "files have changed");
 }
 
@@ -164,7 +184,10 @@ fn a_finding_names_the_line_of_the_staged_file() {
 
     let staged = repo.generate(&CHECK).expect(1).stderr;
 
-    assert_says(&staged, &["`active` has to be a whole number", &format!("{EDGE}:")]);
+    assert_says(
+        &staged,
+        &["`active` has to be a whole number", &format!("{EDGE}:")],
+    );
     assert_eq!(staged, in_worktree);
 }
 
@@ -177,9 +200,13 @@ fn conflicts_are_refused() {
     repo.replace(EDGE, ONE_WORKER, "active: 0\n        standby: 1");
     repo.commit();
     assert!(
-        !crate::support::run_tool(crate::support::tool("git").current_dir(repo.path()).args(["merge", "-"]))
-            .status
-            .success()
+        !crate::support::run_tool(
+            crate::support::tool("git")
+                .current_dir(repo.path())
+                .args(["merge", "-"])
+        )
+        .status
+        .success()
     );
 
     let run = repo.generate(&CHECK).expect(2);
@@ -211,7 +238,10 @@ fn an_index_of_another_repo_in_the_environment_is_not_read() {
     repo.git(&["add", EDGE]);
 
     let mut sipgen = repo.sipgen(&["generate", "--from-index", "--check", "--repo"]);
-    sipgen.arg(repo.path()).current_dir(other.path()).env("GIT_INDEX_FILE", ".git/index");
+    sipgen
+        .arg(repo.path())
+        .current_dir(other.path())
+        .env("GIT_INDEX_FILE", ".git/index");
     run(&mut sipgen).expect(1);
     sipgen.env("GIT_DIR", other.path().join(".git"));
     run(&mut sipgen).expect(1);
@@ -227,7 +257,9 @@ fn a_worktree_whose_repo_only_the_environment_knows_is_read() {
 
     run(&mut sipgen).expect(2);
 
-    sipgen.env("GIT_DIR", elsewhere.path().join("git")).env("GIT_WORK_TREE", repo.path());
+    sipgen
+        .env("GIT_DIR", elsewhere.path().join("git"))
+        .env("GIT_WORK_TREE", repo.path());
     run(&mut sipgen).expect(0);
 }
 
@@ -238,14 +270,29 @@ fn an_index_that_only_git_can_read_is_refused_with_the_remedy() {
     repo.git(&["update-index", "--split-index"]);
     for arguments in [&["--check"][..], &CHECK] {
         let run = repo.generate(arguments).expect(2);
-        assert_says(&run.stderr, &["git's index is split", "git update-index --no-split-index"]);
+        assert_says(
+            &run.stderr,
+            &["git's index is split", "git update-index --no-split-index"],
+        );
     }
     repo.git(&["update-index", "--no-split-index"]);
     repo.generate(&CHECK).expect(0);
 
-    repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "sites"]);
+    repo.git(&[
+        "sparse-checkout",
+        "set",
+        "--cone",
+        "--sparse-index",
+        "sites",
+    ]);
     let run = repo.generate(&CHECK).expect(2);
-    assert_says(&run.stderr, &["git's index is a sparse one", "git sparse-checkout reapply --no-sparse-index"]);
+    assert_says(
+        &run.stderr,
+        &[
+            "git's index is a sparse one",
+            "git sparse-checkout reapply --no-sparse-index",
+        ],
+    );
     repo.git(&["sparse-checkout", "reapply", "--no-sparse-index"]);
     repo.generate(&CHECK).expect(0);
 }
@@ -258,12 +305,25 @@ fn a_directory_of_the_repo_has_its_own_part_of_the_index() {
     }
     repo.commit();
 
-    let run = repo.generate(&["--from-index", "--exit-code", "--repo", "north"]).expect(1);
+    let run = repo
+        .generate(&["--from-index", "--exit-code", "--repo", "north"])
+        .expect(1);
 
-    assert_says(&run.stderr, &["1 cluster: 4 hosts assigned", "say `git -C north add overlays`"]);
-    assert!(status(&repo).iter().all(|line| line.starts_with("?? north/overlays/")));
+    assert_says(
+        &run.stderr,
+        &[
+            "1 cluster: 4 hosts assigned",
+            "say `git -C north add overlays`",
+        ],
+    );
+    assert!(
+        status(&repo)
+            .iter()
+            .all(|line| line.starts_with("?? north/overlays/"))
+    );
     repo.git(&["-C", "north", "add", "overlays"]);
-    repo.generate(&["--from-index", "--exit-code", "--repo", "north"]).expect(0);
+    repo.generate(&["--from-index", "--exit-code", "--repo", "north"])
+        .expect(0);
 }
 
 #[test]
@@ -271,7 +331,10 @@ fn without_a_repo_nothing_can_be_staged() {
     let directory = tempfile::tempdir().unwrap();
     let repo = quickstart();
 
-    let run = run(repo.sipgen(&["generate", "--from-index", "--repo"]).arg(directory.path())).expect(2);
+    let run = run(repo
+        .sipgen(&["generate", "--from-index", "--repo"])
+        .arg(directory.path()))
+    .expect(2);
 
     assert_says(&run.stderr, &["there is no git repo around"]);
 }

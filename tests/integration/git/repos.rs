@@ -16,23 +16,45 @@ use crate::support::{EDGE, Repo, assert_says, copy, fixtures, run, run_tool, too
 fn changes_at(repo: &Path, revision: &str) -> Result<Vec<String>, String> {
     let root = Utf8Path::from_path(repo).unwrap();
     let files = Files::at_revision(root, revision).map_err(|error| error.to_string())?;
-    let generated = sipgen::generate(&files, &Options::default(), &|_| {}).map_err(|error| error.to_string())?;
-    assert!(generated.findings.iter().all(|finding| !finding.is_error()), "{:?}", generated.findings);
-    Ok(generated.changes.unwrap().files.keys().map(ToString::to_string).collect())
+    let generated = sipgen::generate(&files, &Options::default(), &|_| {})
+        .map_err(|error| error.to_string())?;
+    assert!(
+        generated.findings.iter().all(|finding| !finding.is_error()),
+        "{:?}",
+        generated.findings
+    );
+    Ok(generated
+        .changes
+        .unwrap()
+        .files
+        .keys()
+        .map(ToString::to_string)
+        .collect())
 }
 
 #[track_caller]
 fn git(directory: &Path, arguments: &[&str]) {
-    let output =
-        run_tool(tool("git").current_dir(directory).args(["-c", "protocol.file.allow=always"]).args(arguments));
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = run_tool(
+        tool("git")
+            .current_dir(directory)
+            .args(["-c", "protocol.file.allow=always"])
+            .args(arguments),
+    );
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// A clone, made with these arguments.
 fn clone(repo: &Repo, arguments: &[&str]) -> (tempfile::TempDir, std::path::PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let from = format!("file://{}", repo.path().display());
-    git(directory.path(), &[&["clone", "--quiet"], arguments, &[&from, "clone"]].concat());
+    git(
+        directory.path(),
+        &[&["clone", "--quiet"], arguments, &[&from, "clone"]].concat(),
+    );
     let path = directory.path().join("clone");
     (directory, path)
 }
@@ -53,7 +75,10 @@ fn a_bare_repo_has_no_worktree_and_no_index() {
     let repo = quickstart();
     let (_directory, bare) = clone(&repo, &["--bare"]);
 
-    let run = run(repo.sipgen(&["generate", "--from-index", "--repo"]).arg(&bare)).expect(2);
+    let run = run(repo
+        .sipgen(&["generate", "--from-index", "--repo"])
+        .arg(&bare))
+    .expect(2);
 
     assert_says(&run.stderr, &["is a bare repo"]);
 }
@@ -64,7 +89,10 @@ fn a_shallow_clone_says_what_it_lacks() {
     let (_directory, shallow) = clone(&repo, &["--depth=1"]);
 
     assert_eq!(changes_at(&shallow, "HEAD"), Ok(Vec::new()));
-    assert_says(&changes_at(&shallow, "HEAD~").unwrap_err(), &["no revision `HEAD~`", "git fetch --unshallow"]);
+    assert_says(
+        &changes_at(&shallow, "HEAD~").unwrap_err(),
+        &["no revision `HEAD~`", "git fetch --unshallow"],
+    );
 }
 
 #[test]
@@ -76,7 +104,10 @@ fn a_partial_clone_says_what_it_has_not_fetched() {
     let (_directory, partial) = clone(&repo, &["--filter=blob:none"]);
 
     assert_eq!(changes_at(&partial, "HEAD").unwrap().len(), 6);
-    assert_says(&changes_at(&partial, "HEAD~").unwrap_err(), &["partial clone", "git fetch --refetch --no-filter"]);
+    assert_says(
+        &changes_at(&partial, "HEAD~").unwrap_err(),
+        &["partial clone", "git fetch --refetch --no-filter"],
+    );
     git(&partial, &["fetch", "--quiet", "--refetch", "--no-filter"]);
     assert_eq!(changes_at(&partial, "HEAD~"), Ok(Vec::new()));
 }
@@ -85,7 +116,13 @@ fn a_partial_clone_says_what_it_has_not_fetched() {
 fn a_linked_worktree_has_files_and_an_index_of_its_own() {
     let repo = quickstart();
     let linked = repo.path().join(".git/elsewhere");
-    repo.git(&["worktree", "add", "--quiet", "--detach", linked.to_str().unwrap()]);
+    repo.git(&[
+        "worktree",
+        "add",
+        "--quiet",
+        "--detach",
+        linked.to_str().unwrap(),
+    ]);
     want_more(&repo);
     repo.git(&["add", EDGE]);
     let generate = |arguments: &[&str]| {
@@ -103,7 +140,10 @@ fn without_a_commit_files_are_read_all_the_same() {
     let repo = Repo::empty();
     copy(&fixtures().join("quickstart"), repo.path());
 
-    assert_says(&repo.generate(&["--from-index"]).expect(0).stderr, &["there is no SIPCluster"]);
+    assert_says(
+        &repo.generate(&["--from-index"]).expect(0).stderr,
+        &["there is no SIPCluster"],
+    );
     assert!(!repo.exists("overlays"));
     repo.git(&["add", "--all"]);
     repo.generate(&["--from-index"]).expect(0);
@@ -114,13 +154,28 @@ fn without_a_commit_files_are_read_all_the_same() {
 #[test]
 fn names_with_spaces_and_of_any_script_are_read_from_everywhere() {
     // An e with an accent: as one character, and as two.
-    for name in ["ein Standort", "\u{e9}tage", "e\u{301}tage", "サイト", "#1 [*]"] {
+    for name in [
+        "ein Standort",
+        "\u{e9}tage",
+        "e\u{301}tage",
+        "サイト",
+        "#1 [*]",
+    ] {
         let repo = Repo::of_fixture("quickstart");
-        fs::rename(repo.path().join("sites/lab"), repo.path().join("sites").join(name)).unwrap();
+        fs::rename(
+            repo.path().join("sites/lab"),
+            repo.path().join("sites").join(name),
+        )
+        .unwrap();
         repo.generate(&[]).expect(0);
         repo.commit();
 
-        assert!(repo.exists(&format!("overlays/hosts/declared/sites/{name}/tenant-a.edge.yaml")), "{name}");
+        assert!(
+            repo.exists(&format!(
+                "overlays/hosts/declared/sites/{name}/tenant-a.edge.yaml"
+            )),
+            "{name}"
+        );
         repo.generate(&["--from-index", "--check"]).expect(0);
         assert_eq!(changes_at(repo.path(), "HEAD"), Ok(Vec::new()), "{name}");
     }
@@ -147,14 +202,31 @@ fn another_repo_in_the_worktree_is_not_this_ones() {
 fn a_bare_repo_has_nothing_to_generate_but_something_to_compare() {
     let repo = quickstart();
     let bare = tempfile::tempdir().unwrap();
-    repo.git(&["clone", "--quiet", "--bare", ".", bare.path().to_str().unwrap()]);
+    repo.git(&[
+        "clone",
+        "--quiet",
+        "--bare",
+        ".",
+        bare.path().to_str().unwrap(),
+    ]);
     let here = bare.path().to_str().unwrap();
 
-    for arguments in [&["generate"][..], &["generate", "--repo", here], &["status"], &["generate", "--from-index"]] {
+    for arguments in [
+        &["generate"][..],
+        &["generate", "--repo", here],
+        &["status"],
+        &["generate", "--from-index"],
+    ] {
         let refused = run(repo.sipgen(arguments).current_dir(bare.path())).expect(2);
-        assert_says(&refused.stderr, &["is a bare repo", "name a revision of it by --rev"]);
+        assert_says(
+            &refused.stderr,
+            &["is a bare repo", "name a revision of it by --rev"],
+        );
     }
-    run(repo.sipgen(&["diff", "--base", "HEAD", "--head", "HEAD"]).current_dir(bare.path())).expect(0);
+    run(repo
+        .sipgen(&["diff", "--base", "HEAD", "--head", "HEAD"])
+        .current_dir(bare.path()))
+    .expect(0);
 }
 
 #[test]
@@ -165,7 +237,11 @@ fn a_hook_of_a_bare_repo_can_check_files_that_lie_elsewhere() {
     copy(quickstart().path(), files.path());
     fs::remove_dir_all(files.path().join(".git")).unwrap();
     let mut sipgen = Command::new(env!("CARGO_BIN_EXE_sipgen"));
-    sipgen.args(["generate", "--check", "--repo"]).arg(files.path()).current_dir(bare.path()).env("GIT_DIR", ".");
+    sipgen
+        .args(["generate", "--check", "--repo"])
+        .arg(files.path())
+        .current_dir(bare.path())
+        .env("GIT_DIR", ".");
 
     run(&mut sipgen).expect(0);
 }
@@ -188,7 +264,14 @@ fn the_memory_of_another_site_is_not_to_be_deleted() {
             "if they are copies, leave them alone",
         ],
     );
-    assert_says(&foreign, &["hosts lies in sites, which has a sipgen.yaml of its own", "--repo sites`", own]);
+    assert_says(
+        &foreign,
+        &[
+            "hosts lies in sites, which has a sipgen.yaml of its own",
+            "--repo sites`",
+            own,
+        ],
+    );
     assert!(!foreign.contains("delete"), "{foreign}");
 }
 
@@ -199,7 +282,10 @@ fn a_repo_within_another_is_one_of_its_own() {
     copy(&fixtures().join("quickstart"), &nested);
     git(&nested, &["init", "--quiet"]);
 
-    run(outer.sipgen(&["generate"]).current_dir(nested.join("sites"))).expect(0);
+    run(outer
+        .sipgen(&["generate"])
+        .current_dir(nested.join("sites")))
+    .expect(0);
 
     assert!(nested.join("overlays/hosts/declared/sites").exists());
     assert!(!outer.exists("overlays"));
@@ -211,12 +297,25 @@ fn what_a_sparse_checkout_leaves_out_is_not_taken_for_gone() {
         let repo = quickstart();
         repo.write("docs/index.md", "words\n");
         repo.commit();
-        repo.git(&["sparse-checkout", "set", "--no-cone", "/*", &format!("!/{left_out}/")]);
+        repo.git(&[
+            "sparse-checkout",
+            "set",
+            "--no-cone",
+            "/*",
+            &format!("!/{left_out}/"),
+        ]);
         assert!(!repo.exists(left_out));
 
         let run = repo.generate(&["--check", "--allow-empty"]).expect(2);
 
-        assert_says(&run.stderr, &[left_out, "left out of this sparse checkout", "git sparse-checkout disable"]);
+        assert_says(
+            &run.stderr,
+            &[
+                left_out,
+                "left out of this sparse checkout",
+                "git sparse-checkout disable",
+            ],
+        );
         repo.generate(&["--check", "--from-index"]).expect(0);
         repo.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/docs/"]);
         repo.generate(&["--check"]).expect(0);
@@ -235,7 +334,10 @@ fn a_repo_of_another_user_is_read_when_git_trusts_it() {
     chown(repo.path().join(".git"), nobody, nobody).unwrap();
     let home = tempfile::tempdir().unwrap();
     let mut sipgen = repo.sipgen(&["generate", "--check"]);
-    sipgen.env("HOME", home.path()).env_remove("SUDO_UID").env_remove("XDG_CONFIG_HOME");
+    sipgen
+        .env("HOME", home.path())
+        .env_remove("SUDO_UID")
+        .env_remove("XDG_CONFIG_HOME");
 
     let refused = run(&mut sipgen).expect(2);
 
@@ -243,7 +345,12 @@ fn a_repo_of_another_user_is_read_when_git_trusts_it() {
     let remedy = format!("git config --global --add safe.directory {}", top.display());
     assert_says(&refused.stderr, &["belongs to another user", &remedy]);
     let mut shell = tool("sh");
-    let trusted = run_tool(shell.args(["-c", &remedy]).env("HOME", home.path()).current_dir(home.path()));
+    let trusted = run_tool(
+        shell
+            .args(["-c", &remedy])
+            .env("HOME", home.path())
+            .current_dir(home.path()),
+    );
     assert!(trusted.status.success());
     run(&mut sipgen).expect(0);
 }

@@ -28,14 +28,25 @@ fn site() -> Site {
 
 fn add(repo: &Repo, submodule: &Repo, path: &str, name: &str) {
     let from = submodule.path().to_str().unwrap();
-    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "--name", name, from, path]);
+    repo.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        "--name",
+        name,
+        from,
+        path,
+    ]);
 }
 
 /// The hosts that a revision has.
 fn hosts_at(repo: &Repo, revision: &str) -> Result<usize, String> {
     let files = Files::at_revision(Utf8Path::from_path(repo.path()).unwrap(), revision);
     let files = files.map_err(|error| error.to_string())?;
-    let generated = sipgen::generate(&files, &Options::default(), &|_| {}).map_err(|error| error.to_string())?;
+    let generated = sipgen::generate(&files, &Options::default(), &|_| {})
+        .map_err(|error| error.to_string())?;
     Ok(generated.site.inventory.hosts.len())
 }
 
@@ -53,7 +64,11 @@ fn hosts_of_a_submodule_are_read_from_everywhere() {
 fn in_git_the_recorded_commit_counts() {
     let Site { repo, .. } = site();
     repo.write("metal/inventory/more.yaml", &host("host-3", ""));
-    repo.replace("metal/inventory/kustomization.yaml", "[hosts.yaml]", "[hosts.yaml, more.yaml]");
+    repo.replace(
+        "metal/inventory/kustomization.yaml",
+        "[hosts.yaml]",
+        "[hosts.yaml, more.yaml]",
+    );
     repo.git(&["-C", "metal", "add", "--all"]);
     repo.git(&["-C", "metal", "commit", "--quiet", "--message", "more"]);
     repo.want("tenant/one", 3);
@@ -61,7 +76,10 @@ fn in_git_the_recorded_commit_counts() {
 
     let run = repo.generate(&["--from-index", "--check"]).expect(1);
 
-    assert_says(&run.stderr, &["1 of the 3 Worker hosts of tenant/one cannot be found"]);
+    assert_says(
+        &run.stderr,
+        &["1 of the 3 Worker hosts of tenant/one cannot be found"],
+    );
     repo.git(&["add", "metal"]);
     repo.generate(&["--from-index"]).expect(0);
     assert_eq!(repo.hosts_of("tenant", "one").len(), 3);
@@ -77,7 +95,16 @@ fn a_submodule_within_a_submodule_is_read() {
     add(&inventory, &more, "racks", "racks");
     inventory.commit();
     repo.git(&["-C", "metal", "pull", "--quiet"]);
-    repo.git(&["-C", "metal", "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"]);
+    repo.git(&[
+        "-C",
+        "metal",
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "update",
+        "--init",
+    ]);
     repo.want("tenant/one", 3);
     repo.generate(&[]).expect(0);
     repo.commit();
@@ -90,7 +117,10 @@ fn a_submodule_within_a_submodule_is_read() {
 
 #[test]
 fn a_submodule_that_is_not_checked_out_is_an_error_and_not_an_empty_inventory() {
-    let Site { repo, inventory: _inventory } = site();
+    let Site {
+        repo,
+        inventory: _inventory,
+    } = site();
     let clone = tempfile::tempdir().unwrap();
     let path = clone.path().to_str().unwrap();
     repo.git(&["clone", "--quiet", ".", path]);
@@ -101,9 +131,25 @@ fn a_submodule_that_is_not_checked_out_is_an_error_and_not_an_empty_inventory() 
 
     for arguments in [&[][..], &["--from-index"]] {
         let run = run(arguments).expect(2);
-        assert_says(&run.stderr, &["the submodule metal is not checked out", "git submodule update --init metal"]);
+        assert_says(
+            &run.stderr,
+            &[
+                "the submodule metal is not checked out",
+                "git submodule update --init metal",
+            ],
+        );
     }
-    repo.git(&["-C", path, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", "metal"]);
+    repo.git(&[
+        "-C",
+        path,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "update",
+        "--init",
+        "metal",
+    ]);
     run(&[]).expect(0);
     run(&["--from-index"]).expect(0);
 }
@@ -124,7 +170,13 @@ fn a_submodule_that_nobody_needs_may_be_missing() {
     let repo = with_missing_submodule();
     repo.generate(&["--check"]).expect(2);
 
-    repo.git(&["config", "--file", ".gitmodules", "submodule.theme.update", "none"]);
+    repo.git(&[
+        "config",
+        "--file",
+        ".gitmodules",
+        "submodule.theme.update",
+        "none",
+    ]);
     repo.git(&["add", ".gitmodules"]);
 
     repo.generate(&["--check"]).expect(0);
@@ -135,7 +187,12 @@ fn a_submodule_that_nobody_needs_may_be_missing() {
 fn a_submodule_of_an_evil_name_speaks_neither_to_the_terminal_nor_to_the_shell() {
     let repo = Repo::generated("quickstart");
     let name = "\u{1b}[2J;touch x";
-    repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{},{name}", "1".repeat(40))]);
+    repo.git(&[
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        &format!("160000,{},{name}", "1".repeat(40)),
+    ]);
 
     for arguments in [&["--check"][..], &["--check", "--from-index"]] {
         let run = repo.generate(arguments).expect(2);
@@ -147,18 +204,31 @@ fn a_submodule_of_an_evil_name_speaks_neither_to_the_terminal_nor_to_the_shell()
 fn a_commit_that_the_submodule_lacks_is_named() {
     let Site { repo, .. } = site();
     let unknown = "1".repeat(40);
-    repo.git(&["update-index", "--cacheinfo", &format!("160000,{unknown},metal")]);
+    repo.git(&[
+        "update-index",
+        "--cacheinfo",
+        &format!("160000,{unknown},metal"),
+    ]);
 
     let run = repo.generate(&["--from-index", "--check"]).expect(2);
 
-    assert_says(&run.stderr, &["the submodule metal is recorded at 1111", "git -C metal fetch origin 1111"]);
+    assert_says(
+        &run.stderr,
+        &[
+            "the submodule metal is recorded at 1111",
+            "git -C metal fetch origin 1111",
+        ],
+    );
 }
 
 #[test]
 fn a_submodule_is_subject_to_its_own_gitignore_only() {
     let Site { repo, inventory } = site();
     inventory.write(".gitignore", "local.yaml\n");
-    inventory.write("inventory/hosts.json", r#"{"apiVersion": "v1", "kind": "List", "items": []}"#);
+    inventory.write(
+        "inventory/hosts.json",
+        r#"{"apiVersion": "v1", "kind": "List", "items": []}"#,
+    );
     inventory.commit();
     repo.git(&["-C", "metal", "pull", "--quiet"]);
     repo.write(".gitignore", "inventory/\n");
@@ -176,22 +246,40 @@ fn a_missing_submodule_matters_only_where_an_input_or_a_build_could_be_in_it() {
     let with_settings = |settings: &str, code: i32| {
         repo.write("sipgen.yaml", settings);
         repo.git(&["add", "sipgen.yaml"]);
-        let runs =
-            [&["--check"][..], &["--check", "--from-index"]].map(|arguments| repo.generate(arguments).expect(code));
+        let runs = [&["--check"][..], &["--check", "--from-index"]]
+            .map(|arguments| repo.generate(arguments).expect(code));
         runs.map(|run| run.stderr)
     };
 
     for said in with_settings("", 2) {
-        assert_says(&said, &["git submodule update --init theme", "\nsources: [{paths: [\"!theme\"]}]"]);
+        assert_says(
+            &said,
+            &[
+                "git submodule update --init theme",
+                "\nsources: [{paths: [\"!theme\"]}]",
+            ],
+        );
     }
     with_settings("sources: [{paths: [\"!theme\"]}]\n", 0);
     with_settings("sources: [{paths: [\"sites/**/*.yaml\"]}]\n", 0);
-    with_settings("sources: [{paths: [\"sites/**/*.yaml\", \"the*/**/*.yaml\"]}]\n", 2);
+    with_settings(
+        "sources: [{paths: [\"sites/**/*.yaml\", \"the*/**/*.yaml\"]}]\n",
+        2,
+    );
 
     // A build of the site's hosts is in it.
-    repo.write("sites/lab/kustomization.yaml", "resources: [hosts, ../../theme/inventory]\n");
+    repo.write(
+        "sites/lab/kustomization.yaml",
+        "resources: [hosts, ../../theme/inventory]\n",
+    );
     repo.git(&["add", "sites"]);
     for said in with_settings("sources: [{paths: [\"!theme\"]}]\n", 2) {
-        assert_says(&said, &["sites/lab/kustomization.yaml lists it", "git submodule update --init theme"]);
+        assert_says(
+            &said,
+            &[
+                "sites/lab/kustomization.yaml lists it",
+                "git submodule update --init theme",
+            ],
+        );
     }
 }

@@ -16,7 +16,10 @@ fn globs_restrict_what_is_read() {
     let repo = Repo::of_hosts(3);
     repo.want("tenant-a/edge", 1);
     repo.want("tenant-b/old", 1);
-    repo.write("sipgen.yaml", "sources: [{paths: [inventory, 'clusters/**/*.yaml', '!clusters/tenant-b.*']}]\n");
+    repo.write(
+        "sipgen.yaml",
+        "sources: [{paths: [inventory, 'clusters/**/*.yaml', '!clusters/tenant-b.*']}]\n",
+    );
     repo.generate(&[]).expect(0);
     assert!(repo.hosts_of("tenant-b", "old").is_empty());
     assert_eq!(repo.hosts_of("tenant-a", "edge"), ["Worker metal/host-1"]);
@@ -24,9 +27,15 @@ fn globs_restrict_what_is_read() {
 
 #[test]
 fn a_glob_that_matches_nothing_is_a_warning_at_the_glob() {
-    let repo = with_sources("quickstart", "sources:\n  - paths:\n      - sites\n      - sitez/**\n");
+    let repo = with_sources(
+        "quickstart",
+        "sources:\n  - paths:\n      - sites\n      - sitez/**\n",
+    );
     let run = sipgen(&repo, &["generate", "--check"]).expect(0);
-    assert_says(&run.stderr, &["warning[SIP0012]", "`sitez/**`", "sipgen.yaml:4:9"]);
+    assert_says(
+        &run.stderr,
+        &["warning[SIP0012]", "`sitez/**`", "sipgen.yaml:4:9"],
+    );
 }
 
 #[test]
@@ -43,7 +52,10 @@ fn a_host_whose_manifest_is_left_out_is_declared_all_the_same() {
 #[test]
 fn a_build_takes_nothing_from_elsewhere() {
     for (entry, named) in [
-        ("https://example.com/hosts.yaml", "https://example.com/hosts.yaml"),
+        (
+            "https://example.com/hosts.yaml",
+            "https://example.com/hosts.yaml",
+        ),
         ("github.com/example/hosts", "github.com/example/hosts"),
         ("../../../outside", "../../../outside"),
         ("/etc", "/etc"),
@@ -51,21 +63,39 @@ fn a_build_takes_nothing_from_elsewhere() {
     ] {
         let repo = with_sources("quickstart", "sources: [{kustomization: sites/lab}]\n");
         std::os::unix::fs::symlink("sites/lab", repo.path().join("linked")).unwrap();
-        repo.replace("sites/lab/hosts/kustomization.yaml", "  - rack-a.yaml", &format!("  - {entry}\n  - rack-a.yaml"));
+        repo.replace(
+            "sites/lab/hosts/kustomization.yaml",
+            "  - rack-a.yaml",
+            &format!("  - {entry}\n  - rack-a.yaml"),
+        );
         let run = sipgen(&repo, &["generate", "--check"]).expect(1);
         let file = "sites/lab/hosts/kustomization.yaml";
-        assert_says(&run.stderr, &["error[SIP0011]", &format!("`{named}`"), "not in the repo", file]);
+        assert_says(
+            &run.stderr,
+            &[
+                "error[SIP0011]",
+                &format!("`{named}`"),
+                "not in the repo",
+                file,
+            ],
+        );
     }
 }
 
 #[test]
 fn a_build_that_does_not_end_is_ended() {
-    let repo = with_sources("quickstart", "sources: [{kustomization: sites/lab, timeoutSeconds: 1}]\n");
+    let repo = with_sources(
+        "quickstart",
+        "sources: [{kustomization: sites/lab, timeoutSeconds: 1}]\n",
+    );
     let slow = repo.path().join(".git/slow");
     fs::write(&slow, "#!/bin/sh\nsleep 60 & sleep 60\n").unwrap();
     fs::set_permissions(&slow, fs::Permissions::from_mode(0o755)).unwrap();
     let start = Instant::now();
-    let ended = run(repo.sipgen(&["generate", "--check"]).env("SIPGEN_KUSTOMIZE", &slow)).expect(1);
+    let ended = run(repo
+        .sipgen(&["generate", "--check"])
+        .env("SIPGEN_KUSTOMIZE", &slow))
+    .expect(1);
     assert_says(&ended.stderr, &["SIP0011", "not built after 1 seconds"]);
     assert!(start.elapsed() < Duration::from_secs(40));
 }
@@ -74,22 +104,47 @@ fn a_build_that_does_not_end_is_ended() {
 fn a_machine_without_kustomize_is_told_so() {
     let repo = with_sources("quickstart", "sources: [{kustomization: sites/lab}]\n");
     let empty = tempfile::tempdir().unwrap();
-    let missing = run(repo.sipgen(&["generate", "--check"]).env("PATH", empty.path())).expect(1);
-    assert_says(&missing.stderr, &["SIP0011", "neither `kustomize` nor `kubectl`", "SIPGEN_KUSTOMIZE"]);
+    let missing = run(repo
+        .sipgen(&["generate", "--check"])
+        .env("PATH", empty.path()))
+    .expect(1);
+    assert_says(
+        &missing.stderr,
+        &[
+            "SIP0011",
+            "neither `kustomize` nor `kubectl`",
+            "SIPGEN_KUSTOMIZE",
+        ],
+    );
 }
 
 #[test]
 fn a_source_that_says_nothing_or_two_things_is_refused() {
     for (sources, words) in [
-        ("[{namespace: metal}]", "neither `paths` nor a `kustomization`"),
-        ("[{paths: [a], kustomization: b}]", "both `paths` and a `kustomization`"),
+        (
+            "[{namespace: metal}]",
+            "neither `paths` nor a `kustomization`",
+        ),
+        (
+            "[{paths: [a], kustomization: b}]",
+            "both `paths` and a `kustomization`",
+        ),
         ("[{paths: [../a]}]", "`../a`"),
         ("[{kustomization: ../a}]", "no directory inside the repo"),
-        ("[{kustomization: a, timeoutSeconds: 0}]", "timeoutSeconds: 0"),
-        ("[{kustomization: overlays/hosts}]", "in the output directory overlays"),
+        (
+            "[{kustomization: a, timeoutSeconds: 0}]",
+            "timeoutSeconds: 0",
+        ),
+        (
+            "[{kustomization: overlays/hosts}]",
+            "in the output directory overlays",
+        ),
         ("[{path: [a]}]", "unknown field"),
     ] {
         let repo = with_sources("quickstart", &format!("sources: {sources}\n"));
-        assert_says(&sipgen(&repo, &["generate", "--check"]).expect(1).stderr, &[words, "sipgen.yaml:1:"]);
+        assert_says(
+            &sipgen(&repo, &["generate", "--check"]).expect(1).stderr,
+            &[words, "sipgen.yaml:1:"],
+        );
     }
 }

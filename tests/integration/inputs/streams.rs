@@ -6,7 +6,10 @@ fn a_host_that_the_repo_declares_stays_declared_when_only_its_live_object_is_in_
     let repo = Repo::of_hosts(2);
     repo.want("tenant-a/edge", 1);
     repo.commit();
-    let stream = live(&host("host-1", "")) + &repo.read("clusters/tenant-a.edge.yaml").replacen("api", "---\napi", 1);
+    let stream = live(&host("host-1", ""))
+        + &repo
+            .read("clusters/tenant-a.edge.yaml")
+            .replacen("api", "---\napi", 1);
     piped(&repo, &["generate", "--input", "-"], &stream).expect(0);
     assert!(repo.exists("overlays/hosts/declared/inventory/tenant-a.edge.yaml"));
     assert!(!repo.exists("overlays/hosts/observed"));
@@ -19,7 +22,11 @@ fn a_live_host_that_the_repo_does_not_know_is_observed() {
     let stream = live(&host("host-9", "")) + "---\n" + &repo.read("clusters/tenant-a.edge.yaml");
     piped(&repo, &["generate", "--input", "-"], &stream).expect(0);
     assert!(repo.exists("overlays/hosts/observed/tenant-a.edge/hosts.yaml"));
-    assert!(!repo.read("overlays/hosts/observed/tenant-a.edge/hosts.yaml").contains("<stdin>"));
+    assert!(
+        !repo
+            .read("overlays/hosts/observed/tenant-a.edge/hosts.yaml")
+            .contains("<stdin>")
+    );
 }
 
 #[test]
@@ -28,7 +35,10 @@ fn a_rendered_host_of_which_nobody_knows_who_makes_it_is_refused_until_the_setti
     repo.want("tenant-a/edge", 1);
     let stream = host("host-9", "") + "---\n" + &repo.read("clusters/tenant-a.edge.yaml");
     let run = piped(&repo, &["generate", "--input", "-"], &stream).expect(1);
-    assert_says(&run.stderr, &["error[SIP0330]", "host metal/host-9", "<stdin>:5:9"]);
+    assert_says(
+        &run.stderr,
+        &["error[SIP0330]", "host metal/host-9", "<stdin>:5:9"],
+    );
     assert!(!repo.exists("overlays"));
 
     repo.write("sipgen.yaml", "sources: [{kustomization: inventory}]\n");
@@ -51,7 +61,12 @@ fn an_empty_stream_gives_no_host_back() {
         assert_says(&run.stderr, &["error[SIP0010]", "<stdin>", "pipefail"]);
     }
     let other = "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n";
-    assert_says(&piped(&repo, &["generate", "--input", "-"], other).expect(1).stderr, &["error[SIP0003]", "<stdin>"]);
+    assert_says(
+        &piped(&repo, &["generate", "--input", "-"], other)
+            .expect(1)
+            .stderr,
+        &["error[SIP0003]", "<stdin>"],
+    );
     assert!(repo.on_disk("") == before);
 }
 
@@ -60,17 +75,27 @@ fn objects_with_labels_alone_declare_nothing() {
     let repo = Repo::of_hosts(1);
     repo.want("tenant-a/edge", 1);
     repo.write("sipgen.yaml", "sources: [{kustomization: inventory}]\n");
-    let (head, _) =
-        host("host-9", "").split_once("spec:").map(|(head, tail)| (head.to_owned(), tail.to_owned())).unwrap();
+    let (head, _) = host("host-9", "")
+        .split_once("spec:")
+        .map(|(head, tail)| (head.to_owned(), tail.to_owned()))
+        .unwrap();
     let stream = head + "---\n" + &repo.read("clusters/tenant-a.edge.yaml");
-    assert_says(&piped(&repo, &["generate", "--input", "-"], &stream).expect(1).stderr, &["error[SIP0330]"]);
+    assert_says(
+        &piped(&repo, &["generate", "--input", "-"], &stream)
+            .expect(1)
+            .stderr,
+        &["error[SIP0330]"],
+    );
 }
 
 #[test]
 fn a_kustomization_that_reaches_no_hosts_or_renames_none_leaves_live_hosts_observed() {
     let repo = Repo::of_hosts(1);
     repo.want("tenant-a/edge", 1);
-    repo.write("apps/kustomization.yaml", "helmCharts: [{name: app}]\nreplacements: [{path: from.yaml}]\n");
+    repo.write(
+        "apps/kustomization.yaml",
+        "helmCharts: [{name: app}]\nreplacements: [{path: from.yaml}]\n",
+    );
     repo.write(
         "inventory/kustomization.yaml",
         "resources: [hosts.yaml]\ntransformers: []\npatches:\n  - target: {kind: BareMetalHost}\n    patch: |-\n      - op: \
@@ -92,7 +117,9 @@ fn a_stream_of_rubbish_is_an_error() {
     ] {
         let repo = Repo::empty();
 
-        let said = piped(&repo, &["validate", "--input", "-"], rubbish).expect(1).stdout;
+        let said = piped(&repo, &["validate", "--input", "-"], rubbish)
+            .expect(1)
+            .stdout;
 
         assert_says(&said, &["error[SIP0010]", "<stdin>"]);
         if let Some(line) = line {

@@ -14,15 +14,30 @@ fn gets_all_it_needs_and_can_be_generated() {
 
     let run = init(&repo, &["--ci", "github"]).expect(0);
 
-    let created =
-        ["sipgen.yaml", ".pre-commit-config.yaml", ".gitattributes", ".github/workflows/sipgen.yaml", "SIPGEN.md"];
+    let created = [
+        "sipgen.yaml",
+        ".pre-commit-config.yaml",
+        ".gitattributes",
+        ".github/workflows/sipgen.yaml",
+        "SIPGEN.md",
+    ];
     for file in created {
         assert!(repo.exists(file), "{file} is missing");
         assert_says(&run.stderr, &[&format!("created        {file}")]);
     }
-    assert_says(&run.stderr, &["1. Set SIPGEN_SOURCE in .github/workflows/sipgen.yaml", "2. `pre-commit install`"]);
+    assert_says(
+        &run.stderr,
+        &[
+            "1. Set SIPGEN_SOURCE in .github/workflows/sipgen.yaml",
+            "2. `pre-commit install`",
+        ],
+    );
     let generated = repo.generate(&[]).expect(0);
-    assert!(!generated.stderr.contains("warning"), "{}", generated.stderr);
+    assert!(
+        !generated.stderr.contains("warning"),
+        "{}",
+        generated.stderr
+    );
 }
 
 #[test]
@@ -34,7 +49,15 @@ fn stays_as_it_is_the_second_time() {
     let run = init(&repo, &["--ci", "gitlab"]).expect(0);
 
     assert!(repo.on_disk("") == before, "files have changed");
-    assert_eq!(run.stderr.lines().filter(|line| line.ends_with("has all it needs")).count(), 6, "{}", run.stderr);
+    assert_eq!(
+        run.stderr
+            .lines()
+            .filter(|line| line.ends_with("has all it needs"))
+            .count(),
+        6,
+        "{}",
+        run.stderr
+    );
     assert_eq!(run.stderr.lines().count(), 6, "{}", run.stderr);
 }
 
@@ -50,7 +73,11 @@ fn has_settings_whose_comments_are_settings_too() {
         })
     };
     let text = repo.read("sipgen.yaml");
-    let settings: String = text.lines().filter(is_setting).map(|line| format!("{}\n", &line[2..])).collect();
+    let settings: String = text
+        .lines()
+        .filter(is_setting)
+        .map(|line| format!("{}\n", &line[2..]))
+        .collect();
     assert_eq!(settings.lines().count(), 4, "{text}");
     repo.write("sipgen.yaml", &settings);
 
@@ -67,7 +94,11 @@ fn has_a_hook_that_refuses_what_is_stale() {
     let run = pre_commit(&repo, &["run", "--all-files"]).expect(1);
     assert_says(
         &run.stdout,
-        &["generated overlays are up to date", "Failed", "run `sipgen generate --from-index`, then `git add overlays`"],
+        &[
+            "generated overlays are up to date",
+            "Failed",
+            "run `sipgen generate --from-index`, then `git add overlays`",
+        ],
     );
 
     repo.generate(&[]).expect(0);
@@ -93,7 +124,12 @@ fn has_the_hook_that_is_published_under_its_name() {
 
     let hook = &documents(&repo.read(".pre-commit-config.yaml"))[0]["repos"][0]["hooks"][0];
 
-    let published = published.as_sequence().unwrap().iter().find(|published| published["id"] == hook["id"]).unwrap();
+    let published = published
+        .as_sequence()
+        .unwrap()
+        .iter()
+        .find(|published| published["id"] == hook["id"])
+        .unwrap();
     for key in ["entry", "pass_filenames", "always_run", "require_serial"] {
         assert_eq!(hook[key], published[key], "{key}");
     }
@@ -108,9 +144,11 @@ fn has_attributes_that_fold_services_and_never_the_labels_of_hosts() {
         answer.trim().rsplit(' ').next().unwrap().to_owned()
     };
 
-    for file in
-        ["clusters/tenant-a/edge/auth/config.yaml", "crds/dex/crds.yaml", "tenants/t/c/endpoints/endpoints.yaml"]
-    {
+    for file in [
+        "clusters/tenant-a/edge/auth/config.yaml",
+        "crds/dex/crds.yaml",
+        "tenants/t/c/endpoints/endpoints.yaml",
+    ] {
         let file = format!("overlays/{file}");
         assert_eq!(attribute("linguist-generated", &file), "set", "{file}");
         assert_eq!(attribute("gitlab-generated", &file), "set", "{file}");
@@ -131,8 +169,17 @@ fn is_shown_as_a_patch_by_a_dry_run() {
 
     assert!(repo.on_disk("") == before, "files have changed");
     assert_says(&run.stderr, &["to create"]);
-    let mut git = Command::new("git").arg("apply").current_dir(repo.path()).stdin(Stdio::piped()).spawn().unwrap();
-    git.stdin.take().unwrap().write_all(run.stdout.as_bytes()).unwrap();
+    let mut git = Command::new("git")
+        .arg("apply")
+        .current_dir(repo.path())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    git.stdin
+        .take()
+        .unwrap()
+        .write_all(run.stdout.as_bytes())
+        .unwrap();
     assert!(git.wait().unwrap().success());
     let applied = repo.files("");
     let other = newcomer();
@@ -143,7 +190,10 @@ fn is_shown_as_a_patch_by_a_dry_run() {
 #[test]
 fn with_overlays_of_its_own_gets_another_directory() {
     let repo = newcomer();
-    repo.write("overlays/production/kustomization.yaml", "resources: [../../base]\n");
+    repo.write(
+        "overlays/production/kustomization.yaml",
+        "resources: [../../base]\n",
+    );
 
     init(&repo, &[]).expect(0);
 
@@ -151,7 +201,11 @@ fn with_overlays_of_its_own_gets_another_directory() {
     assert_says(&repo.read("SIPGEN.md"), &["`sipgen/` is generated"]);
     assert_says(&repo.read(".gitattributes"), &["sipgen/clusters/**"]);
     let run = repo.generate(&[]).expect(0);
-    assert!(repo.exists("sipgen/clusters/tenant-a/edge"), "{}", run.stderr);
+    assert!(
+        repo.exists("sipgen/clusters/tenant-a/edge"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

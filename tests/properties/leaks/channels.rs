@@ -45,11 +45,19 @@ impl Channels {
     }
 
     fn json(&mut self, channel: &str, value: &impl serde::Serialize) {
-        self.add(channel, Form::Json, Document::json(value).unwrap().to_string());
+        self.add(
+            channel,
+            Form::Json,
+            Document::json(value).unwrap().to_string(),
+        );
     }
 
     fn add(&mut self, channel: &str, form: Form, text: String) {
-        self.0.push(Said { channel: channel.to_owned(), form, text });
+        self.0.push(Said {
+            channel: channel.to_owned(),
+            form,
+            text,
+        });
     }
 }
 
@@ -70,13 +78,28 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
     said.people("findings", &report::findings(&findings, files));
     said.people("tally", &report::tally(&findings, 0));
     said.people("summary", &report::summary(&generated, false));
-    said.json("validate --format json", &Validation::new(&findings, 0, files));
+    said.json(
+        "validate --format json",
+        &Validation::new(&findings, 0, files),
+    );
     let stale = report::stale(&generated, "run `sipgen generate`");
     let results = Results::new(&findings, &stale, files, Utf8Path::new(""));
-    said.add("--format github", Form::Commands, report::github(&results).to_string());
-    said.add("--format gitlab", Form::Json, report::gitlab(&results).unwrap().to_string());
+    said.add(
+        "--format github",
+        Form::Commands,
+        report::github(&results).to_string(),
+    );
+    said.add(
+        "--format gitlab",
+        Form::Json,
+        report::gitlab(&results).unwrap().to_string(),
+    );
     if all {
-        said.add("--format sarif", Form::Json, report::sarif(&results).unwrap().to_string());
+        said.add(
+            "--format sarif",
+            Form::Json,
+            report::sarif(&results).unwrap().to_string(),
+        );
     }
 
     let known = generated.changes.clone().map(|changes| {
@@ -91,8 +114,13 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
             said.add(path.as_str(), Form::Written, text.clone());
         }
     }
-    let difference =
-        Difference { known, brought: None, stale: 1, findings: generated.findings.clone(), notes: Vec::new() };
+    let difference = Difference {
+        known,
+        brought: None,
+        stale: 1,
+        findings: generated.findings.clone(),
+        notes: Vec::new(),
+    };
     said.people("diff", &report::plan(&difference));
     let comparison = Comparison::new(None, None, &difference, files, true);
     said.json("diff --format json", &comparison);
@@ -100,16 +128,44 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
 
     let racks = [Some("topology.example.com/rack"), None];
     for rack_by in racks.into_iter().take(if all { 2 } else { 1 }) {
-        let Ok(picture) = Picture::new(&generated, rack_by) else { continue };
+        let Ok(picture) = Picture::new(&generated, rack_by) else {
+            continue;
+        };
         let focuses = [Focus::Site].into_iter();
-        let focuses = focuses.chain(picture.racks.iter().map(|rack| Focus::Rack(rack.name.as_deref())));
-        let focuses = focuses.chain(picture.clusters.iter().map(|cluster| Focus::Cluster(&cluster.key)));
+        let focuses = focuses.chain(
+            picture
+                .racks
+                .iter()
+                .map(|rack| Focus::Rack(rack.name.as_deref())),
+        );
+        let focuses = focuses.chain(
+            picture
+                .clusters
+                .iter()
+                .map(|cluster| Focus::Cluster(&cluster.key)),
+        );
         for focus in focuses.take(6) {
-            said.people("status", &report::status(&picture, &View { focus, all: true, width: 100 }));
+            said.people(
+                "status",
+                &report::status(
+                    &picture,
+                    &View {
+                        focus,
+                        all: true,
+                        width: 100,
+                    },
+                ),
+            );
         }
         said.json("status --format json", &picture);
         if all {
-            said.add("report --html", Form::Page, report::page(&picture, &findings, files).unwrap().to_string());
+            said.add(
+                "report --html",
+                Form::Page,
+                report::page(&picture, &findings, files)
+                    .unwrap()
+                    .to_string(),
+            );
         }
     }
     for key in generated.site.clusters.keys() {
@@ -125,11 +181,17 @@ pub fn of(files: &Files, all: bool) -> Vec<Said> {
             said.json("explain --format json", &hardware);
         }
     }
-    if findings.iter().any(|finding| finding.code == Code::OlderGeneration)
+    if findings
+        .iter()
+        .any(|finding| finding.code == Code::OlderGeneration)
         && let Ok(migration) = migrate(files, None)
     {
         said.people("migrate", &report::findings(&migration.findings, files));
-        said.add("migrate --diff", Form::Diff, report::diff(&migration.changes).to_string());
+        said.add(
+            "migrate --diff",
+            Form::Diff,
+            report::diff(&migration.changes).to_string(),
+        );
     }
     said.0
 }
@@ -165,7 +227,11 @@ pub fn acts(form: Form, text: &str) -> Option<String> {
     }
     let is_command = |line: &&str| {
         let body = line.trim_start();
-        let own = ["::error file=", "::warning file=", "::notice title=sipgen::"];
+        let own = [
+            "::error file=",
+            "::warning file=",
+            "::notice title=sipgen::",
+        ];
         let is_own = form == Form::Commands && own.iter().any(|own| line.starts_with(own));
         body.starts_with("::") && !is_own
             || body.starts_with("section_start:")

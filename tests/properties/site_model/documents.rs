@@ -8,7 +8,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use super::{Cluster, Condition, Host, Live, NAMESPACE_OF_SECOND_ROOT, Network, ROOTS, Selector, Site};
+use super::{
+    Cluster, Condition, Host, Live, NAMESPACE_OF_SECOND_ROOT, Network, ROOTS, Selector, Site,
+};
 use crate::site_model::strategies::CLUSTERS;
 
 /// How documents are spread over files. The default is one file a directory, in the model's order.
@@ -61,7 +63,10 @@ impl Site {
         let mut by_folder: BTreeMap<Folder, Vec<(u16, Value)>> = BTreeMap::new();
         let mut shuffle = layout.shuffle.iter().copied().cycle();
         for (folder, document) in self.documents() {
-            by_folder.entry(folder).or_default().push((shuffle.next().unwrap_or_default(), document));
+            by_folder
+                .entry(folder)
+                .or_default()
+                .push((shuffle.next().unwrap_or_default(), document));
         }
         let mut files = BTreeMap::new();
         let mut formats = layout.formats.iter().copied().cycle();
@@ -69,9 +74,15 @@ impl Site {
             documents.sort_by_key(|(order, _)| *order);
             let directory = match &folder {
                 Folder::Clusters(namespace) => {
-                    let documents: Vec<Value> = documents.into_iter().map(|(_, document)| document).collect();
+                    let documents: Vec<Value> = documents
+                        .into_iter()
+                        .map(|(_, document)| document)
+                        .collect();
                     let format = formats.next().unwrap_or_default();
-                    files.insert(format!("clusters/{namespace}.yaml"), text(&documents, format));
+                    files.insert(
+                        format!("clusters/{namespace}.yaml"),
+                        text(&documents, format),
+                    );
                     continue;
                 }
                 Folder::Root(root) => ROOTS[*root],
@@ -79,25 +90,41 @@ impl Site {
             };
             let mut dealt: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
             for (order, document) in documents {
-                dealt.entry(usize::from(order) % (layout.more_files + 1)).or_default().push(document);
+                dealt
+                    .entry(usize::from(order) % (layout.more_files + 1))
+                    .or_default()
+                    .push(document);
             }
             let mut names = Vec::new();
             for (index, documents) in dealt {
                 let format = formats.next().unwrap_or_default();
-                let extension = if format == Format::JsonList { "json" } else { "yaml" };
+                let extension = if format == Format::JsonList {
+                    "json"
+                } else {
+                    "yaml"
+                };
                 names.push(format!("part-{index}.{extension}"));
-                files.insert(format!("{directory}/part-{index}.{extension}"), text(&documents, format));
+                files.insert(
+                    format!("{directory}/part-{index}.{extension}"),
+                    text(&documents, format),
+                );
             }
             if let Folder::Root(root) = folder {
-                files.insert(format!("{directory}/kustomization.yaml"), kustomization(root, &names));
+                files.insert(
+                    format!("{directory}/kustomization.yaml"),
+                    kustomization(root, &names),
+                );
             }
         }
         files
     }
 
     fn documents(&self) -> Vec<(Folder, Value)> {
-        let mut documents: Vec<(Folder, Value)> =
-            self.clusters.iter().map(|c| (Folder::Clusters(c.key.namespace.clone()), cluster(c))).collect();
+        let mut documents: Vec<(Folder, Value)> = self
+            .clusters
+            .iter()
+            .map(|c| (Folder::Clusters(c.key.namespace.clone()), cluster(c)))
+            .collect();
         for (index, host) in self.hosts.iter().enumerate() {
             if let Some(root) = host.root {
                 documents.push((Folder::Root(root), manifest(host, root, index)));
@@ -118,7 +145,10 @@ fn text(documents: &[Value], format: Format) -> String {
     let yaml = |document: &Value| format!("---\n{}", yaml_serde::to_string(document).unwrap());
     match format {
         Format::Documents => documents.iter().map(yaml).collect(),
-        Format::Flow => documents.iter().map(|document| format!("---\n{document}\n")).collect(),
+        Format::Flow => documents
+            .iter()
+            .map(|document| format!("---\n{document}\n"))
+            .collect(),
         Format::List => yaml(&list),
         Format::JsonList => serde_json::to_string_pretty(&list).unwrap(),
     }
@@ -135,9 +165,18 @@ fn kustomization(root: usize, names: &[String]) -> String {
 fn manifest(host: &Host, root: usize, index: usize) -> Value {
     let mut document = bare(host, index);
     let claim = host.manifest_claim.iter().flat_map(|claim| claim.labels());
-    document["metadata"]["labels"] = json!(host.labels.clone().into_iter().chain(claim).collect::<BTreeMap<_, _>>());
+    document["metadata"]["labels"] = json!(
+        host.labels
+            .clone()
+            .into_iter()
+            .chain(claim)
+            .collect::<BTreeMap<_, _>>()
+    );
     if root == 1 {
-        document["metadata"].as_object_mut().unwrap().remove("namespace");
+        document["metadata"]
+            .as_object_mut()
+            .unwrap()
+            .remove("namespace");
     }
     document
 }
@@ -146,7 +185,13 @@ fn observed(host: &Host, live: &Live, index: usize) -> Value {
     let mut document = bare(host, index);
     let metadata = &mut document["metadata"];
     let claim = live.claim.iter().flat_map(|claim| claim.labels());
-    metadata["labels"] = json!(host.labels.clone().into_iter().chain(claim).collect::<BTreeMap<_, _>>());
+    metadata["labels"] = json!(
+        host.labels
+            .clone()
+            .into_iter()
+            .chain(claim)
+            .collect::<BTreeMap<_, _>>()
+    );
     metadata["annotations"] = json!(live.given_back);
     metadata["uid"] = format!("uid-{index}").into();
     metadata["resourceVersion"] = "7".into();
@@ -154,12 +199,18 @@ fn observed(host: &Host, live: &Live, index: usize) -> Value {
     document["status"] = match &live.condition {
         Condition::Unregistered => Value::Null,
         Condition::State(name) => state(name),
-        Condition::InError => json!({"errorType": "power management error", "provisioning": {"state": "available"}}),
+        Condition::InError => {
+            json!({"errorType": "power management error", "provisioning": {"state": "available"}})
+        }
         Condition::InUse | Condition::Deleting | Condition::Annotated(_) => state("available"),
     };
     match &live.condition {
-        Condition::InUse => document["spec"]["consumerRef"] = json!({"kind": "Metal3Machine", "name": "machine"}),
-        Condition::Deleting => document["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into(),
+        Condition::InUse => {
+            document["spec"]["consumerRef"] = json!({"kind": "Metal3Machine", "name": "machine"})
+        }
+        Condition::Deleting => {
+            document["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into()
+        }
         Condition::Annotated(name) => document["metadata"]["annotations"][name] = "".into(),
         _ => {}
     }
@@ -187,7 +238,9 @@ fn bare(host: &Host, index: usize) -> Value {
 }
 
 fn network_secret(host: &Host, index: usize) -> Option<Value> {
-    let Network::Known(networks) = &host.network else { return None };
+    let Network::Known(networks) = &host.network else {
+        return None;
+    };
     let network = |(id, addressed): (&&str, &bool)| {
         if *addressed {
             json!({"id": id, "type": "ipv4", "ip_address": format!("198.51.100.{index}")})
@@ -255,13 +308,16 @@ fn label_selector(selector: &Selector) -> Value {
 
 fn services(cluster: &Cluster) -> Value {
     // NodePorts are unique in the base cluster, so every cluster has a range of its own.
-    let slot =
-        CLUSTERS.iter().position(|(namespace, name)| cluster.key.namespace == *namespace && cluster.key.name == *name);
+    let slot = CLUSTERS.iter().position(|(namespace, name)| {
+        cluster.key.namespace == *namespace && cluster.key.name == *name
+    });
     let first_port = 30000 + 10 * slot.unwrap();
     let service = |network: &str, more: Value| {
-        let mut service =
-            json!({"image": "registry.example.com/image:1", "nodeInterfaceId": network, "clusterIP": "192.0.2.1"});
-        service.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut service = json!({"image": "registry.example.com/image:1", "nodeInterfaceId": network, "clusterIP": "192.0.2.1"});
+        service
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         json!([service])
     };
     let mut services = json!({});

@@ -39,7 +39,10 @@ pub struct Key {
 
 impl Key {
     pub fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
     }
 }
 
@@ -112,13 +115,20 @@ pub enum Claim {
 impl Live {
     /// Whether no label says whose the host is; one without value says nothing.
     pub fn is_unclaimed(&self) -> bool {
-        self.claim.as_ref().is_none_or(|claim| *claim == Claim::Empty)
+        self.claim
+            .as_ref()
+            .is_none_or(|claim| *claim == Claim::Empty)
     }
 }
 
 impl Claim {
     pub fn labels(&self) -> BTreeMap<String, String> {
-        let labels = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let labels = |pairs: &[(&str, &str)]| {
+            pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect()
+        };
         match self {
             Claim::Cluster(cluster, role) => labels(&[
                 ("sip.airshipit.org/cluster-namespace", &cluster.namespace),
@@ -199,7 +209,9 @@ impl Selector {
                 other => panic!("{other}"),
             }
         };
-        self.labels.iter().all(|(key, value)| labels.get(*key).is_some_and(|found| found == value))
+        self.labels
+            .iter()
+            .all(|(key, value)| labels.get(*key).is_some_and(|found| found == value))
             && self.expressions.iter().all(holds)
     }
 }
@@ -207,7 +219,11 @@ impl Selector {
 impl Cluster {
     /// The networks in which a host needs an address to serve in a role.
     fn networks(&self, role: &str) -> BTreeSet<&'static str> {
-        let balancer = if role == CONTROL_PLANE { self.control_plane_load_balancer } else { self.worker_load_balancer };
+        let balancer = if role == CONTROL_PLANE {
+            self.control_plane_load_balancer
+        } else {
+            self.worker_load_balancer
+        };
         balancer.into_iter().chain(self.jump_host).collect()
     }
 
@@ -223,14 +239,23 @@ impl Host {
 
     /// The topology domain; an empty value is none.
     pub fn domain(&self, key: &str) -> Option<&str> {
-        self.labels.get(key).map(String::as_str).filter(|value| !value.is_empty())
+        self.labels
+            .get(key)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
     }
 
     /// The clusters and roles that labels in the repo name.
     pub fn claims(&self) -> impl Iterator<Item = &Claim> {
         let manifest = self.manifest_claim.as_ref().filter(|_| self.is_declared());
-        let live = self.snapshot.as_ref().and_then(|snapshot| snapshot.claim.as_ref());
-        manifest.into_iter().chain(live).filter(|claim| **claim != Claim::Empty)
+        let live = self
+            .snapshot
+            .as_ref()
+            .and_then(|snapshot| snapshot.claim.as_ref());
+        manifest
+            .into_iter()
+            .chain(live)
+            .filter(|claim| **claim != Claim::Empty)
     }
 
     /// Whether the snapshot shows that it is going, or has failed while nobody uses it.
@@ -243,7 +268,11 @@ impl Host {
     pub fn refusal(&self, site: &Site, cluster: &Cluster, role: &str) -> Option<&'static str> {
         let node_set = &cluster.node_sets[role];
         let labels = self.all_labels();
-        if node_set.selector.as_ref().is_some_and(|selector| !selector.matches(&labels)) {
+        if node_set
+            .selector
+            .as_ref()
+            .is_some_and(|selector| !selector.matches(&labels))
+        {
             return Some("is not selected");
         }
         match self.snapshot.as_ref().map(|snapshot| &snapshot.condition) {
@@ -252,7 +281,9 @@ impl Host {
             Some(Condition::InUse) => return Some("has a consumer"),
             Some(Condition::Deleting) => return Some("is being deleted"),
             Some(Condition::InError) => return Some("is in an error"),
-            Some(Condition::Annotated(_)) => return Some("bears an annotation that keeps it from being taken"),
+            Some(Condition::Annotated(_)) => {
+                return Some("bears an annotation that keeps it from being taken");
+            }
         }
         for network in cluster.networks(role) {
             match &self.network {
@@ -275,9 +306,15 @@ impl Host {
     fn all_labels(&self) -> BTreeMap<String, String> {
         let claim = match (&self.root, &self.snapshot) {
             (Some(_), _) => self.manifest_claim.as_ref(),
-            (None, snapshot) => snapshot.as_ref().and_then(|snapshot| snapshot.claim.as_ref()),
+            (None, snapshot) => snapshot
+                .as_ref()
+                .and_then(|snapshot| snapshot.claim.as_ref()),
         };
-        self.labels.clone().into_iter().chain(claim.map(Claim::labels).unwrap_or_default()).collect()
+        self.labels
+            .clone()
+            .into_iter()
+            .chain(claim.map(Claim::labels).unwrap_or_default())
+            .collect()
     }
 }
 
@@ -293,20 +330,34 @@ impl Site {
     /// The cluster that older labels of a host mean, which name no namespace: the one beside the host, or else the only
     /// one of the name.
     fn meant(&self, name: &str, host: &Key) -> Option<&Key> {
-        let named: Vec<&Key> =
-            self.clusters.iter().map(|cluster| &cluster.key).filter(|key| key.name == name).collect();
+        let named: Vec<&Key> = self
+            .clusters
+            .iter()
+            .map(|cluster| &cluster.key)
+            .filter(|key| key.name == name)
+            .collect();
         match named.as_slice() {
             [only] => Some(only),
-            several => several.iter().find(|key| key.namespace == host.namespace).copied(),
+            several => several
+                .iter()
+                .find(|key| key.namespace == host.namespace)
+                .copied(),
         }
     }
 
     /// The hosts that labels, and not yet the output, give to a role of a cluster.
-    pub fn adoptable<'a>(&'a self, cluster: &'a Key, role: &'a str, tree: &'a Tree) -> impl Iterator<Item = &'a Host> {
+    pub fn adoptable<'a>(
+        &'a self,
+        cluster: &'a Key,
+        role: &'a str,
+        tree: &'a Tree,
+    ) -> impl Iterator<Item = &'a Host> {
         self.hosts.iter().filter(move |host| {
             let named = |claim: &Claim| match claim {
                 Claim::Cluster(key, of) => key == cluster && *of == role,
-                Claim::Scheduled(name) => role == WORKER && self.meant(name, &host.key) == Some(cluster),
+                Claim::Scheduled(name) => {
+                    role == WORKER && self.meant(name, &host.key) == Some(cluster)
+                }
                 _ => false,
             };
             host.claims().any(named) && tree.holder(&host.key).is_none()

@@ -5,7 +5,8 @@ use yaml_serde::Value;
 use crate::support::programs::string;
 
 pub const FLUX: &str = "gitops: flux\n";
-pub const ARGOCD: &str = "gitops: argocd\nargocd: {repoURL: \"https://git.example.com/fleet.git\"}\n";
+pub const ARGOCD: &str =
+    "gitops: argocd\nargocd: {repoURL: \"https://git.example.com/fleet.git\"}\n";
 
 /// What an object has its agent apply, relative to the repo.
 pub fn path(object: &Value) -> String {

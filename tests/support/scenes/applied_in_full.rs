@@ -7,7 +7,9 @@ pub const FLUX: &str = "gitops: flux\n";
 
 /// The labels that Flux puts on what a Kustomization applies.
 pub fn by_flux(namespace: &str, name: &str) -> String {
-    format!("    kustomize.toolkit.fluxcd.io/name: {name}\n    kustomize.toolkit.fluxcd.io/namespace: {namespace}\n")
+    format!(
+        "    kustomize.toolkit.fluxcd.io/name: {name}\n    kustomize.toolkit.fluxcd.io/namespace: {namespace}\n"
+    )
 }
 
 /// The metadata of a host that the Kustomization `infra/inventory` applies.
@@ -31,5 +33,8 @@ pub fn see(repo: &Repo, metadata: &str) {
 #[track_caller]
 pub fn assert_takes(repo: &Repo, name: &str) {
     repo.generate(&[]).expect(0);
-    assert_eq!(repo.hosts_of("vino", "one"), [format!("Worker metal/{name}")]);
+    assert_eq!(
+        repo.hosts_of("vino", "one"),
+        [format!("Worker metal/{name}")]
+    );
 }

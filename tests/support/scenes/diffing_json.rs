@@ -8,7 +8,8 @@ use crate::support::Repo;
 
 pub fn json(repo: &Repo, arguments: &[&str]) -> Value {
     let run = repo.diff(&[&["--format", "json"], arguments].concat());
-    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
+    serde_json::from_str(&run.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
 }
 
 pub fn schema_file() -> PathBuf {

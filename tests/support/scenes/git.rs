@@ -27,7 +27,10 @@ pub fn want_more(repo: &Repo) {
 
 /// What `git status` says, line by line.
 pub fn status(repo: &Repo) -> Vec<String> {
-    repo.git(&["status", "--porcelain", "--untracked-files=all"]).lines().map(str::to_owned).collect()
+    repo.git(&["status", "--porcelain", "--untracked-files=all"])
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The id of a revision.
@@ -37,7 +40,13 @@ pub fn id(repo: &Repo, revision: &str) -> String {
 
 /// The files that a commit changes, each with the letter that says how.
 pub fn changed_by(repo: &Repo, revision: &str) -> Vec<String> {
-    let shown = repo.git(&["show", "--format=", "--name-status", "--no-renames", revision]);
+    let shown = repo.git(&[
+        "show",
+        "--format=",
+        "--name-status",
+        "--no-renames",
+        revision,
+    ]);
     shown.lines().map(|line| line.replace('\t', " ")).collect()
 }
 

@@ -6,7 +6,10 @@ use std::path::Path;
 use crate::support::{Repo, Run, documents, python_tool, run, run_tool, text};
 
 pub fn init(repo: &Repo, arguments: &[&str]) -> Run {
-    let all: Vec<&str> = ["init"].into_iter().chain(arguments.iter().copied()).collect();
+    let all: Vec<&str> = ["init"]
+        .into_iter()
+        .chain(arguments.iter().copied())
+        .collect();
     run(&mut repo.sipgen(&all))
 }
 
@@ -19,7 +22,10 @@ pub fn newcomer() -> Repo {
 }
 
 pub fn settings(repo: &Repo) -> yaml_serde::Value {
-    documents(&repo.read("sipgen.yaml")).into_iter().next().unwrap_or_default()
+    documents(&repo.read("sipgen.yaml"))
+        .into_iter()
+        .next()
+        .unwrap_or_default()
 }
 
 #[track_caller]
@@ -33,5 +39,9 @@ pub fn pre_commit(repo: &Repo, arguments: &[&str]) -> Run {
         .env("PATH", path)
         .env("PRE_COMMIT_HOME", repo.path().join(".git/pre-commit"));
     let output = run_tool(&mut command);
-    Run { code: output.status.code().unwrap(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    Run {
+        code: output.status.code().unwrap(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+    }
 }

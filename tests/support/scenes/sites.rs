@@ -8,19 +8,42 @@ pub const SITES: [&str; 2] = ["production", "staging"];
 /// stand on common bases. Hosts and clusters have the same names in both.
 pub fn monorepo(settings: &str) -> Repo {
     let repo = Repo::empty();
-    let hosts: String = (1..=3).map(|number| host(&format!("node-{number}"), "")).collect();
+    let hosts: String = (1..=3)
+        .map(|number| host(&format!("node-{number}"), ""))
+        .collect();
     repo.write("infrastructure/base/hosts.yaml", &hosts);
-    repo.write("infrastructure/base/kustomization.yaml", "resources: [hosts.yaml]\n");
+    repo.write(
+        "infrastructure/base/kustomization.yaml",
+        "resources: [hosts.yaml]\n",
+    );
     repo.write("tenants/base/edge.yaml", &edge(1));
-    repo.write("tenants/base/kustomization.yaml", "resources: [edge.yaml]\n");
+    repo.write(
+        "tenants/base/kustomization.yaml",
+        "resources: [edge.yaml]\n",
+    );
     for site in SITES {
-        repo.write(&format!("infrastructure/{site}/kustomization.yaml"), "namespace: metal\nresources: [../base]\n");
-        repo.write(&format!("tenants/{site}/kustomization.yaml"), "namespace: tenant-a\nresources: [../base]\n");
+        repo.write(
+            &format!("infrastructure/{site}/kustomization.yaml"),
+            "namespace: metal\nresources: [../base]\n",
+        );
+        repo.write(
+            &format!("tenants/{site}/kustomization.yaml"),
+            "namespace: tenant-a\nresources: [../base]\n",
+        );
         let sync = flux("flux-system", &format!("./clusters/{site}"));
-        repo.write(&format!("clusters/{site}/flux-system/gotk-sync.yaml"), &sync);
-        repo.write(&format!("clusters/{site}/flux-system/kustomization.yaml"), "resources: [gotk-sync.yaml]\n");
+        repo.write(
+            &format!("clusters/{site}/flux-system/gotk-sync.yaml"),
+            &sync,
+        );
+        repo.write(
+            &format!("clusters/{site}/flux-system/kustomization.yaml"),
+            "resources: [gotk-sync.yaml]\n",
+        );
         for part in ["infrastructure", "tenants"] {
-            repo.write(&format!("clusters/{site}/{part}.yaml"), &flux(part, &format!("./{part}/{site}")));
+            repo.write(
+                &format!("clusters/{site}/{part}.yaml"),
+                &flux(part, &format!("./{part}/{site}")),
+            );
         }
     }
     if !settings.is_empty() {

@@ -14,7 +14,8 @@ pub fn validate(repo: &Repo, arguments: &[&str]) -> Run {
 
 pub fn json(repo: &Repo, arguments: &[&str]) -> Value {
     let run = validate(repo, &[&["--format", "json"], arguments].concat());
-    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
+    serde_json::from_str(&run.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", run.stdout, run.stderr))
 }
 
 /// The quickstart with a warning: two hosts behind one BMC.

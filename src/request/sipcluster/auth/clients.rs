@@ -8,26 +8,46 @@ use crate::request::sipcluster::{Check, Route, below};
 
 impl Check<'_> {
     /// The clients, ours among them: an entry with its id takes its place.
-    pub(super) fn clients(&mut self, entry: &auth::Auth, has_environment: bool, route: &Route) -> Vec<Client> {
+    pub(super) fn clients(
+        &mut self,
+        entry: &auth::Auth,
+        has_environment: bool,
+        route: &Route,
+    ) -> Vec<Client> {
         let route = below(route, ["staticClients".into()]);
         let mut clients: Vec<Client> = Vec::new();
         for (index, client) in entry.static_clients.iter().flatten().enumerate() {
             let route = below(&route, [index.into()]);
-            let is_text =
-                |text: &str| !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control());
+            let is_text = |text: &str| {
+                !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+            };
             if !is_text(&client.id) {
                 let help = "write the id that the program names itself by, such as `id: dashboard`";
                 let route = below(&route, ["id".into()]);
-                self.report(Code::InvalidClient, route, "the client has no id that is one word", help);
+                self.report(
+                    Code::InvalidClient,
+                    route,
+                    "the client has no id that is one word",
+                    help,
+                );
             } else if clients.iter().any(|other| other.id == client.id) {
                 let message = format!("two clients have the id `{}`", client.id);
-                self.report(Code::InvalidClient, below(&route, ["id".into()]), message, "choose another id");
+                self.report(
+                    Code::InvalidClient,
+                    below(&route, ["id".into()]),
+                    message,
+                    "choose another id",
+                );
             }
             self.client_secret(client, has_environment, &route);
             self.client_texts(client, &route);
             clients.push(Client {
                 id: client.id.clone(),
-                name: client.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| client.id.clone()),
+                name: client
+                    .name
+                    .clone()
+                    .filter(|name| !name.is_empty())
+                    .unwrap_or_else(|| client.id.clone()),
                 public: client.public,
                 secret_env: client.secret_env.clone(),
                 redirect_uris: client.redirect_uris.clone().unwrap_or_default(),
@@ -100,12 +120,18 @@ impl Check<'_> {
             let is_uri = uri.split_once(':').is_some_and(|(scheme, rest)| {
                 !rest.is_empty() && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             });
-            if !is_uri || uri.contains(|c: char| c.is_whitespace() || c.is_control() || "{}*".contains(c)) {
+            if !is_uri
+                || uri.contains(|c: char| c.is_whitespace() || c.is_control() || "{}*".contains(c))
+            {
                 let has_wildcard = is_uri && uri.contains(['{', '}', '*']);
                 self.report(
                     Code::InvalidClient,
                     route,
-                    if has_wildcard { "the redirectURI has a wildcard in it" } else { "the redirectURI is no URI" },
+                    if has_wildcard {
+                        "the redirectURI has a wildcard in it"
+                    } else {
+                        "the redirectURI is no URI"
+                    },
                     "write the whole URI; Dex compares it letter by letter and knows no wildcards",
                 );
             }

@@ -33,11 +33,19 @@ pub(super) enum Shape {
 }
 
 const fn needed(name: &'static str, shape: Shape) -> Field {
-    Field { name, shape, needed: true }
+    Field {
+        name,
+        shape,
+        needed: true,
+    }
 }
 
 const fn may(name: &'static str, shape: Shape) -> Field {
-    Field { name, shape, needed: false }
+    Field {
+        name,
+        shape,
+        needed: false,
+    }
 }
 
 /// What is known of a type of connector.
@@ -146,7 +154,14 @@ const LDAP_GROUP_SEARCH: [Field; 8] = [
     may("userAttr", Text),
     may("groupAttr", Text),
     may("recursionGroupAttr", Text),
-    may("userMatchers", List(&[needed("userAttr", Text), needed("groupAttr", Text), may("recursionGroupAttr", Text)])),
+    may(
+        "userMatchers",
+        List(&[
+            needed("userAttr", Text),
+            needed("groupAttr", Text),
+            may("recursionGroupAttr", Text),
+        ]),
+    ),
     needed("nameAttr", Text),
 ];
 
@@ -178,7 +193,14 @@ const OIDC: [Field; 22] = [
     // A client of the provider may be a public one.
     may("clientSecret", Secret),
     needed("redirectURI", Callback),
-    may("providerDiscoveryOverrides", Fields(&[may("tokenURL", Text), may("authURL", Text), may("jwksURL", Text)])),
+    may(
+        "providerDiscoveryOverrides",
+        Fields(&[
+            may("tokenURL", Text),
+            may("authURL", Text),
+            may("jwksURL", Text),
+        ]),
+    ),
     may("basicAuthUnsupported", Flag),
     may("scopes", Texts),
     may("rootCAs", Files),
@@ -193,17 +215,32 @@ const OIDC: [Field; 22] = [
     may("promptType", Text),
     may("pkceChallenge", OneOf(&["S256", "plain"])),
     may("overrideClaimMapping", Flag),
-    may("claimMapping", Fields(&[may("preferred_username", Text), may("email", Text), may("groups", Text)])),
+    may(
+        "claimMapping",
+        Fields(&[
+            may("preferred_username", Text),
+            may("email", Text),
+            may("groups", Text),
+        ]),
+    ),
     may("claimModifications", Fields(&OIDC_CLAIM_MODIFICATIONS)),
 ];
 
 const OIDC_CLAIM_MODIFICATIONS: [Field; 3] = [
     may(
         "newGroupFromClaims",
-        List(&[needed("claims", Texts), may("delimiter", Text), may("clearDelimiter", Flag), may("prefix", Text)]),
+        List(&[
+            needed("claims", Texts),
+            may("delimiter", Text),
+            may("clearDelimiter", Flag),
+            may("prefix", Text),
+        ]),
     ),
     may("filterGroupClaims", Fields(&[may("groupsFilter", Text)])),
-    may("modifyGroupNames", Fields(&[may("prefix", Text), may("suffix", Text)])),
+    may(
+        "modifyGroupNames",
+        Fields(&[may("prefix", Text), may("suffix", Text)]),
+    ),
 ];
 
 const SAML: [Field; 14] = [

@@ -68,22 +68,36 @@ impl Check<'_> {
             let route = below(&route, [index.into()]);
             self.connector_names(connector, &connectors, &route);
             let mut config = connector.config.clone().unwrap_or_default();
-            let config_route =
-                if connector.config.is_some() { below(&route, ["config".into()]) } else { route.clone() };
+            let config_route = if connector.config.is_some() {
+                below(&route, ["config".into()])
+            } else {
+                route.clone()
+            };
             match connector_types::known(&connector.kind) {
                 Some(Known::Settings(fields)) => {
-                    let has_callback = fields.iter().any(|field| matches!(field.shape, Shape::Callback));
-                    if let Some(callback) =
-                        callback.as_ref().filter(|_| has_callback && is_empty(config.get("redirectURI")))
+                    let has_callback = fields
+                        .iter()
+                        .any(|field| matches!(field.shape, Shape::Callback));
+                    if let Some(callback) = callback
+                        .as_ref()
+                        .filter(|_| has_callback && is_empty(config.get("redirectURI")))
                     {
                         config.insert("redirectURI".to_owned(), callback.as_str().into());
                     }
-                    let mut settings = Settings { check: self, callback: callback.as_deref(), has_environment };
+                    let mut settings = Settings {
+                        check: self,
+                        callback: callback.as_deref(),
+                        has_environment,
+                    };
                     settings.fields(&config, fields, &connector.kind, &config_route);
                     self.between_settings(&connector.kind, &config, &config_route);
                 }
                 Some(Known::Name) => {
-                    let mut settings = Settings { check: self, callback: callback.as_deref(), has_environment };
+                    let mut settings = Settings {
+                        check: self,
+                        callback: callback.as_deref(),
+                        has_environment,
+                    };
                     settings.unknown(&Value::Object(config.clone()), &config_route);
                 }
                 None => self.unknown_type(&connector.kind, &route),
@@ -91,14 +105,23 @@ impl Check<'_> {
             connectors.push(Connector {
                 kind: connector.kind.clone(),
                 id: connector.id.clone(),
-                name: connector.name.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| connector.id.clone()),
+                name: connector
+                    .name
+                    .clone()
+                    .filter(|name| !name.is_empty())
+                    .unwrap_or_else(|| connector.id.clone()),
                 config,
             });
         }
         connectors
     }
 
-    fn connector_names(&mut self, connector: &auth::Connector, before: &[Connector], route: &Route) {
+    fn connector_names(
+        &mut self,
+        connector: &auth::Connector,
+        before: &[Connector],
+        route: &Route,
+    ) {
         let id_route = || below(route, ["id".into()]);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         if connector.id.is_empty() {
@@ -110,7 +133,12 @@ impl Check<'_> {
             );
         } else if !connector.id.chars().all(is_plain) {
             let help = "its URLs have room for letters, digits, `-`, `.` and `_`";
-            self.report(Code::InvalidConnector, id_route(), "the connector's id cannot stand in a URL", help);
+            self.report(
+                Code::InvalidConnector,
+                id_route(),
+                "the connector's id cannot stand in a URL",
+                help,
+            );
         } else if connector.id == LOCAL {
             self.report(
                 Code::InvalidConnector,
@@ -131,7 +159,10 @@ impl Check<'_> {
             self.report(
                 Code::UnsafeConnector,
                 below(route, ["type".into()]),
-                format!("the connector {} lets in whom it does not know", connector.kind),
+                format!(
+                    "the connector {} lets in whom it does not know",
+                    connector.kind
+                ),
                 "it is for tests: remove it before anybody relies on this Dex",
             );
         }
@@ -140,12 +171,20 @@ impl Check<'_> {
     fn unknown_type(&mut self, kind: &str, route: &Route) {
         if kind.is_empty() {
             let help = "write what it is, such as `type: ldap`";
-            self.report(Code::InvalidConnector, route.clone(), "the connector has no type", help);
+            self.report(
+                Code::InvalidConnector,
+                route.clone(),
+                "the connector has no type",
+                help,
+            );
             return;
         }
         let help = match alike(kind, connector_types::names()) {
             Some(name) => format!("did you mean `{name}`?"),
-            None => format!("Dex knows {}", connector_types::names().collect::<Vec<_>>().join(", ")),
+            None => format!(
+                "Dex knows {}",
+                connector_types::names().collect::<Vec<_>>().join(", ")
+            ),
         };
         self.report(
             Code::InvalidConnector,
@@ -180,8 +219,21 @@ impl Check<'_> {
             ),
             _ => {}
         }
-        for Unsafe { name, message, help, .. } in UNSAFE.iter().filter(|known| known.of == kind && is_on(known.name)) {
-            self.report(Code::UnsafeConnector, below(route, [(*name).into()]), *message, *help);
+        for Unsafe {
+            name,
+            message,
+            help,
+            ..
+        } in UNSAFE
+            .iter()
+            .filter(|known| known.of == kind && is_on(known.name))
+        {
+            self.report(
+                Code::UnsafeConnector,
+                below(route, [(*name).into()]),
+                *message,
+                *help,
+            );
         }
     }
 }
@@ -201,19 +253,28 @@ impl Settings<'_, '_> {
                 Some(field) => self.setting(field, value, &route),
                 None => {
                     let help = match alike(key, fields.iter().map(|field| field.name)) {
-                        Some(name) => format!("did you mean `{name}`? Dex drops silently what it does not know"),
+                        Some(name) => format!(
+                            "did you mean `{name}`? Dex drops silently what it does not know"
+                        ),
                         None => "remove it: Dex drops silently what it does not know".to_owned(),
                     };
                     let message = format!("{of} has no setting `{key}`");
-                    self.check.report_key(Code::InvalidConnector, route, message, help);
+                    self.check
+                        .report_key(Code::InvalidConnector, route, message, help);
                 }
             }
         }
-        for field in fields.iter().filter(|field| field.needed && is_empty(config.get(field.name))) {
+        for field in fields
+            .iter()
+            .filter(|field| field.needed && is_empty(config.get(field.name)))
+        {
             // Where the issuer is wrong, that is the mistake.
             if !matches!(field.shape, Shape::Callback) {
                 let help = match field.shape {
-                    Shape::Secret => format!("write `{}: $NAME`, with NAME from a Secret of envFrom", field.name),
+                    Shape::Secret => format!(
+                        "write `{}: $NAME`, with NAME from a Secret of envFrom",
+                        field.name
+                    ),
                     _ => "Dex does not work without it".to_owned(),
                 };
                 self.check.report(
@@ -260,7 +321,10 @@ impl Settings<'_, '_> {
                 true
             }
             (Shape::Flag, Value::Bool(_)) => true,
-            (Shape::Text | Shape::Callback | Shape::Base64 | Shape::File | Shape::OneOf(_), Value::String(text)) => {
+            (
+                Shape::Text | Shape::Callback | Shape::Base64 | Shape::File | Shape::OneOf(_),
+                Value::String(text),
+            ) => {
                 self.text(text, &field.shape, route);
                 true
             }
@@ -290,10 +354,12 @@ impl Settings<'_, '_> {
         match shape {
             Shape::Callback => {
                 let is_ours = |callback: &str| {
-                    text.strip_prefix(callback).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                    text.strip_prefix(callback)
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
                 };
                 if let Some(callback) = self.callback.filter(|callback| !is_ours(callback)) {
-                    let help = format!("remove it for `{callback}`, and register that with the provider");
+                    let help =
+                        format!("remove it for `{callback}`, and register that with the provider");
                     self.check.report(
                         Code::DoubtfulConnector,
                         route.clone(),
@@ -350,8 +416,14 @@ impl Settings<'_, '_> {
     /// What holds for every text: no password in a URL, and no `$` that Dex would replace by something unmeant.
     fn free_of_secrets(&mut self, text: &str, route: &Route) {
         if values::has_password(text) {
-            let help = "put the whole URL into a Secret that envFrom names, and write its key as `$NAME`";
-            self.check.report(Code::SecretInGit, route.clone(), "a password in a URL does not belong into git", help);
+            let help =
+                "put the whole URL into a Secret that envFrom names, and write its key as `$NAME`";
+            self.check.report(
+                Code::SecretInGit,
+                route.clone(),
+                "a password in a URL does not belong into git",
+                help,
+            );
         }
         for dollar in values::dollars(text) {
             match dollar {
@@ -400,7 +472,12 @@ impl Settings<'_, '_> {
 impl Shape {
     fn describe(&self) -> &'static str {
         match self {
-            Shape::Text | Shape::Secret | Shape::Callback | Shape::Base64 | Shape::File | Shape::OneOf(_) => "a text",
+            Shape::Text
+            | Shape::Secret
+            | Shape::Callback
+            | Shape::Base64
+            | Shape::File
+            | Shape::OneOf(_) => "a text",
             Shape::Flag => "true or false",
             Shape::Texts | Shape::Files => "a list of texts",
             Shape::Fields(_) => "a mapping",

@@ -20,7 +20,10 @@ impl Check<'_> {
         let certificate = self.certificate(entry, route);
         let replicas = self.replicas(entry.replicas, route);
         let environment = self.environment(entry, route);
-        let has_environment = entry.env_from.as_ref().is_some_and(|secrets| !secrets.is_empty());
+        let has_environment = entry
+            .env_from
+            .as_ref()
+            .is_some_and(|secrets| !secrets.is_empty());
         let connectors = self.connectors(entry, issuer_url.as_ref(), has_environment, route);
         let clients = self.clients(entry, has_environment, route);
         self.expiry(entry.expiry.as_ref(), route);
@@ -37,7 +40,12 @@ impl Check<'_> {
         })
     }
 
-    fn issuer_url(&mut self, entry: &auth::Auth, node_port: Option<NodePort>, route: &Route) -> Option<IssuerUrl> {
+    fn issuer_url(
+        &mut self,
+        entry: &auth::Auth,
+        node_port: Option<NodePort>,
+        route: &Route,
+    ) -> Option<IssuerUrl> {
         if let Some(text) = &entry.issuer_url {
             return text
                 .parse()
@@ -67,7 +75,11 @@ impl Check<'_> {
     /// Who issues the certificate: exactly one of three.
     fn certificate(&mut self, entry: &auth::Auth, route: &Route) -> Option<Certificate> {
         let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
-        match (given(&entry.ca_secret), &entry.issuer_ref, given(&entry.tls_secret)) {
+        match (
+            given(&entry.ca_secret),
+            &entry.issuer_ref,
+            given(&entry.tls_secret),
+        ) {
             (Some(name), None, None) => {
                 if entry.publicly_trusted {
                     self.report(
@@ -77,10 +89,15 @@ impl Check<'_> {
                         "remove publiclyTrusted: the API servers are given the authority's certificate",
                     );
                 }
-                self.secret_name(&name, "caSecret", route).map(Certificate::OfAuthority)
+                self.secret_name(&name, "caSecret", route)
+                    .map(Certificate::OfAuthority)
             }
-            (None, Some(reference), None) => self.issuer_ref(reference, &below(route, ["issuerRef".into()])),
-            (None, None, Some(name)) => self.secret_name(&name, "tlsSecret", route).map(Certificate::InSecret),
+            (None, Some(reference), None) => {
+                self.issuer_ref(reference, &below(route, ["issuerRef".into()]))
+            }
+            (None, None, Some(name)) => self
+                .secret_name(&name, "tlsSecret", route)
+                .map(Certificate::InSecret),
             (None, None, None) => {
                 self.report(
                     Code::InvalidCertificate,
@@ -92,19 +109,31 @@ impl Check<'_> {
                 None
             }
             (authority, issuer, own) => {
-                let given =
-                    [("caSecret", authority.is_some()), ("issuerRef", issuer.is_some()), ("tlsSecret", own.is_some())];
+                let given = [
+                    ("caSecret", authority.is_some()),
+                    ("issuerRef", issuer.is_some()),
+                    ("tlsSecret", own.is_some()),
+                ];
                 let mut places = given.into_iter().filter(|(_, is_given)| *is_given);
-                let mut place = || places.next().map(|(field, _)| self.origin.at(below(route, [field.into()])));
+                let mut place = || {
+                    places
+                        .next()
+                        .map(|(field, _)| self.origin.at(below(route, [field.into()])))
+                };
                 let finding = Finding::new(
                     Code::InvalidCertificate,
                     "the auth service has more than one source of its certificate",
                 );
-                let mut finding = finding.at(place().unwrap_or_else(|| self.origin.at(route.clone())));
+                let mut finding =
+                    finding.at(place().unwrap_or_else(|| self.origin.at(route.clone())));
                 while let Some(place) = place() {
                     finding = finding.see(place, "another one");
                 }
-                self.findings.push(finding.help("keep one of caSecret, issuerRef and tlsSecret").of(self.key));
+                self.findings.push(
+                    finding
+                        .help("keep one of caSecret, issuerRef and tlsSecret")
+                        .of(self.key),
+                );
                 None
             }
         }
@@ -113,7 +142,10 @@ impl Check<'_> {
     fn issuer_ref(&mut self, reference: &auth::IssuerRef, route: &Route) -> Option<Certificate> {
         const GROUP: &str = "cert-manager.io";
         let group = reference.group.clone().unwrap_or_else(|| GROUP.to_owned());
-        let kind = reference.kind.clone().unwrap_or_else(|| "Issuer".to_owned());
+        let kind = reference
+            .kind
+            .clone()
+            .unwrap_or_else(|| "Issuer".to_owned());
         if group == GROUP && !matches!(kind.as_str(), "Issuer" | "ClusterIssuer") {
             self.report(
                 Code::InvalidCertificate,
@@ -123,9 +155,12 @@ impl Check<'_> {
             );
             return None;
         }
-        let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
+        let is_word =
+            |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric());
         let no_kind = (!is_word(&kind)).then_some("kind");
-        if let Some(field) = no_kind.or_else(|| group.parse::<ObjectName>().is_err().then_some("group")) {
+        if let Some(field) =
+            no_kind.or_else(|| group.parse::<ObjectName>().is_err().then_some("group"))
+        {
             self.report(
                 Code::InvalidCertificate,
                 below(route, [field.into()]),
@@ -139,7 +174,12 @@ impl Check<'_> {
             Err(error) => {
                 let message = format!("the name of the issuer, `{}`, {error}", reference.name);
                 let route = below(route, ["name".into()]);
-                self.report(Code::InvalidCertificate, route, message, "write the issuer's `name`");
+                self.report(
+                    Code::InvalidCertificate,
+                    route,
+                    message,
+                    "write the issuer's `name`",
+                );
                 None
             }
         }
@@ -171,7 +211,10 @@ impl Check<'_> {
             (vec!["expiry", "deviceRequests"], &expiry.device_requests),
             (of_tokens("reuseInterval"), &tokens.reuse_interval),
             (of_tokens("absoluteLifetime"), &tokens.absolute_lifetime),
-            (of_tokens("validIfNotUsedFor"), &tokens.valid_if_not_used_for),
+            (
+                of_tokens("validIfNotUsedFor"),
+                &tokens.valid_if_not_used_for,
+            ),
         ] {
             let Some(text) = text else { continue };
             // None at all is a sensible time to use a token again, and the only one.

@@ -15,14 +15,18 @@ pub(super) fn dollars(text: &str) -> Vec<Dollar<'_>> {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once('$') {
         rest = after;
-        let Some(first) = after.chars().next() else { break };
+        let Some(first) = after.chars().next() else {
+            break;
+        };
         match first {
             '0'..='9' | '*' | '#' | '$' | '@' | '!' | '?' | '-' => {
                 found.push(Dollar::Vanishing(first));
                 rest = &after[1..];
             }
             _ if first == '_' || first.is_ascii_alphabetic() => {
-                let end = after.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(after.len());
+                let end = after
+                    .find(|c: char| c != '_' && !c.is_ascii_alphanumeric())
+                    .unwrap_or(after.len());
                 found.push(Dollar::Variable(&after[..end]));
                 rest = &after[end..];
             }
@@ -45,8 +49,12 @@ pub(super) fn is_variable_name(text: &str) -> bool {
 
 /// Whether a text is a URL with a user's password in it.
 pub(super) fn has_password(text: &str) -> bool {
-    let authority = text.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
-    authority.and_then(|authority| authority.rsplit_once('@')).is_some_and(|(user, _)| user.contains(':'))
+    let authority = text
+        .split_once("://")
+        .and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+    authority
+        .and_then(|authority| authority.rsplit_once('@'))
+        .is_some_and(|(user, _)| user.contains(':'))
 }
 
 /// Whether a setting of this name is likely to be a secret.
@@ -71,8 +79,16 @@ pub(super) fn sounds_secret(name: &str) -> bool {
 
 /// The seconds of a duration as Go writes it: numbers with units, such as `1h30m`.
 pub(super) fn duration(text: &str) -> Option<f64> {
-    const UNITS: [(&str, f64); 8] =
-        [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    const UNITS: [(&str, f64); 8] = [
+        ("ns", 1e-9),
+        ("us", 1e-6),
+        ("µs", 1e-6),
+        ("μs", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+    ];
     /// Go counts nanoseconds in 63 bits.
     const LONGEST: f64 = 9.2e9;
     let mut seconds = 0.0;
@@ -81,9 +97,9 @@ pub(super) fn duration(text: &str) -> Option<f64> {
         let (number, after) = rest.split_at(rest.find(|c: char| c != '.' && !c.is_ascii_digit())?);
         let number: f64 = number.parse().ok()?;
         let (unit, length) = UNITS.iter().find(|(unit, _)| {
-            after
-                .strip_prefix(unit)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+            after.strip_prefix(unit).is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            })
         })?;
         seconds += number * length;
         rest = &after[unit.len()..];
@@ -100,7 +116,10 @@ mod tests {
         use Dollar::*;
         for (text, expected) in [
             ("$NAME", vec![Variable("NAME")]),
-            ("cn=$USER,dc=$DC.example", vec![Variable("USER"), Variable("DC")]),
+            (
+                "cn=$USER,dc=$DC.example",
+                vec![Variable("USER"), Variable("DC")],
+            ),
             ("a$$b", vec![Vanishing('$')]),
             ("$1st", vec![Vanishing('1')]),
             ("$$NAME", vec![Vanishing('$')]),
@@ -138,12 +157,24 @@ mod tests {
 
     #[test]
     fn what_sounds_like_a_secret_is_told_from_what_does_not() {
-        for name in
-            ["clientSecret", "bindPW", "keystonePassword", "api_key", "accessToken", "passwords", "clientSecretKey"]
-        {
+        for name in [
+            "clientSecret",
+            "bindPW",
+            "keystonePassword",
+            "api_key",
+            "accessToken",
+            "passwords",
+            "clientSecretKey",
+        ] {
             assert!(sounds_secret(name), "{name}");
         }
-        for name in ["clientID", "tokenURL", "userIDKey", "groupsKey", "passwordPrompt"] {
+        for name in [
+            "clientID",
+            "tokenURL",
+            "userIDKey",
+            "groupsKey",
+            "passwordPrompt",
+        ] {
             assert!(!sounds_secret(name), "{name}");
         }
     }

@@ -99,40 +99,56 @@ pub(crate) fn is_older(spec: &Value) -> bool {
 fn generation(spec: &Value) -> Option<Generation> {
     let mapping = spec.as_mapping()?;
     let has = |mapping: &Mapping, keys: &[&str]| keys.iter().any(|key| mapping.contains_key(*key));
-    let node_sets: Vec<(&str, &Mapping)> =
-        entries(mapping.get("nodes")).filter_map(|(role, node_set)| Some((role, node_set.as_mapping()?))).collect();
+    let node_sets: Vec<(&str, &Mapping)> = entries(mapping.get("nodes"))
+        .filter_map(|(role, node_set)| Some((role, node_set.as_mapping()?)))
+        .collect();
     let spread = |word: &str| {
         node_sets.iter().any(|(_, node_set)| {
             let spread = node_sets::SPREAD.iter().find_map(|key| node_set.get(*key));
-            spread.and_then(Value::as_str).is_some_and(|text| text.starts_with(word))
+            spread
+                .and_then(Value::as_str)
+                .is_some_and(|text| text.starts_with(word))
         })
     };
     if has(mapping, &["config"])
         || mapping.get("infra").is_some_and(Value::is_mapping)
-        || node_sets.iter().any(|(_, node_set)| has(node_set, &[node_sets::CONSTRAINTS]))
+        || node_sets
+            .iter()
+            .any(|(_, node_set)| has(node_set, &[node_sets::CONSTRAINTS]))
     {
         return Some(Generation::November2020);
     }
     if has(mapping, &["cluster-name", "infra"])
-        || node_sets.iter().any(|(role, set)| node_sets::older_role(role).is_some() || has(set, &["vm-flavor"]))
+        || node_sets
+            .iter()
+            .any(|(role, set)| node_sets::older_role(role).is_some() || has(set, &["vm-flavor"]))
         || spread("per-")
     {
         return Some(Generation::January2021);
     }
     let is_march = has(mapping, &["clusterName"])
-        || node_sets.iter().any(|(_, set)| has(set, &["vmFlavor"]) || has(set, &node_sets::SPREAD))
+        || node_sets
+            .iter()
+            .any(|(_, set)| has(set, &["vmFlavor"]) || has(set, &node_sets::SPREAD))
         || services::has_older(mapping.get("services"));
     is_march.then_some(Generation::March2021)
 }
 
 /// The entries of a value that are found by a text; none where it is no mapping.
 fn entries(value: Option<&Value>) -> impl Iterator<Item = (&str, &Value)> {
-    value.and_then(Value::as_mapping).into_iter().flatten().filter_map(|(key, value)| Some((key.as_str()?, value)))
+    value
+        .and_then(Value::as_mapping)
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.as_str()?, value)))
 }
 
 /// Converts a document whose spec [`is_older`].
 pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<'_>) -> Conversion {
-    let name = document.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
+    let name = document
+        .get("metadata")
+        .and_then(|metadata| metadata.get("name"))
+        .and_then(Value::as_str);
     let name = name.unwrap_or_default().to_owned();
     let written = document.get("spec").cloned().unwrap_or_default();
     let generation = generation(&written).unwrap_or(Generation::March2021);
@@ -147,11 +163,29 @@ pub(crate) fn convert(document: Value, origin: &Origin, labels: &TopologyLabels<
     };
     let spec = converter.spec(&written, &name);
     // Whoever wrote it in today's form, meant it.
-    let annotations = document.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    let annotations = document
+        .get("metadata")
+        .and_then(|metadata| metadata.get("annotations"));
     let annotated = annotations.is_some_and(|annotations| annotations.get(FORMER_NAME).is_some());
     converter.former_name = converter.former_name.filter(|_| !annotated);
-    let Converter { former_name, moved, edits, errors, unknown, .. } = converter;
-    Conversion { generation, former_name, document, spec, moved, edits, errors, unknown }
+    let Converter {
+        former_name,
+        moved,
+        edits,
+        errors,
+        unknown,
+        ..
+    } = converter;
+    Conversion {
+        generation,
+        former_name,
+        document,
+        spec,
+        moved,
+        edits,
+        errors,
+        unknown,
+    }
 }
 
 /// Converts one spec, and collects what is found on the way.
@@ -169,12 +203,26 @@ type Route = Vec<Step>;
 
 /// A route with more steps.
 fn below(route: &[Step], steps: impl IntoIterator<Item = impl Into<Step>>) -> Route {
-    route.iter().cloned().chain(steps.into_iter().map(Into::into)).collect()
+    route
+        .iter()
+        .cloned()
+        .chain(steps.into_iter().map(Into::into))
+        .collect()
 }
 
 impl Converter<'_> {
-    fn error(&mut self, code: Code, route: Route, message: impl Into<String>, help: impl Into<String>) {
-        self.errors.push(Finding::new(code, message).at(self.origin.at(route)).help(help));
+    fn error(
+        &mut self,
+        code: Code,
+        route: Route,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.errors.push(
+            Finding::new(code, message)
+                .at(self.origin.at(route))
+                .help(help),
+        );
     }
 
     fn spec(&mut self, written: &Value, name: &str) -> Value {
@@ -244,11 +292,13 @@ impl Converter<'_> {
             Some(Step::Key(key)) => key.clone(),
             _ => String::new(),
         };
-        let finding =
-            Finding::new(Code::SaidTwice, format!("`{key}` is the older form of `{current}`, and both are there"))
-                .at(self.origin.at(older))
-                .see(self.origin.at(at), format!("the `{current}`"))
-                .help(format!("remove `{key}`, if `{current}` says what you want"));
+        let finding = Finding::new(
+            Code::SaidTwice,
+            format!("`{key}` is the older form of `{current}`, and both are there"),
+        )
+        .at(self.origin.at(older))
+        .see(self.origin.at(at), format!("the `{current}`"))
+        .help(format!("remove `{key}`, if `{current}` says what you want"));
         self.errors.push(finding);
     }
 

@@ -25,7 +25,9 @@ pub(super) fn older_role(name: &str) -> Option<Role> {
 
 impl Converter<'_> {
     pub(super) fn nodes(&mut self, written: &Value, at: &[Step]) -> Value {
-        let Some(node_sets) = written.as_mapping() else { return written.clone() };
+        let Some(node_sets) = written.as_mapping() else {
+            return written.clone();
+        };
         let mut converted = Mapping::new();
         for (name, node_set) in node_sets {
             let Some(text) = name.as_str() else {
@@ -55,7 +57,9 @@ impl Converter<'_> {
 
     /// `at` is where the node set is written, `read` where it is read.
     fn node_set(&mut self, written: &Value, at: &[Step], read: &[Step]) -> Value {
-        let Some(fields) = written.as_mapping() else { return written.clone() };
+        let Some(fields) = written.as_mapping() else {
+            return written.clone();
+        };
         let mut converted = Mapping::new();
         for (key, value) in fields {
             let name = key.as_str().unwrap_or_default();
@@ -66,19 +70,37 @@ impl Converter<'_> {
                 continue;
             }
             let route = below(at, [name]);
-            let current: &[&str] = if is_flavor { &["labelSelector"] } else { &["topologyKey", "topologyKeys"] };
+            let current: &[&str] = if is_flavor {
+                &["labelSelector"]
+            } else {
+                &["topologyKey", "topologyKeys"]
+            };
             // An older form of the same, further up, counts as well.
-            let known = current.iter().find(|key| converted.contains_key(**key) || fields.contains_key(**key));
+            let known = current
+                .iter()
+                .find(|key| converted.contains_key(**key) || fields.contains_key(**key));
             if let Some(known) = known {
-                let there = below(if fields.contains_key(*known) { at } else { read }, [*known]);
+                let there = below(
+                    if fields.contains_key(*known) {
+                        at
+                    } else {
+                        read
+                    },
+                    [*known],
+                );
                 self.twice(route, known, there);
                 continue;
             }
-            let made = if is_flavor { self.flavor(value, &route) } else { self.spread(name, value, &route) };
+            let made = if is_flavor {
+                self.flavor(value, &route)
+            } else {
+                self.spread(name, value, &route)
+            };
             match made {
                 Some((key, value)) => {
                     self.moved.add(below(read, [key]), route.clone());
-                    self.edits.push(Edit::Replace(route, key.to_owned(), value.clone()));
+                    self.edits
+                        .push(Edit::Replace(route, key.to_owned(), value.clone()));
                     converted.insert(key.into(), value);
                 }
                 None => self.edits.push(Edit::Remove(route)),
@@ -111,9 +133,11 @@ impl Converter<'_> {
     /// The words of spreading, each with its route.
     fn spread_words(&mut self, name: &str, value: &Value, route: &[Step]) -> Vec<(String, Route)> {
         let words: Vec<(&Value, Route)> = match value {
-            Value::Sequence(words) if name == CONSTRAINTS => {
-                words.iter().enumerate().map(|(index, word)| (word, below(route, [index]))).collect()
-            }
+            Value::Sequence(words) if name == CONSTRAINTS => words
+                .iter()
+                .enumerate()
+                .map(|(index, word)| (word, below(route, [index])))
+                .collect(),
             Value::Null => Vec::new(),
             word => vec![(word, route.to_vec())],
         };
@@ -131,7 +155,12 @@ impl Converter<'_> {
         known
     }
 
-    fn spread(&mut self, name: &str, value: &Value, route: &[Step]) -> Option<(&'static str, Value)> {
+    fn spread(
+        &mut self,
+        name: &str,
+        value: &Value,
+        route: &[Step],
+    ) -> Option<(&'static str, Value)> {
         let mut labels: Vec<String> = Vec::new();
         for (word, at) in self.spread_words(name, value, route) {
             let Some(domain) = Domain::of(&word) else {
@@ -148,7 +177,14 @@ impl Converter<'_> {
         match labels.len() {
             0 => None,
             1 => Some(("topologyKey", labels.remove(0).into())),
-            _ => Some(("topologyKeys", labels.into_iter().map(Value::from).collect::<Vec<_>>().into())),
+            _ => Some((
+                "topologyKeys",
+                labels
+                    .into_iter()
+                    .map(Value::from)
+                    .collect::<Vec<_>>()
+                    .into(),
+            )),
         }
     }
 }

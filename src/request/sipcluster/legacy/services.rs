@@ -20,24 +20,36 @@ const KINDS: [(&str, &str); 6] = [
 const SSH_KEY: [&str; 3] = ["sshkey", "sshKey", "SSHKey"];
 
 fn kind(older: &str) -> Option<&'static str> {
-    KINDS.iter().find(|(name, _)| *name == older).map(|(_, today)| *today)
+    KINDS
+        .iter()
+        .find(|(name, _)| *name == older)
+        .map(|(_, today)| *today)
 }
 
 /// Whether `services` has something of early 2021.
 pub(super) fn has_older(services: Option<&Value>) -> bool {
     entries(services).any(|(name, list)| {
-        let items = list.as_sequence().into_iter().flatten().filter_map(Value::as_mapping);
+        let items = list
+            .as_sequence()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_mapping);
         name == "loadBalancer" || items.into_iter().any(has_older_field)
     })
 }
 
 fn has_older_field(service: &Mapping) -> bool {
     let is_older = |key: &str| {
-        SSH_KEY.contains(&key) || matches!(key, "serviceType" | "optional" | "nodelabels" | "nodePorts" | "clusterIp")
+        SSH_KEY.contains(&key)
+            || matches!(
+                key,
+                "serviceType" | "optional" | "nodelabels" | "nodePorts" | "clusterIp"
+            )
     };
-    service
-        .iter()
-        .any(|(key, value)| key.as_str().is_some_and(|key| is_older(key) || key == "nodeLabels" && value.is_sequence()))
+    service.iter().any(|(key, value)| {
+        key.as_str()
+            .is_some_and(|key| is_older(key) || key == "nodeLabels" && value.is_sequence())
+    })
 }
 
 impl Converter<'_> {
@@ -65,13 +77,18 @@ impl Converter<'_> {
                     self.edits.push(Edit::Wrap(route, kind.to_owned()));
                     services.insert(kind.into(), Value::Sequence(vec![service]));
                 }
-                self.edits.push(Edit::Rename(at.to_vec(), "services".to_owned()));
+                self.edits
+                    .push(Edit::Rename(at.to_vec(), "services".to_owned()));
             }
             Value::Sequence(list) => {
                 let mut groups: Vec<(&'static str, Vec<usize>, Vec<Value>)> = Vec::new();
                 for (index, service) in list.iter().enumerate() {
                     let route = below(at, [index]);
-                    let Some(kind) = service.get("serviceType").and_then(Value::as_str).and_then(kind) else {
+                    let Some(kind) = service
+                        .get("serviceType")
+                        .and_then(Value::as_str)
+                        .and_then(kind)
+                    else {
                         let there = service.get("serviceType").map(|_| "serviceType");
                         self.unknown_kind(below(&route, there));
                         continue;
@@ -89,12 +106,22 @@ impl Converter<'_> {
                     groups[group].1.push(index);
                     groups[group].2.push(service);
                 }
-                let by_kind = groups.iter().map(|(kind, indices, _)| (*kind, indices.clone())).collect();
-                self.edits.push(Edit::Group(at.to_vec(), "services".to_owned(), by_kind));
-                let lists = groups.into_iter().map(|(kind, _, list)| (Value::from(kind), Value::Sequence(list)));
+                let by_kind = groups
+                    .iter()
+                    .map(|(kind, indices, _)| (*kind, indices.clone()))
+                    .collect();
+                self.edits
+                    .push(Edit::Group(at.to_vec(), "services".to_owned(), by_kind));
+                let lists = groups
+                    .into_iter()
+                    .map(|(kind, _, list)| (Value::from(kind), Value::Sequence(list)));
                 services.extend(lists);
             }
-            Value::Null => self.edits.push(Edit::Replace(at.to_vec(), "services".to_owned(), Mapping::new().into())),
+            Value::Null => self.edits.push(Edit::Replace(
+                at.to_vec(),
+                "services".to_owned(),
+                Mapping::new().into(),
+            )),
             other => return other.clone(),
         }
         Value::Mapping(services)
@@ -112,11 +139,17 @@ impl Converter<'_> {
 
     /// `services` as it was in early 2021.
     pub(super) fn services(&mut self, written: &Value, at: &[Step]) -> Value {
-        let Some(lists) = written.as_mapping() else { return written.clone() };
+        let Some(lists) = written.as_mapping() else {
+            return written.clone();
+        };
         let mut services = Mapping::new();
         for (name, list) in lists {
             let Some(text) = name.as_str() else { continue };
-            let today = if text == "loadBalancer" { kind(text).unwrap_or(text) } else { text };
+            let today = if text == "loadBalancer" {
+                kind(text).unwrap_or(text)
+            } else {
+                text
+            };
             let route = below(at, [text]);
             if today != text {
                 if lists.contains_key(today) {
@@ -145,7 +178,9 @@ impl Converter<'_> {
 
     /// `at` is where the service is written, `read` where it is read.
     fn service(&mut self, written: &Value, at: &[Step], read: &[Step]) -> Value {
-        let Some(fields) = written.as_mapping() else { return written.clone() };
+        let Some(fields) = written.as_mapping() else {
+            return written.clone();
+        };
         let place = Place { fields, at, read };
         let mut service = Mapping::new();
         for (key, value) in fields {
@@ -215,7 +250,8 @@ impl Converter<'_> {
             "nodePort" if today != name => self.node_ports(value, route, &read)?,
             _ => {
                 if today != name {
-                    self.edits.push(Edit::Rename(route.to_vec(), today.to_owned()));
+                    self.edits
+                        .push(Edit::Rename(route.to_vec(), today.to_owned()));
                 }
                 value.clone()
             }
@@ -230,11 +266,20 @@ impl Converter<'_> {
             self.edits.push(Edit::Rename(route.to_vec(), today));
             return value.clone();
         };
-        let keys: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let keys: Vec<&str> = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
         for index in 0..keys.len() {
             self.moved.add(below(read, [index]), route.to_vec());
         }
-        let list: Value = keys.iter().copied().map(Value::from).collect::<Vec<_>>().into();
+        let list: Value = keys
+            .iter()
+            .copied()
+            .map(Value::from)
+            .collect::<Vec<_>>()
+            .into();
         self.edits.push(match keys.as_slice() {
             [key] if *key == text => Edit::IntoList(route.to_vec(), today, list.clone()),
             _ => Edit::Replace(route.to_vec(), today, list.clone()),
@@ -260,7 +305,11 @@ impl Converter<'_> {
             }
         }
         let labels = Value::Mapping(labels);
-        self.edits.push(Edit::Replace(route.to_vec(), "nodeLabels".to_owned(), labels.clone()));
+        self.edits.push(Edit::Replace(
+            route.to_vec(),
+            "nodeLabels".to_owned(),
+            labels.clone(),
+        ));
         labels
     }
 
@@ -279,7 +328,11 @@ impl Converter<'_> {
             [port] => {
                 let item = value.is_sequence().then_some(0);
                 self.moved.add(read.to_vec(), below(route, item));
-                self.edits.push(Edit::Replace(route.to_vec(), "nodePort".to_owned(), port.clone()));
+                self.edits.push(Edit::Replace(
+                    route.to_vec(),
+                    "nodePort".to_owned(),
+                    port.clone(),
+                ));
                 Some(port.clone())
             }
             _ => {

@@ -26,8 +26,16 @@ impl Domain {
     /// The labels that were in use for it, of 2020, of 2021 and of treasuremap.
     fn known(self) -> [&'static str; 3] {
         match self {
-            Domain::Rack => ["sip.airshipit.org/rack", "vino.airshipit.org/rack", "airshipit.org/rack"],
-            Domain::Host => ["sip.airshipit.org/server", "vino.airshipit.org/host", "airshipit.org/server"],
+            Domain::Rack => [
+                "sip.airshipit.org/rack",
+                "vino.airshipit.org/rack",
+                "airshipit.org/rack",
+            ],
+            Domain::Host => [
+                "sip.airshipit.org/server",
+                "vino.airshipit.org/host",
+                "airshipit.org/server",
+            ],
         }
     }
 
@@ -53,7 +61,11 @@ impl<'a> TopologyLabels<'a> {
         settings: &'a Topology,
         hosts: impl Iterator<Item = &'h std::collections::BTreeMap<String, String>>,
     ) -> Self {
-        let mut missing: Vec<&'static str> = Domain::Rack.known().into_iter().chain(Domain::Host.known()).collect();
+        let mut missing: Vec<&'static str> = Domain::Rack
+            .known()
+            .into_iter()
+            .chain(Domain::Host.known())
+            .collect();
         let mut borne = BTreeSet::new();
         for labels in hosts {
             missing.retain(|label| {
@@ -77,7 +89,11 @@ impl<'a> TopologyLabels<'a> {
             return Ok(label.clone());
         }
         let noun = domain.noun();
-        let known: Vec<&str> = domain.known().into_iter().filter(|label| self.borne.contains(label)).collect();
+        let known: Vec<&str> = domain
+            .known()
+            .into_iter()
+            .filter(|label| self.borne.contains(label))
+            .collect();
         let help = format!("name the label in {FILE}: `topology: {{{noun}: KEY}}`");
         match known.as_slice() {
             [label] => Ok((*label).to_owned()),
@@ -89,8 +105,10 @@ impl<'a> TopologyLabels<'a> {
                 Err((message, help))
             }
             several => {
-                let message =
-                    format!("nobody says which label names a host's {noun}: hosts bear {}", several.join(" and "));
+                let message = format!(
+                    "nobody says which label names a host's {noun}: hosts bear {}",
+                    several.join(" and ")
+                );
                 Err((message, help))
             }
         }
