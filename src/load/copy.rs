@@ -7,7 +7,8 @@ use std::os::unix::fs::symlink;
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 
-use super::files::{Files, Kind, ReadError, may_hold_resources};
+use super::files::{Files, ReadError, may_hold_resources};
+use super::kind::Kind;
 use super::worktree::Worktree;
 
 /// A copy of the files of a repo on the disk. It goes when this is dropped.

@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read};
 use std::mem;
-use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::{DirEntry, WalkBuilder};
 use walkdir::WalkDir;
 
+use super::encoding::{decode, lossy};
 use super::git::GitFiles;
+use super::kind::Kind;
 use super::links;
+use super::mentions::mentions;
 use super::part::Part;
-use super::scan::mentions;
 use super::worktree::Worktree;
 use crate::git::GitError;
 
@@ -42,19 +43,6 @@ enum Kept {
     OnDisk,
     InGit(GitFiles),
     InMemory(BTreeMap<Utf8PathBuf, Vec<u8>>),
-}
-
-/// What there is at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A plain file.
-    File,
-    /// A directory.
-    Directory,
-    /// A symbolic link.
-    Link,
-    /// A pipe, a device or the like.
-    Other,
 }
 
 /// Why the files could not be read.
@@ -430,7 +418,9 @@ impl Files {
             }
             Kept::InMemory(_) => {}
         }
-        unread.retain(|(path, _)| self.may_be_in_part(path));
+        if let Some(part) = &self.part {
+            unread.retain(|(path, _)| part.owns(path) || part.files.contains(path));
+        }
         unread.sort();
         Ok(unread)
     }
@@ -564,17 +554,6 @@ impl Files {
     }
 }
 
-impl Kind {
-    fn of(kind: fs::FileType) -> Self {
-        match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
-            (true, ..) => Kind::File,
-            (_, true, _) => Kind::Directory,
-            (_, _, true) => Kind::Link,
-            _ => Kind::Other,
-        }
-    }
-}
-
 /// The content of a file, unless it is too large; one that grows meanwhile is, too.
 fn read_bounded(path: &Utf8Path) -> io::Result<Vec<u8>> {
     let file = fs::File::open(path)?;
@@ -635,46 +614,6 @@ pub(crate) fn may_hold_resources(path: &Utf8Path) -> bool {
 fn not_utf8(shown: &str) -> Option<(Utf8PathBuf, &'static str)> {
     let path = Utf8PathBuf::from(shown);
     may_hold_resources(&path).then_some((path, "its name is not UTF-8"))
-}
-
-/// The text of a file, without a byte order mark; the bytes when they are not UTF-8.
-pub(super) fn decode(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
-    let text = String::from_utf8(in_utf8(bytes)).map_err(FromUtf8Error::into_bytes)?;
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    })
-}
-
-/// The text of a file. Of what is none, all that is left meets the parser, which says where it fails.
-pub(super) fn lossy(bytes: Vec<u8>) -> String {
-    decode(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The content in UTF-8, whatever Unicode it is in. A shell of Windows writes what it redirects as UTF-16.
-///
-/// Without a byte order mark, a YAML or JSON text is told by where the zeros of its first character are, which is ASCII.
-pub(super) fn in_utf8(bytes: Vec<u8>) -> Vec<u8> {
-    let decode_16 = |unit: fn([u8; 2]) -> u16| {
-        let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));
-        char::decode_utf16(units)
-            .map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect::<String>()
-    };
-    let decode_32 = |unit: fn([u8; 4]) -> u32| {
-        let units = bytes.as_chunks().0.iter().map(|bytes| unit(*bytes));
-        units
-            .map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect::<String>()
-    };
-    let text = match bytes.as_slice() {
-        [0xff, 0xfe, 0, 0, ..] | [1..=255, 0, 0, 0, ..] => decode_32(u32::from_le_bytes),
-        [0, 0, 0xfe, 0xff, ..] | [0, 0, 0, 1..=255, ..] => decode_32(u32::from_be_bytes),
-        [0xff, 0xfe, ..] | [1..=255, 0, ..] => decode_16(u16::from_le_bytes),
-        [0xfe, 0xff, ..] | [0, 1..=255, ..] => decode_16(u16::from_be_bytes),
-        _ => return bytes,
-    };
-    text.into_bytes()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use git2::{
     TreeWalkMode, TreeWalkResult,
 };
 
-use super::files::Kind;
+use super::kind::Kind;
 use super::submodules::{self, GITLINK, NAMES, Submodules};
 use crate::git::GitError;
 use crate::git::open::{self, Opened};

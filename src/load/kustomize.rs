@@ -15,7 +15,8 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 use yaml_serde::Value;
 
-use super::files::{Files, Kind};
+use super::files::Files;
+use super::kind::Kind;
 use super::program::{self, NotRun};
 use crate::api::kustomization::{FILE_NAMES, listed};
 

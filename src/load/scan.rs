@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use memchr::memmem;
 use rayon::prelude::*;
 
 use super::document::{self, Document};
-use super::files::{Files, ReadError, Stream, in_utf8, lossy};
+use super::encoding::{in_utf8, lossy};
+use super::files::{Files, ReadError, Stream};
 use crate::finding::position::Way;
 
 /// What is made of a file at first sight, by its path and content.
@@ -104,23 +104,4 @@ pub(crate) fn scan_made<T: Send>(
         found.par_extend(batch.into_par_iter().filter_map(&read));
     });
     found
-}
-
-/// Returns whether a file's content mentions one of some words, such as kinds, or has what may spell them otherwise.
-pub fn mentions(words: &[&str]) -> impl Fn(&[u8]) -> bool + Sync + use<> {
-    let finders: Vec<_> = words
-        .iter()
-        .map(|word| memmem::Finder::new(word).into_owned())
-        .collect();
-    move |content| {
-        finders.iter().any(|finder| finder.find(content).is_some()) || may_spell_otherwise(content)
-    }
-}
-
-/// Returns whether a content has an escape by which YAML or JSON writes letters, a text that goes on behind an escaped line
-/// break, or text in base64.
-fn may_spell_otherwise(content: &[u8]) -> bool {
-    let is_letter = |byte: &u8| matches!(byte, b'x' | b'u' | b'U' | b'\n' | b'\r' | 0x80..);
-    memchr::memchr_iter(b'\\', content).any(|at| content.get(at + 1).is_some_and(is_letter))
-        || memmem::find(content, b"binary").is_some()
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::state::Release;
 use crate::api::assignment::{self, Claim, GivenBack};
 use crate::api::host;
 use crate::api::names::{ClusterKey, HostKey, Part};
@@ -29,6 +28,15 @@ pub(crate) enum Says {
     Released(Release),
     /// The labels in its manifest are patched away.
     Unlabelled,
+}
+
+/// An observed host that is being given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// How far that has come.
+    pub given_back: GivenBack,
+    /// The cluster that had the host, where the tree says so.
+    pub by: Option<ClusterKey>,
 }
 
 /// Why a document says nothing.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+pub use super::generated_host::Release;
 use super::generated_host::{GeneratedHost, Says, Unreadable};
-use crate::api::assignment::GivenBack;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;
@@ -31,15 +31,6 @@ pub struct State {
     pub node_ports: BTreeMap<NodePort, Utf8PathBuf>,
     /// The fingerprint of every file's content, by path relative to the output directory.
     fingerprints: HashMap<Utf8PathBuf, u64>,
-}
-
-/// An observed host that is being given back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Release {
-    /// How far that has come.
-    pub given_back: GivenBack,
-    /// The cluster that had the host, where the tree says so.
-    pub by: Option<ClusterKey>,
 }
 
 /// One assignment in the generated tree.

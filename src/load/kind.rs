@@ -1,0 +1,27 @@
+//! Kinds of directory entries, on the disk and in git.
+
+use std::fs::FileType;
+
+/// The kind of a directory entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A plain file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a device or the like.
+    Other,
+}
+
+impl Kind {
+    pub(super) fn of(kind: FileType) -> Self {
+        match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
+            (true, ..) => Kind::File,
+            (_, true, _) => Kind::Directory,
+            (_, _, true) => Kind::Link,
+            _ => Kind::Other,
+        }
+    }
+}

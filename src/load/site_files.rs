@@ -1,0 +1,44 @@
+//! The files of one site in a repo of several.
+
+use camino::Utf8Path;
+
+use super::files::Files;
+use super::part::Part;
+
+impl Files {
+    /// The same files, of which a site reads a part.
+    #[must_use]
+    pub fn of_part(&self, part: Part) -> Self {
+        let mut files = self.clone();
+        files.part = Some(part);
+        files
+    }
+
+    /// The directory of the site that reads the files; the repo's root where it has no part of its own.
+    pub fn site_directory(&self) -> &Utf8Path {
+        self.part
+            .as_ref()
+            .map_or(Utf8Path::new(""), |part| &part.directory)
+    }
+
+    /// Returns whether a file is read only for what it tells agents.
+    pub(crate) fn is_for_agents(&self, file: &Utf8Path) -> bool {
+        self.part
+            .as_ref()
+            .is_some_and(|part| part.for_agents.contains(file))
+    }
+
+    /// Returns whether the site reads a file for more than what it tells agents.
+    pub fn reads(&self, file: &Utf8Path) -> bool {
+        self.part
+            .as_ref()
+            .is_none_or(|part| part.files.contains(file) && !part.for_agents.contains(file))
+    }
+
+    /// Returns whether a file lies outside of the site's directory, and no build of the site reaches it.
+    pub(crate) fn is_out_of_reach(&self, file: &Utf8Path) -> bool {
+        self.part
+            .as_ref()
+            .is_some_and(|part| !part.owns(file) && !part.files.contains(file))
+    }
+}
