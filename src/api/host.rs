@@ -304,3 +304,14 @@ pub struct Provisioning {
     #[serde(default)]
     pub state: Option<String>,
 }
+
+/// Returns a field that only live objects have, if one is set: API servers refuse manifests with it.
+pub(crate) fn live_field(metadata: &Metadata) -> Option<&'static str> {
+    [
+        ("uid", metadata.uid.is_some()),
+        ("resourceVersion", metadata.resource_version.is_some()),
+        ("managedFields", metadata.managed_fields.is_some()),
+    ]
+    .into_iter()
+    .find_map(|(field, there)| there.then_some(field))
+}

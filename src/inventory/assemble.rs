@@ -1,12 +1,16 @@
 //! The inventory: every host of the site once, whatever manifests and snapshots say of it.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use camino::Utf8Path;
 
-use super::host::{Descriptions, Host, HostDocument, Standing};
-use super::networks::{Network, Networks, Unnamed};
+use super::hardware::HostHardware;
+use super::host::{Host, Standing};
+use super::host_document::HostDocument;
+use super::join::Descriptions;
+use super::network_index::Networks;
+use super::networks::{Network, Unnamed};
 use crate::api::host;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Place};
@@ -30,6 +34,15 @@ pub struct Inventory {
 }
 
 impl Inventory {
+    /// Adds outermost kustomizations whose hosts are not among the inputs.
+    pub(crate) fn with_roots(mut self, indices: BTreeSet<usize>, builds: &Builds) -> Self {
+        for index in indices {
+            let root = || builds.root(index).clone();
+            self.roots.entry(index).or_insert_with(root);
+        }
+        self
+    }
+
     /// The index of a host.
     pub fn index(&self, key: &HostKey) -> Option<usize> {
         self.by_key.get(key).copied()
@@ -41,12 +54,13 @@ impl Inventory {
     }
 }
 
-/// Joins what manifests and snapshots say of each host.
+/// Joins the documents of each host, with its hardware where it was read.
 pub(crate) fn assemble(
     documents: Vec<HostDocument>,
     networks: &Networks,
     builds: &Builds,
     settings: &Settings,
+    hardware: Option<&BTreeMap<HostKey, HostHardware>>,
 ) -> (Inventory, Vec<Finding>) {
     let output = &settings.output;
     let mut findings = Vec::new();
@@ -60,8 +74,11 @@ pub(crate) fn assemble(
         );
     }
     let mut inventory = Inventory::default();
+    let nothing = HostHardware::default();
     for (key, descriptions) in by_key {
-        let Some(host) = descriptions.join(key, settings, networks, &mut findings) else {
+        let hardware = hardware.map(|all| all.get(&key).unwrap_or(&nothing));
+        let joined = descriptions.join(key, settings, networks, hardware, &mut findings);
+        let Some(host) = joined else {
             continue;
         };
         if let Standing::Declared { root } = host.standing {

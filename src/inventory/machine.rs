@@ -8,58 +8,39 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
-use super::Inventory;
 use super::hardware::HostHardware;
-use super::host::Host;
 use super::networks::Network;
 use crate::api::mac::MacAddress;
 use crate::api::names::HostKey;
 use crate::api::network_data::is_reachable;
 use crate::api::provisioning::{QAT, SRIOV, meant};
-use crate::finding::{Code, Finding};
+use crate::finding::{Code, Finding, Origin};
 use crate::settings::provisioning::{Devices, Model};
 
-/// Tells the hosts of an inventory what their machines are. Labels that say neither yes nor no are findings.
-pub(crate) fn tell(
-    inventory: &mut Inventory,
-    hardware: &BTreeMap<HostKey, HostHardware>,
-    devices: &Devices,
+/// Returns findings about labels that say neither whether a host has a device nor that it lacks it.
+pub(crate) fn unclear_labels(
+    host: &HostKey,
+    labels: &BTreeMap<String, String>,
+    origin: &Origin,
 ) -> Vec<Finding> {
-    let nothing = HostHardware::default();
-    let mut findings = Vec::new();
-    for host in &mut inventory.hosts {
-        let hardware = hardware.get(&host.key).unwrap_or(&nothing);
-        host.machine = Machine::new(hardware, &host.network, &host.labels, devices);
-        findings.extend(
-            [SRIOV, QAT]
-                .into_iter()
-                .filter_map(|label| unclear(host, label)),
+    let finding = |label: &'static str| {
+        let value = labels.get(label).filter(|value| truth(value).is_none())?;
+        let finding = Finding::new(
+            Code::InvalidDeviceLabel,
+            format!(
+                "the label {label} of host {host} is `{value}`: neither `true` nor `false`, and ignored"
+            ),
         );
-    }
-    findings
-}
-
-/// What is wrong with a label of a host that says whether it has a device.
-fn unclear(host: &Host, label: &str) -> Option<Finding> {
-    let value = host
-        .labels
-        .get(label)
-        .filter(|value| truth(value).is_none())?;
-    let finding = Finding::new(
-        Code::InvalidDeviceLabel,
-        format!(
-            "the label {label} of host {} is `{value}`: neither `true` nor `false`, and ignored",
-            host.key
-        ),
-    );
-    Some(
-        finding
-            .at(host.origin.at(["metadata", "labels", label]))
-            .help(format!(
-                "write {label}: \"{}\"; without the label, what inspection found counts",
-                meant(value)
-            )),
-    )
+        Some(
+            finding
+                .at(origin.at(["metadata", "labels", label]))
+                .help(format!(
+                    "write {label}: \"{}\"; without the label, what inspection found counts",
+                    meant(value)
+                )),
+        )
+    };
+    [SRIOV, QAT].into_iter().filter_map(finding).collect()
 }
 
 /// What a label for a device says.
@@ -148,7 +129,7 @@ impl fmt::Display for Insufficient {
 
 impl Machine {
     /// What is known of a machine by its hardware, its network data and its labels.
-    fn new(
+    pub(super) fn new(
         hardware: &HostHardware,
         network: &Network,
         labels: &BTreeMap<String, String>,

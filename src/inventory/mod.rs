@@ -1,8 +1,8 @@
 //! The hosts of a site, joined from manifests, snapshots, HardwareData and network data.
 //!
-//! * `assemble`: every host once.
-//! * `host`: one host; `host_origin` finds out who renders it, `appliers` which agent applies it.
-//! * `networks`: its addresses. `network_files` reads those in files that are no manifests, `decryption` what is
+//! * `assemble`: every host once, from `host_document`s that `join` joins to a `host`.
+//! * `appliers`: which agent applies a host.
+//! * `networks`: its addresses, found by `network_index`. `network_files` reads those in files that are no manifests, `decryption` what is
 //!   encrypted, `keyless` finds Secrets without network data, and `network_remedy` says how a host gets some.
 //! * `usage`: what says that a host is in use; `undecided` are values that only Flux knows.
 //! * `hardware`: what inspection found; `machine`: what of it decides whether a host can be a node.
@@ -13,11 +13,13 @@ mod assemble;
 pub(crate) mod decryption;
 pub mod hardware;
 pub mod host;
-pub(crate) mod host_origin;
+pub(crate) mod host_document;
+mod join;
 pub mod keyless;
 pub mod machine;
 pub mod mismatch;
 pub(crate) mod network_files;
+pub(crate) mod network_index;
 pub(crate) mod network_remedy;
 pub mod networks;
 pub mod undecided;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::host::HostDocument;
+use super::host_document::HostDocument;
 use crate::layout::VARIABLE;
 
 /// A value of a host that a variable decides.

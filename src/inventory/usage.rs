@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::host::HostDocument;
+use super::host_document::HostDocument;
 use crate::api::host::{NODE_REUSE, Spec};
 use crate::finding::Step;
 

@@ -8,13 +8,30 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 
-use super::State;
-use crate::api::names::{Namespace, NodePort};
+use crate::api::names::{ClusterKey, Namespace, NodePort};
 use crate::finding::{Code, Finding};
+use crate::output::state::State;
+use crate::request::Request;
 use crate::request::cluster::{Cluster, Service, ServiceKind};
 
+/// Returns what services of the clusters cannot both have, or take from each other.
+pub(super) fn of_services(clusters: &BTreeMap<ClusterKey, Request>, state: &State) -> Vec<Finding> {
+    let valid = clusters
+        .values()
+        .filter_map(|request| request.cluster.as_ref());
+    let mut findings = dex_storage(valid.clone());
+    let contested = node_ports(valid.clone());
+    // A NodePort that two services ask for moves in any case.
+    findings.extend(if contested.is_empty() {
+        moved_node_ports(valid, state)
+    } else {
+        contested
+    });
+    findings
+}
+
 /// The NodePorts that more than one service asks for, as a finding for each pair of services.
-pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
+fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     type User<'a> = (&'a Cluster, &'a Service);
     let mut users: Vec<User<'_>> = Vec::new();
     let mut first_user: BTreeMap<NodePort, usize> = BTreeMap::new();
@@ -60,7 +77,7 @@ pub(super) fn node_ports<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec
 
 /// The NodePorts that go from one service to another, as a warning for each pair of services. Services of a kind are
 /// told by their order, so an entry that is removed from the list or moved in it lets others move, too.
-pub(super) fn moved_node_ports<'a>(
+fn moved_node_ports<'a>(
     clusters: impl Iterator<Item = &'a Cluster>,
     state: &State,
 ) -> Vec<Finding> {
@@ -99,7 +116,7 @@ pub(super) fn moved_node_ports<'a>(
 
 /// The namespaces in which more than one Dex would run. They would share their signing keys, clients and
 /// refresh tokens: one tenant's Dex could vouch for another's users.
-pub(super) fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
+fn dex_storage<'a>(clusters: impl Iterator<Item = &'a Cluster>) -> Vec<Finding> {
     let mut by_namespace: BTreeMap<&Namespace, Vec<(&Cluster, &Service)>> = BTreeMap::new();
     for cluster in clusters {
         let auth = cluster

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::inputs::Inputs;
-use crate::api::host::{BareMetalHost, Metadata};
+use crate::api::host::{BareMetalHost, Metadata, live_field};
 use crate::api::names::{HostKey, ObjectName};
 use crate::decode::suspected_templates::is_placeholder;
 use crate::delivery::Followed;
 use crate::finding::{Code, Finding, Origin};
-use crate::inventory::host::{HostDocument, live_field};
+use crate::inventory::host_document::HostDocument;
 use crate::kustomize::{Builds, Refusal, join};
 use crate::load::Files;
 use crate::output::state::State;

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
 use super::inputs::Inputs;
-use super::objects::{Object, interpret_resource};
+use super::interpret::{Object, interpret_resource};
 use crate::finding::{Code, Delivered, Finding, Origin, Place};
 use crate::inventory::networks;
 use crate::kustomize::{AsDelivered, Builds, Renaming, Variables, Wanted};

@@ -8,25 +8,27 @@
 //! name, where Metal3 keeps it today; `status.hardware`; the copy of the status in an annotation, for hosts that are
 //! kept in git; the annotation by which people hand in what inspection would find.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use camino::Utf8Path;
 use serde::Deserialize;
 use yaml_serde::Value;
 
 use super::inputs::{self, Inputs};
-use super::{Site, objects};
+use super::objects::Objects;
+use super::{Site, listing, names};
 use crate::api::group;
 use crate::api::hardware::{self, DETAILS, Hardware};
 use crate::api::host::{self, Metadata, STATUS};
 use crate::api::names::HostKey;
 use crate::decode::unreadable_annotation;
 use crate::finding::{Code, Finding, Origin, Place};
-use crate::inventory::Inventory;
 use crate::inventory::hardware::{Found, HostHardware, Source};
 use crate::kustomize::Builds;
 use crate::layout;
 use crate::load::{Document, Files, ParseError, ReadError, mentions};
+use crate::request::ClusterDocument;
+use crate::request::decode_spec;
 use crate::settings::Settings;
 
 /// The hardware of all hosts of a site that was read from `repo`, and what is wrong with it.
@@ -38,17 +40,27 @@ pub fn of_all(
     repo: &Files,
     site: &Site,
 ) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
-    of_inventory(repo, &site.settings, &site.builds, &site.inventory)
+    let is_host = |host: &HostKey| site.inventory.host(host).is_some();
+    read(repo, &site.settings, &site.builds, &is_host, None)
 }
 
-/// The hardware of all hosts of a site that is still being read.
-pub(super) fn of_inventory(
+/// The hardware that decides about Provisionings, of the hosts of a site that is still being read.
+///
+/// Nothing where no Provisioning asks for hosts: reading hardware takes as long as reading all the rest.
+pub(super) fn if_it_decides(
     repo: &Files,
     settings: &Settings,
-    builds: &Builds,
-    inventory: &Inventory,
-) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
-    read(repo, settings, builds, inventory, None)
+    objects: &Objects,
+) -> Result<(Option<BTreeMap<HostKey, HostHardware>>, Vec<Finding>), ReadError> {
+    let is_provisioning =
+        |document: &ClusterDocument| matches!(document.spec, decode_spec::Spec::Provisioning(_));
+    if !objects.clusters.iter().any(is_provisioning) {
+        return Ok((None, Vec::new()));
+    }
+    let hosts: HashSet<&HostKey> = objects.hosts.iter().map(|host| &host.key).collect();
+    let is_host = |host: &HostKey| hosts.contains(host);
+    let (hardware, findings) = read(repo, settings, &objects.builds, &is_host, None)?;
+    Ok((Some(hardware), findings))
 }
 
 /// The hardware of one host, and what is wrong with it.
@@ -61,13 +73,8 @@ pub fn of(
     site: &Site,
     host: &HostKey,
 ) -> Result<(HostHardware, Vec<Finding>), ReadError> {
-    let (mut all, findings) = read(
-        repo,
-        &site.settings,
-        &site.builds,
-        &site.inventory,
-        Some(host),
-    )?;
+    let is_host = |host: &HostKey| site.inventory.host(host).is_some();
+    let (mut all, findings) = read(repo, &site.settings, &site.builds, &is_host, Some(host))?;
     Ok((all.remove(host).unwrap_or_default(), findings))
 }
 
@@ -124,7 +131,7 @@ fn read(
     repo: &Files,
     settings: &Settings,
     builds: &Builds,
-    inventory: &Inventory,
+    is_host: &dyn Fn(&HostKey) -> bool,
     only: Option<&HostKey>,
 ) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
     let name = only.map(|host| host.name.as_str());
@@ -133,7 +140,7 @@ fn read(
         mentions(&[name.unwrap_or_default()]),
     );
     // Those that are too large were reported when the site was read.
-    let (files, _) = objects::files(repo, &settings.output)?;
+    let (files, _) = listing::files(repo, &settings.output)?;
     let (inputs, _) = Inputs::new(repo, settings, &files, builds);
     let interpret = |document: Document<'_>| {
         name.is_none_or(|name| document.mentions(&[name]))
@@ -158,14 +165,14 @@ fn read(
         findings: found,
     } in said
     {
-        let Some(key) = objects::key(builds, &inputs, kind, &origin, &metadata) else {
+        let Some(key) = names::key(builds, &inputs, kind, &origin, &metadata) else {
             continue;
         };
         if only.is_some_and(|only| *only != key) {
             continue;
         }
         findings.extend(found);
-        if inventory.host(&key).is_none() {
+        if !is_host(&key) {
             if kind == hardware::KIND {
                 findings.push(without_host(&key, &origin));
             }

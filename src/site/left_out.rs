@@ -7,11 +7,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use camino::Utf8PathBuf;
 
-use super::{Request, State};
 use crate::api::names::{ClusterKey, HostKey, ObjectName};
 use crate::finding::{Code, Finding, Origin};
-use crate::inventory::host::{HostDocument, named_secrets};
+use crate::inventory::host_document::{HostDocument, named_secrets};
 use crate::kustomize::Builds;
+use crate::output::state::State;
+use crate::request::Request;
+use crate::settings::{Mode, Settings};
 use crate::text::counted;
 
 /// A host that a kustomization of the repo renders, and that is not among the inputs.
@@ -47,6 +49,35 @@ impl HostLeftOut {
             },
         ))
     }
+}
+
+/// Returns the hosts that inputs leave out. In the mode `observed` snapshots alone say which hosts there are.
+pub(super) fn hosts(
+    all: HashMap<HostKey, HostLeftOut>,
+    settings: &Settings,
+) -> HashMap<HostKey, HostLeftOut> {
+    if settings.inventory.mode == Mode::Observed {
+        HashMap::new()
+    } else {
+        all
+    }
+}
+
+/// Returns the roots whose overlay an agent applies, and with it the hosts that inputs leave out.
+pub(super) fn roots(left_out: &HashMap<HostKey, HostLeftOut>, state: &State) -> BTreeSet<usize> {
+    let applied = left_out
+        .values()
+        .filter(|host| state.has_overlay_of(&host.root));
+    applied.map(|host| host.root_index).collect()
+}
+
+/// Returns the hosts that are assigned to clusters.
+pub(super) fn held(
+    mut left_out: HashMap<HostKey, HostLeftOut>,
+    state: &State,
+) -> HashMap<HostKey, HostLeftOut> {
+    left_out.retain(|host, _| state.held.contains_key(host));
+    left_out
 }
 
 /// The clusters of the output directory that no input asks for, and that files of the repo, which are no inputs, do. It

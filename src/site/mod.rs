@@ -2,7 +2,9 @@
 //!
 //! * `inputs`: which documents are inputs, by the settings' `sources` or because they are rendered already; `left_out`:
 //!   what inputs leave out that the repo still has.
-//! * `objects`: from documents to typed objects with the names that their builds give them.
+//! * `objects`: from documents to typed objects with the names that their builds give them. `listing` finds the files,
+//!   `interpret` reads one document, and `names` knows what builds call it.
+//! * `host_origin`: which build renders a host; `requests`: what each request asks for.
 //! * `delivered`: those objects as builds deliver them, where builds change them.
 //! * `plaintext_secrets`: values of Secrets that should not be in git.
 //! * `substitution`: values of Flux's variables that the repo has.
@@ -10,6 +12,7 @@
 //! * `hardware`: what inspection found in the hosts, read on demand.
 //! * `lost`: what the previous run knew and something unread may hold.
 //! * `mistaken_templates`: requests that pass for templates of other tools, and are none.
+//! * `misplaced`: generated hosts outside the output directory.
 //! * `clashes`: what two services cannot both have.
 //!
 //! How hosts are chosen is not known here.
@@ -18,40 +21,37 @@ pub(crate) mod clashes;
 pub(crate) mod concern;
 mod delivered;
 pub mod hardware;
-pub(crate) mod inputs;
+mod host_origin;
+mod inputs;
+mod interpret;
 mod left_out;
+mod listing;
 mod lost;
+mod misplaced;
 mod mistaken_templates;
-pub(crate) mod objects;
+mod names;
+mod objects;
 mod plaintext_secrets;
+mod requests;
 mod substitution;
 
-use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::api::names::{ClusterKey, HostKey};
 use crate::api::provisioning as api;
-use crate::finding::{Code, Finding, Origin};
-use crate::load::{Files, ReadError};
-
-use crate::kustomize::{Builds, Root};
-use crate::output::state::State;
-use lost::Known;
-
-use crate::decode::suspected_templates::Template;
 use crate::delivery::{self, Wiring};
-use crate::inventory::{self, Inventory, machine};
+use crate::finding::{Finding, Origin};
+use crate::inventory::{self, Inventory};
+use crate::kustomize::{Builds, Root};
 use crate::layout;
-use crate::request::decode_spec::{self, Spec};
-use crate::request::provisioning::{Asked, Macs};
-use crate::request::sipcluster::legacy::{self, TopologyLabels};
+use crate::load::{Files, ReadError};
+use crate::output::state::State;
 use crate::request::sipcluster::legacy_labels;
-use crate::request::{
-    ClusterDocument, ClusterKind, Conversion, Request, place_of_name, provisioning, sipcluster,
-};
-use crate::settings::{Mode, Settings, sources};
+use crate::request::{ClusterKind, Request};
+use crate::settings::Settings;
 pub use left_out::HostLeftOut;
-pub use objects::ServiceWithPorts;
+use lost::Known;
+pub use names::ServiceWithPorts;
 
 /// What a repo says of its clusters and hosts.
 #[derive(Debug)]
@@ -80,189 +80,87 @@ pub struct Site {
 }
 
 impl Site {
-    /// Reads a repo, and what the last run wrote into it. What is wrong with the content is in the findings.
+    /// Reads a repo and the previous run's output. Findings say what is wrong with their content.
     ///
     /// # Errors
     ///
     /// When a file or directory cannot be read.
     pub fn read(repo: &Files, settings: Settings) -> Result<(Self, Vec<Finding>), ReadError> {
-        let (mut objects, mut findings) = objects::read(repo, &settings)?;
-        let (state, found) = State::read(repo, &settings.output)?;
-        findings.extend(found);
-        findings.extend(concern::without_duplicates(
+        let mut all = Vec::new();
+        let mut take = |findings: Vec<Finding>| all.extend(findings);
+
+        let (mut objects, findings) = objects::read(repo, &settings)?;
+        take(findings);
+        let (state, findings) = State::read(repo, &settings.output)?;
+        take(findings);
+        take(concern::without_duplicates(
             &mut objects.hosts,
             &state,
             &settings,
         ));
-        findings.extend(concern::without_duplicate_requests(
+        take(concern::without_duplicate_requests(
             &mut objects.clusters,
             &objects.builds,
             &settings,
         ));
-        let (mut inventory, found) =
-            inventory::assemble(objects.hosts, &objects.networks, &objects.builds, &settings);
-        findings.extend(found);
-        // The only ones for whom it decides: reading it takes as long as all the rest.
-        let knows_hardware = objects
-            .clusters
-            .iter()
-            .any(|document| matches!(document.spec, Spec::Provisioning(_)));
-        if knows_hardware {
-            let (hardware, found) =
-                hardware::of_inventory(repo, &settings, &objects.builds, &inventory)?;
-            findings.extend(found);
-            findings.extend(machine::tell(
-                &mut inventory,
-                &hardware,
-                &settings.provisioning.devices,
-            ));
-        }
-        let mut left_out = objects.left_out;
-        // In this mode, a snapshot says which hosts there are, and no manifest.
-        left_out.retain(|_, _| settings.inventory.mode != Mode::Observed);
-        // An agent applies the hosts through their overlay, whether they are among the inputs or not.
-        for host in left_out
-            .values()
-            .filter(|host| state.has_overlay_of(&host.root))
-        {
-            inventory
-                .roots
-                .entry(host.root_index)
-                .or_insert_with(|| objects.builds.root(host.root_index).clone());
-        }
-        left_out.retain(|host, _| state.held.contains_key(host));
-        let (builds, documents) = (&objects.builds, &objects.documents);
-        let (agent_objects, closed) = (objects.agent_objects, &objects.closed);
-        let (wiring, found) = delivery::wire(
+
+        let (hardware, findings) = hardware::if_it_decides(repo, &settings, &objects)?;
+        take(findings);
+        let (hosts, builds) = (objects.hosts, objects.builds);
+        let (inventory, findings) = inventory::assemble(
+            hosts,
+            &objects.networks,
+            &builds,
+            &settings,
+            hardware.as_ref(),
+        );
+        take(findings);
+        let left_out = left_out::hosts(objects.left_out, &settings);
+        let inventory = inventory.with_roots(left_out::roots(&left_out, &state), &builds);
+        let left_out = left_out::held(left_out, &state);
+
+        let (wiring, findings) = delivery::wire(
             repo,
             &settings,
             &inventory,
-            builds,
-            documents,
-            agent_objects,
-            closed,
+            &builds,
+            &objects.documents,
+            objects.agent_objects,
+            &objects.closed,
         );
-        findings.extend(found);
+        take(findings);
 
-        // Few sites have older SIPClusters, and many have thousands of hosts.
-        let labels = LazyCell::new(|| {
-            TopologyLabels::new(
-                &settings.topology,
-                inventory.hosts.iter().map(|host| &host.labels),
-            )
-        });
-        let macs = LazyCell::new(|| Macs::new(&inventory.hosts));
-        let mut templates = objects.templates;
-        let mut clusters: BTreeMap<ClusterKey, Request> = BTreeMap::new();
-        for document in objects.clusters {
-            let ClusterDocument {
-                kind,
-                key,
-                name,
-                origin,
-                cluster_type,
-                priority,
-                former_name,
-                spec,
-            } = document;
-            if let Some(other) = clusters.get(&key) {
-                findings.push(duplicate(&key, kind, &origin, other, &settings));
-                continue;
-            }
-            let (spec, origin, older) = match spec {
-                Spec::Older(document, may_be_template) => {
-                    let conversion = legacy::convert(*document, &origin, &labels);
-                    if may_be_template && !conversion.errors.is_empty() {
-                        templates.push(Template {
-                            origin,
-                            asked: None,
-                        });
-                        continue;
-                    }
-                    let (spec, origin, found) = read_older(&key, &conversion, origin);
-                    findings.extend(found.into_iter().map(|finding| finding.of(&key)));
-                    (spec, origin, Some(Box::new(conversion)))
-                }
-                spec => (spec, origin, None),
-            };
-            let mut named = BTreeSet::new();
-            let cluster = match spec {
-                Spec::Current(spec) => {
-                    let (cluster, found) =
-                        sipcluster::check(key.clone(), origin.clone(), priority.as_deref(), &spec);
-                    findings.extend(found);
-                    cluster
-                }
-                Spec::Provisioning(spec) => {
-                    let software = provisioning::software_of(&key, &objects.software);
-                    let (key, origin) = (key.clone(), origin.clone());
-                    let (priority, cluster_type) = (priority.as_deref(), cluster_type.as_deref());
-                    let asked = Asked {
-                        key,
-                        origin,
-                        name,
-                        priority,
-                        cluster_type,
-                        spec: &spec,
-                        software,
-                    };
-                    let (cluster, hosts, found) = provisioning::check(asked, &macs);
-                    findings.extend(found);
-                    named = hosts;
-                    cluster
-                }
-                Spec::Older(..) | Spec::Unreadable => None,
-            };
-            let former_name = former_name.or_else(|| older.as_ref()?.former_name.clone());
-            clusters.insert(
-                key,
-                Request {
-                    kind,
-                    origin,
-                    cluster,
-                    named,
-                    former_name,
-                    older,
-                },
-            );
-        }
-        findings.extend(provisioning::without_cluster(&objects.software, &clusters));
-        findings.extend(legacy_labels::understand(&mut inventory, &clusters));
-        let valid = clusters
-            .values()
-            .filter_map(|request| request.cluster.as_ref());
-        let contested = clashes::node_ports(valid.clone());
-        findings.extend(clashes::dex_storage(valid.clone()));
-
-        // One that two ask for moves in any case.
-        findings.extend(if contested.is_empty() {
-            clashes::moved_node_ports(valid, &state)
-        } else {
-            contested
-        });
-        findings.extend(mistaken_templates::mistaken(
+        let (clusters, templates, findings) = requests::check(
+            objects.clusters,
+            objects.templates,
+            &objects.software,
+            &inventory,
+            &settings,
+        );
+        take(findings);
+        let (inventory, findings) = legacy_labels::resolve(inventory, &clusters);
+        take(findings);
+        take(clashes::of_services(&clusters, &state));
+        take(mistaken_templates::mistaken(
             repo, &state, &clusters, &templates,
         ));
-        let left_out_clusters = left_out::clusters(&state, &clusters, &objects.in_repo);
-        // The inputs are not what they should be, which says it all.
-        if left_out_clusters.is_none() {
-            let (repo, settings, files) = (repo, &settings, objects.files.as_slice());
-            let (state, clusters, inventory) = (&state, &clusters, &inventory);
+
+        let missing = left_out::clusters(&state, &clusters, &objects.in_repo);
+        // With clusters missing from the inputs, a loss needs no proof.
+        if missing.is_none() {
             let known = Known {
                 repo,
-                settings,
-                files,
-                state,
-                clusters,
-                inventory,
-                findings: &findings,
+                settings: &settings,
+                files: &objects.files,
+                state: &state,
+                clusters: &clusters,
+                inventory: &inventory,
+                findings: &all,
             };
             let unproven = lost::unproven(&known)?;
-            findings.extend(unproven);
+            all.extend(unproven);
         }
-        findings.extend(left_out_clusters);
-        let (services, definitions, builds) =
-            (objects.services, objects.definitions, objects.builds);
+        all.extend(missing);
         let site = Self {
             settings,
             clusters,
@@ -270,12 +168,12 @@ impl Site {
             wiring,
             state,
             left_out,
-            services,
-            knows_hardware,
-            definitions,
+            services: objects.services,
+            knows_hardware: hardware.is_some(),
+            definitions: objects.definitions,
             builds,
         };
-        Ok((site, findings))
+        Ok((site, all))
     }
 
     /// Returns the kind of request of a cluster; of one that is gone, by what the previous run wrote.
@@ -309,65 +207,4 @@ impl Site {
             .filter_map(|index| self.inventory.roots.get(index))
             .collect()
     }
-}
-
-/// One more request of a cluster than there may be.
-fn duplicate(
-    key: &ClusterKey,
-    kind: &str,
-    origin: &Origin,
-    other: &Request,
-    settings: &Settings,
-) -> Finding {
-    let message = if kind == other.kind {
-        format!("there are two {kind}s {key}")
-    } else {
-        format!("a {} and a {kind} ask for one cluster {key}", other.kind)
-    };
-    let name = if kind == api::KIND {
-        "label `cluster`"
-    } else {
-        "name"
-    };
-    Finding::new(Code::DuplicateCluster, message)
-        .at(place_of_name(kind, origin))
-        .see(other.name(), "the other one")
-        .help(if origin.is_rendered() {
-            format!("render one of them, or give it another {name} or namespace")
-        } else {
-            let out = sources::leave_out(settings, &[&origin.file]);
-            format!("if this one is an example, keep it; {out}\notherwise give it another {name} or namespace")
-        })
-        .of(key)
-}
-
-/// Reads an older SIPCluster in the form that it was given, and says that it is older.
-fn read_older(
-    key: &ClusterKey,
-    conversion: &Conversion,
-    origin: Origin,
-) -> (Spec, Origin, Vec<Finding>) {
-    let generation = conversion.generation.words();
-    let renamed = conversion
-        .former_name
-        .as_ref()
-        .map_or(String::new(), |former| {
-            format!("; it is called {} and no longer `{former}`", key.name)
-        });
-    let mut findings = vec![
-        Finding::new(
-            Code::OlderGeneration,
-            format!("the SIPCluster {key} is of the generation of {generation}, and is read as one of today{renamed}"),
-        )
-        .at(origin.at(["spec"]))
-        .help("`sipgen migrate` rewrites it in today's form; docs/migrating.md says what becomes of each field"),
-    ];
-    findings.extend(conversion.unknown.iter().chain(&conversion.errors).cloned());
-    let origin = origin.read_as(conversion.moved.clone());
-    if !conversion.errors.is_empty() {
-        return (Spec::Unreadable, origin, findings);
-    }
-    let (spec, found) = decode_spec::converted(conversion.spec.clone(), &origin);
-    findings.extend(found);
-    (spec, origin, findings)
 }

@@ -12,7 +12,8 @@ use serde::de::IgnoredAny;
 use yaml_serde::Value;
 
 use super::inputs::Inputs;
-use super::objects::{Object, namespaces};
+use super::interpret::Object;
+use super::names::namespaces;
 use crate::api::gitops::{FluxKustomization, PostBuild};
 use crate::api::host::Metadata;
 use crate::delivery::in_repo;

@@ -8,12 +8,12 @@ use crate::finding::{Code, Finding, Origin};
 use crate::inventory::Inventory;
 use crate::request::Request;
 
-/// Makes claims of today of those that older labels make, in the inventory. Where it is not known who is meant, the
-/// host is somebody else's.
-pub(crate) fn understand(
-    inventory: &mut Inventory,
+/// Resolves claims by older labels, which name a cluster without its namespace. A host with an unclear claim belongs to
+/// somebody else.
+pub(crate) fn resolve(
+    mut inventory: Inventory,
     clusters: &BTreeMap<ClusterKey, Request>,
-) -> Vec<Finding> {
+) -> (Inventory, Vec<Finding>) {
     let mut findings = Vec::new();
     for host in &mut inventory.hosts {
         let is_plain = host
@@ -42,7 +42,7 @@ pub(crate) fn understand(
             *claim = understood;
         }
     }
-    findings
+    (inventory, findings)
 }
 
 /// The cluster of that name in the host's namespace, or else the only one of that name.

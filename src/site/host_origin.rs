@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 
-use super::host::{HostDocument, live_field};
+use super::inputs::Inputs;
 use crate::api::assignment;
+use crate::api::host::live_field;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Place};
+use crate::inventory::host_document::HostDocument;
 use crate::settings::{Mode, Settings};
-use crate::site::inputs::Inputs;
 use crate::text::counted;
 
 /// Completes the hosts that are inputs by what the repo's `other` documents say of who renders them, and returns the

@@ -1,0 +1,327 @@
+//! Joins the manifest and the snapshot of each host.
+
+use super::appliers;
+use super::hardware::HostHardware;
+use super::host::{Host, Standing};
+use super::host_document::{HostDocument, named_secrets};
+use super::machine::{self, Machine};
+use super::network_index::Networks;
+use super::networks::{self, Referring};
+use super::undecided::Undecided;
+use super::usage::Usage;
+use crate::api::assignment::{self, Claim, GivenBack};
+use crate::api::host::{self, DETACHED, PAUSED, SYNC_OPTIONS, Status, UNHEALTHY, live_field};
+use crate::api::names::HostKey;
+use crate::finding::{Code, Finding, Origin};
+use crate::kustomize::Builds;
+use crate::settings::{self, Mode, Settings, sources};
+use crate::text::credentials::masked_value;
+
+/// The documents of one host.
+#[derive(Default)]
+pub(crate) struct Descriptions {
+    manifest: Option<(HostDocument, usize)>,
+    snapshot: Option<HostDocument>,
+}
+
+impl Descriptions {
+    /// Adds a document, as manifest or as snapshot.
+    pub(crate) fn add(
+        &mut self,
+        document: HostDocument,
+        builds: &Builds,
+        settings: &Settings,
+        findings: &mut Vec<Finding>,
+    ) {
+        let mode = settings.inventory.mode;
+        let live = live_field(&document.host.metadata);
+        let Some(root) = document
+            .roots
+            .first()
+            .copied()
+            .filter(|_| mode != Mode::Observed)
+        else {
+            if let (Some(root), None, None) = (document.roots.first(), live, &document.host.status)
+            {
+                let kustomization = &builds.root(*root).file;
+                findings.push(
+                    Finding::new(
+                        Code::ObservedButRendered,
+                        format!(
+                            "host {} is a manifest that {kustomization} renders, so it cannot be observed: labels \
+                         applied to it as a second object would erase its spec",
+                            document.key
+                        ),
+                    )
+                    .at(document.origin.name())
+                    .help(format!(
+                        "remove `inventory.mode: observed` from {}, or the host from the build",
+                        settings::FILE
+                    )),
+                );
+            }
+            match &self.snapshot {
+                None => self.snapshot = Some(document),
+                Some(other) => findings.push(twice(
+                    &document,
+                    &other.origin,
+                    "is in the snapshot twice",
+                    settings,
+                )),
+            }
+            return;
+        };
+        if let Some(field) = live {
+            findings.push(
+                Finding::new(
+                    Code::LiveCopyRendered,
+                    format!(
+                        "host {} has metadata.{field}, so it is a live object's copy, but {} renders it as a manifest; \
+                     no API server takes it",
+                        document.key,
+                        builds.root(root).file
+                    ),
+                )
+                .at(document.origin.at(["metadata", field]))
+                .help(format!(
+                    "take the snapshot out of the kustomization, or set `inventory: {{mode: observed}}` in {}",
+                    settings::FILE
+                )),
+            );
+        }
+        if let Some(other) = document.roots.get(1) {
+            findings.push(
+                Finding::new(
+                    Code::RenderedByTwo,
+                    format!(
+                        "host {} is rendered by two kustomizations, which would fight over it",
+                        document.key
+                    ),
+                )
+                .at(document.origin.name())
+                .see(builds.resources_of(builds.root(root)), "one")
+                .see(builds.resources_of(builds.root(*other)), "the other")
+                .help("let one of them be a resource of the other, or take the host out of one"),
+            );
+        }
+        match &self.manifest {
+            None => self.manifest = Some((document, root)),
+            Some((other, _)) => findings.push(twice(
+                &document,
+                &other.origin,
+                "is declared twice",
+                settings,
+            )),
+        }
+    }
+
+    /// Joins the documents into one host. A host without a spec is a finding instead.
+    ///
+    /// `hardware` is read for sites with Provisionings only; without it, the machine is unknown.
+    pub(crate) fn join(
+        self,
+        key: HostKey,
+        settings: &Settings,
+        networks: &Networks,
+        hardware: Option<&HostHardware>,
+        findings: &mut Vec<Finding>,
+    ) -> Option<Host> {
+        if let (Mode::Declared, None, Some(snapshot)) =
+            (settings.inventory.mode, &self.manifest, &self.snapshot)
+        {
+            findings.push(not_rendered(&key, &snapshot.origin));
+        }
+        if self.all().all(|document| document.host.spec.is_none()) {
+            findings.extend(self.all().next().map(shell));
+            return None;
+        }
+        let manifest = self.manifest.as_ref().map(|(document, _)| document);
+        let live = self.snapshot.as_ref();
+        let primary = manifest.or(live)?;
+        let spec = primary.host.spec.as_ref();
+        let referring = Referring {
+            key: &key,
+            spec,
+            file: primary.file.as_deref(),
+        };
+        let (network, found) = networks.of(&referring);
+        findings.extend(found);
+        let labels = primary.host.metadata.labels.clone().unwrap_or_default();
+        let machine = hardware.map(|hardware| {
+            findings.extend(machine::unclear_labels(&key, &labels, &primary.origin));
+            Machine::new(hardware, &network, &labels, &settings.provisioning.devices)
+        });
+        let error = self.error();
+        let error_type = self
+            .status()
+            .and_then(|status| status.error_type.as_deref());
+        Some(Host {
+            own_namespace: primary.own_namespace.clone(),
+            namespace_by_settings: primary.namespace_by_settings,
+            file: primary.file.clone(),
+            standing: match &self.manifest {
+                Some((_, root)) => Standing::Declared { root: *root },
+                None => Standing::Observed,
+            },
+            origin: primary.origin.clone(),
+            uid: live
+                .and_then(|live| live.host.metadata.uid.clone())
+                .filter(|uid| is_uid(uid)),
+            live: live.map(|live| live.origin.clone()),
+            undecided: Undecided::of(primary),
+            claims: self.claims(),
+            manifest_labels: manifest.map(assignment_labels).unwrap_or_default(),
+            live_labels: live.map(assignment_labels).unwrap_or_default(),
+            by_older_labels: None,
+            sync_options: manifest
+                .and_then(|manifest| annotation(manifest, SYNC_OPTIONS))
+                .map(str::to_owned),
+            applied_in_full_by: live
+                .filter(|_| manifest.is_none())
+                .and_then(|live| appliers::applied_in_full(&key, &live.host.metadata, settings)),
+            label_owners: live
+                .map(|live| appliers::label_owners(&live.host.metadata))
+                .unwrap_or_default(),
+            given_back: live
+                .and_then(|live| annotation(live, assignment::GIVEN_BACK))
+                .map(GivenBack::from_value),
+            bmc: spec.and_then(|spec| spec.bmc.clone()),
+            boot_mac: spec.and_then(|spec| spec.boot_mac_address.as_deref()?.parse().ok()),
+            secrets: spec.map(named_secrets).unwrap_or_default(),
+            network_field: networks::field(spec),
+            network,
+            usage: self.usage(),
+            disable_power_off: self
+                .all()
+                .filter_map(|document| document.host.spec.as_ref())
+                .any(|spec| spec.disable_power_off == Some(true)),
+            deleting: self
+                .all()
+                .any(|document| document.host.metadata.deletion_timestamp.is_some()),
+            failed: error.is_some() && error_type != Some(host::PASSING_ERROR),
+            error,
+            state: self
+                .status()
+                .and_then(|status| shown(status.provisioning.as_ref()?.state.as_ref())),
+            reserved_by: [PAUSED, DETACHED]
+                .into_iter()
+                .chain(UNHEALTHY)
+                .find(|name| {
+                    self.all()
+                        .any(|document| annotation(document, name).is_some())
+                }),
+            labels,
+            machine: machine.unwrap_or_default(),
+            key,
+        })
+    }
+
+    /// The manifest, then the snapshot.
+    fn all(&self) -> impl Iterator<Item = &HostDocument> {
+        let manifest = self.manifest.iter().map(|(document, _)| document);
+        manifest.chain(&self.snapshot)
+    }
+
+    /// The status of the live object, or else the one that its manifest was given.
+    fn status(&self) -> Option<&Status> {
+        let manifest = self.manifest.iter().map(|(document, _)| document);
+        let mut documents = self.snapshot.iter().chain(manifest);
+        documents.find_map(|document| document.host.status.as_ref())
+    }
+
+    fn claims(&self) -> Vec<(Claim, Origin)> {
+        let claim = |document: &HostDocument| {
+            let labels = document.host.metadata.labels.as_ref()?;
+            Some((assignment::claim(labels)?, document.origin.clone()))
+        };
+        self.all().filter_map(claim).collect()
+    }
+
+    fn error(&self) -> Option<String> {
+        let status = self.status()?;
+        let operational = status.operational_status.as_ref();
+        shown(status.error_message.as_ref())
+            .or_else(|| shown(status.error_type.as_ref()))
+            .or_else(|| operational.filter(|state| *state == "error").cloned())
+    }
+
+    /// Returns what uses the host. A consumer says more than the image that it has put on the host.
+    fn usage(&self) -> Option<Usage> {
+        let manifest = self.manifest.iter().map(|(document, _)| document);
+        let documents = self.snapshot.iter().chain(manifest);
+        let usages = documents.flat_map(Usage::all_of);
+        usages.min_by_key(|usage| !matches!(usage, Usage::Consumer(_)))
+    }
+}
+
+/// The assignment labels of a document, of any generation.
+fn assignment_labels(document: &HostDocument) -> Vec<&'static str> {
+    let Some(labels) = &document.host.metadata.labels else {
+        return Vec::new();
+    };
+    let all = assignment::LABELS
+        .into_iter()
+        .chain(assignment::OLDER_LABELS);
+    all.filter(|label| labels.contains_key(*label)).collect()
+}
+
+fn annotation<'a>(document: &'a HostDocument, name: &str) -> Option<&'a str> {
+    let annotations = document.host.metadata.annotations.as_ref()?;
+    annotations.get(name).map(String::as_str)
+}
+
+/// A text of the status without credentials: Ironic puts the URLs that it has asked into its messages.
+fn shown(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+        .map(|text| masked_value(text).into_owned())
+}
+
+fn not_rendered(host: &HostKey, snapshot: &Origin) -> Finding {
+    Finding::new(
+        Code::NotRendered,
+        format!("no kustomization reaches host {host}, but every host is said to be declared"),
+    )
+    .at(snapshot.name())
+    .help(format!(
+        "list its file in a kustomization.yaml, or remove `inventory.mode: declared` from {}",
+        settings::FILE
+    ))
+}
+
+/// Returns whether a text is a UID as API servers make them; no object has any other.
+fn is_uid(text: &str) -> bool {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    text.split('-').map(str::len).eq(GROUPS) && text.split('-').flat_map(str::chars).all(is_hex)
+}
+
+/// A machine's object without its spec. An agent makes it when it applies labels to a host that was deleted.
+fn shell(document: &HostDocument) -> Finding {
+    let HostKey { namespace, name } = &document.key;
+    Finding::new(Code::ShellHost, format!("host `{}` has no spec, so it is not counted as a host", document.key))
+        .at(document.origin.name())
+        .help(format!(
+            "if the machine is gone, delete the object and take a new snapshot: `kubectl delete baremetalhost -n \
+             {namespace} {name}`; otherwise apply its full manifest again"
+        ))
+}
+
+fn twice(document: &HostDocument, other: &Origin, message: &str, settings: &Settings) -> Finding {
+    let help = if document.origin.is_rendered() {
+        "render one of them; a manifest and one snapshot of the same host are fine".to_owned()
+    } else if document.origin.file == other.file {
+        "keep one of the two documents; a manifest and one snapshot of the same host are fine"
+            .to_owned()
+    } else if document.roots.is_empty() {
+        sources::leave_out(settings, &[&document.origin.file])
+    } else {
+        "take one of them out of the kustomization; a manifest and one snapshot of the same host are fine".to_owned()
+    };
+    Finding::new(
+        Code::DuplicateHost,
+        format!("host {} {message}", document.key),
+    )
+    .at(document.origin.name())
+    .see(other.name(), "the other one")
+    .help(help)
+}

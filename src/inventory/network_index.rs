@@ -1,0 +1,283 @@
+//! The network data of a repo, by the Secrets that hosts name.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use camino::Utf8PathBuf;
+
+use super::decryption;
+use super::keyless::{self, Keyless};
+use super::network_files::PlainFiles;
+use super::networks::{Held, Holder, Network, Referring, Unnamed, Unreadable};
+use crate::api::names::{HostKey, ObjectName, SecretKey};
+use crate::api::network_data::Malformed;
+use crate::finding::{Code, Finding, Origin, Place};
+use crate::load::Files;
+
+/// All network data of a repo.
+#[derive(Default)]
+pub(crate) struct Networks {
+    held: BTreeMap<SecretKey, Vec<Held>>,
+    /// What lies in plain files beside hosts.
+    beside: BTreeMap<HostKey, Held>,
+    /// The Secrets of manifests that no host names.
+    unnamed: Vec<Unnamed>,
+    /// The Secrets that hosts name and that have no network data.
+    keyless: BTreeMap<SecretKey, Keyless>,
+}
+
+impl Networks {
+    /// Indexes what holds network data. A manifest wins over a snapshot of it; two that differ are a finding where a host
+    /// names them. What is encrypted and one of the hosts needs, is decrypted if the settings allow it.
+    pub(crate) fn new(
+        repo: &Files,
+        files: &[Utf8PathBuf],
+        all: Vec<Held>,
+        hosts: &[Referring<'_>],
+        decrypt: bool,
+        findings: &mut Vec<Finding>,
+    ) -> Self {
+        let mut held: BTreeMap<SecretKey, Vec<Held>> = BTreeMap::new();
+        let mut duplicates: Vec<(SecretKey, Finding)> = Vec::new();
+        for one in all {
+            let Some(key) = one.holder.key() else {
+                continue;
+            };
+            let alike = held.entry(key.clone()).or_default();
+            match alike
+                .iter_mut()
+                .find(|other| other.holder.is_like(&one.holder))
+            {
+                None => alike.push(one),
+                Some(other) if !other.is_declared && one.is_declared => *other = one,
+                Some(other) if other.is_declared && !one.is_declared => {}
+                Some(other) => {
+                    let same = matches!((&other.data, &one.data), (Ok(a), Ok(b)) if a == b);
+                    if !same {
+                        let message =
+                            format!("{} is there twice, with different network data", one.holder);
+                        let finding = Finding::new(Code::DuplicateNetworkData, message)
+                            .at(one.place.clone())
+                            .see(other.place.clone(), "the other one")
+                            .help("sipgen cannot tell which of them the host has: remove the other one");
+                        duplicates.push((key.clone(), finding));
+                    }
+                }
+            }
+        }
+        for alike in held.values_mut() {
+            alike.sort_by(|a, b| {
+                b.overrides
+                    .cmp(&a.overrides)
+                    .then_with(|| a.holder.cmp(&b.holder))
+            });
+        }
+        let plain = PlainFiles::new(repo, files, hosts);
+        let mut beside = BTreeMap::new();
+        for host in hosts {
+            if let Some(held) = plain.beside(host) {
+                beside.entry(host.key.clone()).or_insert(held);
+            }
+        }
+        let mut networks = Self {
+            held,
+            beside,
+            unnamed: Vec::new(),
+            keyless: BTreeMap::new(),
+        };
+        if !duplicates.is_empty() {
+            let names = hosts
+                .iter()
+                .flat_map(|host| host.names().into_iter().chain(host.for_inspection()));
+            let named: HashSet<SecretKey> =
+                names.filter_map(|name| networks.key_of(&name)).collect();
+            duplicates.retain(|(key, _)| named.contains(key));
+            findings.extend(duplicates.into_iter().map(|(_, finding)| finding));
+        }
+        let is_there = |name: &SecretKey| networks.key_of(name).is_some();
+        let lacking = hosts
+            .iter()
+            .map(Referring::names)
+            .filter(|names| !names.iter().any(is_there));
+        let lacking: BTreeSet<SecretKey> = lacking.flatten().collect();
+        networks.keyless = keyless::find(repo, files, &lacking);
+        if decrypt {
+            let needed: BTreeSet<SecretKey> = hosts
+                .iter()
+                .flat_map(Referring::names)
+                .filter_map(|name| networks.key_of(&name))
+                .collect();
+            let keyed = networks
+                .held
+                .iter_mut()
+                .filter(|(key, _)| needed.contains(key))
+                .flat_map(|(_, held)| held);
+            findings.extend(decryption::decrypt(
+                repo,
+                keyed.chain(networks.beside.values_mut()).collect(),
+            ));
+        }
+        networks.unnamed = networks.unnamed_by(hosts);
+        networks
+    }
+
+    /// The Secrets of manifests whose network data no host names, in the order of files. Secrets that merely have a key
+    /// of that name are not among them.
+    pub(crate) fn unnamed(&self) -> &[Unnamed] {
+        &self.unnamed
+    }
+
+    fn unnamed_by(&self, hosts: &[Referring<'_>]) -> Vec<Unnamed> {
+        let named: HashSet<SecretKey> = hosts
+            .iter()
+            .filter_map(|host| host.names().iter().find_map(|name| self.key_of(name)))
+            .chain(hosts.iter().filter_map(Referring::for_inspection))
+            .collect();
+        let has_networks =
+            |held: &Held| matches!(&held.data, Ok(data) if data.ids().next().is_some());
+        let place = |origin: &Origin| (origin.file.clone(), origin.first_line);
+        let secrets =
+            self.held
+                .values()
+                .flatten()
+                .filter_map(|held| match (&held.holder, &held.start) {
+                    (Holder::Secret(key), Place::Node(origin, _)) => Some((key, origin, held)),
+                    _ => None,
+                });
+        // One that several builds put into several namespaces is of use if a host of any of them names it.
+        let mut seen: HashSet<_> = secrets
+            .clone()
+            .filter(|(key, ..)| named.contains(key))
+            .map(|(_, origin, _)| place(origin))
+            .collect();
+        let unnamed = secrets
+            .filter(|(key, _, held)| !named.contains(key) && !held.is_live && has_networks(held));
+        let unnamed = unnamed.map(|(key, origin, _)| Unnamed {
+            key: key.clone(),
+            origin: origin.clone(),
+        });
+        let mut unnamed: Vec<Unnamed> = unnamed.collect();
+        unnamed.sort_by(|a, b| {
+            place(&a.origin)
+                .cmp(&place(&b.origin))
+                .then_with(|| a.key.cmp(&b.key))
+        });
+        unnamed.retain(|secret| seen.insert(place(&secret.origin)));
+        unnamed
+    }
+
+    /// What is held under a name, or under that of the generator that makes it.
+    fn key_of(&self, name: &SecretKey) -> Option<SecretKey> {
+        if self.held.contains_key(name) {
+            return Some(name.clone());
+        }
+        let (base, hash) = name.name.as_str().rsplit_once('-')?;
+        let is_hash = hash.len() == HASH
+            && hash
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        let base: ObjectName = base.parse().ok().filter(|_| is_hash)?;
+        let base = SecretKey {
+            namespace: name.namespace.clone(),
+            name: base,
+        };
+        let is_generated = |held: &Held| matches!(held.holder, Holder::Generator(_));
+        self.held
+            .get(&base)?
+            .iter()
+            .any(is_generated)
+            .then_some(base)
+    }
+
+    /// The network data that a host refers to, or that lies beside it, with what is wrong with that.
+    pub(crate) fn of(&self, host: &Referring<'_>) -> (Network, Vec<Finding>) {
+        let names = host.names();
+        let keyed = names
+            .iter()
+            .find_map(|name| self.held.get(&self.key_of(name)?));
+        let all: Vec<&Held> = keyed
+            .into_iter()
+            .flatten()
+            .chain(self.beside.get(host.key))
+            .collect();
+        let Some(first) = all.first() else {
+            let keyless = names
+                .iter()
+                .find_map(|name| Some((name, self.keyless.get(name)?)));
+            let network = match (keyless, names.first()) {
+                (Some((name, keyless)), _) => Network::Keyless(name.clone(), keyless.clone()),
+                (None, Some(name)) => Network::Missing(name.clone()),
+                (None, None) => Network::Absent,
+            };
+            return (network, Vec::new());
+        };
+        let mut findings: Vec<Finding> = unreadable(host.key, first).into_iter().collect();
+        let differs =
+            |other: &&&Held| matches!((&first.data, &other.data), (Ok(a), Ok(b)) if a != b);
+        if let Some(other) = all
+            .iter()
+            .skip(1)
+            .find(differs)
+            .filter(|_| !first.overrides)
+        {
+            findings.push(
+                Finding::new(
+                    Code::NetworkDataDiffers,
+                    format!(
+                        "host {} has network data in {} and other in {}",
+                        host.key, first.holder, other.holder
+                    ),
+                )
+                .at(first.place.clone())
+                .see(other.place.clone(), "the other one")
+                .help("remove one of them, or make them say the same"),
+            );
+        }
+        let network = match &first.data {
+            Ok(data) => Network::Known(data.clone()),
+            Err(Unreadable::Encrypted(_)) => {
+                Network::Encrypted(first.holder.clone(), first.place.clone())
+            }
+            Err(Unreadable::Refused) => Network::Refused(first.holder.clone()),
+            Err(unreadable) => Network::Unreadable(first.holder.clone(), unreadable.to_string()),
+        };
+        (network, findings)
+    }
+}
+
+/// How long the hash is that kustomize puts behind the names of what it generates.
+const HASH: usize = 10;
+
+/// What is wrong with a host's network data itself. Of what is encrypted, others tell.
+fn unreadable(host: &HostKey, held: &Held) -> Option<Finding> {
+    let error = held.data.as_ref().err()?;
+    let help = match error {
+        Unreadable::Encrypted(_) | Unreadable::Refused => return None,
+        Unreadable::Malformed(Malformed::Address { .. } | Malformed::Unreachable { .. } | Malformed::Decrypted) => {
+            let holder = match &held.holder {
+                Holder::Secret(_) => "the Secret".to_owned(),
+                other => other.to_string(),
+            };
+            let finding = Finding::new(Code::InvalidAddress, format!("the network data of host {host} {error}"));
+            let help =
+                format!("correct the address in {holder}; `<no value>` or no ip_address mean that there is none");
+            return Some(finding.at(held.place.clone()).help(help));
+        }
+        Unreadable::Malformed(Malformed::Shape) => {
+            "write JSON or YAML with a list of `networks`; each `id` and `ip_address` in it is a text".to_owned()
+        }
+        Unreadable::NotBase64 if matches!(held.holder, Holder::ConfigMap(_)) => {
+            "write the text under `data`, or encode it by `base64`".to_owned()
+        }
+        Unreadable::NotBase64 => "write the text under `stringData`, or encode it by `base64`".to_owned(),
+        Unreadable::NoFile(_) => "add the file, or correct the path, which begins at the kustomization".to_owned(),
+    };
+    let message = format!(
+        "host {host} has network data in {}, which {error}",
+        held.holder
+    );
+    Some(
+        Finding::new(Code::UnreadableNetworkData, message)
+            .at(held.place.clone())
+            .help(help),
+    )
+}

@@ -1,0 +1,333 @@
+//! Documents as typed objects, one by one: what each is, before anything is known of the others.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::Deserialize;
+
+use super::plaintext_secrets::{self, PlainSecret};
+use crate::api::gitops::{
+    APP_PROJECT, APPLICATION, APPLICATION_SET, BUCKET, FLUX_KIND, GIT_REPOSITORY, OCI_REPOSITORY,
+    SECRET_TYPE,
+};
+use crate::api::group;
+use crate::api::host::{self, BareMetalHost, Metadata};
+use crate::api::kustomization::{self, Kustomization};
+use crate::api::last_wins::Decoded;
+use crate::api::network_data::{NetworkDataSecret, SECRET_KEYS};
+use crate::api::provisioning::{self, SoftwareSpec};
+use crate::api::service::{self, Service};
+use crate::api::sipcluster;
+use crate::decode::misspelled_kinds::near_miss;
+use crate::decode::suspected_templates::Template;
+use crate::decode::yaml_ambiguity::{self, Doubt};
+use crate::decode::{unreadable, unreadable_annotation};
+use crate::delivery::AgentObject;
+use crate::finding::{Code, Finding, Origin};
+use crate::inventory::networks;
+use crate::kustomize::{self, Refusal};
+use crate::load::{Document, ParseError};
+use crate::request::decode_spec::{self, Spec};
+use crate::request::provisioning::of_label;
+
+/// One object, before the builds that name it are known.
+pub(super) enum Object {
+    Cluster(Origin, &'static str, Metadata, Spec, Vec<Finding>),
+    Software(Origin, Metadata, Option<Box<SoftwareSpec>>, Vec<Finding>),
+    Host(Origin, Box<BareMetalHost>, Vec<Doubt>, Option<Finding>),
+    /// A Secret or ConfigMap that may hold network data.
+    Secret(Origin, networks::Kind, NetworkDataSecret),
+    /// A Secret with values in plain text, and its network data.
+    PlainSecret(PlainSecret, Option<(Origin, NetworkDataSecret)>),
+    /// A kustomization, and why kustomize refuses to read it, if it does.
+    Kustomization(Origin, Box<Kustomization>, Option<Refusal>),
+    Template(Template),
+    Agent(AgentObject),
+    /// A Secret by which Argo CD knows a cluster, and its values in plain text.
+    ClusterSecret(AgentObject, Option<Box<PlainSecret>>),
+    Service(Origin, Box<Service>),
+    /// The definition of a kind of request, by its name.
+    Definition(&'static str),
+    /// A file of sipgen's own.
+    GeneratedHosts(Utf8PathBuf),
+    Unreadable(Origin, Finding),
+    /// A host that cannot be read.
+    UnreadableHost(Origin, Finding),
+}
+
+/// What stands at the head of every object.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Envelope {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+/// The kinds that are ours to judge: text that claims to be one and cannot be read is an error.
+const OUR_KINDS: [&str; 2] = [sipcluster::KIND, host::KIND];
+/// More of them, whose names others use, too: such text has to name the group as well.
+const KINDS_OF_BPA: [&str; 2] = [provisioning::KIND, provisioning::SOFTWARE_KIND];
+
+pub(super) fn is_kustomization(file: &Utf8Path) -> bool {
+    file.file_name()
+        .is_some_and(|name| kustomization::FILE_NAMES.contains(&name))
+}
+
+/// Reads a document if it concerns us. Templates of other tools look like our kinds and are none.
+pub(super) fn interpret(document: Document<'_>) -> Option<Object> {
+    let origin = document.origin.clone();
+    if is_kustomization(&origin.file) {
+        return match document.parse_leniently::<Decoded>() {
+            Ok(Decoded(kustomization, written)) => {
+                let refusal = kustomize::refusal(&document, &written)
+                    .filter(|_| !document.looks_like_template());
+                Some(Object::Kustomization(
+                    origin,
+                    Box::new(kustomization),
+                    refusal,
+                ))
+            }
+            Err(_) if document.looks_like_template() => None,
+            Err(error) => {
+                // Fields have positions only where they are decoded one by one.
+                let error = document
+                    .parse::<Kustomization>()
+                    .err()
+                    .filter(|error| error.line.is_some())
+                    .unwrap_or(error);
+                Some(unreadable_object(origin, &error, "kustomization"))
+            }
+        };
+    }
+    interpret_resource(&document)
+}
+
+/// Reads a rendered document if it concerns us. What agents are told is read where they are told it, in the repo.
+pub(super) fn interpret_rendered(document: &Document<'_>) -> Option<Object> {
+    let object = interpret_resource(document)
+        .filter(|object| !matches!(object, Object::Agent(_) | Object::ClusterSecret(..)));
+    object.or_else(|| not_rendered(document))
+}
+
+/// Whatever kind it was to be: a program that renders does not write what cannot be parsed, unless it fails half-way.
+/// Where one passes on its templates, those are left alone, as in files.
+fn not_rendered(document: &Document<'_>) -> Option<Object> {
+    let error = document
+        .broken()
+        .filter(|_| !document.looks_like_template())?;
+    let finding = unreadable(&document.origin, error, "document")
+        .help("see what the program that renders it says: it may have failed half-way, or printed an error here");
+    Some(Object::Unreadable(document.origin.clone(), finding))
+}
+
+pub(super) fn interpret_resource(document: &Document<'_>) -> Option<Object> {
+    let origin = document.origin.clone();
+    if let Some(error) = document.broken() {
+        let is_of_bpa =
+            document.mentions(&[provisioning::GROUP]) && document.mentions_kind(&KINDS_OF_BPA);
+        return if !document.looks_like_template() {
+            let is_ours = is_of_bpa || document.mentions_kind(&OUR_KINDS);
+            let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
+            let read = if is_request {
+                unreadable_object
+            } else {
+                unreadable_host
+            };
+            is_ours.then(|| read(origin, error, "resource"))
+        } else {
+            let is_request = is_of_bpa || document.mentions_kind(&[sipcluster::KIND]);
+            is_request.then(|| Object::Template(Template::new(document)))
+        };
+    }
+    match document.kind()? {
+        sipcluster::KIND => request(document, sipcluster::KIND, sipcluster::GROUP, "v1"),
+        provisioning::KIND => request(
+            document,
+            provisioning::KIND,
+            provisioning::GROUP,
+            "v1alpha1",
+        ),
+        provisioning::SOFTWARE_KIND => request(
+            document,
+            provisioning::SOFTWARE_KIND,
+            provisioning::GROUP,
+            "v1alpha1",
+        ),
+        // What inspection found is most of a live host, and nothing of it matters here.
+        host::KIND => match document.parse_without::<BareMetalHost>("status", "hardware") {
+            Ok(mut host) if group(&host.api_version) == host::GROUP => {
+                let doubts = yaml_ambiguity::doubts(document, &mut host);
+                let found = status_of_annotation(&origin, &mut host);
+                Some(Object::Host(origin, Box::new(host), doubts, found))
+            }
+            Ok(host) => nearly_ours(document, Some(host.api_version)),
+            Err(_) if document.looks_like_template() => None,
+            Err(error) => Some(unreadable_host(origin, &error, host::KIND)),
+        },
+        service::KIND if document.mentions(&[service::NODE_PORT]) => {
+            match document.parse::<Service>() {
+                Ok(service) if service.api_version == "v1" => {
+                    Some(Object::Service(origin, Box::new(service)))
+                }
+                _ => None,
+            }
+        }
+        "CustomResourceDefinition" => {
+            let defined = [sipcluster::DEFINITION, provisioning::DEFINITION];
+            defined
+                .into_iter()
+                .find(|name| document.mentions(&[name]))
+                .map(Object::Definition)
+        }
+        FLUX_KIND | APPLICATION | APPLICATION_SET | APP_PROJECT | GIT_REPOSITORY
+        | OCI_REPOSITORY | BUCKET => AgentObject::read(document).map(Object::Agent),
+        "Secret" if document.mentions(&[SECRET_TYPE]) => {
+            let plain = plaintext_secrets::of_document(document);
+            match AgentObject::read(document) {
+                Some(object) => Some(Object::ClusterSecret(object, plain.map(Box::new))),
+                None => plain.map(|plain| Object::PlainSecret(plain, None)),
+            }
+        }
+        "Secret" => {
+            let network_data = network_data(document);
+            match plaintext_secrets::of_document(document) {
+                Some(plain) => Some(Object::PlainSecret(
+                    plain,
+                    network_data.map(|object| (origin, object)),
+                )),
+                None => network_data
+                    .map(|object| Object::Secret(origin, networks::Kind::Secret, object)),
+            }
+        }
+        "ConfigMap" => network_data(document)
+            .map(|object| Object::Secret(origin, networks::Kind::ConfigMap, object)),
+        _ => nearly_ours(document, None),
+    }
+}
+
+/// Reads a Secret or ConfigMap that may hold network data. One that cannot be read as such may still be somebody's: a
+/// host that needs it says that it misses it.
+fn network_data(document: &Document<'_>) -> Option<NetworkDataSecret> {
+    // Most Secrets are credentials.
+    let object = document
+        .mentions(&SECRET_KEYS)
+        .then(|| document.parse::<NetworkDataSecret>().ok())
+        .flatten();
+    object.filter(|object| object.api_version == "v1")
+}
+
+/// An object that was surely meant to be one of ours. One that may be another tool's template is none, but may hide a
+/// cluster. Its apiVersion is read where nobody has read it yet.
+fn nearly_ours(document: &Document<'_>, api_version: Option<String>) -> Option<Object> {
+    let (kind, finding) = near_miss(document, api_version)?;
+    let origin = document.origin.clone();
+    if !document.looks_like_template() {
+        let unreadable = if kind == host::KIND {
+            Object::UnreadableHost
+        } else {
+            Object::Unreadable
+        };
+        return Some(unreadable(origin, finding));
+    }
+    (kind != host::KIND).then(|| Object::Template(Template::new(document)))
+}
+
+/// Gives a host that has no status the one that Metal3 would take from its annotation.
+fn status_of_annotation(origin: &Origin, host: &mut BareMetalHost) -> Option<Finding> {
+    let text = host
+        .metadata
+        .annotations
+        .as_ref()?
+        .get(host::STATUS)
+        .filter(|_| host.status.is_none())?;
+    match serde_json::from_str(text) {
+        Ok(status) => {
+            host.status = status;
+            None
+        }
+        Err(error) => Some(unreadable_annotation(
+            origin,
+            host::KIND,
+            host::STATUS,
+            &error,
+        )),
+    }
+}
+
+/// A SIPCluster, a Provisioning or a Software, if it is one by its group.
+fn request(
+    document: &Document<'_>,
+    kind: &'static str,
+    own_group: &str,
+    version: &str,
+) -> Option<Object> {
+    let origin = document.origin.clone();
+    let mut envelope = match document.parse::<Envelope>() {
+        Ok(envelope) => envelope,
+        // Others have such kinds, too, and may write what they like there.
+        Err(_) if KINDS_OF_BPA.contains(&kind) && !document.mentions(&[provisioning::GROUP]) => {
+            return None;
+        }
+        Err(_) if document.looks_like_template() => {
+            return Some(Object::Template(Template::new(document)));
+        }
+        Err(error) => return Some(unreadable_object(origin, &error, kind)),
+    };
+    if group(&envelope.api_version) != own_group {
+        return nearly_ours(document, Some(envelope.api_version));
+    }
+    if envelope.api_version != format!("{own_group}/{version}") {
+        return Some(Object::Unreadable(
+            origin.clone(),
+            Finding::new(
+                Code::UnknownVersion,
+                format!(
+                    "the {kind} has the unknown apiVersion {}",
+                    envelope.api_version
+                ),
+            )
+            .at(origin.at(["apiVersion"]))
+            .help(format!("write `apiVersion: {own_group}/{version}`")),
+        ));
+    }
+    let unquoted = if own_group == provisioning::GROUP {
+        of_label(document, kind, &mut envelope.metadata)
+    } else {
+        None
+    };
+    if kind == provisioning::SOFTWARE_KIND {
+        let (spec, mut found) = decode_spec::of_software(document);
+        found.extend(unquoted);
+        if spec.is_none() && document.looks_like_template() {
+            return Some(Object::Template(Template::new(document)));
+        }
+        return Some(Object::Software(origin, envelope.metadata, spec, found));
+    }
+    let read = if kind == sipcluster::KIND {
+        decode_spec::of_sipcluster
+    } else {
+        decode_spec::of_provisioning
+    };
+    let (spec, mut found) = read(document);
+    found.extend(unquoted);
+    if matches!(spec, Spec::Unreadable) && document.looks_like_template() {
+        return Some(Object::Template(Template::new(document)));
+    }
+    Some(Object::Cluster(
+        origin,
+        kind,
+        envelope.metadata,
+        spec,
+        found,
+    ))
+}
+
+fn unreadable_object(origin: Origin, error: &ParseError, what: &str) -> Object {
+    let finding = unreadable(&origin, error, what);
+    Object::Unreadable(origin, finding)
+}
+
+fn unreadable_host(origin: Origin, error: &ParseError, what: &str) -> Object {
+    let finding = unreadable(&origin, error, what);
+    Object::UnreadableHost(origin, finding)
+}

@@ -1,0 +1,89 @@
+//! The files to read: those with the names of resources, and those that kustomizations list under any name.
+
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::api::host;
+use crate::api::provisioning;
+use crate::api::sipcluster;
+use crate::finding::{Code, Finding, Place};
+use crate::kustomize::Builds;
+use crate::load::{Files, Kind, ReadError, may_hold_resources};
+
+/// The files of a repo that may concern us, except below `output`; those that are too large are findings.
+pub(super) fn files(
+    repo: &Files,
+    output: &Utf8Path,
+) -> Result<(Vec<Utf8PathBuf>, Vec<Finding>), ReadError> {
+    Ok(not_too_large(repo, repo.files_and_closed(output)?.0))
+}
+
+/// Splits files into those that are read and findings for those that are too large.
+pub(super) fn not_too_large(
+    repo: &Files,
+    mut files: Vec<Utf8PathBuf>,
+) -> (Vec<Utf8PathBuf>, Vec<Finding>) {
+    let mut findings = Vec::new();
+    files.retain(|file| {
+        let reason = repo.refused_for_size(file, &[sipcluster::KIND, host::KIND, provisioning::GROUP]);
+        findings.extend(reason.as_ref().map(|reason| {
+            Finding::new(
+                Code::Unreadable,
+                format!("{file} may have hosts or requests for some and is not read: {reason}"),
+            )
+            .at(Place::File(Arc::from(file.as_path())))
+            .help("split it, into one file a rack for instance; name it in .gitignore if it is no input")
+        }));
+        reason.is_none()
+    });
+    (files, findings)
+}
+
+/// The files that kustomizations list and that are not found by their names, and as findings what they list and nothing
+/// can read: kustomize applies whatever it is told to, under any name, and follows links.
+pub(super) fn listed_elsewhere(
+    repo: &Files,
+    builds: &Builds,
+    files: &[Utf8PathBuf],
+    output: &Utf8Path,
+    ours: &impl Fn(&[u8]) -> bool,
+) -> (Vec<Utf8PathBuf>, Vec<Finding>) {
+    let (mut listed, mut findings) = (Vec::new(), Vec::new());
+    for path in builds.listed() {
+        if path.starts_with(output) || files.binary_search(path).is_ok() {
+            continue;
+        }
+        let is_harmless = || {
+            let target = repo
+                .resolve(path)
+                .filter(|target| repo.kind(target) == Some(Kind::File));
+            target
+                .and_then(|target| repo.text(&target))
+                .is_some_and(|text| !ours(text.as_bytes()))
+        };
+        let why = match repo.kind(path) {
+            Some(Kind::File | Kind::Link) if repo.has_link(path) && !is_harmless() => {
+                "it is behind a symbolic link"
+            }
+            Some(Kind::File) if !may_hold_resources(path) && !repo.has_link(path) => {
+                listed.push(path.clone());
+                continue;
+            }
+            Some(Kind::Other) => "it is a pipe, a device or a socket",
+            _ => continue,
+        };
+        let (place, by) = builds.place_of_listed(path);
+        let finding = Finding::new(
+            Code::ListedUnread,
+            format!("{by} lists {path}, which is not read: {why}"),
+        );
+        findings.push(
+            finding
+                .at(place)
+                .help("list the file itself, or put a plain file in its place"),
+        );
+    }
+    listed.sort();
+    (listed, findings)
+}

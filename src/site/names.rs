@@ -1,0 +1,320 @@
+//! The names and namespaces that `kustomize build` gives to objects.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use camino::Utf8Path;
+
+use super::inputs::Inputs;
+use crate::api::host::{self, BareMetalHost, Metadata};
+use crate::api::names::{ClusterKey, HostKey, Namespace, NodePort, ObjectName, SecretKey};
+use crate::api::network_data::NetworkDataSecret;
+use crate::api::service::Service;
+use crate::api::sipcluster;
+use crate::finding::{Code, Finding, Origin, Place};
+use crate::inventory::host_document::HostDocument;
+use crate::inventory::networks::{self, Held};
+use crate::kustomize::Builds;
+use crate::request::provisioning::cluster_of;
+
+/// A Service of the repo that asks for NodePorts.
+#[derive(Debug, Clone)]
+pub struct ServiceWithPorts {
+    /// Where it stands.
+    pub origin: Origin,
+    /// Its name.
+    pub name: String,
+    /// The namespaces that builds give it.
+    pub namespaces: Vec<String>,
+    /// The NodePorts, each with its place among the Service's ports.
+    pub node_ports: Vec<(usize, NodePort)>,
+}
+
+/// The key that its build gives to a host, or to an object that is named like one; nothing, where reading the site has
+/// found its name to be wrong.
+pub(super) fn key(
+    builds: &Builds,
+    inputs: &Inputs<'_>,
+    kind: &str,
+    origin: &Origin,
+    metadata: &Metadata,
+) -> Option<HostKey> {
+    let mut names = Names::new(builds, inputs, Vec::new());
+    let (namespace, name) = names.of(kind, origin, metadata)?;
+    Some(HostKey { namespace, name })
+}
+
+/// Returns each namespace that a build gives to an object, with the kustomization that says so; the object's own
+/// without one.
+pub(super) fn namespaces(
+    builds: &Builds,
+    inputs: &Inputs<'_>,
+    origin: &Origin,
+    own: Option<&str>,
+) -> Vec<(String, Option<Arc<Utf8Path>>)> {
+    let own = own.filter(|namespace| !namespace.is_empty());
+    let given = || {
+        inputs
+            .namespace(origin)
+            .map_or_else(|| Namespace::default_namespace().to_string(), str::to_owned)
+    };
+    let own = || (own.map_or_else(given, str::to_owned), None);
+    let mut namespaces: Vec<(String, Option<Arc<Utf8Path>>)> = Vec::new();
+    for reach in builds.reach_of(origin).iter() {
+        let namespace = reach
+            .effect
+            .namespace
+            .clone()
+            .map_or_else(own, |(namespace, file)| (namespace, Some(file)));
+        if !namespaces.iter().any(|(other, _)| *other == namespace.0) {
+            namespaces.push(namespace);
+        }
+    }
+    if namespaces.is_empty() {
+        namespaces.push(own());
+    }
+    namespaces
+}
+
+/// Gives objects their names, and collects findings about names.
+pub(super) struct Names<'a> {
+    builds: &'a Builds,
+    pub(super) inputs: &'a Inputs<'a>,
+    pub(super) findings: Vec<Finding>,
+    /// Kustomizations that were already reported for renaming what must keep its name.
+    renamed: BTreeSet<Arc<Utf8Path>>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(builds: &'a Builds, inputs: &'a Inputs<'a>, findings: Vec<Finding>) -> Self {
+        Self {
+            builds,
+            inputs,
+            findings,
+            renamed: BTreeSet::new(),
+        }
+    }
+
+    /// Names of documents that are no inputs: their findings concern nobody.
+    pub(super) fn quiet(&self) -> Self {
+        Self::new(self.builds, self.inputs, Vec::new())
+    }
+
+    /// Namespace and name of a host or a request; nothing, and a finding, when it has none.
+    fn of(
+        &mut self,
+        kind: &str,
+        origin: &Origin,
+        metadata: &Metadata,
+    ) -> Option<(Namespace, ObjectName)> {
+        if !origin.is_rendered() && self.builds.is_patch(&origin.file) {
+            return None;
+        }
+        let name = metadata.name.as_deref().unwrap_or_default();
+        if name.is_empty() {
+            self.findings.push(
+                Finding::new(Code::NoName, format!("the {kind} has no name"))
+                    .at(origin.at(["metadata"]))
+                    .help("write metadata.name"),
+            );
+            return None;
+        }
+        let name: Option<ObjectName> = self.valid(name, origin.at(["metadata", "name"]), "name");
+        let namespaces = self.namespaces(origin, metadata);
+        if let [(one, _), (two, _), ..] = namespaces.as_slice() {
+            let mut finding = Finding::new(
+                Code::TwoNamespaces,
+                format!(
+                    "the {kind} {} gets the namespace {one} from one kustomization and {two} from another",
+                    metadata.name.as_deref().unwrap_or_default(),
+                ),
+            )
+            .at(origin.at(["metadata", "name"]))
+            .help(
+                "let one build alone reach the file; a tenant that wants the same under another name needs a file of \
+                 its own",
+            );
+            for (namespace, file) in &namespaces[..2] {
+                if let Some(file) = file {
+                    finding = finding.see(
+                        self.builds.place_of_namespace(file),
+                        format!("gives it {namespace}"),
+                    );
+                }
+            }
+            self.findings.push(finding);
+            return None;
+        }
+        self.refuse_renaming(kind, origin);
+        let (namespace, given_by) = namespaces.into_iter().next()?;
+        let place = given_by.map_or_else(
+            || origin.at(["metadata", "namespace"]),
+            |file| self.builds.place_of_namespace(&file),
+        );
+        let namespace: Option<Namespace> = self.valid(&namespace, place, "namespace");
+        Some((namespace?, name?))
+    }
+
+    /// The cluster that a document is about, and the document's own name; nothing, and a finding, where it has none.
+    pub(super) fn cluster(
+        &mut self,
+        kind: &str,
+        origin: &Origin,
+        metadata: &Metadata,
+    ) -> Option<(ClusterKey, ObjectName)> {
+        let (namespace, own_name) = self.of(kind, origin, metadata)?;
+        if kind == sipcluster::KIND {
+            return Some((
+                ClusterKey {
+                    namespace,
+                    name: own_name.clone(),
+                },
+                own_name,
+            ));
+        }
+        let name = cluster_of(kind, origin, metadata)
+            .map_err(|finding| self.findings.push(finding))
+            .ok()?;
+        Some((ClusterKey { namespace, name }, own_name))
+    }
+
+    /// A host with its key, and what builds do with its document.
+    pub(super) fn host(&mut self, origin: Origin, host: BareMetalHost) -> Option<HostDocument> {
+        let (namespace, name) = self.of(host::KIND, &origin, &host.metadata)?;
+        let own_namespace = host
+            .metadata
+            .namespace
+            .clone()
+            .filter(|namespace| !namespace.is_empty());
+        let reach = self.builds.reach_of(&origin);
+        let mut roots: Vec<usize> = Vec::new();
+        for reach in reach.iter() {
+            if !roots.contains(&reach.root) {
+                roots.push(reach.root);
+            }
+        }
+        let is_given =
+            own_namespace.is_some() || reach.iter().any(|reach| reach.effect.namespace.is_some());
+        Some(HostDocument {
+            key: HostKey { namespace, name },
+            roots,
+            file: (!origin.is_rendered()).then(|| origin.file.clone()),
+            namespace_by_settings: !is_given && self.inputs.namespace(&origin).is_some(),
+            own_namespace,
+            is_meant: true,
+            origin,
+            host,
+        })
+    }
+
+    fn valid<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &mut self,
+        text: &str,
+        place: Place,
+        field: &str,
+    ) -> Option<T> {
+        let parsed = text.parse();
+        let report = |error: &T::Err| {
+            self.findings.push(
+                Finding::new(Code::InvalidName, format!("the {field} `{text}` {error}"))
+                    .at(place)
+                    .help(format!(
+                        "correct the {field}; Kubernetes takes none like this"
+                    )),
+            );
+        };
+        parsed.inspect_err(report).ok()
+    }
+
+    fn namespaces(
+        &self,
+        origin: &Origin,
+        metadata: &Metadata,
+    ) -> Vec<(String, Option<Arc<Utf8Path>>)> {
+        namespaces(
+            self.builds,
+            self.inputs,
+            origin,
+            metadata.namespace.as_deref(),
+        )
+    }
+
+    /// A prefix or suffix would rename hosts away from what refers to them, their BMC's credentials first.
+    fn refuse_renaming(&mut self, kind: &str, origin: &Origin) {
+        let renamed_by = self
+            .builds
+            .reach_of(origin)
+            .iter()
+            .find_map(|reach| reach.effect.renamed_by.clone());
+        if let Some(file) = renamed_by.filter(|file| self.renamed.insert(file.clone())) {
+            self.findings.push(
+                Finding::new(
+                    Code::Renamed,
+                    format!(
+                        "{file} gives a prefix or suffix to the names of what it builds, a {kind} among it; references \
+                     such as bmc.credentialsName do not follow"
+                    ),
+                )
+                .at(self.builds.place_of_renaming(&file))
+                .see(origin.at(["metadata", "name"]), format!("the {kind}"))
+                .help(format!("take namePrefix and nameSuffix out of {file}, and write the names in full")),
+            );
+        }
+    }
+
+    /// A Service with its NodePorts, if it asks for some; what else may be wrong with it is not ours to judge.
+    pub(super) fn service(&self, origin: Origin, service: &Service) -> Option<ServiceWithPorts> {
+        if self.builds.is_patch(&origin.file) {
+            return None;
+        }
+        let ports = service
+            .spec
+            .iter()
+            .flat_map(|spec| spec.ports.iter().flatten())
+            .enumerate();
+        let node_ports: Vec<(usize, NodePort)> = ports
+            .filter_map(|(index, port)| Some((index, NodePort::try_from(port.node_port?).ok()?)))
+            .collect();
+        let namespaces = self
+            .namespaces(&origin, &service.metadata)
+            .into_iter()
+            .map(|(namespace, _)| namespace);
+        let namespaces = namespaces.collect();
+        let name = service.metadata.name.clone()?;
+        (!node_ports.is_empty()).then_some(ServiceWithPorts {
+            origin,
+            name,
+            namespaces,
+            node_ports,
+        })
+    }
+
+    /// The network data of a Secret or ConfigMap, under each namespace that a build gives it; mistakes in its name are
+    /// not ours to judge.
+    pub(super) fn network_data(
+        &self,
+        origin: &Origin,
+        kind: networks::Kind,
+        object: &NetworkDataSecret,
+    ) -> Vec<Held> {
+        let Some(Ok(name)) = object
+            .metadata
+            .name
+            .as_deref()
+            .map(str::parse::<ObjectName>)
+        else {
+            return Vec::new();
+        };
+        let keys = self
+            .namespaces(origin, &object.metadata)
+            .into_iter()
+            .filter_map(|(namespace, _)| {
+                Some(SecretKey {
+                    namespace: namespace.parse().ok()?,
+                    name: name.clone(),
+                })
+            });
+        keys.filter_map(|key| Held::of_object(kind, key, origin, object, self.builds))
+            .collect()
+    }
+}
