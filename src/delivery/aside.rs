@@ -1,23 +1,8 @@
 //! Objects that seem to apply this repo's files to the base cluster, and do not.
 
-use super::applied::Applied;
-use super::shown;
+use super::applied::{Applied, Aside};
+use super::repo::shown;
 use crate::finding::{Code, Finding};
-
-/// Why an object is not taken to apply this repo's files to the base cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aside {
-    /// Its source is another than the one that the setting names.
-    OtherSource(&'static str),
-    /// It applies to another cluster than the field or setting says ours is.
-    OtherCluster(&'static str),
-    /// Its path is in the copy of another repo.
-    Included,
-    /// Its path has a parameter that no file of the repo decides.
-    Undecided,
-    /// It is suspended: it may apply them again, but does not now.
-    Suspended,
-}
 
 /// What is to be known of an object that applies directories which are here by their names, but from elsewhere or to
 /// elsewhere. A suspended one is no such object.

@@ -6,11 +6,13 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use yaml_serde::Value;
 
-use super::generators::Parameters;
 use crate::api::gitops::{ApplicationDestination, CLUSTER_SECRET, ClusterSecret, SECRET_TYPE};
 use crate::layout::VARIABLE;
 use crate::load::sops;
 use crate::settings::gitops::IN_CLUSTER;
+
+/// Values for the parameters of an ApplicationSet's template.
+pub(super) type Parameters = BTreeMap<String, String>;
 
 /// A cluster of Argo CD. Its name and address are not known where the Secret is encrypted.
 #[derive(Debug, Clone, Default)]

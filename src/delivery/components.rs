@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{Repo, shown};
+use super::repo::{Repo, shown};
 use crate::api::kustomization::listed;
 use crate::finding::{Code, Finding, Place};
 use crate::inventory::{Host, Standing};

@@ -8,7 +8,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use ignore::gitignore::GitignoreBuilder;
 
 use super::applied::Applied;
-use super::{Repo, Wiring, includes, shown};
+use super::repo::{Repo, shown};
+use super::{Wiring, includes};
 use crate::api::gitops::{Agent, FluxSource, FluxSourceRef};
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::layout;

@@ -5,8 +5,8 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::Repo;
 use super::applied::{Applied, Plain};
+use super::repo::Repo;
 use crate::finding::{Code, Finding, Place};
 use crate::layout;
 

@@ -2,9 +2,11 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::Repo;
-use super::applied::{self, AgentObject, Context, Plain};
-use super::aside::Aside;
+use super::agent_objects::{AgentObject, Context};
+use super::applied::{Aside, Plain};
+use super::directories::directories;
+use super::paths::takes;
+use super::repo::Repo;
 use crate::inventory::Inventory;
 use crate::kustomize::Builds;
 use crate::load::Files;
@@ -24,7 +26,7 @@ impl Followed {
     pub(crate) fn takes(&self, file: &Utf8Path) -> bool {
         match &self.plain {
             Some(Plain::Autodetect) => true,
-            Some(Plain::Files(source)) => applied::takes(source, file),
+            Some(Plain::Files(source)) => takes(source, file),
             None => false,
         }
     }
@@ -55,7 +57,7 @@ pub(crate) fn followed(
         clusters,
         added,
     };
-    let applied = applied::directories(&repo, objects).into_iter();
+    let applied = directories(&repo, objects).into_iter();
     let followed = applied.map(|applied| Followed {
         directory: applied.directory,
         is_of_site: matches!(applied.aside, None | Some(Aside::Suspended)),

@@ -2,20 +2,15 @@
 //!
 //! The rules are those of Argo CD's generators. What a cluster, a forge or a plugin decides stays a parameter.
 
-use std::collections::BTreeMap;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use globset::GlobBuilder;
 use yaml_serde::Value;
 
-use super::Repo;
-use super::applied::matching_directories;
-use super::clusters::Cluster;
+use super::clusters::{Cluster, Parameters};
+use super::paths::matching_directories;
+use super::repo::Repo;
 use crate::api::gitops::{ApplicationSpec, ClusterGenerator, Generator, GitGenerator};
 use crate::settings::gitops::IN_CLUSTER;
-
-/// The values of one Application.
-pub(super) type Parameters = BTreeMap<String, String>;
 
 /// How many Applications are looked at, and how deep generators lie in others.
 const MOST: (usize, usize) = (10_000, 8);

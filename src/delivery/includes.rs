@@ -6,8 +6,8 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::Repo;
-use super::applied::plain_path;
+use super::paths::plain_path;
+use super::repo::Repo;
 use crate::api::gitops::{FluxSource, FluxSourceRef, GIT_REPOSITORY, Include};
 use crate::finding::{Code, Finding, Origin, Step};
 

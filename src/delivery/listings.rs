@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use camino::Utf8Path;
 
-use super::{Repo, shown};
+use super::repo::{Repo, shown};
 use crate::finding::{Code, Finding};
 use crate::kustomize::{Among, Root};
 use crate::load::kustomize::relative;

@@ -1,54 +1,58 @@
-//! How the output is wired into the repo: which of its kustomizations and of its agents' objects come at the hosts.
+//! How agents deliver the output: which kustomizations and agents' objects of the repo reach the hosts.
 //!
-//! * `listings`: kustomizations of the repo that list a directory of ours.
+//! * `repo`: the facts that decide it.
+//! * `listings`: kustomizations of the repo that list a directory of the output.
 //! * `components`: the kustomizations that include the components of hosts.
-//! * `applied`: the directories that objects of the repo tell Flux or Argo CD to apply.
-//! * `generators`: what ApplicationSets make of parameters.
-//! * `followed`: the same, before it is known what a site reads.
-//! * `aside`: objects that only seem to do so.
-//! * `clusters`: the clusters that Argo CD knows by Secrets of the repo.
-//! * `includes`: sources of Flux whose files are copied into others.
-//! * `conditions`: whether the agent can apply what sipgen writes; what a project allows, rendering knows.
-//! * `delivered`: those of them that have what sipgen writes, declared hosts aside.
-//! * `rendered_twice`: what is wrong when those reach hosts that sipgen's own output reaches too.
+//! * `agent_objects`: objects of Flux and Argo CD; `directories` finds what they apply, each an `applied`.
+//! * `generators`: the parameters of ApplicationSets; `clusters`: the clusters that Argo CD knows by Secrets.
+//! * `includes`: Flux sources that are copied into others; `paths`: paths and globs of sources.
+//! * `followed`: what agents apply, before the inputs of a site are known.
+//! * `aside`: objects that only seem to apply this repo to the base cluster.
+//! * `conditions`: conditions on which the agent can apply the output; `render` knows what a project allows.
+//! * `delivered`: directories of the output that the repo's own objects apply.
+//! * `rendered_twice`: hosts that those and sipgen's own objects both apply.
 //!
 //! One object must have one renderer: two that differ in labels take them from each other for ever.
 
+mod agent_objects;
 mod applied;
 mod aside;
 mod clusters;
 mod components;
 mod conditions;
 mod delivered;
+mod directories;
 mod followed;
 mod generators;
 mod includes;
 mod listings;
+mod paths;
 mod rendered_twice;
+mod repo;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 
-use crate::api::gitops::{Agent, AppProject, FluxSource};
+use crate::api::gitops::{Agent, AppProject};
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Origin, Place};
 use crate::inventory::Inventory;
-use crate::kustomize::{Among, Builds, Listing};
+use crate::kustomize::Builds;
 use crate::layout;
 use crate::load::Files;
 use crate::settings::gitops::Form;
 use crate::settings::{self, Settings};
 
-pub(crate) use applied::AgentObject;
-pub(crate) use applied::in_repo;
+pub(crate) use agent_objects::AgentObject;
 pub use components::Component;
 pub use delivered::Delivered;
 pub(crate) use followed::{Followed, followed};
+pub(crate) use paths::in_repo;
 
-use applied::Context;
-use clusters::Cluster;
+use agent_objects::Context;
+use repo::Repo;
 
 /// How the output is wired into the repo.
 #[derive(Debug, Default)]
@@ -62,24 +66,6 @@ pub struct Wiring {
     pub components: BTreeMap<usize, Component>,
     /// The projects of Argo CD that decide what our Applications may apply.
     pub(crate) projects: Vec<(Origin, AppProject)>,
-}
-
-/// What the wiring is worked out from.
-struct Repo<'a> {
-    files: &'a Files,
-    settings: &'a Settings,
-    inventory: &'a Inventory,
-    builds: &'a Builds,
-    /// Every document that describes a host.
-    documents: &'a [(HostKey, Origin)],
-    /// Further files whose directories generators may name.
-    paths: &'a [Utf8PathBuf],
-    /// The sources of Flux.
-    sources: Vec<(Origin, FluxSource)>,
-    /// The clusters that Argo CD knows by Secrets of the repo.
-    clusters: Vec<Cluster>,
-    /// The components that agents add to kustomizations: what is listed, where, and the kustomization's directory.
-    added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
 }
 
 /// Works out how the output is wired into the repo, and what is wrong with that. `closed` are the directories that
@@ -110,7 +96,7 @@ pub(crate) fn wire(
         clusters,
         added,
     };
-    let applied = applied::directories(&repo, objects);
+    let applied = directories::directories(&repo, objects);
     let is_here = |applied: &&applied::Applied| applied.aside.is_none() && applied.is_build(&repo);
     let added = applied.iter().filter(is_here).flat_map(|applied| {
         let added = applied.components.iter();
@@ -173,44 +159,4 @@ fn changed_agent(repo: &Repo<'_>) -> Option<Finding> {
                  both agents then; at last set `gitops` anew"
         ))
     })
-}
-
-impl Repo<'_> {
-    /// The places that list directories below one: kustomizations of the repo, and agents that add components to them.
-    fn listings_below<'b>(&'b self, top: &'b Utf8Path) -> Vec<(&'b Utf8Path, Listing<'b>)> {
-        let added = self
-            .added
-            .iter()
-            .filter(|(listed, ..)| listed.starts_with(top));
-        let added = added.map(|(listed, place, directory)| {
-            let (place, among) = (place.clone(), Among::Components(usize::MAX));
-            (
-                listed.as_path(),
-                Listing {
-                    directory,
-                    place,
-                    among,
-                },
-            )
-        });
-        self.builds
-            .listings_below(top)
-            .into_iter()
-            .chain(added)
-            .collect()
-    }
-
-    /// The directory of a root's patches, relative to the repo's root.
-    fn patches_of(&self, root: &Utf8Path) -> Utf8PathBuf {
-        self.settings.output.join(layout::declared_directory(root))
-    }
-}
-
-/// A directory as people read it.
-fn shown(directory: &Utf8Path) -> String {
-    if directory.as_str().is_empty() {
-        "the repo's root".to_owned()
-    } else {
-        directory.to_string()
-    }
 }

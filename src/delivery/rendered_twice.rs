@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::applied::{Applied, Plain, takes};
-use super::aside::{self, Aside};
-use super::{Component, Repo, Wiring, delivered, shown};
+use super::applied::{Applied, Aside, Plain};
+use super::aside;
+use super::paths::takes;
+use super::repo::{Repo, shown};
+use super::{Component, Wiring, delivered};
 use crate::api::gitops::Agent;
 use crate::api::names::HostKey;
 use crate::finding::{Code, Finding, Origin};

@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
-use super::lines;
+use super::lines::{self, FileLines};
 use super::problem::Problem;
 use crate::difference::Difference;
 use crate::load::{Files, Texts};
@@ -45,16 +45,6 @@ pub struct Comparison {
 pub struct Stale {
     /// How many files.
     pub files: usize,
-}
-
-/// A changed file, line by line.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FileLines {
-    /// Relative to the repo's root.
-    pub file: String,
-    /// A unified diff, as `git apply` takes it.
-    pub diff: String,
 }
 
 impl Comparison {

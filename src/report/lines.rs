@@ -2,9 +2,10 @@
 
 use anstyle::Style;
 use camino::{Utf8Path, Utf8PathBuf};
+use schemars::JsonSchema;
+use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
-use super::comparison::FileLines;
 use super::{ADDED, FAINT, REMOVED, STRONG, Text};
 use crate::layout;
 use crate::load::is_of_secret;
@@ -14,6 +15,16 @@ use crate::text::visible::is_hidden;
 
 /// How many unchanged lines a diff shows around a change.
 const CONTEXT: usize = 3;
+
+/// A changed file, line by line.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileLines {
+    /// Relative to the repo's root.
+    pub file: String,
+    /// A unified diff, as `git apply` takes it.
+    pub diff: String,
+}
 
 /// Takes the lines of a diff.
 trait Lines {

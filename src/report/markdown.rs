@@ -6,7 +6,8 @@
 
 use std::fmt::{Display, Write};
 
-use super::comparison::{Comparison, FileLines};
+use super::comparison::Comparison;
+use super::lines::FileLines;
 use super::plan::wrapped;
 use super::problem::{Problem, ProblemPlace, ProblemSeverity};
 use super::words::{self, Line};

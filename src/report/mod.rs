@@ -51,7 +51,7 @@ use crate::text::visible::visible;
 
 pub use catalogue::{codes, codes_as_markdown, explain_code};
 pub use commit::{commit_message, commit_message_of_sites};
-pub use comparison::{Comparison, FileLines};
+pub use comparison::Comparison;
 pub use document::Document;
 pub use events::{events, snapshot_message};
 pub use explanation::{explain_cluster, explain_host};
@@ -59,7 +59,7 @@ pub use findings::{findings, tally};
 pub use github::github;
 pub use gitlab::gitlab;
 pub use hardware::explain_hardware;
-pub use lines::diff;
+pub use lines::{FileLines, diff};
 pub use markdown::{MARKER, markdown, markdown_of_sites};
 pub use page::{is_page, page};
 pub use plan::{notes, plan};

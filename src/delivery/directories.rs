@@ -1,0 +1,269 @@
+//! The directories that objects of the repo tell Flux or Argo CD to apply.
+//!
+//! An object may be about another repo or another cluster with directories of the same names. The settings name the
+//! source and the cluster that are ours.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::agent_objects::{AgentObject, Content};
+use super::applied::{Applied, Aside, Plain};
+use super::clusters::Cluster;
+use super::generators;
+use super::includes::{self, Target};
+use super::paths::{in_repo, matching_directories};
+use super::repo::Repo;
+use crate::api::gitops::{
+    Agent, ApplicationDestination, ApplicationSource, ApplicationSpec, FluxKustomization,
+    GitDirectory, Named,
+};
+use crate::finding::{Origin, Place, Step};
+use crate::kustomize::join;
+use crate::settings::gitops::SourceRef;
+
+/// The directories that the objects tell agents to apply.
+pub(super) fn directories(repo: &Repo<'_>, objects: Vec<AgentObject>) -> Vec<Applied> {
+    let mut applied = Vec::new();
+    for AgentObject { origin, content } in objects
+        .into_iter()
+        .filter(|object| !repo.builds.is_patch(&object.origin.file))
+    {
+        match content {
+            Content::Flux(object) => applied.extend(by_flux(repo, &origin, object)),
+            Content::Application(object) => {
+                let by = named("Application", &object.metadata);
+                applied.extend(by_argocd(repo, &origin, &["spec"], &by, &object.spec));
+            }
+            Content::ApplicationSet(object) => {
+                let by = named("ApplicationSet", &object.metadata);
+                let route = ["spec", "template", "spec"];
+                let mut made: Vec<Applied> = Vec::new();
+                for parameters in generators::parameters(repo, &object.spec.generators, 0) {
+                    let spec = generators::filled(&object.spec.template.spec, &parameters);
+                    made.extend(by_argocd(repo, &origin, &route, &by, &spec));
+                }
+                // One for each cluster may apply one directory: that to the base cluster counts.
+                made.sort_by(|one, other| {
+                    let order =
+                        |applied: &Applied| (applied.directory.clone(), applied.aside.is_some());
+                    order(one).cmp(&order(other))
+                });
+                made.dedup_by(|later, kept| {
+                    later.directory == kept.directory && later.place == kept.place
+                });
+                applied.extend(made);
+            }
+            Content::Project(_) | Content::Source(_) | Content::Cluster(_) => {}
+        }
+    }
+    applied
+}
+
+/// The directories of components, which are relative to the directory of the kustomization.
+fn components(
+    directory: &Utf8Path,
+    listed: Option<Vec<String>>,
+    place: impl Fn(usize) -> Place,
+) -> Vec<(Utf8PathBuf, Place)> {
+    let listed = listed.into_iter().flatten().enumerate();
+    listed
+        .filter_map(|(index, path)| Some((join(directory, &path)?, place(index))))
+        .collect()
+}
+
+fn named(kind: &str, metadata: &Named) -> String {
+    match &metadata.namespace {
+        Some(namespace) => format!("{kind} {namespace}/{}", metadata.name),
+        None => format!("{kind} {}", metadata.name),
+    }
+}
+
+fn by_flux(repo: &Repo<'_>, origin: &Origin, object: FluxKustomization) -> Option<Applied> {
+    let flux = &repo.settings.flux;
+    let FluxKustomization { metadata, spec } = object;
+    let path = spec.path.unwrap_or_default();
+    let target = includes::target(repo, &spec.source_ref, metadata.namespace.as_deref(), &path);
+    let (path, is_ours) = match &target {
+        Target::Here(path) => (path.as_str(), true),
+        Target::Elsewhere | Target::Itself => (
+            path.as_str(),
+            flux.is_source(&spec.source_ref, metadata.namespace.as_deref()),
+        ),
+    };
+    let (directory, above) = in_repo(path, &flux.path)?;
+    // Nobody has to name the source before sipgen writes Kustomizations. Every repo has a root, though.
+    let is_unsaid =
+        repo.settings.gitops != Some(Agent::Flux) && flux.source_ref == SourceRef::default();
+    let aside = if is_root(&directory) && !is_ours {
+        return None;
+    } else if !is_ours && !is_unsaid {
+        Some(Aside::OtherSource("flux.sourceRef"))
+    } else if matches!(target, Target::Elsewhere) {
+        Some(Aside::Included)
+    } else if spec.kube_config.is_some() {
+        Some(Aside::OtherCluster("its `kubeConfig`"))
+    } else {
+        spec.suspend.then_some(Aside::Suspended)
+    };
+    let namespace = spec
+        .target_namespace
+        .filter(|namespace| !namespace.is_empty());
+    let renamed = changed_names("namePrefix", &spec.name_prefix)
+        .or(changed_names("nameSuffix", &spec.name_suffix));
+    Some(Applied {
+        agent: Agent::Flux,
+        by: named("Flux Kustomization", &metadata),
+        place: origin.at(["spec", "path"]),
+        aside,
+        namespace: namespace.map(|namespace| (namespace, origin.at(["spec", "targetNamespace"]))),
+        renamed: renamed.map(|field| (field, origin.at(["spec", field]))),
+        components: components(&directory, spec.components, |index| {
+            origin.at(["spec".into(), "components".into(), Step::from(index)])
+        }),
+        directory,
+        above,
+        plain: Some(Plain::Autodetect),
+        explicit: None,
+        own_namespace: metadata.namespace,
+        decryption: spec.decryption,
+    })
+}
+
+/// The field, if it changes names.
+fn changed_names(field: &'static str, value: &Option<String>) -> Option<&'static str> {
+    value
+        .as_ref()
+        .is_some_and(|value| !value.is_empty())
+        .then_some(field)
+}
+
+fn is_root(directory: &Utf8Path) -> bool {
+    directory.as_str().is_empty()
+}
+
+fn by_argocd(
+    repo: &Repo<'_>,
+    origin: &Origin,
+    route: &[&str],
+    by: &str,
+    spec: &ApplicationSpec,
+) -> Vec<Applied> {
+    let argocd = &repo.settings.argocd;
+    let one = spec.source.iter().map(|source| (None, source));
+    let several = spec
+        .sources
+        .iter()
+        .flatten()
+        .enumerate()
+        .map(|(index, source)| (Some(index), source));
+    let mut applied = Vec::new();
+    for (index, source) in one.chain(several) {
+        let place = |fields: &[&str]| {
+            let mut steps: Vec<Step> = route.iter().map(|key| (*key).into()).collect();
+            match index {
+                Some(index) => steps.extend(["sources".into(), index.into()]),
+                None => steps.push("source".into()),
+            }
+            steps.extend(fields.iter().map(|key| (*key).into()));
+            origin.at(steps)
+        };
+        let is_url = argocd
+            .repo_url
+            .as_ref()
+            .map(|url| url.is(&source.repo_url) || source.repo_url.contains("{{"));
+        let aside = if is_url == Some(false) {
+            Some(Aside::OtherSource("argocd.repoURL"))
+        } else {
+            (!is_base_cluster(repo, &spec.destination))
+                .then_some(Aside::OtherCluster("`argocd.destination`"))
+        };
+        let is_undecided = source.path.as_ref().is_some_and(|path| path.contains("{{"));
+        let aside = aside.or(is_undecided.then_some(Aside::Undecided));
+        for path in paths(repo, source) {
+            let Some((directory, above)) = in_repo(&path, &argocd.path) else {
+                continue;
+            };
+            if is_root(&directory) && is_url != Some(true) {
+                continue;
+            }
+            // Argo CD reads no deeper than it is told to.
+            let recurses = source
+                .directory
+                .as_ref()
+                .is_some_and(|directory| directory.recurse);
+            if !is_root(&above) && !recurses {
+                continue;
+            }
+            let kustomize = source.kustomize.clone().unwrap_or_default();
+            let renamed = changed_names("namePrefix", &kustomize.name_prefix)
+                .or(changed_names("nameSuffix", &kustomize.name_suffix));
+            // As `ExplicitType` of Argo CD has it, `directory` counts before any file that is there.
+            let is_explicit = source.directory.is_some() && source.kustomize.is_none();
+            // A Helm chart is somebody else's to render.
+            let is_chart = !is_explicit && repo.files.kind(&directory.join("Chart.yaml")).is_some();
+            applied.push(Applied {
+                agent: Agent::Argocd,
+                by: format!("Argo CD's {by}"),
+                place: place(&["path"]),
+                aside,
+                namespace: kustomize
+                    .namespace
+                    .filter(|namespace| !namespace.is_empty())
+                    .map(|namespace| (namespace, place(&["kustomize", "namespace"]))),
+                renamed: renamed.map(|field| (field, place(&["kustomize", field]))),
+                components: components(&directory, kustomize.components, |_| {
+                    place(&["kustomize", "components"])
+                }),
+                directory,
+                above,
+                explicit: is_explicit.then(|| place(&["directory"])),
+                own_namespace: None,
+                decryption: None,
+                plain: (!is_chart)
+                    .then(|| Plain::Files(source.directory.clone().unwrap_or_default())),
+            });
+        }
+    }
+    applied
+}
+
+/// Returns whether a destination is the base cluster, by either of the names that Secrets of the repo say it has.
+fn is_base_cluster(repo: &Repo<'_>, destination: &ApplicationDestination) -> bool {
+    let own = &repo.settings.argocd.destination;
+    let renamed = |cluster: &Cluster| {
+        cluster
+            .renamed(destination)
+            .is_some_and(|other| own.is(&other))
+    };
+    own.is(destination) || repo.clusters.iter().any(renamed)
+}
+
+/// The paths of a source: its own, or for one with an unknown parameter in it, all directories that it may be.
+fn paths(repo: &Repo<'_>, source: &ApplicationSource) -> Vec<String> {
+    let Some(path) = &source.path else {
+        return Vec::new();
+    };
+    let (mut glob, mut rest) = (String::new(), path.as_str());
+    while let Some((before, behind)) = rest.split_once("{{") {
+        let Some((_, after)) = behind.split_once("}}") else {
+            return Vec::new();
+        };
+        glob.push_str(before);
+        glob.push('*');
+        rest = after;
+    }
+    if glob.is_empty() {
+        return vec![path.clone()];
+    }
+    glob.push_str(rest);
+    let directories = matching_directories(
+        repo,
+        &[GitDirectory {
+            path: glob,
+            exclude: false,
+        }],
+    );
+    directories
+        .into_iter()
+        .map(Utf8PathBuf::into_string)
+        .collect()
+}

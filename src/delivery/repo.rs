@@ -1,0 +1,74 @@
+//! The facts that decide how agents apply the output.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::clusters::Cluster;
+use crate::api::gitops::FluxSource;
+use crate::api::names::HostKey;
+use crate::finding::{Origin, Place};
+use crate::inventory::Inventory;
+use crate::kustomize::{Among, Builds, Listing};
+use crate::layout;
+use crate::load::Files;
+use crate::settings::Settings;
+
+/// A repo, as far as it decides what agents apply.
+pub(super) struct Repo<'a> {
+    pub(super) files: &'a Files,
+    pub(super) settings: &'a Settings,
+    pub(super) inventory: &'a Inventory,
+    pub(super) builds: &'a Builds,
+    /// Every document that describes a host.
+    pub(super) documents: &'a [(HostKey, Origin)],
+    /// Further files whose directories generators may name.
+    pub(super) paths: &'a [Utf8PathBuf],
+    /// The sources of Flux.
+    pub(super) sources: Vec<(Origin, FluxSource)>,
+    /// The clusters that Argo CD knows by Secrets of the repo.
+    pub(super) clusters: Vec<Cluster>,
+    /// The components that agents add to kustomizations: what is listed, where, and the kustomization's directory.
+    pub(super) added: Vec<(Utf8PathBuf, Place, Utf8PathBuf)>,
+}
+
+impl Repo<'_> {
+    /// The places that list directories below one: kustomizations of the repo, and agents that add components to them.
+    pub(super) fn listings_below<'b>(
+        &'b self,
+        top: &'b Utf8Path,
+    ) -> Vec<(&'b Utf8Path, Listing<'b>)> {
+        let added = self
+            .added
+            .iter()
+            .filter(|(listed, ..)| listed.starts_with(top));
+        let added = added.map(|(listed, place, directory)| {
+            let (place, among) = (place.clone(), Among::Components(usize::MAX));
+            (
+                listed.as_path(),
+                Listing {
+                    directory,
+                    place,
+                    among,
+                },
+            )
+        });
+        self.builds
+            .listings_below(top)
+            .into_iter()
+            .chain(added)
+            .collect()
+    }
+
+    /// The directory of a root's patches, relative to the repo's root.
+    pub(super) fn patches_of(&self, root: &Utf8Path) -> Utf8PathBuf {
+        self.settings.output.join(layout::declared_directory(root))
+    }
+}
+
+/// A directory as people read it.
+pub(super) fn shown(directory: &Utf8Path) -> String {
+    if directory.as_str().is_empty() {
+        "the repo's root".to_owned()
+    } else {
+        directory.to_string()
+    }
+}
