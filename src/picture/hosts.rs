@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::racks::value;
 use crate::api::names::{ClusterKey, HostKey};
 use crate::inventory::Host;
 use crate::plan::explain::{self, Assignment};
@@ -128,4 +127,12 @@ fn is_new(how: Option<How>) -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// A host's value of a label. ViNO copies a label that its node lacks as `""`: that is none.
+pub(super) fn value<'a>(host: &'a Host, label: &str) -> Option<&'a str> {
+    host.labels
+        .get(label)
+        .map(String::as_str)
+        .filter(|value| !value.is_empty())
 }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::HostPicture;
-use crate::inventory::{Host, natural};
+use super::hosts::value;
+use crate::inventory::natural;
 use crate::site::Site;
 
 /// How many labels a message names.
@@ -28,14 +29,6 @@ pub struct Rack {
 pub struct NoSuchLabel {
     label: String,
     known: String,
-}
-
-/// A host's value of a label. ViNO copies a label that its node lacks as `""`: that is none.
-pub(super) fn value<'a>(host: &'a Host, label: &str) -> Option<&'a str> {
-    host.labels
-        .get(label)
-        .map(String::as_str)
-        .filter(|value| !value.is_empty())
 }
 
 /// The label, if a host has it.

@@ -626,7 +626,7 @@ fn credentials_in_another_namespace_than_the_cluster() {
     assert_says(
         &message,
         &[
-            "error[SIP0315]: the jump host of tenant-a/core cannot mount the BMC credentials of 7 of its hosts",
+            "error[SIP0315]: the jump host of tenant-a/core cannot read the BMC credentials of 7 of its hosts",
             "--> tenants/tenant-a/core.yaml:46:",
             "(the Secret that is in the host's namespace)",
             "write `credentials: external-secrets` into sipgen.yaml",

@@ -53,6 +53,8 @@ fn the_first_run_writes_the_labels_and_the_services_and_nothing_else() {
     overlays/clusters/tenant-a/edge/jumphost/hosts
     overlays/clusters/tenant-a/edge/jumphost/kustomization.yaml
     overlays/clusters/tenant-a/edge/jumphost/persistentvolumeclaim.yaml
+    overlays/clusters/tenant-a/edge/jumphost/rbac.yaml
+    overlays/clusters/tenant-a/edge/jumphost/refresh
     overlays/clusters/tenant-a/edge/jumphost/service.yaml
     overlays/clusters/tenant-a/edge/jumphost/ssh_config
     overlays/clusters/tenant-a/edge/jumphost/sshd_config
