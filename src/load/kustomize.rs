@@ -31,6 +31,7 @@ pub(crate) struct Build<'a> {
 }
 
 /// What a build came to.
+#[derive(Debug)]
 pub(crate) struct Built {
     /// The objects.
     pub(crate) text: String,

@@ -14,7 +14,7 @@ use camino::Utf8Path;
 use serde::Deserialize;
 use yaml_serde::Value;
 
-use super::inputs::{self, Inputs};
+use super::inputs::{Inputs, Rendered};
 use super::objects::Objects;
 use super::{Site, listing, names};
 use crate::api::group;
@@ -41,7 +41,8 @@ pub fn of_all(
     site: &Site,
 ) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
     let is_host = |host: &HostKey| site.inventory.host(host).is_some();
-    read(repo, &site.settings, &site.builds, &is_host, None)
+    let built = (&site.builds, &site.rendered);
+    read(repo, &site.settings, built, &is_host, None)
 }
 
 /// The hardware that decides about Provisionings, of the hosts of a site that is still being read.
@@ -59,7 +60,13 @@ pub(super) fn if_it_decides(
     }
     let hosts: HashSet<&HostKey> = objects.hosts.iter().map(|host| &host.key).collect();
     let is_host = |host: &HostKey| hosts.contains(host);
-    let (hardware, findings) = read(repo, settings, &objects.builds, &is_host, None)?;
+    let (hardware, findings) = read(
+        repo,
+        settings,
+        (&objects.builds, &objects.rendered),
+        &is_host,
+        None,
+    )?;
     Ok((Some(hardware), findings))
 }
 
@@ -74,7 +81,8 @@ pub fn of(
     host: &HostKey,
 ) -> Result<(HostHardware, Vec<Finding>), ReadError> {
     let is_host = |host: &HostKey| site.inventory.host(host).is_some();
-    let (mut all, findings) = read(repo, &site.settings, &site.builds, &is_host, Some(host))?;
+    let built = (&site.builds, &site.rendered);
+    let (mut all, findings) = read(repo, &site.settings, built, &is_host, Some(host))?;
     Ok((all.remove(host).unwrap_or_default(), findings))
 }
 
@@ -130,7 +138,7 @@ struct Status {
 fn read(
     repo: &Files,
     settings: &Settings,
-    builds: &Builds,
+    (builds, rendered): (&Builds, &Rendered),
     is_host: &dyn Fn(&HostKey) -> bool,
     only: Option<&HostKey>,
 ) -> Result<(BTreeMap<HostKey, HostHardware>, Vec<Finding>), ReadError> {
@@ -152,7 +160,7 @@ fn read(
     };
     let mut said = repo.scan(&files, look, interpret)?;
     said.retain(|said| inputs.takes(&said.origin));
-    said.extend(inputs::rendered(repo, settings, interpret).0);
+    said.extend(rendered.read(repo, interpret).1);
 
     let mut findings = Vec::new();
     let mut by_host: BTreeMap<HostKey, HostHardware> = BTreeMap::new();

@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::finding::{Code, Finding, Origin};
 use crate::kustomize::Builds;
-use crate::load::kustomize::{self, Build, NotBuilt};
+use crate::load::kustomize::{self, Build, Built, NotBuilt};
 use crate::load::{Document, Files, scan_made, scan_stream};
 use crate::settings::sources::{Glob, Source};
 use crate::settings::{self, Settings};
@@ -168,47 +168,75 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Reads what does not stand in the repo's files: the streams, or else what sources build.
-pub(super) fn rendered<T: Send>(
-    repo: &Files,
-    settings: &Settings,
-    interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
-) -> (Vec<T>, Vec<Finding>) {
-    let (mut read, mut findings) = (Vec::new(), Vec::new());
-    if !repo.streams().is_empty() {
-        let mut objects = 0;
+/// The objects that sources build. Each source is built once a run, however often its objects are read.
+#[derive(Debug)]
+pub(super) struct Rendered {
+    built: Vec<BuiltSource>,
+}
+
+#[derive(Debug)]
+struct BuiltSource {
+    /// The index of the source.
+    source: usize,
+    /// The file of its kustomization.
+    file: Arc<Utf8Path>,
+    built: Built,
+}
+
+impl Rendered {
+    /// Builds the sources of the settings, unless streams stand in for them.
+    pub(super) fn build(repo: &Files, settings: &Settings) -> (Self, Vec<Finding>) {
+        let (mut built, mut findings) = (Vec::new(), Vec::new());
+        if !repo.streams().is_empty() {
+            return (Self { built }, findings);
+        }
+        for (index, source) in settings.sources.iter().enumerate() {
+            let Some(directory) = &source.kustomization else {
+                continue;
+            };
+            let build = Build {
+                directory,
+                helm: source.helm,
+                longest: Duration::from_secs(source.timeout_seconds),
+            };
+            match kustomize::build(repo, &build) {
+                Ok(text) => built.push(BuiltSource {
+                    source: index,
+                    file: Arc::from(kustomization_of(repo, directory).as_path()),
+                    built: text,
+                }),
+                Err(why) => findings.push(not_built(repo, index, directory, &why)),
+            }
+        }
+        (Self { built }, findings)
+    }
+
+    /// Reads the streams, or else what the sources build, and counts the objects of streams.
+    pub(super) fn read<T: Send>(
+        &self,
+        repo: &Files,
+        interpret: impl Fn(Document<'_>) -> Option<T> + Sync,
+    ) -> (usize, Vec<T>) {
+        let (mut objects, mut read) = (0, Vec::new());
         for stream in repo.streams() {
             let (count, found) = scan_stream(stream, &interpret);
             objects += count;
             read.extend(found);
         }
-        if objects == 0 {
-            findings.push(empty(repo));
+        for BuiltSource {
+            source,
+            file: own,
+            built,
+        } in &self.built
+        {
+            let file = |annotated: Option<&str>| {
+                let file = annotated.and_then(|annotated| built.file(annotated));
+                file.map_or_else(|| own.clone(), |file| Arc::from(file.as_path()))
+            };
+            read.extend(scan_made(&built.text, *source, file, &interpret));
         }
-        return (read, findings);
+        (objects, read)
     }
-    for (index, source) in settings.sources.iter().enumerate() {
-        let Some(directory) = &source.kustomization else {
-            continue;
-        };
-        let build = Build {
-            directory,
-            helm: source.helm,
-            longest: Duration::from_secs(source.timeout_seconds),
-        };
-        match kustomize::build(repo, &build) {
-            Ok(built) => {
-                let own: Arc<Utf8Path> = Arc::from(kustomization_of(repo, directory).as_path());
-                let file = |annotated: Option<&str>| {
-                    let file = annotated.and_then(|annotated| built.file(annotated));
-                    file.map_or_else(|| own.clone(), |file| Arc::from(file.as_path()))
-                };
-                read.extend(scan_made(&built.text, index, file, &interpret));
-            }
-            Err(why) => findings.push(not_built(repo, index, directory, &why)),
-        }
-    }
-    (read, findings)
 }
 
 /// The file of a directory's kustomization.
@@ -219,7 +247,7 @@ fn kustomization_of(repo: &Files, directory: &Utf8Path) -> Utf8PathBuf {
 }
 
 /// What was rendered is nothing at all or no manifest, as when the program before the pipe has failed.
-fn empty(repo: &Files) -> Finding {
+pub(super) fn empty(repo: &Files) -> Finding {
     let names: Vec<&str> = repo
         .streams()
         .iter()

@@ -49,6 +49,7 @@ use crate::output::state::State;
 use crate::request::sipcluster::legacy_labels;
 use crate::request::{ClusterKind, Request};
 use crate::settings::Settings;
+use inputs::Rendered;
 pub use left_out::HostLeftOut;
 use lost::Known;
 pub use names::ServiceWithPorts;
@@ -77,6 +78,8 @@ pub struct Site {
     pub definitions: BTreeSet<&'static str>,
     /// Which kustomization reaches which file.
     builds: Builds,
+    /// The objects that sources build, for those who read hardware.
+    rendered: Rendered,
 }
 
 impl Site {
@@ -172,6 +175,7 @@ impl Site {
             knows_hardware: hardware.is_some(),
             definitions: objects.definitions,
             builds,
+            rendered: objects.rendered,
         };
         Ok((site, all))
     }

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::concern::{self, Concern};
 use super::host_origin::{self, Renamed};
-use super::inputs::{self, Inputs};
+use super::inputs::{self, Inputs, Rendered};
 use super::interpret::{Object, interpret, interpret_rendered, is_kustomization};
 use super::left_out::HostLeftOut;
 use super::listing::{listed_elsewhere, not_too_large};
@@ -52,6 +52,7 @@ pub(super) struct Objects {
     pub(super) documents: Vec<(HostKey, Origin)>,
     pub(super) networks: Networks,
     pub(super) builds: Builds,
+    pub(super) rendered: Rendered,
     /// Requests and Softwares that are some other tool's templates, as far as one can see.
     pub(super) templates: Vec<Template>,
     /// What tells agents what to apply.
@@ -109,9 +110,12 @@ pub(super) fn read(
     let variables = substitution::by_directory(naming, &objects)?;
     let (objects, of_evaluation) =
         delivered::by_builds(repo, &builds, settings, &inputs, &variables, objects);
-    let (rendered, mut findings) =
-        inputs::rendered(repo, settings, |document| interpret_rendered(&document));
-    let mut all = ByKind::of(objects.into_iter().chain(rendered));
+    let (rendered, mut findings) = Rendered::build(repo, settings);
+    let (count, of_rendered) = rendered.read(repo, |document| interpret_rendered(&document));
+    if count == 0 && !repo.streams().is_empty() {
+        findings.push(inputs::empty(repo));
+    }
+    let mut all = ByKind::of(objects.into_iter().chain(of_rendered));
     findings.extend(of_evaluation);
     let concerns = |finding: &Finding| {
         let mut files = finding.places.iter().map(|(place, _)| place.file());
@@ -204,6 +208,7 @@ pub(super) fn read(
         documents,
         networks,
         builds,
+        rendered,
         templates: all.templates,
         agent_objects: all.agent_objects,
         services,
