@@ -101,6 +101,34 @@ fn a_build_that_does_not_end_is_ended() {
 }
 
 #[test]
+fn a_source_is_built_once_a_run() {
+    let repo = Repo::of_fixture("provisioning");
+    // Provisionings make sipgen read the hosts once more, for their hardware.
+    repo.write(
+        "sipgen.yaml",
+        "sources: [{paths: [clusters]}, {kustomization: inventory}]\n",
+    );
+    repo.write("inventory/kustomization.yaml", "resources: [hosts.yaml]\n");
+    let (kustomize, runs) = (
+        repo.path().join(".git/kustomize"),
+        repo.path().join(".git/runs"),
+    );
+    let script = format!(
+        "#!/bin/sh\necho run >>{}\ncat {}/inventory/hosts.yaml\n",
+        runs.display(),
+        repo.path().display(),
+    );
+    fs::write(&kustomize, script).unwrap();
+    fs::set_permissions(&kustomize, fs::Permissions::from_mode(0o755)).unwrap();
+    for arguments in [&["generate", "--check"][..], &["validate"]] {
+        let ended = run(repo.sipgen(arguments).env("SIPGEN_KUSTOMIZE", &kustomize));
+        assert!(!ended.stderr.contains("SIP0011"), "{}", ended.stderr);
+        assert_eq!(fs::read_to_string(&runs).unwrap(), "run\n", "{arguments:?}");
+        fs::remove_file(&runs).unwrap();
+    }
+}
+
+#[test]
 fn a_machine_without_kustomize_is_told_so() {
     let repo = with_sources("quickstart", "sources: [{kustomization: sites/lab}]\n");
     let empty = tempfile::tempdir().unwrap();
