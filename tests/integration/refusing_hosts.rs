@@ -377,9 +377,9 @@ fn a_cycle_of_kustomizations() {
     assert_says(
         &repo.refused(),
         &[
-            "ring/a/kustomization.yaml has itself among its resources, directly or through others",
+            "ring/a/kustomization.yaml lists itself, directly or through other kustomizations",
             "--> ring/a/kustomization.yaml:2:5",
-            "kustomize cannot build a cycle; remove one of the references",
+            "remove one of the references; kustomize cannot build a cycle",
         ],
     );
 }
@@ -398,7 +398,7 @@ fn a_cycle_below_an_outermost_kustomization() {
     assert_says(
         &repo.refused(),
         &[
-            "has itself among its resources",
+            "lists itself",
             "kustomize cannot build a cycle",
         ],
     );

@@ -1,4 +1,4 @@
-//! The patches of a kustomization, in their three lists.
+//! The patches of a kustomization: `patchesStrategicMerge`, `patches` and `patchesJson6902`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,33 +18,32 @@ use crate::finding::{Given, Origin, Place, Step};
 use crate::kustomize::{Node, join};
 use crate::load::objects;
 
-/// The text of a patch, parsed.
+/// A parsed patch.
 enum Text {
     Merge(Vec<MergePatch>),
     Json(Vec<Operation>, Place),
 }
 
-/// One document of a merge patch.
+/// A document of a merge patch.
 struct MergePatch {
     patch: Mapping,
     place: Place,
-    /// Whether it stands in a file, where its routes are those of the object.
+    /// Set if it is in a file of its own, where routes equal those of the object.
     is_document: bool,
     may_rename: bool,
     may_change_kind: bool,
 }
 
-/// Where a patch is written.
+/// The text of a patch and its place.
 struct Written<'a> {
     text: String,
-    /// The entry of the list.
+    /// Entry in the list of patches.
     place: &'a Place,
-    /// The file, for one that is not inline.
+    /// File of a patch that is not inline.
     file: Option<Arc<Utf8Path>>,
 }
 
 impl Run<'_> {
-    /// Applies `patchesStrategicMerge`.
     pub(super) fn apply_merge_patches(
         &self,
         node: &Node,
@@ -89,7 +88,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Applies `patches`.
     pub(super) fn apply_patches(
         &self,
         node: &Node,
@@ -105,7 +103,6 @@ impl Run<'_> {
         )
     }
 
-    /// Applies `patchesJson6902`.
     pub(super) fn apply_json_patches(
         &self,
         node: &Node,
@@ -140,7 +137,7 @@ impl Run<'_> {
             } = entry
             else {
                 return Err(failed(NotBuilt::Refused(
-                    "an entry of `patches` is a mapping".to_owned(),
+                    "an entry of `patches` must be a mapping".to_owned(),
                 )));
             };
             let file = path.as_deref().and_then(|path| join(directory, path));
@@ -157,10 +154,8 @@ impl Run<'_> {
                     file: None,
                 },
                 _ => {
-                    let path = path.as_deref().unwrap_or("without path and patch");
-                    return Err(failed(NotBuilt::Refused(format!(
-                        "there is no patch {path}"
-                    ))));
+                    let path = path.as_deref().unwrap_or("without `path` and `patch`");
+                    return Err(failed(NotBuilt::Refused(format!("missing patch {path}"))));
                 }
             };
             let parsed = written
@@ -208,7 +203,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Merges patches into the objects that they name.
+    /// Merges patches into the objects that their ids name.
     fn merge_by_id(
         &self,
         patches: &[MergePatch],
@@ -228,11 +223,11 @@ impl Run<'_> {
                 }
                 None if objects.are_partial => {}
                 None => {
-                    let why = format!("there is no {} for a patch", id.shown());
+                    let why = format!("a patch names the missing {}", id.shown());
                     return Err(Failure::at(place)(NotBuilt::Refused(why)));
                 }
                 Some(_) => {
-                    let why = format!("a patch is for more than one {}", id.shown());
+                    let why = format!("a patch matches more than one {}", id.shown());
                     return Err(Failure::at(place)(NotBuilt::Refused(why)));
                 }
             }
@@ -254,7 +249,7 @@ impl Run<'_> {
             match patch.merge_into(object) {
                 Ok(true) => {}
                 Ok(false) => deleted.push(index),
-                // Of kinds whose schema kustomize knows, it may know better.
+                // For kinds with a schema, kustomize may accept a patch that is refused here.
                 Err(why) if self.wanted.vital.contains(&object.origin.file) => {
                     return Err(Failure::at(&patch.place)(NotBuilt::Refused(why)));
                 }
@@ -272,7 +267,7 @@ impl Run<'_> {
     }
 }
 
-/// The objects by each id that they have or had.
+/// Objects by each current and previous id.
 struct Index(HashMap<Id, Vec<usize>>);
 
 impl Index {
@@ -302,7 +297,7 @@ impl Written<'_> {
             .collect();
         let values = values.ok_or_else(no_patch)?;
         if let Some(operations) = values.first().and_then(json_patch::operations) {
-            // kustomize reads what begins like this as JSON, and anything else as YAML.
+            // kustomize reads a text that begins with `[` as JSON, and any other as YAML.
             if self.text.trim().starts_with('[')
                 && serde_json::from_str::<IgnoredAny>(self.text.trim()).is_err()
             {
@@ -360,7 +355,7 @@ impl Written<'_> {
 }
 
 impl MergePatch {
-    /// The id of the object that it names.
+    /// Returns the id of the object that it names.
     fn id(&self) -> Id {
         let text = |route: &[&str]| text_at(&self.patch, route).unwrap_or_default();
         let (name, namespace) = (
@@ -370,8 +365,10 @@ impl MergePatch {
         Id::new(&text(&["apiVersion"]), &text(&["kind"]), &name, &namespace)
     }
 
-    /// The patch as kustomize copies one that it applies by a target or from `patchesStrategicMerge`: labels and
-    /// annotations become texts, and null with them, so that such a patch takes no label away.
+    /// Returns the patch as kustomize copies it for a target or from `patchesStrategicMerge`.
+    ///
+    /// Labels and annotations become strings, including null, so such a patch cannot remove a
+    /// label.
     fn copied(mut self) -> Self {
         let Some(Value::Mapping(metadata)) = self.patch.get_mut("metadata") else {
             return self;
@@ -396,7 +393,7 @@ impl MergePatch {
         self
     }
 
-    /// Merges the patch into an object; false, if it deletes it.
+    /// Merges the patch into an object. Returns false if the patch deletes the object.
     fn merge_into(&self, object: &mut Object) -> Result<bool, String> {
         let (name, kind) = (object.name(), object.kind());
         let (namespace, version) = (
@@ -447,7 +444,7 @@ impl MergePatch {
     }
 }
 
-/// Applies the operations of a JSON patch; the error begins with the object.
+/// Applies the operations of a JSON patch. The error starts with the object.
 fn apply_operations(
     object: &mut Object,
     operations: &[Operation],
