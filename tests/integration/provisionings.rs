@@ -334,7 +334,7 @@ fn two_requests_of_one_cluster_are_refused_whatever_their_kinds() {
        |
      9 |     cluster: depot
        |              -----
-      help: if this one is an example, keep it; to leave it out, write in sipgen.yaml:
+      help: if this one is an example, keep it; to exclude it, write in sipgen.yaml:
             sources: [{paths: ["!clusters/press.yaml"]}]
             otherwise give it another label `cluster` or namespace
     "#);
@@ -351,7 +351,7 @@ fn two_requests_of_one_cluster_are_refused_whatever_their_kinds() {
        |
      9 |     cluster: depot
        |              -----
-      help: if this one is an example, keep it; to leave it out, write in sipgen.yaml:
+      help: if this one is an example, keep it; to exclude it, write in sipgen.yaml:
             sources: [{paths: ["!clusters/lab.depot.yaml"]}]
             otherwise give it another name or namespace
     "#);

@@ -167,7 +167,7 @@ fn two_clusters_of_one_namespace_and_name() {
        |
      7 |   name: edge
        |         ----
-      help: if this one is an example, keep it; to leave it out, write in sipgen.yaml:
+      help: if this one is an example, keep it; to exclude it, write in sipgen.yaml:
             sources: [{paths: ["!sites/lab/clusters/more.yaml"]}]
             otherwise give it another name or namespace
 

@@ -19,7 +19,7 @@ fn an_unknown_setting() {
        |
      1 | outptu: deploy
        | ^^^^^^^
-      help: correct the setting, or remove it for its default
+      help: fix the setting, or remove it to use the default
 
     1 error: no file was changed
     ");
@@ -41,7 +41,7 @@ fn a_snapshot_has_a_directory_of_its_own() {
     let said = with_settings("snapshot: {splitBy: \"no label\"}\n").refused();
     assert_says(
         &said,
-        &["error[SIP0002]: `snapshot.splitBy: no label` is not the key of a label"],
+        &["error[SIP0002]: `snapshot.splitBy: no label` is not a valid label key"],
     );
 }
 

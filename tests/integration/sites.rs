@@ -300,7 +300,7 @@ fn settings_of_a_site_replace_those_of_the_root_one_by_one() {
         &repo.generate(&[]).expect(1).stderr,
         &[
             "SIP0002",
-            "`flux.path: clusters/lab` does not end with clusters/staging",
+            "`flux.path: clusters/lab` must end with clusters/staging",
         ],
     );
     repo.write(

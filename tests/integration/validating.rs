@@ -160,13 +160,13 @@ fn settings_that_ignore_what_cannot_be_ignored_are_refused() {
         (
             "{code: SIP0501, reason: x}",
             &[
-                "SIP0501 is an error, and only warnings can be ignored",
+                "SIP0501 is an error; only warnings can be ignored",
                 "sipgen.yaml:3:12",
             ][..],
         ),
         (
             "{code: SIP0308, reason: \"\"}",
-            &["nothing says why SIP0308 is ignored", "sipgen.yaml:3:29"],
+            &["`reason` for ignoring SIP0308 is empty", "sipgen.yaml:3:29"],
         ),
         (
             "{code: SIP0308}",
