@@ -370,5 +370,8 @@ fn a_diff_and_a_report_do_not_share_stdout() {
         .generate(&["--check", "--diff", "--format", "sarif"])
         .expect(2);
 
-    assert_says(&run.stderr, &["--diff and --format both print on stdout"]);
+    assert_says(
+        &run.stderr,
+        &["conflicting --diff and --format: both print to stdout"],
+    );
 }

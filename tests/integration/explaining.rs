@@ -247,6 +247,6 @@ fn a_namespace_that_looks_like_a_code_is_a_namespace() {
 
     assert_says(
         &run.stderr,
-        &["the repo has neither a SIPCluster nor a BareMetalHost sip0001/edge"],
+        &["no SIPCluster or BareMetalHost `sip0001/edge` in the repo"],
     );
 }

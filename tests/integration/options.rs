@@ -464,7 +464,7 @@ mod repo_directory {
         let run =
             crate::support::run(repo.sipgen(&["generate"]).current_dir(outside.path())).expect(2);
 
-        assert_says(&run.stderr, &["name a directory by --repo"]);
+        assert_says(&run.stderr, &["name a directory with --repo"]);
     }
 
     #[test]
@@ -490,7 +490,7 @@ mod repo_directory {
 
         let run = repo.generate(&["--repo", "no/such"]).expect(2);
 
-        assert_says(&run.stderr, &["--repo no/such is no directory"]);
+        assert_says(&run.stderr, &["--repo `no/such` is not a directory"]);
     }
 
     #[test]

@@ -453,7 +453,7 @@ fn every_command_works_at_the_root() {
     );
     assert_says(
         &sipgen(&repo, &["snapshot"]).expect(2).stderr,
-        &["name its site by --site", "production, staging"],
+        &["choose its site with --site", "production, staging"],
     );
 
     repo.generate(&["--only", "tenant-a/more"]).expect(0);
@@ -469,7 +469,7 @@ fn every_command_works_at_the_root() {
         .stderr;
     assert_says(
         &refused,
-        &["--input is of one base cluster", "production, staging"],
+        &["--input describes one base cluster", "production, staging"],
     );
 }
 
@@ -486,7 +486,7 @@ fn a_sipcluster_of_a_common_base_is_migrated_once() {
     assert!(!repo.read("tenants/base/edge.yaml").contains("vmFlavor"));
     assert_says(
         &sipgen(&repo, &["migrate", "--check"]).expect(0).stderr,
-        &["no SIPCluster is of an older generation"],
+        &["no legacy SIPCluster found"],
     );
 }
 

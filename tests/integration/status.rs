@@ -451,7 +451,7 @@ fn a_name_that_the_site_does_not_have_is_a_usage_error() {
     );
     assert_says(
         &status(&repo, &["--rack", "z9"]).expect(2).stderr,
-        &["there is no rack \"z9\""],
+        &["unknown rack `z9`"],
     );
 }
 

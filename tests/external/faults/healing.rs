@@ -49,7 +49,7 @@ fn commands_that_read_refuse_half_of_a_run() {
         let refused = run(&mut repo.sipgen(command)).expect(2);
         assert_says(
             &refused.stderr,
-            &["overlays is half written", "`sipgen generate`"],
+            &["`overlays` is half written", "`sipgen generate`"],
         );
     }
     repo.generate(&["--from-index", "--check"]).expect(1);
@@ -155,7 +155,7 @@ fn what_an_earlier_kill_has_left_in_the_index_is_no_longer_there() {
 
     let healed = repo.generate(&["--commit"]).expect(0);
 
-    assert_says(&healed.stderr, &["committed already", "git's index had"]);
+    assert_says(&healed.stderr, &["already committed", "git's index: "]);
     let state = State::of(repo.path());
     assert_eq!((state.status.as_str(), state.leftovers.len()), ("", 0));
 }

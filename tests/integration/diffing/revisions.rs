@@ -380,7 +380,7 @@ fn a_bare_repo_is_compared_by_its_revisions() {
     let run = diff_in(&bare, &["--base", "HEAD~2"]).expect(2);
     assert_says(
         &run.stderr,
-        &["a bare repo has no files on the disk: name a revision by --head"],
+        &["a bare repo has no files on disk: name a revision with --head"],
     );
 }
 
@@ -521,10 +521,7 @@ fn a_directory_without_git_has_no_revisions() {
 
     let run = diff_in(directory.path(), &["--repo", ".", "--base", "HEAD"]).expect(2);
 
-    assert_says(
-        &run.stderr,
-        &["there is no git repo around .", "no revisions"],
-    );
+    assert_says(&run.stderr, &["`.` is not in a git repo", "no revisions"]);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn a_second_run_adds_no_commit() {
 
     assert_says(
         &run.stderr,
-        &["no commit: branch next has the generated files already"],
+        &["no commit: branch `next` already has the generated files"],
     );
     assert_eq!(id(&repo, "next"), before);
 }
@@ -75,7 +75,7 @@ fn without_changes_no_branch_is_made() {
 
     assert_says(
         &run.stderr,
-        &["no commit: HEAD has the generated files already; branch next was not made"],
+        &["no commit: HEAD already has the generated files; branch `next` was not created"],
     );
     assert_eq!(repo.git(&["branch", "--list", "next"]), "");
 }
@@ -91,7 +91,7 @@ fn without_changes_a_branch_that_is_behind_stays_there() {
 
     assert_says(
         &run.stderr,
-        &["HEAD has the generated files already; branch next was not moved, and is behind HEAD"],
+        &["HEAD already has the generated files; branch `next` was not moved and is behind HEAD"],
     );
     assert_eq!(id(&repo, "next"), id(&repo, "HEAD~"));
 }

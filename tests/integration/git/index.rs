@@ -104,7 +104,7 @@ fn files_that_are_right_but_not_staged_fail_and_the_message_heals_it() {
     );
     assert_says(
         &run.stderr,
-        &["42 created", "not staged yet: say `git add overlays`"],
+        &["42 created", "not staged yet: run `git add overlays`"],
     );
     repo.git(&["add", "overlays"]);
     let healed = repo.generate(&["--from-index", "--exit-code"]).expect(0);
@@ -336,5 +336,5 @@ fn without_a_repo_nothing_can_be_staged() {
         .arg(directory.path()))
     .expect(2);
 
-    assert_says(&run.stderr, &["there is no git repo around"]);
+    assert_says(&run.stderr, &["is not in a git repo"]);
 }

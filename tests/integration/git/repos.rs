@@ -220,7 +220,7 @@ fn a_bare_repo_has_nothing_to_generate_but_something_to_compare() {
         let refused = run(repo.sipgen(arguments).current_dir(bare.path())).expect(2);
         assert_says(
             &refused.stderr,
-            &["is a bare repo", "name a revision of it by --rev"],
+            &["is a bare repo", "name a revision with --rev"],
         );
     }
     run(repo
