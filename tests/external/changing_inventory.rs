@@ -27,7 +27,7 @@ fn a_host_that_has_left_the_inventory_is_replaced() {
     tenant/one replaces metal/host-1 by metal/host-3
     1 cluster: 2 hosts assigned, 1 added, 0 given back
     1 host added: state unknown, no snapshot shows it
-    1 host added from another namespace than the cluster's: Cluster API claims it only for Machines there
+    1 host added from another namespace: Cluster API claims it only for Machines in that namespace
     1 file written: 0 created, 1 changed, 0 deleted
     "#);
     assert_eq!(

@@ -317,7 +317,7 @@ fn a_check_names_the_stale_files_and_the_command_that_writes_them() {
     tenant/two adds metal/host-2
     1 cluster: 1 host assigned, 1 added, 0 given back
     1 host added: state unknown, no snapshot shows it
-    1 host added from another namespace than the cluster's: Cluster API claims it only for Machines there
+    1 host added from another namespace: Cluster API claims it only for Machines in that namespace
     5 files would be written: 4 created, 1 changed, 0 deleted
       changed  overlays/hosts/declared/inventory/kustomization.yaml
       created  overlays/hosts/declared/inventory/tenant.two.yaml

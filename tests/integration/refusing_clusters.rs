@@ -244,7 +244,7 @@ fn a_count_of_standby_alone_is_valid_as_in_the_published_definition() {
     assert_says(
         &slip.refused(),
         &[
-            "error[SIP0208]: `count` has no field `actve`, and no `active`",
+            "error[SIP0208]: `count` has the unknown field `actve`, but no `active`",
             "write `count: {active: N, standby: N}`",
         ],
     );
@@ -266,7 +266,7 @@ fn a_field_in_the_wrong_case_is_refused_and_removes_nothing() {
             &message,
             &[
                 "error[SIP0345]",
-                &format!("a SIPCluster has no field `{wrong}` here"),
+                &format!("a SIPCluster has the unknown field `{wrong}`"),
                 &format!("write `{right}`"),
             ],
         );
@@ -288,7 +288,7 @@ fn a_count_that_is_no_number() {
     for count in ["two", "1.5"] {
         let repo = edge_with("active: 2", &format!("active: {count}"));
 
-        let expected = "`active` has to be a whole number, and here is a ";
+        let expected = "`active` must be a whole number, found a ";
         assert_says(
             &repo.refused(),
             &[
@@ -483,7 +483,7 @@ fn broken_yaml_in_a_file_with_a_cluster() {
        |
      7 |   nodes: }
        |          ^
-      help: correct it; nothing else could read it either
+      help: fix the YAML syntax, or the type of the field
 
     1 error: no file was changed
     ");

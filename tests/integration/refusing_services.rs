@@ -377,7 +377,7 @@ fn a_private_key_is_not_shown_whatever_field_it_was_pasted_into() {
         assert_says(
             &message,
             &[
-                "a private key does not belong into git",
+                "a private key must not be in git",
                 "--> sites/lab/clusters/edge.yaml:",
             ],
         );

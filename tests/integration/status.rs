@@ -124,7 +124,7 @@ fn a_cluster_is_shown_with_its_services_and_hosts() {
       a  metal3/a4u16  Worker of tenant-a/edge
       A  metal3/a11u8  ControlPlane of tenant-a/edge
 
-      `sipgen explain NS/NAME` says why
+      run `sipgen explain NS/NAME` for the reasons
     ");
 }
 
@@ -146,7 +146,7 @@ fn a_rack_is_shown_host_by_host() {
       a  metal3/a4u14  Worker of tenant-a/core
       b  metal3/a4u16  Worker of tenant-a/edge
 
-      `sipgen explain NS/NAME` says why
+      run `sipgen explain NS/NAME` for the reasons
     ");
 }
 
@@ -167,7 +167,7 @@ fn a_site_without_racks_is_one_group_of_hosts() {
       matching  assigned  free  selector
              5         2     3  every host  (tenant/batch Worker)
 
-    hosts, in no racks: no node set names a topologyKey; --rack-by LABEL does
+    hosts without racks: no node set has a topologyKey; choose a label with --rack-by
       a+a+. . .
 
       A control plane of cluster A   a worker of cluster A   . free   A+ added
@@ -390,7 +390,7 @@ fn a_large_site_is_shown_in_part_and_says_what_is_left_out() {
     assert_says(
         &some,
         &[
-            "… and 10 more clusters, which have what they want",
+            "… and 10 more clusters without changes or shortages",
             "… and 60 more racks: ",
             "240 free",
             "--all",

@@ -30,7 +30,7 @@ const FIRST_TO_LAST: &str = "~ tenant/one
 2 clusters: 1 created, 1 changed; 2 hosts added
 6 files: 4 created, 2 changed
 2 hosts added: state unknown, no snapshot shows them
-2 hosts added from another namespace than the cluster's: Cluster API claims them only for Machines there
+2 hosts added from another namespace: Cluster API claims them only for Machines in that namespace
 ";
 
 fn git(arguments: &[&str], directory: &Path) {
@@ -127,7 +127,7 @@ fn what_the_base_had_not_generated_is_told_apart_and_its_dangers_come_first() {
 
     let (own, brought) = run
         .stdout
-        .split_once("\nAlso brought: the overlays of the base are stale")
+        .split_once("\nAlso included: changes that the base had not generated")
         .unwrap();
     let first = format!(
         "danger: brought from the base, whose overlays are stale: {ONE_IS_DELETED}\ndanger: cluster"
@@ -174,9 +174,9 @@ fn a_head_that_merely_generates_a_stale_base_is_a_difference_in_every_format() {
     assert_says(
         &markdown,
         &[
-            "## sipgen: 1 danger, changes that the base had not generated",
+            "## sipgen: 1 danger, changes not generated in the base",
             "> - brought from the base, whose overlays are stale: cluster `tenant/one` is deleted",
-            "### Also brought: the overlays of the base are stale",
+            "### Also included: changes that the base had not generated",
             "<summary><code>tenant/one</code> deleted</summary>",
         ],
     );

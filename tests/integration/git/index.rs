@@ -186,7 +186,7 @@ fn a_finding_names_the_line_of_the_staged_file() {
 
     assert_says(
         &staged,
-        &["`active` has to be a whole number", &format!("{EDGE}:")],
+        &["`active` must be a whole number", &format!("{EDGE}:")],
     );
     assert_eq!(staged, in_worktree);
 }
