@@ -9,7 +9,7 @@ use crate::text::credentials::{self, Credential};
 use crate::text::visible::is_hidden;
 
 /// Reports forbidden texts in the spec of a kind.
-pub(crate) fn unwritable(spec: &Value, kind: &str, origin: &Origin) -> Vec<Finding> {
+pub(crate) fn forbidden_texts(spec: &Value, kind: &str, origin: &Origin) -> Vec<Finding> {
     let mut found = Vec::new();
     collect(spec, &mut vec!["spec".into()], &mut |text, route| {
         let finding = |(code, message, help): (Code, &str, &str)| {

@@ -95,7 +95,7 @@ fn slips(one: &str, other: &str) -> usize {
 ///
 /// Objects of the exact kind and group, of an unrelated group, or that cannot be parsed are not
 /// reported. `said` is the `apiVersion`, if known already.
-pub(crate) fn near_miss(
+pub(crate) fn misspelled_kind(
     document: &Document<'_>,
     said: Option<String>,
 ) -> Option<(&'static str, Finding)> {

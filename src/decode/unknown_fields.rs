@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_nothing_reads_is_named_and_a_near_miss_is_told() {
+    fn an_unknown_field_is_reported_with_a_suggestion() {
         for (spec, field, meant) in [
             (
                 "  nodes: {Worker: {topologKey: rack}}\n",

@@ -16,7 +16,7 @@ use crate::text::counted;
 
 /// An unquoted value of a host that other programs read differently.
 #[derive(Debug)]
-pub(crate) enum Doubt {
+pub(crate) enum Ambiguity {
     /// Label key, its text, and the other reading.
     Label(String, String, Reading),
     /// Annotation key and the other reading. The value may be confidential.
@@ -26,8 +26,8 @@ pub(crate) enum Doubt {
 }
 
 /// Finds such values in a host. A null label becomes the empty string, as the API server stores it.
-pub(crate) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
+pub(crate) fn ambiguities(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<Ambiguity> {
+    let mut ambiguities = Vec::new();
     let plain = Plain::of(document);
     let (labels, annotations) = (
         plain.entries(["metadata", "labels"]),
@@ -37,7 +37,7 @@ pub(crate) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<D
         if let Some(reading) = read_by_others(value)
             && labels.has(key, value)
         {
-            doubts.push(Doubt::Label(key.clone(), value.clone(), reading));
+            ambiguities.push(Ambiguity::Label(key.clone(), value.clone(), reading));
             if reading == Reading::Null {
                 value.clear();
             }
@@ -47,37 +47,37 @@ pub(crate) fn doubts(document: &Document<'_>, host: &mut BareMetalHost) -> Vec<D
         if let Some(reading) = read_by_others(value)
             && annotations.has(key, value)
         {
-            doubts.push(Doubt::Annotation(key.clone(), reading));
+            ambiguities.push(Ambiguity::Annotation(key.clone(), reading));
         }
     }
     let mac = host
         .spec
         .as_ref()
         .and_then(|spec| spec.boot_mac_address.as_ref());
-    doubts.extend(
+    ambiguities.extend(
         mac.filter(|mac| is_of_base_60(mac) && plain.has(&["spec", "bootMACAddress"], mac))
-            .map(|mac| Doubt::BootMac(mac.clone())),
+            .map(|mac| Ambiguity::BootMac(mac.clone())),
     );
-    doubts
+    ambiguities
 }
 
 /// Reports the ambiguous values of a site, with one finding for equal ones, however many hosts have
 /// them.
-pub(crate) fn findings(doubts: Vec<(HostKey, Origin, Doubt)>) -> Vec<Finding> {
-    let mut alike: BTreeMap<(Vec<String>, Option<Reading>), Vec<Doubted>> = BTreeMap::new();
-    for (host, origin, doubt) in doubts {
-        let (route, value, reading) = match doubt {
-            Doubt::Label(key, value, reading) => (
+pub(crate) fn findings(ambiguities: Vec<(HostKey, Origin, Ambiguity)>) -> Vec<Finding> {
+    let mut alike: BTreeMap<(Vec<String>, Option<Reading>), Vec<Occurrence>> = BTreeMap::new();
+    for (host, origin, ambiguity) in ambiguities {
+        let (route, value, reading) = match ambiguity {
+            Ambiguity::Label(key, value, reading) => (
                 vec!["metadata".to_owned(), "labels".to_owned(), key],
                 Some(value),
                 Some(reading),
             ),
-            Doubt::Annotation(key, reading) => (
+            Ambiguity::Annotation(key, reading) => (
                 vec!["metadata".to_owned(), "annotations".to_owned(), key],
                 None,
                 Some(reading),
             ),
-            Doubt::BootMac(mac) => (
+            Ambiguity::BootMac(mac) => (
                 vec!["spec".to_owned(), "bootMACAddress".to_owned()],
                 Some(mac),
                 None,
@@ -87,7 +87,7 @@ pub(crate) fn findings(doubts: Vec<(HostKey, Origin, Doubt)>) -> Vec<Finding> {
         alike
             .entry((route, reading))
             .or_default()
-            .push(Doubted { host, place, value });
+            .push(Occurrence { host, place, value });
     }
     alike
         .into_iter()
@@ -96,13 +96,13 @@ pub(crate) fn findings(doubts: Vec<(HostKey, Origin, Doubt)>) -> Vec<Finding> {
 }
 
 /// One of several equal ambiguities.
-struct Doubted {
+struct Occurrence {
     host: HostKey,
     place: Place,
     value: Option<String>,
 }
 
-fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> Finding {
+fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Occurrence>) -> Finding {
     let first = hosts.first();
     let name = match first {
         Some(first) if hosts.len() == 1 => format!("host {}", first.host),
@@ -147,7 +147,7 @@ fn finding(route: &[String], reading: Option<Reading>, hosts: Vec<Doubted>) -> F
     let is_one = hosts.len() == 1;
     hosts
         .into_iter()
-        .fold(finding, |finding, Doubted { host, place, .. }| {
+        .fold(finding, |finding, Occurrence { host, place, .. }| {
             if is_one {
                 finding.at(place)
             } else {
