@@ -1,4 +1,5 @@
-//! Which files a site reads: those in its directory, and what its builds and its agents reach elsewhere.
+//! The files that a site reads: those in its directory, and those that its builds and agents reach
+//! elsewhere.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,26 +19,25 @@ use crate::load::{Document, Files, FirstLook, Part, ReadError, kustomize, mentio
 use crate::settings::Settings;
 use crate::text::counted;
 
-/// References among a repo's files.
+/// The references between a repo's files.
 pub(super) struct Repo<'a> {
     files: &'a Files,
-    /// All files that can hold resources, in their order.
+    /// All files that can hold resources, sorted.
     all: Vec<Utf8PathBuf>,
-    /// The directories whose files are not known, with the reason.
+    /// Directories that could not be read, with the reason.
     closed: Vec<(Utf8PathBuf, String)>,
-    /// The paths that each kustomization names.
+    /// Paths that each kustomization lists.
     named: HashMap<Utf8PathBuf, Vec<Utf8PathBuf>>,
-    /// The agents' objects by file.
+    /// Agents' objects by file.
     agents: BTreeMap<Utf8PathBuf, Vec<AgentObject>>,
-    /// Those that decide what others mean.
+    /// Agents' objects that affect the meaning of others.
     context: Vec<AgentObject>,
-    /// The requests of the repo.
     requests: Vec<(&'static str, Origin)>,
-    /// The generated files with hosts.
+    /// Generated files with hosts.
     generated: Vec<Utf8PathBuf>,
 }
 
-/// A fact that one file or document states.
+/// A fact from one file or document.
 enum Said {
     Kustomization(Origin, Value),
     Agent(Origin, Box<AgentObject>),
@@ -69,7 +69,7 @@ fn interpret(document: &Document<'_>) -> Option<Said> {
 }
 
 impl<'a> Repo<'a> {
-    /// Reads what decides reach.
+    /// Reads the references of all files.
     pub(super) fn read(files: &'a Files) -> Result<Self, ReadError> {
         let (all, closed) = files.files_and_closed(Utf8Path::new(".git"))?;
         let hosts = mentions(&[host::KIND]);
@@ -125,8 +125,11 @@ impl<'a> Repo<'a> {
         Ok(repo)
     }
 
-    /// Fills a site's part: the files of its directory, what kustomizations and agents reach from there, and the objects
-    /// elsewhere that may tell an agent to apply something of the site. `others` are the directories of other sites.
+    /// Completes a site's part of the repo.
+    ///
+    /// It gets the files of its directory, the files that kustomizations and agents reach from
+    /// there, and objects elsewhere that may tell an agent to apply something of the site. `others`
+    /// are the directories of other sites.
     pub(super) fn reach(&self, mut part: Part, settings: &Settings, others: &[&Utf8Path]) -> Part {
         let mut pending: Vec<&Utf8PathBuf> =
             self.all.iter().filter(|file| part.owns(file)).collect();
@@ -182,7 +185,7 @@ impl<'a> Repo<'a> {
         part
     }
 
-    /// The directories that objects of a file tell agents to apply.
+    /// Returns the directories that a file's objects tell agents to apply.
     fn followed(&self, settings: &Settings, objects: &[AgentObject]) -> Vec<Followed> {
         let own = objects.iter().filter(|object| !object.is_context());
         followed(
@@ -202,14 +205,16 @@ impl<'a> Repo<'a> {
         self.all.get(at)
     }
 
-    /// The file at a path, or the kustomization of the directory there.
+    /// Returns the file at a path, or the kustomization of the directory there.
     fn at(&self, path: &Utf8Path) -> Vec<&Utf8PathBuf> {
         let own = std::iter::once(path.to_owned()).chain(kustomizations(path));
         own.filter_map(|path| self.known(&path)).collect()
     }
 
-    /// The files that an agent applies from a directory: its kustomization, or all that the agent takes of what lies
-    /// there. Unless the directory is another site's, nothing of other sites is among them.
+    /// Returns the files that an agent applies from a directory: its kustomization, or every
+    /// manifest that the agent selects.
+    ///
+    /// Files of other sites are excluded, unless the directory itself is inside another site.
     fn applied(&self, followed: &Followed, others: &[&Utf8Path]) -> Vec<&Utf8PathBuf> {
         let directory = &followed.directory;
         let own: Vec<_> = kustomizations(directory)
@@ -234,7 +239,8 @@ impl<'a> Repo<'a> {
         below.filter(takes).collect()
     }
 
-    /// Reports kustomizations of a site that list generated files of another one: those have the labels of its clusters.
+    /// Reports kustomizations of a site that list the generated files of another site, which have
+    /// the labels of its clusters.
     pub(super) fn listed_output(
         &self,
         site: &Location,
@@ -256,12 +262,12 @@ impl<'a> Repo<'a> {
             );
             Finding::new(Code::MisplacedOutput, message)
                 .at(Place::File(Arc::from(file.as_path())))
-                .help("list what the other site is generated from: its output has the labels of its own clusters")
+                .help("list the other site's inputs instead; its output has the labels of its own clusters")
         };
         listed.into_iter().map(finding).collect()
     }
 
-    /// Reports what no site reads and somebody may miss: requests, and hosts that an earlier run has generated.
+    /// Reports requests and generated hosts that no site reads.
     pub(super) fn outside(&self, sites: &[&Location], outputs: &[&Utf8Path]) -> Vec<Finding> {
         let is_read = |file: &Utf8Path| {
             sites.iter().any(|site| site.files.reads(file))
@@ -274,10 +280,10 @@ impl<'a> Repo<'a> {
             .map(|(kind, origin)| {
                 Finding::new(
                     Code::OutsideOfSites,
-                    format!("the {kind} in {} is of no site, and is not read", origin.file),
+                    format!("the {kind} in {} belongs to no site and is not read", origin.file),
                 )
                 .at(origin.name())
-                .help("move it into the directory of a site, or list it in a kustomization that a site builds")
+                .help("move it into a site's directory, or list it in a kustomization that a site builds")
             })
             .collect();
         let lost: Vec<&Utf8PathBuf> = self
@@ -287,20 +293,20 @@ impl<'a> Repo<'a> {
             .collect();
         if let Some(first) = lost.first() {
             let message = format!(
-                "{} of sipgen's own files with hosts lie outside of every site",
+                "found {} with generated hosts outside of every site",
                 counted(lost.len(), "file")
             );
             findings
                 .push(Finding::new(Code::MisplacedOutput, message).at(Place::File(Arc::from(first.as_path()))).help(
-                "they say who has which host: move them into the output directory of their site with `git mv`; if they \
-                 are copies, delete them",
+                "move them into their site's output directory with `git mv`, because they record host assignments; \
+                 delete copies",
             ));
         }
         findings
     }
 }
 
-/// The files that may be the kustomization of a directory.
+/// Returns the possible kustomization files of a directory.
 fn kustomizations(directory: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> {
     FILE_NAMES.into_iter().map(|name| directory.join(name))
 }

@@ -450,7 +450,7 @@ mod deleted {
 
         let message = repo.refused();
 
-        assert_says(&message, &["there is no SIPCluster"]);
+        assert_says(&message, &["no SIPCluster"]);
         assert_says(&message, &["--allow-empty"]);
     }
 }

@@ -362,7 +362,7 @@ mod only {
 
         let run = repo.generate(&["--only", "tenant/tow"]).expect(2);
 
-        insta::assert_snapshot!(run.stderr, @"error: there is no cluster tenant/tow; the repo has tenant/one, tenant/two");
+        insta::assert_snapshot!(run.stderr, @"error: unknown cluster `tenant/tow`; the repo has tenant/one, tenant/two");
     }
 
     #[test]
@@ -394,7 +394,7 @@ mod allow_empty {
 
         assert_says(
             &message,
-            &["error[SIP0003]: there is no SIPCluster", "--allow-empty"],
+            &["error[SIP0003]: no SIPCluster", "--allow-empty"],
         );
     }
 
@@ -411,7 +411,7 @@ mod allow_empty {
         assert_says(
             &run.stderr,
             &[
-                "warning[SIP0004]: there is no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) in /",
+                "warning[SIP0004]: no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) found in /",
             ],
         );
         assert!(
@@ -419,7 +419,7 @@ mod allow_empty {
                 .generate(&["--check", "--allow-empty"])
                 .expect(0)
                 .stderr
-                .contains("there is no SIPCluster")
+                .contains("no SIPCluster")
         );
     }
 
@@ -433,7 +433,7 @@ mod allow_empty {
         assert_says(
             &run.stderr,
             &[
-                "warning[SIP0004]: there is no SIPCluster",
+                "warning[SIP0004]: no SIPCluster",
                 "check the directory and .gitignore",
             ],
         );

@@ -30,7 +30,7 @@ fn a_repo_without_clusters() {
     assert_says(
         &message,
         &[
-            "error[SIP0003]: there is no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) in ",
+            "error[SIP0003]: no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) found in ",
             "say so with --allow-empty",
             "no file was changed",
         ],

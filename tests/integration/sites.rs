@@ -75,7 +75,7 @@ fn a_site_can_be_taken_alone_by_its_name_or_directory() {
     let unknown = all.generate(&["--site", "stagign"]).expect(2).stderr;
     assert_says(
         &unknown,
-        &["there is no site `stagign`; the repo has production, staging"],
+        &["unknown site `stagign`; the repo has production, staging"],
     );
     let only = Repo::of_fixture("quickstart")
         .generate(&["--site", "lab"])
@@ -459,7 +459,7 @@ fn every_command_works_at_the_root() {
     repo.generate(&["--only", "tenant-a/more"]).expect(0);
     assert_says(
         &repo.generate(&["--only", "tenant-a/none"]).expect(2).stderr,
-        &["there is no cluster tenant-a/none"],
+        &["unknown cluster `tenant-a/none`"],
     );
     let stream = repo.path().join("stream.yaml");
     std::fs::write(&stream, edge(1)).unwrap();
@@ -591,7 +591,7 @@ fn a_site_within_another_is_no_part_of_it() {
     assert_says(
         &refused,
         &[
-            "the output directory overlays/clusters/staging of the site staging has overlays/clusters/staging/edge",
+            "the output directory overlays/clusters/staging of the site staging contains overlays/clusters/staging/edge",
         ],
     );
     assert!(!repo.exists("overlays"));

@@ -142,7 +142,7 @@ fn without_a_commit_files_are_read_all_the_same() {
 
     assert_says(
         &repo.generate(&["--from-index"]).expect(0).stderr,
-        &["there is no SIPCluster"],
+        &["no SIPCluster"],
     );
     assert!(!repo.exists("overlays"));
     repo.git(&["add", "--all"]);
