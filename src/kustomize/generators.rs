@@ -11,6 +11,7 @@ use crate::finding::{Origin, Place, Step};
 pub struct Generated<'a> {
     /// Kustomization that has it.
     pub origin: &'a Origin,
+    /// The generator.
     pub generator: &'a Generator,
     /// Builds that reach it.
     pub reaches: &'a [Reach],

@@ -43,6 +43,7 @@ pub struct Builds {
 pub struct Root {
     /// Directory relative to the repo's root; empty for the root itself.
     pub directory: Utf8PathBuf,
+    /// Its file.
     pub file: Arc<Utf8Path>,
 }
 

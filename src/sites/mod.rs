@@ -39,7 +39,7 @@ pub struct Location {
 /// The sites of a repo.
 #[derive(Debug)]
 pub struct Sites {
-    /// All files of the repo.
+    /// The files of the whole repo.
     pub repo: Files,
     /// Sites sorted by name.
     pub all: Vec<Location>,

@@ -22,7 +22,7 @@ use crate::text::counted;
 /// The references between a repo's files.
 pub(super) struct Repo<'a> {
     files: &'a Files,
-    /// All files that can hold resources, sorted.
+    /// Files that can hold resources, sorted.
     all: Vec<Utf8PathBuf>,
     /// Directories that could not be read, with the reason.
     closed: Vec<(Utf8PathBuf, String)>,

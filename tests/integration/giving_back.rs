@@ -283,7 +283,7 @@ mod observed {
         assert_says(
             &message,
             &[
-                "its host is neither a cluster's nor given back",
+                "its host is neither assigned nor released",
                 &format!("--> {RELEASED}/hosts.yaml:5:"),
             ],
         );

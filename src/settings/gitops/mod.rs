@@ -153,9 +153,15 @@ pub struct Argocd {
 #[serde(try_from = "NameOrServer", untagged)]
 pub enum Destination {
     /// By API server address.
-    Server { server: Word },
+    Server {
+        /// The address.
+        server: Word,
+    },
     /// By name.
-    Name { name: Word },
+    Name {
+        /// The name.
+        name: Word,
+    },
 }
 
 /// The serialized form of a destination: exactly one field is set.

@@ -250,10 +250,7 @@ fn a_hook_that_commits_is_not_taken_back() {
 
         assert_says(
             &refused.stderr,
-            &[
-                "HEAD has moved while this run was at work",
-                "run this again",
-            ],
+            &["HEAD moved during this run", "run the command again"],
         );
         assert_eq!(repo.git(&["log", "-1", "--format=%s"]).trim(), "theirs");
         assert_eq!(repo.git(&["diff", "--cached", "--name-only", "HEAD"]), "");

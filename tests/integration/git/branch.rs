@@ -186,7 +186,7 @@ fn a_branch_that_has_gone_another_way_is_refused() {
 
     assert_says(
         &run.stderr,
-        &["next and HEAD have both gone on", "git branch -D next"],
+        &["next and HEAD have diverged", "git branch -D next"],
     );
     assert_eq!(id(&repo, "next"), before);
 }

@@ -305,7 +305,7 @@ fn hooks_see_the_commit_and_can_refuse_it() {
         &[
             "it is Friday",
             EDGE_HOSTS,
-            "git has not committed",
+            "git did not commit",
             "in the worktree",
         ],
     );
