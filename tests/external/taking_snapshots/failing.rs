@@ -110,7 +110,7 @@ fn what_is_no_answer_changes_no_file() {
         (
             "forbidden",
             |_, _| status(403, "Forbidden"),
-            "`sipgen snapshot --rbac` prints the rights",
+            "`sipgen snapshot --rbac` prints the required permissions",
         ),
         (
             "unauthorized",
