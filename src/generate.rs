@@ -164,6 +164,7 @@ pub fn generate_sites<'a>(
         unknown.retain(|cluster| !of_site.contains(cluster));
         generated.push((site, run));
     }
+    // A selected cluster must exist in at least one site.
     if let Some(unknown) = unknown.pop_first() {
         return Err(Error::NoSuchCluster(
             unknown,
@@ -263,6 +264,7 @@ pub(crate) fn generate_by(
         let never_committed = uncommitted::never_committed(repo, &site, &plan);
         plan.released
             .retain(|host, _| !never_committed.contains(host));
+        // Lints do not repeat what a shortage reports.
         except.short.extend(plan.shortages.keys().cloned());
         progress(Stage::Rendering);
         let (tree, rendered) = render(&site, &plan, &templates);

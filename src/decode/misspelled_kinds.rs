@@ -141,6 +141,7 @@ pub(crate) fn misspelled_kind(
         }
         _ => "otherwise the object is ignored, and its cluster's hosts are released",
     };
+    // The place is the kind, unless only the group is wrong.
     let (field, right) = if kind == ours {
         ("apiVersion", api_version)
     } else {

@@ -269,6 +269,7 @@ impl Walk<'_> {
                     expected
                 },
             );
+            // YAML reads `1.5` or `true` as another type; the decoder can usually restore the text.
             if is_unquoted {
                 &mut self.misfit.unquoted
             } else {

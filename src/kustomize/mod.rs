@@ -228,6 +228,7 @@ impl Builds {
         }
 
         join_effects(&mut nodes);
+        // Kustomizations that others list are not built on their own, and neither are components.
         let inner: BTreeSet<&Utf8PathBuf> = nodes
             .values()
             .flat_map(Node::listed)
@@ -433,6 +434,8 @@ fn walk<'a>(
 /// Returns one kustomization of each cycle, and its entry that leads back to itself.
 fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<(&Node, &Node)> {
     let mut done: BTreeSet<&Utf8PathBuf> = BTreeSet::new();
+    // Depth-first search without recursion, so that long chains of kustomizations cannot exhaust
+    // the stack.
     let mut found = Vec::new();
     for start in nodes.keys() {
         let mut path: Vec<&Utf8PathBuf> = Vec::new();
@@ -449,6 +452,7 @@ fn cycles(nodes: &BTreeMap<Utf8PathBuf, Node>) -> Vec<(&Node, &Node)> {
             let Some(node) = nodes.get(directory).filter(|_| !done.contains(directory)) else {
                 continue;
             };
+            // The directory is on the current path: a cycle.
             if let Some(at) = depths.get(directory).copied() {
                 let next = path.get(at + 1).and_then(|next| nodes.get(*next));
                 found.push((node, next.unwrap_or(node)));

@@ -83,6 +83,7 @@ impl Reader<'_> {
             Type::Texts | Type::Labels | Type::Mapping | Type::Object(_) => found == Found::Mapping,
             Type::List(_) => found == Found::List,
         };
+        // `encoding/json` accepts null for every type.
         if !fits && found != Found::Null {
             let should_be = match wanted {
                 Type::Text => "a string",
@@ -200,6 +201,7 @@ fn enforced(written: &Value) -> Option<Refused> {
             .filter_map(|(key, value)| Some((key.as_str()?, value.as_str()?)));
         found
             .filter(|(key, _)| key.eq_ignore_ascii_case(wanted))
+            // `encoding/json` uses the last of several keys that differ only in case.
             .last()
             .unwrap_or_default()
     };

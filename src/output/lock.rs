@@ -80,6 +80,7 @@ fn acquire(
                     _directory: Some(file),
                 });
             }
+            // The file system does not support locks.
             Err(TryLockError::Error(_)) => return Ok(Lock { _directory: None }),
             Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
         }

@@ -84,6 +84,8 @@ impl State {
     /// Fails if a file or directory cannot be read.
     pub fn read(repo: &Files, output: &Utf8Path) -> Result<(Self, Vec<Finding>), ReadError> {
         let files = repo.files_below(output)?;
+        // Only files of hosts are parsed. Services are most of the output, and are scanned as
+        // bytes.
         let look = |file: &Utf8Path, content: &[u8]| {
             let below = file.strip_prefix(output).unwrap_or(file);
             let has_hosts = below.starts_with(layout::HOSTS)

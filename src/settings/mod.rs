@@ -431,6 +431,7 @@ impl Settings {
             ("topology.host", &topology.host),
             ("snapshot.splitBy", &settings.snapshot.split_by),
         ];
+        // A key that no label can have would silently select nothing.
         for (name, label) in labels {
             if let Some(label) = label.as_ref().filter(|label| !is_label_key(label)) {
                 let message = format!("`{name}: {label}` is not a valid label key");

@@ -66,6 +66,7 @@ impl Written {
             (Some((_, own, own_keys)), Some((_, shared, mut shared_keys))) => {
                 shared_keys.remove(SITES);
                 let mut both = shared_keys.clone();
+                // Top-level keys of the site replace those of the root as a whole.
                 both.extend(own_keys.clone());
                 // Both files were valid alone, so an error is not expected.
                 let settings = yaml_serde::from_value(Value::Mapping(both))

@@ -108,6 +108,8 @@ impl Sites {
                 settings,
             ));
         }
+        // Directories that belong to one site. Agents of other sites that apply a directory around
+        // them do not add their files.
         let taken: Vec<(&Utf8Path, [&Utf8Path; 3])> = parts
             .iter()
             .map(|(_, part, of)| {
@@ -320,6 +322,7 @@ fn settled(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
     if settled.is_empty() {
         return Ok(settled);
     }
+    // Only marked files make an output directory: a directory of that name may be the user's own.
     for file in repo
         .files_below(&output)?
         .iter()

@@ -134,6 +134,7 @@ impl<'a> Repo<'a> {
         let mut pending: Vec<&Utf8PathBuf> =
             self.all.iter().filter(|file| part.owns(file)).collect();
         while let Some(file) = pending.pop() {
+            // Generated files are never inputs, so nothing is reached through them.
             if !part.files.insert(file.clone()) || file.starts_with(&settings.output) {
                 continue;
             }

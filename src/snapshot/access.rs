@@ -66,6 +66,7 @@ pub fn rbac(access: &Access<'_>) -> String {
         None => rules
             .values_mut()
             .for_each(|rules| rules.push(rule("", &["secrets"], "get", &[]))),
+        // Named Secrets may be in namespaces other than those of the hosts.
         Some(secrets) => {
             for (namespace, names) in secrets {
                 rules

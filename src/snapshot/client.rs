@@ -143,6 +143,7 @@ async fn connect(connection: &Connection) -> Result<Client, ClientError> {
                 .await
                 .map_err(no_connection)
         }
+        // `infer` ignores the context.
         None if options.context.is_some() => Config::from_kubeconfig(&options)
             .await
             .map_err(no_connection),
@@ -446,6 +447,7 @@ impl Failure {
                     403 => Self::Refused(said),
                     404 => Self::NotFound,
                     410 => Self::Expired,
+                    // Too many requests, or a server error that may pass.
                     code @ (429 | 500..=599) => {
                         let after = after.map(|after| Duration::from_secs(after.into()));
                         Self::Passing(format!("the API server answers {code}: {said}"), after)

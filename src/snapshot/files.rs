@@ -63,6 +63,7 @@ pub fn changes(
             continue;
         }
         let content = repo.read(&path)?;
+        // A machine crash may leave snapshot files empty.
         let is_ours = layout::is_snapshot(&content) || content.is_empty();
         let before = layout::text_of(&content);
         match wanted {

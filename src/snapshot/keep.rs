@@ -227,6 +227,7 @@ fn managers(entries: &[Value]) -> Vec<Value> {
         };
         let mut fields = BTreeSet::new();
         fields.extend(owns(&["metadata", "annotations", LAST_APPLIED]).map(|()| LAST_APPLIED));
+        // Agents may update instead of applying, but still own the spec.
         let is_agent = Agent::ALL.iter().any(|agent| agent.manager() == manager);
         let is_applier = operation == "Apply" || !fields.is_empty() || is_agent;
         fields.extend(owns(&["spec"]).filter(|()| is_applier).map(|()| "spec"));

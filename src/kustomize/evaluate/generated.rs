@@ -251,6 +251,7 @@ pub(super) fn absorb(old: &mut Object, mut new: Object, behavior: Behavior, plac
     old.value = new.value;
     // A merged object keeps its name suffix hash only if both generators ask for one.
     old.needs_hash &= new.needs_hash;
+    // Later messages about these fields point at the generator.
     for field in ["data", "binaryData", "stringData", "type"] {
         let route = vec![Step::from(field)];
         old.note(Given {
@@ -301,6 +302,7 @@ pub(super) fn hash(object: &Object) -> String {
     };
     let text: String = text.chars().map(by_number).collect();
     let digest = Sha256::digest(text.as_bytes());
+    // kustomize's encoding: ten hex digits, with some replaced so that no words can appear.
     let digits: String = digest
         .iter()
         .take(5)

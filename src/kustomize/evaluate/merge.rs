@@ -70,6 +70,7 @@ fn merge_value(
     noted: Noted<'_>,
 ) -> Result<Option<Value>, String> {
     match (old, new) {
+        // Null removes the field.
         (_, Value::Null) => {
             noted(route, true);
             Ok(None)

@@ -198,6 +198,7 @@ impl Builds {
             .copied()
             .collect();
         let read = |file: &&Utf8PathBuf| Some(((*file).clone(), Read::new(repo, file)?));
+        // Files are parsed once, even if several roots build them.
         let read: HashMap<Utf8PathBuf, Read> = files.par_iter().filter_map(read).collect();
         let mut evaluated = Evaluated::default();
         let mut objects: HashMap<Origin, Vec<(Object, Vec<usize>)>> = HashMap::new();
@@ -243,6 +244,7 @@ impl Builds {
                 if !wanted.files.contains(&object.origin.file) {
                     continue;
                 }
+                // Roots that deliver equal objects share one document.
                 let others = objects.entry(object.origin.clone()).or_default();
                 match others
                     .iter_mut()
@@ -504,6 +506,7 @@ impl Run<'_> {
     /// Builds a directory and returns its final objects.
     fn build(&mut self, directory: &Utf8PathBuf) -> Result<Vec<Object>, Failure> {
         let mut objects = self.accumulate(directory, Objects::default())?.list;
+        // Hash suffixes come last, because patches and replacements may change the hashed data.
         for object in objects.iter_mut().filter(|object| object.needs_hash) {
             let name = format!("{}-{}", object.name(), generated::hash(object));
             object.keep_id();
@@ -515,6 +518,7 @@ impl Run<'_> {
                 .iter_mut()
                 .for_each(|object| variables.replace_in(object));
         }
+        // kustomize drops objects with this annotation from its output.
         objects.retain(|object| {
             let local = object.text(&[
                 "metadata",
@@ -537,6 +541,7 @@ impl Run<'_> {
             return Ok(objects);
         };
         self.inside.push(directory.clone());
+        // A cycle is reported by `Builds::new`.
         if self.inside.len() > DEEPEST || self.inside[..self.inside.len() - 1].contains(directory) {
             let place = Place::File(node.file.clone());
             let problem = NotBuilt::Beyond("its kustomizations are nested too deeply".to_owned());
@@ -713,6 +718,7 @@ impl Run<'_> {
                     (Some(old), None, Behavior::Merge | Behavior::Replace) => {
                         generated::absorb(old, new, behavior, &place);
                     }
+                    // The object may be among the unknown ones.
                     (None, ..) if objects.are_partial => {}
                     (None, ..) => {
                         let why = format!("the {} to {behavior} is missing", id.shown());
@@ -759,6 +765,7 @@ impl Run<'_> {
                 format!("{path} configures which fields transformers change"),
             )?;
         }
+        // The order of kustomize's built-in transformers.
         self.apply_merge_patches(node, directory, objects)?;
         self.apply_patches(node, directory, objects)?;
         set_namespace(node, objects);
@@ -931,6 +938,7 @@ fn set_affixes(node: &Node, objects: &mut Objects) {
                 "CustomResourceDefinition" | "Namespace"
             ) || first.kind == "APIService"
                 && first.group == "apiregistration.k8s.io";
+            // kustomize exempts these kinds from prefixes and suffixes.
             if keeps_name {
                 continue;
             }

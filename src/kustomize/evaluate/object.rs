@@ -241,6 +241,7 @@ impl Object {
             mapping = next;
         }
         let before = mapping.insert(Value::from(*last), Value::from(text));
+        // An unchanged value keeps its place.
         if before.as_ref().and_then(Value::as_str) == Some(text) {
             return;
         }
@@ -274,6 +275,7 @@ impl Object {
             .iter()
             .any(|change| change.route == given.route && change.replaces);
         self.changes
+            // Earlier changes at or below the route are overwritten.
             .retain(|change| !change.route.starts_with(&given.route));
         self.changes.push(given);
     }

@@ -185,6 +185,7 @@ impl Run<'_> {
                         .iter_mut()
                         .filter(|object| selector.selects(object))
                     {
+                        // `patchesJson6902` does not record the previous id.
                         if list == "patches" {
                             object.keep_id();
                         }
@@ -256,6 +257,7 @@ impl Run<'_> {
                 Err(_) => {}
             }
         }
+        // From the back, so that earlier indices stay valid.
         for index in deleted.into_iter().rev() {
             objects.list.remove(index);
         }
@@ -276,6 +278,7 @@ impl Index {
         for (at, object) in objects.iter().enumerate() {
             for id in object.ids() {
                 let known = index.entry(id).or_default();
+                // An object may have had the same id twice.
                 if known.last() != Some(&at) {
                     known.push(at);
                 }

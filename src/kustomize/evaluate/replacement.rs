@@ -195,6 +195,7 @@ impl Part {
         let new = scalar_text(new).unwrap_or_default();
         let mut parts: Vec<&str> = text.split(&self.delimiter).collect();
         match usize::try_from(self.index) {
+            // A negative index prepends, as in kustomize.
             Err(_) => parts.insert(0, &new),
             Ok(index) => match parts.get_mut(index) {
                 Some(part) => *part = &new,
@@ -224,6 +225,7 @@ impl To {
         for index in 0..objects.len() {
             let object = &objects[index];
             let ids = object.ids();
+            // kustomize rejects by labels or by id, not by both together.
             let is_rejected = |reject: &Selector| {
                 reject.has_labels() && reject.selects_by_labels(object)
                     || !reject.has_no_id() && ids.iter().any(|id| reject.selects_id(id))

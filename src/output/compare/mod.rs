@@ -141,6 +141,7 @@ pub fn compare(
     kept: &BTreeSet<&Utf8PathBuf>,
     state: &State,
 ) -> Result<(Changes, Vec<Finding>), ReadError> {
+    // A link above the output directory could lead out of the repo.
     if let Some((path, what)) = obstacle_above(repo, output) {
         return Ok((Changes::default(), vec![in_the_way(&path, what)]));
     }
@@ -195,6 +196,7 @@ pub fn compare(
         let content = repo.read(&full)?;
         let ours = layout::is_ours(&content);
         Ok(match tree.get(path) {
+            // A checkout with `core.autocrlf` does not make files stale.
             Some(after) if layout::differ_in_line_ends_only(after.as_bytes(), &content) => {
                 Found::Unchanged
             }

@@ -131,6 +131,8 @@ impl Branch {
     /// Moves the branch to a commit, unless it has moved meanwhile.
     pub(super) fn advance(&self, program: &Program, commit: &str) -> Result<(), GitError> {
         expect_not_checked_out(program, &self.name)?;
+        // git refuses the update unless the branch is still here; zero means that it must not
+        // exist.
         let before = self.tip.unwrap_or(Oid::ZERO_SHA1).to_string();
         program.output(
             &[

@@ -105,6 +105,7 @@ impl Content {
             if text.as_ref() == Some(after) {
                 continue;
             }
+            // An executable bit that someone set is kept.
             let mode = known.map_or(FileMode::Blob.into(), |(_, mode)| *mode);
             let after = after.clone();
             let change = match text {

@@ -20,6 +20,7 @@ impl History {
     pub(crate) fn around(root: &Utf8Path) -> Option<Self> {
         let Opened { repo, prefix, .. } = open::open(root).ok()??;
         let mut commits = BTreeSet::new();
+        // Agents follow branches or tags, or commits that were once checked out.
         for reference in repo.references().ok()? {
             commits.extend(
                 reference

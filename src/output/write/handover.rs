@@ -94,6 +94,7 @@ fn in_order<'a>(files: &[Giver<'a>]) -> Vec<Step<'a>> {
                 .collect()
         })
         .collect();
+    // Number of files that must lose hosts before each file can gain them.
     let mut waits_for = vec![0_usize; files.len()];
     takers
         .iter()
@@ -128,6 +129,7 @@ fn in_order<'a>(files: &[Giver<'a>]) -> Vec<Step<'a>> {
             (index, Step::Remove(files[index].path))
         };
         steps.push(step);
+        // A removed file of a cycle is written later, but loses its hosts only once.
         if !mem::replace(&mut has_given[index], true) {
             for taker in &takers[index] {
                 waits_for[*taker] -= 1;

@@ -210,6 +210,7 @@ impl Journal {
                 return Err(format!("{path:?} is not a file that sipgen wrote"));
             }
             let full = output.join(path);
+            // A journal in a commit must not write outside the repo.
             let is_link = |path: &Utf8Path| root.join(path).is_symlink();
             if full.ancestors().any(is_link) {
                 return Err(format!("{path:?} is behind a symbolic link"));
@@ -246,6 +247,7 @@ impl Journal {
         let mut changes = BTreeMap::new();
         let head = Head::around(root).filter(|head| Some(head.id()) != self.head);
         for (entry, (path, now)) in self.hosts.values().zip(&now) {
+            // Files that someone else changed since are left alone.
             let is_of_the_killed = now.is_none() || now.as_deref().map(hash) == entry.after;
             let is_committed = || {
                 head.as_ref()

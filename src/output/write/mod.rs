@@ -234,6 +234,7 @@ impl<'a> Prepared<'a> {
             remove(&self.root.join(path))?;
             removed.push(path);
         }
+        // Git has no empty directories, so none is left behind.
         remove_empty(&above(removed).map(|path| self.root.join(path)).collect());
         Ok(())
     }
