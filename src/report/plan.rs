@@ -1,4 +1,4 @@
-//! A review as text: the dangers, then cluster by cluster what changes.
+//! A review as text: the dangers, then the changes cluster by cluster.
 
 use std::fmt::{self, Display};
 
@@ -12,14 +12,14 @@ use crate::review::{ClusterReview, Review, State};
 
 const CHANGED: Style = AnsiColor::Yellow.on_default();
 
-/// How long a line gets before its list of names goes on in the next one.
+/// Line width in characters. Longer lists of names are wrapped.
 const WIDTH: usize = 100;
 
-/// What changes, in words, the dangers first; nothing where that is not known.
+/// Formats the changes, dangers first. The text is empty if the changes are unknown.
 pub fn plan(difference: &Difference) -> Text {
     let mut out = Text::default();
     if let Some((_, review)) = &difference.known {
-        // Writing to a text cannot fail.
+        // Writing to a `Text` cannot fail.
         let _ = write_plan(&mut out, review, difference.brought.as_ref());
     }
     out
@@ -67,7 +67,7 @@ fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
     Ok(())
 }
 
-/// What a reader has to know of how a difference came about, a line for each.
+/// Formats remarks on how a difference was made, one per line.
 pub fn notes(difference: &Difference) -> Text {
     difference
         .notes
@@ -77,7 +77,7 @@ pub fn notes(difference: &Difference) -> Text {
         .into()
 }
 
-/// The dangers, marked, and a blank line below them.
+/// Writes the dangers and a blank line.
 fn write_dangers(out: &mut Text, review: &Review) -> fmt::Result {
     for danger in &review.dangers {
         writeln!(
@@ -114,12 +114,12 @@ fn style_of(sign: char) -> Style {
     }
 }
 
-/// A name as it is, on its line.
+/// Formats a name on one line, without markup.
 pub(super) fn plain(name: &dyn Display) -> String {
     one_line(&name.to_string())
 }
 
-/// A list in words, cut into lines behind its commas.
+/// Wraps a list behind its commas.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in text.split_inclusive(", ") {
@@ -136,7 +136,8 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// What changes of a cluster, in one sentence with the names of `most` hosts; nothing when that is not worth one.
+/// Summarizes a cluster's changes in one sentence with at most `most` host names per change, or
+/// returns `None` if nothing is worth it.
 pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
     let mut parts = Vec::new();
     if cluster.state == State::Deleted {
@@ -200,14 +201,14 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
             .collect(),
     );
     list(
-        "gives another role to",
+        "changes the role of",
         hosts
             .with_another_role()
             .map(|changed| plain(&changed.host))
             .collect(),
     );
     list(
-        "gives another name to",
+        "renames the machine on",
         hosts
             .with_another_name()
             .map(|changed| plain(&changed.host))

@@ -39,7 +39,7 @@ fn a_secret_in_a_connectors_settings_is_refused_and_not_shown() {
        |                       ^
       help: put it into a Secret that envFrom names, and write its key as `$NAME`; change it if it was pushed
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 
@@ -174,7 +174,7 @@ fn a_setting_that_dex_would_drop() {
        |               ^^^^^^^^^^
       help: did you mean `usernamePrompt`? Dex drops silently what it does not know
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 

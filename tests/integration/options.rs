@@ -209,7 +209,7 @@ mod keep_going {
 
         let message = repo.refused();
 
-        assert_says(&message, &["error in tenant/one: no file was changed"]);
+        assert_says(&message, &["error in tenant/one: no files written"]);
     }
 
     #[test]
@@ -221,7 +221,10 @@ mod keep_going {
 
         let run = repo.generate(&["--keep-going"]).expect(1);
 
-        assert_says(&run.stderr, &["error in tenant/one: left as it was"]);
+        assert_says(
+            &run.stderr,
+            &["error in tenant/one: affected clusters left unchanged"],
+        );
         assert_eq!(
             repo.on_disk(PATCHES)["tenant.one.yaml"],
             before["tenant.one.yaml"]

@@ -153,7 +153,7 @@ fn a_shortage_among_rivals_names_them_and_counts() {
             2 other hosts cannot serve it:
                 2 assigned to a cluster already (metal3/h1, metal3/h2)
 
-    1 error in tenant-b/new: no file was changed
+    1 error in tenant-b/new: no files written
     ");
 }
 

@@ -23,7 +23,7 @@ fn a_machine_is_the_host_of_its_mac_address_or_the_smallest_that_suffices() {
 
     assert_says(
         &validate(&repo, &["--strict"]).expect(0).stderr,
-        &["nothing is wrong"],
+        &["no findings"],
     );
     let depot = [
         "master-1 lab/depot-01",
@@ -238,7 +238,7 @@ fn one_with_braces_that_names_its_cluster_is_no_template() {
     );
     assert_says(
         &validate(&site, &["--strict"]).expect(0).stderr,
-        &["nothing is wrong"],
+        &["no findings"],
     );
 }
 

@@ -32,7 +32,7 @@ fn a_repo_without_clusters() {
         &[
             "error[SIP0003]: no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) found in ",
             "say so with --allow-empty",
-            "no file was changed",
+            "no files written",
         ],
     );
 }
@@ -51,7 +51,7 @@ fn an_unknown_operator_in_a_selector() {
        |                                               ^^^^^^^^
       help: use In, NotIn, Exists or DoesNotExist
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 
@@ -105,7 +105,7 @@ fn a_malformed_selector() {
             &message,
             &[
                 "--> sites/lab/clusters/edge.yaml:21:",
-                "1 error in tenant-a/edge: no file was changed",
+                "1 error in tenant-a/edge: no files written",
             ],
         );
     }
@@ -126,7 +126,7 @@ fn a_flat_selector() {
        |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
       help: a label goes under `matchLabels`: `labelSelector: {matchLabels: {hardware.example.com/flavor: …}}`
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 
@@ -171,7 +171,7 @@ fn two_clusters_of_one_namespace_and_name() {
             sources: [{paths: ["!sites/lab/clusters/more.yaml"]}]
             otherwise give it another name or namespace
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     "#);
 }
 
@@ -187,7 +187,7 @@ fn an_unknown_role() {
        |     ^^^^^^^
       help: call the node set ControlPlane or Worker
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 
@@ -485,7 +485,7 @@ fn broken_yaml_in_a_file_with_a_cluster() {
        |          ^
       help: fix the YAML syntax, or the type of the field
 
-    1 error: no file was changed
+    1 error: no files written
     ");
 }
 
@@ -569,7 +569,7 @@ fn all_errors_of_a_run_are_reported() {
        |                ^
       help: call the node set ControlPlane or Worker
 
-    4 errors in default/more, tenant-a/edge: no file was changed
+    4 errors in default/more, tenant-a/edge: no files written
     ");
 }
 

@@ -39,7 +39,7 @@ fn a_node_port_that_two_services_of_a_cluster_ask_for() {
        |                   -----
       help: NodePorts are unique in the base cluster: choose another one
 
-    1 error in tenant-a/edge: no file was changed
+    1 error in tenant-a/edge: no files written
     ");
 }
 

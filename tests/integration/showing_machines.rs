@@ -168,7 +168,7 @@ fn machines_that_lack_a_host_for_the_same_reasons_are_told_once() {
     );
 
     let explained = said(&repo, &["explain", "metal/big"], 1);
-    let why = "    why there is no host for body-1, body-2, body-3 and 17 more\n";
+    let why = "    no host for body-1, body-2, body-3 and 17 more, because\n";
     assert_says(
         &explained,
         &[

@@ -106,7 +106,7 @@ fn an_error_in_one_site_leaves_every_file_of_all_as_it_was() {
     assert_eq!(repo.on_disk("overlays"), before);
     assert_says(
         &said,
-        &["no file was changed in any site", "errors in: production"],
+        &["no files written in any site", "errors in: production"],
     );
 
     let said = repo.generate(&["--keep-going"]).expect(1).stderr;
@@ -635,7 +635,7 @@ fn the_output_of_one_site_is_no_base_of_another() {
         &said,
         &["which the site staging builds, lists overlays/clusters/production/hosts"],
     );
-    assert_says(&said, &["no file was changed in any site"]);
+    assert_says(&said, &["no files written in any site"]);
     assert_eq!(repo.files("overlays"), before);
 }
 

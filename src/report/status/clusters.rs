@@ -1,4 +1,4 @@
-//! What each cluster wants and has, and the spare hosts by selector.
+//! Requested and assigned hosts of each cluster, and spare hosts by selector.
 
 use std::fmt;
 
@@ -10,14 +10,15 @@ use crate::report::{ERROR, STRONG, Text, WARNING, one_line, styled};
 use crate::request::ClusterKind;
 use crate::text::counted;
 
-/// How many clusters, selectors and node sets of a selector are named, if not all are asked for.
+/// Maximum numbers of clusters, selectors, and node sets of a selector without `--all`.
 const CLUSTERS_SHOWN: usize = 20;
 const SELECTORS_SHOWN: usize = 12;
 const NODE_SETS_SHOWN: usize = 3;
-/// How many machines are named that lack a host.
+/// Maximum number of machines without a host to name.
 const MACHINES_SHOWN: usize = 4;
 
-/// All clusters as a table; where they are many, those first that change or lack something.
+/// Writes the table of clusters. If there are too many, clusters with changes or shortages have
+/// priority.
 pub(super) fn write_all(
     out: &mut Text,
     picture: &Picture,
@@ -65,7 +66,7 @@ pub(super) fn write_all(
                 out,
                 "  {letter}{key:width$}  {}",
                 if notes.is_empty() {
-                    "no hosts wanted"
+                    "no hosts requested"
                 } else {
                     &notes
                 }
@@ -103,32 +104,32 @@ pub(super) fn write_all(
             left_out,
         );
         let nature = if quiet >= more {
-            ", which have what they want"
+            " without changes or shortages"
         } else {
             ""
         };
         writeln!(
             out,
-            "  … and {}{nature}; --all shows them all",
+            "  … and {}{nature}; --all shows all",
             counted(more, "more cluster")
         )?;
     }
     Ok(())
 }
 
-/// The heads of the columns of a row.
+/// Column headings of a row.
 const COLUMNS: &str = "role          active  standby  have";
 
-/// A row of the table of clusters.
+/// A row of the cluster table.
 struct Row<'a> {
-    /// The role, and how many hosts are wanted and there.
+    /// Role, and numbers of requested and assigned hosts.
     counts: String,
     notes: Vec<String>,
-    /// Why a node set lacks hosts; of machines, that is told apart.
+    /// Reasons of a shortage. Those of machines are written separately.
     shortage: &'a [String],
 }
 
-/// The rows of a cluster: one a node set, but one for all machines of a role.
+/// Returns a cluster's rows: one per node set, and one for all machines of a role.
 fn rows(cluster: &ClusterPicture) -> Vec<Row<'_>> {
     let (machines, node_sets): (Vec<_>, Vec<_>) = cluster
         .node_sets
@@ -150,7 +151,7 @@ fn rows(cluster: &ClusterPicture) -> Vec<Row<'_>> {
     of_node_sets.chain(of_machines).collect()
 }
 
-/// The machines of one role; those that lack a host are named.
+/// Summarizes the machines of one role, naming those without a host.
 fn row_of_machines(role: Role, machines: &[&NodeSetPicture]) -> Row<'static> {
     let sum =
         |of: &dyn Fn(&NodeSetPicture) -> usize| machines.iter().map(|set| of(set)).sum::<usize>();
@@ -194,7 +195,7 @@ fn row_of_machines(role: Role, machines: &[&NodeSetPicture]) -> Row<'static> {
     }
 }
 
-/// Machines by their names, the first of them.
+/// Lists the names of the first machines.
 fn named(machines: &[&NodeSetPicture]) -> String {
     let names = machines
         .iter()
@@ -210,7 +211,6 @@ fn named(machines: &[&NodeSetPicture]) -> String {
     format!("{}{more}", names.collect::<Vec<_>>().join(", "))
 }
 
-/// The numbers of a node set.
 fn counts(set: &NodeSetPicture) -> String {
     let (active, standby) = match set.wanted {
         Some(wanted) => (wanted.active.to_string(), wanted.standby.to_string()),
@@ -223,7 +223,7 @@ fn counts(set: &NodeSetPicture) -> String {
     )
 }
 
-/// What is worth saying of a cluster.
+/// Returns the remarks about a cluster.
 fn notes(cluster: &ClusterPicture) -> Vec<String> {
     let mut notes = Vec::new();
     if cluster.kind == ClusterKind::Provisioning {
@@ -244,7 +244,7 @@ fn notes(cluster: &ClusterPicture) -> Vec<String> {
     notes
 }
 
-/// What is worth saying of a node set.
+/// Returns the remarks about a node set.
 fn notes_of(set: &NodeSetPicture) -> Vec<String> {
     let mut notes = Vec::new();
     match (set.short_of, set.missing()) {
@@ -258,7 +258,7 @@ fn notes_of(set: &NodeSetPicture) -> Vec<String> {
     notes
 }
 
-/// One cluster, with where it is reached and why it lacks what it lacks.
+/// Writes one cluster with its endpoints and the reasons of shortages.
 pub(super) fn write_one(out: &mut Text, picture: &Picture, key: &ClusterKey) -> fmt::Result {
     let Some(cluster) = picture.clusters.iter().find(|cluster| cluster.key == *key) else {
         return Ok(());
@@ -278,7 +278,7 @@ pub(super) fn write_one(out: &mut Text, picture: &Picture, key: &ClusterKey) -> 
         writeln!(out, "  {}: {}", styled(ERROR, "error"), one_line(error))?;
     }
     if let Some(name) = &cluster.provisioning {
-        writeln!(out, "  by the Provisioning {}", one_line(name))?;
+        writeln!(out, "  Provisioning {}", one_line(name))?;
     }
     if !cluster.node_sets.is_empty() {
         writeln!(out, "  {COLUMNS}")?;
@@ -319,21 +319,21 @@ pub(super) fn write_one(out: &mut Text, picture: &Picture, key: &ClusterKey) -> 
     Ok(())
 }
 
-/// Why machines lack hosts, those together that lack one for the same reasons.
+/// Writes the reasons why machines lack hosts, grouping machines with equal reasons.
 fn write_shortages(out: &mut Text, cluster: &ClusterPicture) -> fmt::Result {
-    let mut told: Vec<Vec<&NodeSetPicture>> = Vec::new();
+    let mut groups: Vec<Vec<&NodeSetPicture>> = Vec::new();
     let short = |set: &&NodeSetPicture| set.part.node.is_some() && !set.shortage.is_empty();
     for set in cluster.node_sets.iter().filter(short) {
-        match told
+        match groups
             .iter_mut()
             .find(|sets| sets[0].shortage == set.shortage)
         {
             Some(sets) => sets.push(set),
-            None => told.push(vec![set]),
+            None => groups.push(vec![set]),
         }
     }
-    for sets in told {
-        writeln!(out, "  why there is no host for {}", named(&sets))?;
+    for sets in groups {
+        writeln!(out, "  no host for {}, because", named(&sets))?;
         sets[0]
             .shortage
             .iter()
@@ -342,17 +342,14 @@ fn write_shortages(out: &mut Text, cluster: &ClusterPicture) -> fmt::Result {
     Ok(())
 }
 
-/// How many hosts there are for each selector; where they are many, those first that have the fewest free.
+/// Writes the hosts of each selector. If there are too many, selectors with the fewest free hosts
+/// have priority.
 pub(super) fn write_spare(out: &mut Text, picture: &Picture, all: bool) -> fmt::Result {
     if picture.spare.is_empty() {
         return Ok(());
     }
     let has_machines = picture.spare.iter().any(|spare| spare.asked.is_some());
-    let what = if has_machines {
-        "what is asked"
-    } else {
-        "selector"
-    };
+    let what = if has_machines { "request" } else { "selector" };
     write_heading(out, format_args!("spare hosts by {what}"))?;
     let mut shown: Vec<usize> = (0..picture.spare.len()).collect();
     if !all {
@@ -385,10 +382,7 @@ pub(super) fn write_spare(out: &mut Text, picture: &Picture, all: bool) -> fmt::
     if left_out > 0 {
         let more = if has_machines { "line" } else { "selector" };
         let more = counted(left_out, &format!("more {more}"));
-        writeln!(
-            out,
-            "  … and {more} with more free hosts; --all shows them all"
-        )?;
+        writeln!(out, "  … and {more} with more free hosts; --all shows all")?;
     }
     Ok(())
 }
@@ -401,7 +395,7 @@ fn selector(spare: &Spare) -> String {
     }
 }
 
-/// Who asks: the node sets one by one, the machines of a cluster together.
+/// Lists the node sets that use a selector; a cluster's machines are counted together.
 fn askers(spare: &Spare) -> String {
     let mut names: Vec<String> = spare
         .node_sets

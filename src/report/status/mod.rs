@@ -1,8 +1,8 @@
-//! The site at a glance, as text for a terminal.
+//! Site status for a terminal.
 //!
-//! * `clusters`: what each cluster wants and has, and the spare hosts.
-//! * `rack_map`: a row a rack, a cell a host.
-//! * `listing`: the hosts of one rack or cluster, one by one.
+//! * `clusters`: requested and assigned hosts of each cluster, and the spare hosts.
+//! * `rack_map`: one row per rack, one cell per host.
+//! * `listing`: the hosts of one rack or cluster.
 
 mod clusters;
 mod listing;
@@ -20,32 +20,31 @@ use crate::text::counted;
 use super::{STRONG, Text, one_line, styled};
 use rack_map::Letters;
 
-/// How a site is shown.
+/// Options of the status view.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// What of it.
     pub focus: Focus<'a>,
-    /// Whether to leave nothing out, however much it is.
+    /// Shows every entry, however long the lists are.
     pub all: bool,
-    /// How many characters a line has.
+    /// Width of a line, in characters.
     pub width: usize,
 }
 
-/// What of a site is shown.
+/// Part of a site to show.
 #[derive(Debug, Clone, Copy)]
 pub enum Focus<'a> {
-    /// All of it.
+    /// The whole site.
     Site,
-    /// One rack and its hosts; without a name, the hosts that have no rack.
+    /// One rack and its hosts. Without a name: the hosts without a rack.
     Rack(Option<&'a str>),
     /// One cluster and its hosts.
     Cluster(&'a ClusterKey),
 }
 
-/// The site at a glance: its clusters, its spare hosts and its racks.
+/// Renders the status of a site: clusters, spare hosts and racks.
 pub fn status(picture: &Picture, view: &View<'_>) -> Text {
     let mut out = Text::default();
-    // Writing to a text cannot fail.
+    // Writing to a `Text` cannot fail.
     let _ = write_status(&mut out, picture, view);
     out
 }
@@ -85,7 +84,7 @@ fn write_status(out: &mut Text, picture: &Picture, view: &View<'_>) -> fmt::Resu
                 .iter()
                 .filter(|host| concerns(host, key))
                 .collect();
-            // Of machines people know the names, and of other hosts where they stand.
+            // Machines are sorted by role and name, other hosts stay in inventory order.
             hosts.sort_by(|a, b| match (machine(a), machine(b)) {
                 (Some(a), Some(b)) => by_role_and_name(a, b),
                 (a, b) => a.is_none().cmp(&b.is_none()),
@@ -95,7 +94,7 @@ fn write_status(out: &mut Text, picture: &Picture, view: &View<'_>) -> fmt::Resu
     }
 }
 
-/// Which machine of a Provisioning a host is.
+/// Returns the machine of a Provisioning that a host runs as.
 fn machine(host: &HostPicture) -> Option<&Part> {
     host.assigned
         .as_ref()
@@ -103,7 +102,7 @@ fn machine(host: &HostPicture) -> Option<&Part> {
         .filter(|part| part.node.is_some())
 }
 
-/// Whether a cluster has a host, or gives it back.
+/// Reports whether the cluster has the host, or releases it.
 fn concerns(host: &HostPicture, cluster: &ClusterKey) -> bool {
     host.cluster() == Some(cluster) || host.given_back_by.as_ref() == Some(cluster)
 }
@@ -131,7 +130,7 @@ fn write_headline(out: &mut Text, picture: &Picture) -> fmt::Result {
     Ok(())
 }
 
-/// How many hosts stand how: `14 assigned (2 added), 5 free, 1 failed`.
+/// Counts hosts by state: `14 assigned (2 added), 5 free, 1 failed`.
 fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostPicture>) -> String {
     let mut count: BTreeMap<HostState, usize> = BTreeMap::new();
     let mut added = 0;
@@ -155,7 +154,7 @@ fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostPicture>) -> String {
         .join(", ")
 }
 
-/// A heading with a blank line above it.
+/// Writes a heading with a blank line above it.
 fn write_heading(out: &mut Text, heading: impl fmt::Display) -> fmt::Result {
     writeln!(out)?;
     writeln!(out, "{}", styled(STRONG, heading))

@@ -1,6 +1,6 @@
-//! The racks as a map: a row a rack, a cell a host.
+//! Rack map: one row per rack, one cell per host.
 //!
-//! A cell is a symbol, and behind it a mark or a blank. Both are told apart without colour.
+//! A cell is a symbol followed by a mark or a blank. Both are distinct without colour.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,16 +14,16 @@ use crate::plan::states::HostState;
 use crate::report::{ERROR, FAINT, STRONG, Text, WARNING, one_line, styled};
 use crate::text::counted;
 
-/// How many racks a map has, and how many hosts a rack, if not all are asked for.
+/// Maximum numbers of racks, and of hosts in a rack, without `--all`.
 const RACKS_SHOWN: usize = 40;
 const CELLS_SHOWN: usize = 200;
-/// A longer name of a rack has a line of its own.
+/// Longer rack names get a line of their own, in characters.
 const LONGEST_NAME: usize = 24;
 const INDENT: &str = "  ";
-/// The fewest cells on a line, however narrow the terminal is.
+/// Minimum number of cells on a line, however narrow the terminal is.
 const FEWEST_CELLS: usize = 4;
 
-/// The colours of clusters, one after the other; those that say more, red and yellow, are not among them.
+/// Colours of clusters, used in rotation. Red and yellow are reserved for errors and warnings.
 const COLOURS: [AnsiColor; 6] = [
     AnsiColor::Cyan,
     AnsiColor::Magenta,
@@ -33,10 +33,10 @@ const COLOURS: [AnsiColor; 6] = [
     AnsiColor::BrightBlue,
 ];
 
-/// The symbol of a host of a cluster that is not in view.
+/// Symbol for a host of a cluster outside the view.
 const OF_ANOTHER: char = '-';
 
-/// What is marked on a host besides whose it is.
+/// Remark on a host besides its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Added,
@@ -48,7 +48,7 @@ impl Mark {
     /// In the order of the legend.
     const ALL: [Mark; 3] = [Mark::Added, Mark::Failed, Mark::Deleting];
 
-    /// The mark that matters most; none where the symbol itself says it.
+    /// Returns the most important mark, or none if the symbol already shows it.
     fn of(host: &HostPicture) -> Option<Self> {
         let is_assigned = host.state == HostState::Assigned;
         if is_assigned && host.deleting {
@@ -85,11 +85,11 @@ impl Mark {
     }
 }
 
-/// How clusters' hosts are told apart: upper case for control planes, lower case for workers.
+/// Letters that identify clusters: upper case for control planes, lower case for workers.
 pub(super) enum Letters<'a> {
-    /// A letter a cluster; hosts of other clusters have none.
+    /// One letter per cluster in view; other clusters have none.
     ByCluster(BTreeMap<&'a ClusterKey, char>),
-    /// There are more clusters than letters: `C` and `w`, whose hosts they may be.
+    /// More clusters than letters: `C` and `w` for any cluster.
     ByRole,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Letters<'a> {
         Letters::ByCluster(clusters.into_iter().zip('A'..='Z').collect())
     }
 
-    /// The letter of a cluster, in its colour; a blank if it has none.
+    /// Returns the coloured letter of a cluster, or a blank.
     pub(super) fn of(&self, cluster: &ClusterKey) -> String {
         match self {
             Letters::ByCluster(letters) => match letters.get(cluster) {
@@ -138,7 +138,7 @@ impl<'a> Letters<'a> {
         }
     }
 
-    /// A host as a symbol and a mark.
+    /// Formats a host as a symbol and a mark.
     pub(super) fn cell(&self, host: &HostPicture) -> String {
         let (symbol, style) = match &host.assigned {
             Some(assigned) => self.assigned(&assigned.cluster, assigned.part.role),
@@ -184,7 +184,7 @@ fn unassigned(state: HostState) -> (char, Style) {
     }
 }
 
-/// The map of what is in view.
+/// Writes the racks in view.
 pub(super) fn write(
     out: &mut Text,
     picture: &Picture,
@@ -214,7 +214,7 @@ pub(super) fn write(
         Some(_) => write_heading(out, "racks")?,
         None => write_heading(
             out,
-            "hosts, in no racks: no node set names a topologyKey; --rack-by LABEL does",
+            "hosts without racks: no node set has a topologyKey; choose a label with --rack-by",
         )?,
     }
     let (shown, left_out) = if view.all {
@@ -238,7 +238,7 @@ pub(super) fn write(
             .map(|host| &picture.hosts[*host]);
         writeln!(
             out,
-            "{INDENT}… and {}: {}; --rack NAME shows one, --all shows them all",
+            "{INDENT}… and {}: {}; --rack NAME shows one, --all shows all",
             counted(left_out.len(), "more rack"),
             tally(hosts)
         )?;
@@ -246,8 +246,8 @@ pub(super) fn write(
     write_legend(out, picture, letters, &shown, view.width)
 }
 
-/// The racks to show: those where something changes or is wrong first, and then the first by name. Both parts are in
-/// the order of names.
+/// Splits off the racks to show. Racks with changes or failures have priority; both parts keep the
+/// order of names.
 fn most_telling<'a>(picture: &Picture, racks: Vec<&'a Rack>) -> (Vec<&'a Rack>, Vec<&'a Rack>) {
     let tells = |rack: &Rack| {
         let tells =
@@ -265,7 +265,7 @@ fn most_telling<'a>(picture: &Picture, racks: Vec<&'a Rack>) -> (Vec<&'a Rack>, 
     (racks(shown), racks(left_out))
 }
 
-/// A rack's name as people read it.
+/// Returns the displayed name of a rack.
 fn name(picture: &Picture, rack: &Rack) -> String {
     match (&rack.name, &picture.rack_by) {
         (Some(name), _) => one_line(name),
@@ -324,7 +324,7 @@ fn write_rack(
     Ok(())
 }
 
-/// What the symbols mean that the map has.
+/// Explains the symbols that occur in the map.
 fn write_legend(
     out: &mut Text,
     picture: &Picture,
@@ -351,7 +351,7 @@ fn write_legend(
                 host.cluster()
                     .is_some_and(|cluster| !known.contains_key(cluster))
             }) {
-                add(&OF_ANOTHER.to_string(), Style::new(), "of another cluster");
+                add(&OF_ANOTHER.to_string(), Style::new(), "another cluster");
             }
         }
         Letters::ByRole => {
@@ -359,7 +359,7 @@ fn write_legend(
             add(
                 "w",
                 Style::new(),
-                "worker (the clusters are more than letters: see --cluster NS/NAME)",
+                "worker (more clusters than letters: use --cluster NS/NAME)",
             );
         }
     }

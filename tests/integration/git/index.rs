@@ -156,7 +156,7 @@ fn somebody_elses_file_in_the_worktree_is_not_overwritten() {
         &run.stderr,
         &[
             &format!("{EDGE_HOSTS} is a file without sipgen's first line"),
-            "no file was changed",
+            "no files written",
         ],
     );
     assert!(repo.on_disk("") == before, "files have changed");
