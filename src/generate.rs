@@ -245,13 +245,13 @@ pub(crate) fn generate_by(
         findings.push(no_cluster(repo, &site));
     }
 
-    let mut frozen = left_out(&site, options)?;
+    let mut frozen = excluded_clusters(&site, options)?;
     let mut except = Except {
         clusters: frozen.clone(),
         short: BTreeSet::new(),
     };
-    findings.retain(|finding| concerns(finding, &frozen));
-    frozen.extend(failing(&findings));
+    findings.retain(|finding| concerns_others(finding, &frozen));
+    frozen.extend(failing_clusters(&findings));
     frozen.extend(
         site.clusters
             .iter()
@@ -272,8 +272,8 @@ pub(crate) fn generate_by(
             .into_iter()
             .chain(rendered)
             .partition(Finding::is_error);
-        let more = failing(&errors).any(|cluster| !frozen.contains(&cluster));
-        frozen.extend(failing(&errors));
+        let more = failing_clusters(&errors).any(|cluster| !frozen.contains(&cluster));
+        frozen.extend(failing_clusters(&errors));
         findings.extend(errors);
         // A plan with failing clusters is never written: failing clusters keep the hosts that it
         // would release.
@@ -314,7 +314,7 @@ pub(crate) fn generate_by(
 
 /// Returns the clusters that the options exclude, including those that exist only in the output
 /// directory.
-fn left_out(site: &Site, options: &Options) -> Result<BTreeSet<ClusterKey>, Error> {
+fn excluded_clusters(site: &Site, options: &Options) -> Result<BTreeSet<ClusterKey>, Error> {
     if options.only.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -339,15 +339,15 @@ fn left_out(site: &Site, options: &Options) -> Result<BTreeSet<ClusterKey>, Erro
 }
 
 /// Returns whether a finding concerns more than excluded clusters.
-fn concerns(finding: &Finding, left_out: &BTreeSet<ClusterKey>) -> bool {
+fn concerns_others(finding: &Finding, excluded: &BTreeSet<ClusterKey>) -> bool {
     finding.clusters.is_empty()
         || finding
             .clusters
             .iter()
-            .any(|cluster| !left_out.contains(cluster))
+            .any(|cluster| !excluded.contains(cluster))
 }
 
-fn failing(findings: &[Finding]) -> impl Iterator<Item = ClusterKey> {
+fn failing_clusters(findings: &[Finding]) -> impl Iterator<Item = ClusterKey> {
     findings
         .iter()
         .filter(|finding| finding.is_error())

@@ -21,6 +21,7 @@ pub struct Generated<'a> {
 }
 
 impl Generated<'_> {
+    /// Returns whether it generates a Secret.
     pub fn is_secret(&self) -> bool {
         self.list == "secretGenerator"
     }

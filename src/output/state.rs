@@ -215,7 +215,7 @@ impl State {
 }
 
 /// Returns the hosts in the text of a generated file.
-pub(crate) fn hosts_of_generated(file: &Arc<Utf8Path>, text: &str) -> BTreeSet<HostKey> {
+pub(crate) fn hosts_in_generated(file: &Arc<Utf8Path>, text: &str) -> BTreeSet<HostKey> {
     objects(file, text)
         .iter()
         .filter_map(|document| Some(GeneratedHost::read(document).ok()?.key))

@@ -1,15 +1,15 @@
 //! Settings of a repo or a site (`sipgen.yaml`). Every setting has a working default.
 //!
-//! - `written`: the settings files, and the place of each setting in them
+//! - `files`: the settings files, and the place of each setting in them
 //! - `sources`: the files that are inputs
 //! - `gitops`: the agent that applies the output
 //! - `provisioning`, `snapshot`: further groups of settings
 
+mod files;
 pub mod gitops;
 pub mod provisioning;
 pub mod snapshot;
 pub mod sources;
-mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::api::names::{Namespace, ObjectName, is_label_key};
 use crate::api::unique;
 use crate::finding::{Code, Finding, Place, Severity, Step};
 use crate::load::Files;
+use files::SettingsFiles;
 use gitops::{Argocd, Flux, Hosts};
 use provisioning::{Provisioning, is_image};
 use snapshot::{Secrets, SnapshotSettings};
 use sources::{Sops, Source};
-use written::Written;
 
 /// Name of the settings file.
 pub const FILE: &str = "sipgen.yaml";
@@ -263,25 +263,23 @@ impl Settings {
 
     /// Loads the settings of a repo, or of a site in it; the defaults if it has no settings.
     pub fn load(repo: &Files) -> Result<Self, Finding> {
-        let Some((mut settings, written)) = Written::read(repo)? else {
+        let Some((mut settings, files)) = SettingsFiles::read(repo)? else {
             return Ok(Self::default().in_directory(repo.site_directory()));
         };
-        settings.check(&written)?;
+        settings.check(&files)?;
         let directory = repo.site_directory();
         if directory.as_str().is_empty() {
             return Ok(settings);
         }
-        settings.file = written.own().to_owned();
-        let shared_templates = settings
-            .templates
-            .take_if(|_| written.is_shared("templates"));
+        settings.file = files.own().to_owned();
+        let shared_templates = settings.templates.take_if(|_| files.is_shared("templates"));
         let paths = [
             ("flux", &mut settings.flux.path),
             ("argocd", &mut settings.argocd.path),
         ];
         for (agent, path) in paths
             .into_iter()
-            .filter(|(agent, _)| written.has(agent, "path"))
+            .filter(|(agent, _)| files.has(agent, "path"))
         {
             *path = without_end(path, directory).ok_or_else(|| {
                 let message = format!(
@@ -291,16 +289,16 @@ impl Settings {
                     "remove `{agent}.path`; the site's directory is appended automatically"
                 );
                 Finding::new(Code::InvalidSetting, message)
-                    .at(written.at(agent, "path"))
+                    .at(files.at(agent, "path"))
                     .help(help)
             })?;
         }
         // With `sites`, a shared directory gets a subdirectory per site. Output never goes into a
         // site's own directory by default, because agents often apply that directory recursively.
         let shares_output =
-            written.is_shared("output") || written.is_listed && !written.has_key("output");
+            files.is_shared("output") || files.is_listed && !files.has_key("output");
         let output = shares_output.then(|| settings.output.join(directory));
-        let shares_snapshot = written.is_shared("snapshot") && written.has("snapshot", "directory");
+        let shares_snapshot = files.is_shared("snapshot") && files.has("snapshot", "directory");
         let snapshot = shares_snapshot.then(|| settings.snapshot.directory.join(directory));
         settings = settings.in_directory(directory);
         settings.templates = shared_templates.or(settings.templates);
@@ -312,7 +310,7 @@ impl Settings {
     /// Returns the entries of `sites` in the settings at the repo's root, or none if those cannot
     /// be read.
     pub(crate) fn listed_sites(repo: &Files) -> Vec<String> {
-        Written::read(repo)
+        SettingsFiles::read(repo)
             .ok()
             .flatten()
             .map(|(settings, _)| settings.sites)
@@ -336,9 +334,9 @@ impl Settings {
     }
 
     /// Normalizes the settings and validates them.
-    fn check(&mut self, written: &Written) -> Result<(), Finding> {
+    fn check(&mut self, files: &SettingsFiles) -> Result<(), Finding> {
         let settings = self;
-        let at = |key: &str| written.place(key.split('.').map(Step::from).collect());
+        let at = |key: &str| files.place(key.split('.').map(Step::from).collect());
         let directories = [
             ("output", Some(&mut settings.output)),
             ("templates", settings.templates.as_mut()),
@@ -367,7 +365,7 @@ impl Settings {
                     Code::InvalidSetting,
                     format!("source {} of `sources` {wrong}", index + 1),
                 )
-                .at(written.place(route.collect()))
+                .at(files.place(route.collect()))
                 .help(help)
             })?;
         }
@@ -384,7 +382,7 @@ impl Settings {
                 settings.output
             );
             return Err(Finding::new(Code::InvalidSetting, message)
-                .at(written.place(vec![
+                .at(files.place(vec![
                     "sources".into(),
                     index.into(),
                     Step::from("kustomization"),
@@ -443,7 +441,7 @@ impl Settings {
         }
         for (index, Ignored { code, reason }) in settings.findings.ignore.iter().enumerate() {
             let place = |field: &str| {
-                written.place(vec![
+                files.place(vec![
                     "findings".into(),
                     "ignore".into(),
                     index.into(),
@@ -471,7 +469,7 @@ impl Settings {
             let help = "write registry, path and tag, such as `registry.example.com/platform/installer:1.4`, \
                         without scheme or credentials; nodes use their own registry credentials";
             return Err(Finding::new(Code::InvalidSetting, message)
-                .at(written.key("provisioning", "image"))
+                .at(files.key("provisioning", "image"))
                 .help(help));
         }
         if settings.gitops == Some(Agent::Argocd) && settings.argocd.repo_url.is_none() {
@@ -488,8 +486,8 @@ impl Settings {
 
 /// Returns the place of a setting.
 pub(crate) fn place(repo: &Files, route: impl IntoIterator<Item = Step>) -> Place {
-    match Written::read(repo) {
-        Ok(Some((_, written))) => written.place(route.into_iter().collect()),
+    match SettingsFiles::read(repo) {
+        Ok(Some((_, files))) => files.place(route.into_iter().collect()),
         _ => Place::File(Arc::from(Utf8Path::new(FILE))),
     }
 }

@@ -176,14 +176,14 @@ pub struct Model {
 /// The error for a text that is not a device model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid device model `{0}`: write vendor and device ID, such as `0x8086 0x1572`")]
-pub struct NoModel(String);
+pub struct InvalidModel(String);
 
 impl FromStr for Model {
-    type Err = NoModel;
+    type Err = InvalidModel;
 
     /// Parses two numbers of four hexadecimal digits, with or without `0x`, separated by a space,
     /// or by a colon as in `lspci -n`.
-    fn from_str(text: &str) -> Result<Self, NoModel> {
+    fn from_str(text: &str) -> Result<Self, InvalidModel> {
         let number = |part: &str| {
             let digits = part
                 .strip_prefix("0x")
@@ -203,15 +203,15 @@ impl FromStr for Model {
                 vendor: *vendor,
                 product: *product,
             }),
-            _ => Err(NoModel(text.chars().take(40).collect())),
+            _ => Err(InvalidModel(text.chars().take(40).collect())),
         }
     }
 }
 
 impl TryFrom<String> for Model {
-    type Error = NoModel;
+    type Error = InvalidModel;
 
-    fn try_from(text: String) -> Result<Self, NoModel> {
+    fn try_from(text: String) -> Result<Self, InvalidModel> {
         text.parse()
     }
 }

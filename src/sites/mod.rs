@@ -65,9 +65,9 @@ impl Sites {
     pub fn find(repo: Files) -> Result<Self, ReadError> {
         let entries = Settings::listed_sites(&repo);
         let (directories, mut findings) = if !entries.is_empty() {
-            listed(&repo, &entries)?
+            expanded(&repo, &entries)?
         } else if repo.kind(Utf8Path::new(settings::FILE)).is_none() {
-            (settled(&repo)?, Vec::new())
+            (directories_with_settings(&repo)?, Vec::new())
         } else {
             (BTreeSet::new(), Vec::new())
         };
@@ -88,7 +88,7 @@ impl Sites {
         }
         let read = Repo::read(&repo)?;
         let mut parts = Vec::new();
-        for (directory, name) in named(&directories) {
+        for (directory, name) in with_names(&directories) {
             let inner = directories
                 .iter()
                 .filter(|other| **other != directory && other.starts_with(&directory));
@@ -242,7 +242,7 @@ fn known(names: &[String]) -> String {
 }
 
 /// Expands a list of directories and globs, without the ones excluded by `!`.
-fn listed(
+fn expanded(
     repo: &Files,
     entries: &[String],
 ) -> Result<(BTreeSet<Utf8PathBuf>, Vec<Finding>), ReadError> {
@@ -308,7 +308,7 @@ fn is_hidden(path: &Utf8Path) -> bool {
 }
 
 /// Returns the directories with settings, if the repo's root has neither settings nor output.
-fn settled(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
+fn directories_with_settings(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
     let output = Settings::default().output;
     let (files, _) = repo.files_and_closed(&output)?;
     let settled = files
@@ -336,7 +336,7 @@ fn settled(repo: &Files) -> Result<BTreeSet<Utf8PathBuf>, ReadError> {
 }
 
 /// Returns the directories with unique site names, sorted by name.
-fn named(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)> {
+fn with_names(directories: &BTreeSet<Utf8PathBuf>) -> Vec<(Utf8PathBuf, String)> {
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
     let short = |directory: &'_ Utf8PathBuf| directory.file_name().unwrap_or_default().to_owned();
     for directory in directories {

@@ -38,7 +38,7 @@ pub(super) struct Repo<'a> {
 }
 
 /// A fact from one file or document.
-enum Said {
+enum Fact {
     Kustomization(Origin, Value),
     Agent(Origin, Box<AgentObject>),
     Request(&'static str, Origin),
@@ -50,22 +50,22 @@ fn is_kustomization(file: &Utf8Path) -> bool {
         .is_some_and(|name| FILE_NAMES.contains(&name))
 }
 
-fn interpret(document: &Document<'_>) -> Option<Said> {
+fn interpret(document: &Document<'_>) -> Option<Fact> {
     let origin = document.origin.clone();
     if is_kustomization(&origin.file) {
         return document
             .parse()
             .ok()
-            .map(|kustomization| Said::Kustomization(origin, kustomization));
+            .map(|kustomization| Fact::Kustomization(origin, kustomization));
     }
     let request = match document.kind()? {
         sipcluster::KIND if document.mentions(&[sipcluster::GROUP]) => sipcluster::KIND,
         provisioning::KIND if document.mentions(&[provisioning::GROUP]) => provisioning::KIND,
         _ => {
-            return AgentObject::read(document).map(|object| Said::Agent(origin, Box::new(object)));
+            return AgentObject::read(document).map(|object| Fact::Agent(origin, Box::new(object)));
         }
     };
-    (!document.looks_like_template()).then_some(Said::Request(request, origin))
+    (!document.looks_like_template()).then_some(Fact::Request(request, origin))
 }
 
 impl<'a> Repo<'a> {
@@ -82,7 +82,7 @@ impl<'a> Repo<'a> {
         ]);
         let look = |file: &Utf8Path, content: &[u8]| {
             if layout::is_ours(content) {
-                let says = hosts(content).then(|| Said::Generated(file.to_owned()));
+                let says = hosts(content).then(|| Fact::Generated(file.to_owned()));
                 return FirstLook { says, read: false };
             }
             FirstLook::from(is_kustomization(file) || matters(content))
@@ -99,7 +99,7 @@ impl<'a> Repo<'a> {
         };
         for said in files.scan(&all, look, |document| interpret(&document))? {
             match said {
-                Said::Kustomization(origin, kustomization) => {
+                Fact::Kustomization(origin, kustomization) => {
                     let directory = origin.file.parent().unwrap_or(Utf8Path::new(""));
                     let named = kustomize::named(directory, &kustomization);
                     repo.named
@@ -107,7 +107,7 @@ impl<'a> Repo<'a> {
                         .or_default()
                         .extend(named);
                 }
-                Said::Agent(origin, object) => {
+                Fact::Agent(origin, object) => {
                     repo.context
                         .extend(object.is_context().then(|| (*object).clone()));
                     repo.agents
@@ -115,8 +115,8 @@ impl<'a> Repo<'a> {
                         .or_default()
                         .push(*object);
                 }
-                Said::Request(kind, origin) => repo.requests.push((kind, origin)),
-                Said::Generated(file) => repo.generated.push(file),
+                Fact::Request(kind, origin) => repo.requests.push((kind, origin)),
+                Fact::Generated(file) => repo.generated.push(file),
             }
         }
         repo.all = all;

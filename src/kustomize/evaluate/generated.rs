@@ -18,7 +18,7 @@ const LINE: usize = 70;
 
 /// The kind of a generated object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Made {
+pub(super) enum GeneratedKind {
     ConfigMap,
     Secret,
 }
@@ -35,7 +35,7 @@ struct Options {
 /// Builds a generator's object. `read` reads a file by its path from the kustomization.
 pub(super) fn object(
     origin: &Origin,
-    made: Made,
+    made: GeneratedKind,
     generator: &Generator,
     global: Option<&GeneratorOptions>,
     read: impl Fn(&str) -> Option<Vec<u8>>,
@@ -46,7 +46,7 @@ pub(super) fn object(
         .as_deref()
         .filter(|name| !name.is_empty())
         .ok_or_else(|| refused("has no name"))?;
-    let kind = if made == Made::Secret {
+    let kind = if made == GeneratedKind::Secret {
         "Secret"
     } else {
         "ConfigMap"
@@ -78,7 +78,7 @@ pub(super) fn object(
         (text("kind"), text(kind)),
         (text("metadata"), Value::Mapping(metadata)),
     ]);
-    if made == Made::Secret {
+    if made == GeneratedKind::Secret {
         let of_type = generator
             .secret_type
             .as_deref()
@@ -88,12 +88,12 @@ pub(super) fn object(
     }
     for (key, value) in pairs(generator, read)? {
         let (field, value) = match (made, String::from_utf8(value)) {
-            (Made::Secret, value) => (
+            (GeneratedKind::Secret, value) => (
                 "data",
                 base64(&value.map_or_else(|error| error.into_bytes(), String::into_bytes)),
             ),
-            (Made::ConfigMap, Ok(value)) => ("data", value),
-            (Made::ConfigMap, Err(error)) => ("binaryData", base64(&error.into_bytes())),
+            (GeneratedKind::ConfigMap, Ok(value)) => ("data", value),
+            (GeneratedKind::ConfigMap, Err(error)) => ("binaryData", base64(&error.into_bytes())),
         };
         let data = object
             .entry(text(field))

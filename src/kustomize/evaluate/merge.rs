@@ -9,7 +9,7 @@ use crate::finding::Step;
 const DIRECTIVE: &str = "$patch";
 
 /// Callback for each value that a patch sets: its route, and whether it replaces another value.
-pub(super) type Noted<'a> = &'a mut dyn FnMut(&[Step], bool);
+pub(super) type OnSet<'a> = &'a mut dyn FnMut(&[Step], bool);
 
 /// Merges a patch into an object. Returns `None` if the patch deletes the object.
 ///
@@ -19,9 +19,9 @@ pub(super) type Noted<'a> = &'a mut dyn FnMut(&[Step], bool);
 pub(super) fn merge(
     object: Mapping,
     patch: &Mapping,
-    noted: Noted<'_>,
+    on_set: OnSet<'_>,
 ) -> Result<Option<Mapping>, String> {
-    let merged = merge_mapping(object, patch, &mut Vec::new(), noted)?;
+    let merged = merge_mapping(object, patch, &mut Vec::new(), on_set)?;
     Ok(merged.map(|merged| match merged {
         Value::Mapping(mapping) => mapping,
         _ => Mapping::new(),
@@ -32,12 +32,12 @@ fn merge_mapping(
     mut object: Mapping,
     patch: &Mapping,
     route: &mut Vec<Step>,
-    noted: Noted<'_>,
+    on_set: OnSet<'_>,
 ) -> Result<Option<Value>, String> {
     match patch.get(DIRECTIVE).and_then(Value::as_str) {
         Some("delete") => return Ok(None),
         Some("replace") => {
-            noted(route, true);
+            on_set(route, true);
             return added(patch);
         }
         Some("merge") | None => {}
@@ -49,7 +49,7 @@ fn merge_mapping(
         };
         route.push(Step::from(name));
         let old = object.get_mut(name).map(std::mem::take);
-        match merge_value(old, new, route, noted)? {
+        match merge_value(old, new, route, on_set)? {
             Some(value) => {
                 object.insert(key.clone(), value);
             }
@@ -67,26 +67,26 @@ fn merge_value(
     old: Option<Value>,
     new: &Value,
     route: &mut Vec<Step>,
-    noted: Noted<'_>,
+    on_set: OnSet<'_>,
 ) -> Result<Option<Value>, String> {
     match (old, new) {
         // Null removes the field.
         (_, Value::Null) => {
-            noted(route, true);
+            on_set(route, true);
             Ok(None)
         }
         (None | Some(Value::Null), Value::Mapping(new)) => {
-            noted(route, false);
+            on_set(route, false);
             added(new)
         }
         (None | Some(Value::Null), new) => {
-            noted(route, false);
+            on_set(route, false);
             Ok(Some(new.clone()))
         }
-        (Some(Value::Mapping(old)), Value::Mapping(new)) => merge_mapping(old, new, route, noted),
+        (Some(Value::Mapping(old)), Value::Mapping(new)) => merge_mapping(old, new, route, on_set),
         (Some(old), new) if shape(&old) == shape(new) => {
             if old != *new {
-                noted(route, true);
+                on_set(route, true);
             }
             Ok(Some(new.clone()))
         }

@@ -31,15 +31,15 @@ use super::{Builds, Node, Reach, join};
 use crate::api::kustomization::{Kustomization, has};
 use crate::finding::{Code, Delivered, Finding, Origin, Place, Step};
 use crate::load::{Document, Files, objects};
-use generated::Made;
+use generated::GeneratedKind;
 use object::{Behavior, Object};
 use replacement::Replacement;
 pub(crate) use variables::Variables;
 
 /// Limits on nested kustomizations and on objects handled per build. A build beyond them is left to
 /// kustomize.
-const DEEPEST: usize = 100;
-const MOST_STEPS: usize = 2_000_000;
+const MAX_DEPTH: usize = 100;
+const MAX_STEPS: usize = 2_000_000;
 
 /// The result of evaluating builds.
 #[derive(Debug, Default)]
@@ -197,13 +197,13 @@ impl Builds {
             })
             .copied()
             .collect();
-        let read = |file: &&Utf8PathBuf| Some(((*file).clone(), Read::new(repo, file)?));
+        let read = |file: &&Utf8PathBuf| Some(((*file).clone(), ParsedFile::new(repo, file)?));
         // Files are parsed once, even if several roots build them.
-        let read: HashMap<Utf8PathBuf, Read> = files.par_iter().filter_map(read).collect();
+        let read: HashMap<Utf8PathBuf, ParsedFile> = files.par_iter().filter_map(read).collect();
         let mut evaluated = Evaluated::default();
         let mut objects: HashMap<Origin, Vec<(Object, Vec<usize>)>> = HashMap::new();
         for root in roots {
-            let mut run = Run {
+            let mut run = Evaluation {
                 builds: self,
                 repo,
                 wanted,
@@ -293,7 +293,7 @@ impl Builds {
                     text,
                 });
         }
-        evaluated.findings = distinct(evaluated.findings);
+        evaluated.findings = deduplicated(evaluated.findings);
         evaluated
     }
 
@@ -312,7 +312,7 @@ impl Builds {
             .collect();
         let read = files
             .iter()
-            .filter_map(|file| Some(((*file).clone(), Read::new(repo, file)?)))
+            .filter_map(|file| Some(((*file).clone(), ParsedFile::new(repo, file)?)))
             .collect();
         let all = files.iter().map(|file| Arc::from(file.as_path())).collect();
         let none = BTreeMap::new();
@@ -322,7 +322,7 @@ impl Builds {
             output: Utf8Path::new("overlays"),
             variables: &none,
         };
-        let mut run = Run {
+        let mut run = Evaluation {
             builds: self,
             repo,
             wanted: &wanted,
@@ -439,7 +439,7 @@ struct Touched<'a> {
 }
 
 /// Removes duplicates: roots that share a kustomization fail for the same reason.
-fn distinct(findings: Vec<Finding>) -> Vec<Finding> {
+fn deduplicated(findings: Vec<Finding>) -> Vec<Finding> {
     let mut kept: Vec<Finding> = Vec::new();
     for finding in findings {
         if !kept
@@ -453,14 +453,14 @@ fn distinct(findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// A file with its objects.
-struct Read {
+struct ParsedFile {
     text: Arc<str>,
     documents: Vec<(Origin, Mapping)>,
     /// Set if the file has content that could not be parsed into objects.
     is_partial: bool,
 }
 
-impl Read {
+impl ParsedFile {
     fn new(repo: &Files, file: &Utf8Path) -> Option<Self> {
         let text: Arc<str> = Arc::from(repo.text(file)?);
         let mut documents = Vec::new();
@@ -474,7 +474,7 @@ impl Read {
                 _ => is_partial = true,
             }
         }
-        Some(Read {
+        Some(ParsedFile {
             text,
             documents,
             is_partial,
@@ -483,12 +483,12 @@ impl Read {
 }
 
 /// The evaluation of one build.
-struct Run<'a> {
+struct Evaluation<'a> {
     builds: &'a Builds,
     repo: &'a Files,
     wanted: &'a Wanted<'a>,
     touched: &'a HashSet<&'a Utf8PathBuf>,
-    read: &'a HashMap<Utf8PathBuf, Read>,
+    read: &'a HashMap<Utf8PathBuf, ParsedFile>,
     steps: usize,
     /// Directories on the path to the one that is being built.
     inside: Vec<Utf8PathBuf>,
@@ -502,7 +502,7 @@ struct Objects {
     are_partial: bool,
 }
 
-impl Run<'_> {
+impl Evaluation<'_> {
     /// Builds a directory and returns its final objects.
     fn build(&mut self, directory: &Utf8PathBuf) -> Result<Vec<Object>, Failure> {
         let mut objects = self.accumulate(directory, Objects::default())?.list;
@@ -542,7 +542,8 @@ impl Run<'_> {
         };
         self.inside.push(directory.clone());
         // A cycle is reported by `Builds::new`.
-        if self.inside.len() > DEEPEST || self.inside[..self.inside.len() - 1].contains(directory) {
+        if self.inside.len() > MAX_DEPTH || self.inside[..self.inside.len() - 1].contains(directory)
+        {
             let place = Place::File(node.file.clone());
             let problem = NotBuilt::Beyond("its kustomizations are nested too deeply".to_owned());
             return Err(Failure {
@@ -575,19 +576,19 @@ impl Run<'_> {
                 let more = self.accumulate(path, Objects::default())?;
                 self.append(&mut objects, more);
             } else if self.touched.contains(path) {
-                let more = self.of_file(path);
+                let more = self.objects_in_file(path);
                 self.append(&mut objects, more);
             } else {
                 objects.are_partial |= path.starts_with(self.wanted.output);
             }
-            if self.steps > MOST_STEPS {
+            if self.steps > MAX_STEPS {
                 return Err(Failure::at(&place())(NotBuilt::Beyond(
                     "it has too many objects".to_owned(),
                 )));
             }
         }
         // Checked once for the whole list, because a check per file would be quadratic.
-        self.distinct(&objects)?;
+        self.check_unique(&objects)?;
         self.generate(node, directory, &mut objects)?;
         for entry in kustomization.components.iter().flatten() {
             let Some(path) =
@@ -599,7 +600,7 @@ impl Run<'_> {
                     objects.note_level(directory);
                 } else {
                     let place = node.origin.at(["components"]);
-                    self.leave(
+                    self.leave_to_kustomize(
                         &objects,
                         &place,
                         format!("the component {entry} is not in the repo"),
@@ -616,7 +617,7 @@ impl Run<'_> {
         Ok(objects)
     }
 
-    fn of_file(&self, file: &Utf8PathBuf) -> Objects {
+    fn objects_in_file(&self, file: &Utf8PathBuf) -> Objects {
         let Some(read) = self.read.get(file) else {
             return Objects {
                 list: Vec::new(),
@@ -641,7 +642,7 @@ impl Run<'_> {
     }
 
     /// Refuses duplicate ids.
-    fn distinct(&self, objects: &Objects) -> Result<(), Failure> {
+    fn check_unique(&self, objects: &Objects) -> Result<(), Failure> {
         let mut seen = HashSet::with_capacity(objects.list.len());
         for object in &objects.list {
             let id = object.id();
@@ -660,7 +661,12 @@ impl Run<'_> {
     }
 
     /// Leaves the build to kustomize if it has objects that matter here.
-    fn leave(&self, objects: &Objects, place: &Place, why: String) -> Result<(), Failure> {
+    fn leave_to_kustomize(
+        &self,
+        objects: &Objects,
+        place: &Place,
+        why: String,
+    ) -> Result<(), Failure> {
         let matters = objects
             .list
             .iter()
@@ -683,12 +689,12 @@ impl Run<'_> {
         let lists = [
             (
                 "configMapGenerator",
-                Made::ConfigMap,
+                GeneratedKind::ConfigMap,
                 &kustomization.config_map_generator,
             ),
             (
                 "secretGenerator",
-                Made::Secret,
+                GeneratedKind::Secret,
                 &kustomization.secret_generator,
             ),
         ];
@@ -747,7 +753,7 @@ impl Run<'_> {
             .as_ref()
             .is_some_and(|openapi| openapi.contains_key("path"))
         {
-            self.leave(
+            self.leave_to_kustomize(
                 objects,
                 &node.origin.at(["openapi"]),
                 "`openapi` sets a custom schema for merge patches".to_owned(),
@@ -759,7 +765,7 @@ impl Run<'_> {
             .flatten()
             .find(|path| !self.names_references(directory, path))
         {
-            self.leave(
+            self.leave_to_kustomize(
                 objects,
                 &node.origin.at(["configurations"]),
                 format!("{path} configures which fields transformers change"),
@@ -769,7 +775,7 @@ impl Run<'_> {
         self.apply_merge_patches(node, directory, objects)?;
         self.apply_patches(node, directory, objects)?;
         set_namespace(node, objects);
-        self.distinct(objects)?;
+        self.check_unique(objects)?;
         set_affixes(node, objects);
         self.set_labels(node, objects)?;
         let annotations = kustomization.common_annotations.iter().flatten();
@@ -784,9 +790,9 @@ impl Run<'_> {
         self.replace(node, directory, objects)?;
         if has(&kustomization.transformers) {
             let why = format!("the `transformers` of {} may change anything", node.file);
-            self.leave(objects, &node.origin.at(["transformers"]), why)?;
+            self.leave_to_kustomize(objects, &node.origin.at(["transformers"]), why)?;
         }
-        self.distinct(objects)
+        self.check_unique(objects)
     }
 
     /// Returns whether a file of `configurations` only lists fields with name references, images or
@@ -838,7 +844,7 @@ impl Run<'_> {
             .flatten()
             .any(|labels| has(&labels.fields))
         {
-            self.leave(
+            self.leave_to_kustomize(
                 objects,
                 &node.origin.at(["labels"]),
                 "its labels have custom `fields`".to_owned(),

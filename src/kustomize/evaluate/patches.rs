@@ -12,14 +12,14 @@ use super::json_patch::{self, Operation};
 use super::merge::merge;
 use super::object::{Id, Object, scalar_text, text_at};
 use super::selector::{Selector, Target};
-use super::{Failure, NotBuilt, Objects, Run};
+use super::{Evaluation, Failure, NotBuilt, Objects};
 use crate::api::kustomization::{Patch, PatchOptions, PatchTarget};
 use crate::finding::{Given, Origin, Place, Step};
 use crate::kustomize::{Node, join};
 use crate::load::objects;
 
 /// A parsed patch.
-enum Text {
+enum ParsedPatch {
     Merge(Vec<MergePatch>),
     Json(Vec<Operation>, Place),
 }
@@ -35,7 +35,7 @@ struct MergePatch {
 }
 
 /// The text of a patch and its place.
-struct Written<'a> {
+struct PatchSource<'a> {
     text: String,
     /// Entry in the list of patches.
     place: &'a Place,
@@ -43,7 +43,7 @@ struct Written<'a> {
     file: Option<Arc<Utf8Path>>,
 }
 
-impl Run<'_> {
+impl Evaluation<'_> {
     pub(super) fn apply_merge_patches(
         &self,
         node: &Node,
@@ -61,28 +61,28 @@ impl Run<'_> {
                 .origin
                 .at([Step::from("patchesStrategicMerge"), index.into()]);
             let file = join(directory, entry).filter(|_| !entry.contains('\n'));
-            let written = match file.and_then(|file| Some((self.repo.text(&file)?, file))) {
-                Some((text, file)) => Written {
+            let source = match file.and_then(|file| Some((self.repo.text(&file)?, file))) {
+                Some((text, file)) => PatchSource {
                     text,
                     place: &place,
                     file: Some(Arc::from(file)),
                 },
-                None => Written {
+                None => PatchSource {
                     text: entry.clone(),
                     place: &place,
                     file: None,
                 },
             };
-            match written
+            match source
                 .parsed(&PatchOptions::default())
                 .map_err(Failure::at(&place))?
             {
-                Text::Merge(patches) => {
+                ParsedPatch::Merge(patches) => {
                     let patches: Vec<MergePatch> =
                         patches.into_iter().map(MergePatch::copied).collect();
                     self.merge_by_id(&patches, &place, objects)?;
                 }
-                Text::Json(..) => return Err(Failure::at(&place)(no_patch())),
+                ParsedPatch::Json(..) => return Err(Failure::at(&place)(no_patch())),
             }
         }
         Ok(())
@@ -142,13 +142,13 @@ impl Run<'_> {
             };
             let file = path.as_deref().and_then(|path| join(directory, path));
             let read = file.and_then(|file| Some((self.repo.text(&file)?, file)));
-            let written = match (read, patch) {
-                (Some((text, file)), None) => Written {
+            let source = match (read, patch) {
+                (Some((text, file)), None) => PatchSource {
                     text,
                     place: &place,
                     file: Some(Arc::from(file)),
                 },
-                (None, Some(text)) if path.is_none() => Written {
+                (None, Some(text)) if path.is_none() => PatchSource {
                     text: text.clone(),
                     place: &place,
                     file: None,
@@ -158,7 +158,7 @@ impl Run<'_> {
                     return Err(failed(NotBuilt::Refused(format!("missing patch {path}"))));
                 }
             };
-            let parsed = written
+            let parsed = source
                 .parsed(&options.clone().unwrap_or_default())
                 .map_err(&failed)?;
             let selector = target
@@ -168,8 +168,10 @@ impl Run<'_> {
                 .transpose()
                 .map_err(|why| failed(NotBuilt::Beyond(why)))?;
             match (parsed, selector) {
-                (Text::Merge(patches), None) => self.merge_by_id(&patches, &place, objects)?,
-                (Text::Merge(patches), Some(selector)) => {
+                (ParsedPatch::Merge(patches), None) => {
+                    self.merge_by_id(&patches, &place, objects)?
+                }
+                (ParsedPatch::Merge(patches), Some(selector)) => {
                     let Ok([patch]) = <[MergePatch; 1]>::try_from(patches) else {
                         let why = "a patch with a target has several documents".to_owned();
                         return Err(failed(NotBuilt::Refused(why)));
@@ -179,7 +181,7 @@ impl Run<'_> {
                     let selected: Vec<usize> = selected.collect();
                     self.merge_into(&patch.copied(), &selected, objects)?;
                 }
-                (Text::Json(operations, from), Some(selector)) => {
+                (ParsedPatch::Json(operations, from), Some(selector)) => {
                     for object in objects
                         .list
                         .iter_mut()
@@ -194,7 +196,7 @@ impl Run<'_> {
                         })?;
                     }
                 }
-                (Text::Json(..), None) => {
+                (ParsedPatch::Json(..), None) => {
                     return Err(failed(NotBuilt::Refused(
                         "a JSON patch has no target".to_owned(),
                     )));
@@ -262,7 +264,7 @@ impl Run<'_> {
             objects.list.remove(index);
         }
         if patch.may_rename || patch.may_change_kind {
-            self.distinct(objects)
+            self.check_unique(objects)
         } else {
             Ok(())
         }
@@ -292,8 +294,8 @@ fn no_patch() -> NotBuilt {
     NotBuilt::Refused("the patch is neither a merge patch nor a JSON patch".to_owned())
 }
 
-impl Written<'_> {
-    fn parsed(&self, options: &PatchOptions) -> Result<Text, NotBuilt> {
+impl PatchSource<'_> {
+    fn parsed(&self, options: &PatchOptions) -> Result<ParsedPatch, NotBuilt> {
         let values = yaml_serde::Deserializer::from_str(self.text.trim());
         let values: Option<Vec<Value>> = values
             .map(|document| Value::deserialize(document).ok())
@@ -314,7 +316,7 @@ impl Written<'_> {
                 .as_ref()
                 .map_or_else(|| self.place.clone(), in_file);
             return operations
-                .map(|operations| Text::Json(operations, place))
+                .map(|operations| ParsedPatch::Json(operations, place))
                 .map_err(NotBuilt::Refused);
         }
         let documents: Vec<(Value, Option<Origin>)> = match &self.file {
@@ -352,7 +354,7 @@ impl Written<'_> {
         if patches.is_empty() {
             Err(no_patch())
         } else {
-            Ok(Text::Merge(patches))
+            Ok(ParsedPatch::Merge(patches))
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Replacement {
     #[serde(default)]
     source_value: Option<String>,
     #[serde(default)]
-    targets: Option<Vec<To>>,
+    targets: Option<Vec<ReplacementTarget>>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -29,12 +29,12 @@ struct Source {
     #[serde(default)]
     field_path: String,
     #[serde(default)]
-    options: Part,
+    options: FieldOptions,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct To {
+struct ReplacementTarget {
     #[serde(default)]
     select: Option<Target>,
     #[serde(default)]
@@ -42,12 +42,12 @@ struct To {
     #[serde(default)]
     field_paths: Vec<String>,
     #[serde(default)]
-    options: Part,
+    options: FieldOptions,
 }
 
 /// Options that restrict a replacement to a part of a text.
 #[derive(Debug, Clone, Default, Deserialize)]
-struct Part {
+struct FieldOptions {
     #[serde(default)]
     delimiter: String,
     #[serde(default)]
@@ -73,11 +73,11 @@ impl Replacement {
     }
 
     /// Returns the source value and its location.
-    fn value(&self, objects: &[Object]) -> Result<Copied, NotBuilt> {
+    fn value(&self, objects: &[Object]) -> Result<SourceValue, NotBuilt> {
         let source = match (&self.source, &self.source_value) {
             (Some(source), None) => source,
             (None, Some(value)) => {
-                return Ok(Copied {
+                return Ok(SourceValue {
                     value: Value::from(value.as_str()),
                     from: None,
                 });
@@ -106,7 +106,7 @@ impl Replacement {
             .filter(|value| !is_empty(value))
             .ok_or_else(missing)?;
         let is_whole = source.options.delimiter.is_empty();
-        Ok(Copied {
+        Ok(SourceValue {
             value: source.options.of(value)?,
             from: is_whole.then_some((index, parts)),
         })
@@ -114,7 +114,7 @@ impl Replacement {
 
     /// Returns whether an object may be a target. An unreadable selector counts as a match.
     pub(super) fn may_be_for(&self, object: &Object) -> bool {
-        let selects = |to: &To| {
+        let selects = |to: &ReplacementTarget| {
             let selector = to.select.as_ref().map(Selector::new).transpose();
             selector.map_or(true, |selector| {
                 selector.is_some_and(|select| object.ids().iter().any(|id| select.selects_id(id)))
@@ -125,14 +125,14 @@ impl Replacement {
 }
 
 /// The source value of a replacement.
-struct Copied {
+struct SourceValue {
     value: Value,
     /// Index of the source object and the value's path there. kustomize reads the value again for
     /// each target, because the source may itself be a target.
     from: Option<(usize, Vec<String>)>,
 }
 
-impl Copied {
+impl SourceValue {
     fn now(&self, objects: &[Object]) -> Value {
         let from = self
             .from
@@ -162,7 +162,7 @@ impl Source {
     }
 }
 
-impl Part {
+impl FieldOptions {
     /// Returns the part of a value that the options select.
     fn of(&self, value: &Value) -> Result<Value, NotBuilt> {
         if self.delimiter.is_empty() {
@@ -206,8 +206,13 @@ impl Part {
     }
 }
 
-impl To {
-    fn apply(&self, value: &Copied, objects: &mut [Object], place: &Place) -> Result<(), NotBuilt> {
+impl ReplacementTarget {
+    fn apply(
+        &self,
+        value: &SourceValue,
+        objects: &mut [Object],
+        place: &Place,
+    ) -> Result<(), NotBuilt> {
         let Some(select) = &self.select else {
             return Err(NotBuilt::Refused(
                 "a target of a replacement has no `select`".to_owned(),

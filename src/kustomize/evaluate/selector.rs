@@ -139,15 +139,15 @@ struct Requirements(Vec<Requirement>);
 #[derive(Debug)]
 struct Requirement {
     key: String,
-    is: Is,
+    operator: Operator,
 }
 
 #[derive(Debug)]
-enum Is {
-    There,
-    Missing,
-    OneOf(Vec<String>),
-    NoneOf(Vec<String>),
+enum Operator {
+    Exists,
+    DoesNotExist,
+    In(Vec<String>),
+    NotIn(Vec<String>),
 }
 
 impl Requirements {
@@ -181,11 +181,11 @@ impl Requirements {
         let values = metadata.and_then(Value::as_mapping).unwrap_or(&none);
         self.0.iter().all(|requirement| {
             let value = values.get(requirement.key.as_str()).and_then(scalar_text);
-            match &requirement.is {
-                Is::There => value.is_some(),
-                Is::Missing => value.is_none(),
-                Is::OneOf(of) => value.is_some_and(|value| of.contains(&value)),
-                Is::NoneOf(of) => value.is_none_or(|value| !of.contains(&value)),
+            match &requirement.operator {
+                Operator::Exists => value.is_some(),
+                Operator::DoesNotExist => value.is_none(),
+                Operator::In(of) => value.is_some_and(|value| of.contains(&value)),
+                Operator::NotIn(of) => value.is_none_or(|value| !of.contains(&value)),
             }
         })
     }
@@ -200,31 +200,31 @@ impl Requirement {
                 .map(|value| value.trim().to_owned())
                 .collect();
             let (key, word) = before.trim().rsplit_once(char::is_whitespace)?;
-            let is = match word {
-                "in" => Is::OneOf(values),
-                "notin" => Is::NoneOf(values),
+            let operator = match word {
+                "in" => Operator::In(values),
+                "notin" => Operator::NotIn(values),
                 _ => return None,
             };
-            return Requirement::of_key(key, is);
+            return Requirement::of_key(key, operator);
         }
         if let Some((key, value)) = text.split_once("!=") {
-            return Requirement::of_key(key, Is::NoneOf(vec![value.trim().to_owned()]));
+            return Requirement::of_key(key, Operator::NotIn(vec![value.trim().to_owned()]));
         }
         if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
-            return Requirement::of_key(key, Is::OneOf(vec![value.trim().to_owned()]));
+            return Requirement::of_key(key, Operator::In(vec![value.trim().to_owned()]));
         }
         match text.strip_prefix('!') {
-            Some(key) => Requirement::of_key(key, Is::Missing),
-            None => Requirement::of_key(text, Is::There),
+            Some(key) => Requirement::of_key(key, Operator::DoesNotExist),
+            None => Requirement::of_key(text, Operator::Exists),
         }
     }
 
-    fn of_key(key: &str, is: Is) -> Option<Self> {
+    fn of_key(key: &str, operator: Operator) -> Option<Self> {
         let key = key.trim();
         let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
         (!key.is_empty() && key.chars().all(is_key)).then(|| Requirement {
             key: key.to_owned(),
-            is,
+            operator,
         })
     }
 }

@@ -13,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::api::names::HostKey;
 use crate::layout;
 use crate::output::compare::Change;
-use crate::output::state::hosts_of_generated;
+use crate::output::state::hosts_in_generated;
 
 /// A change on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Step<'a> {
 }
 
 /// A file whose hosts change.
-struct Giver<'a> {
+struct HostFile<'a> {
     path: &'a Utf8Path,
     /// Set if it exists afterwards.
     stays: bool,
@@ -48,7 +48,7 @@ pub(super) fn steps<'a>(
     let mut steps = in_order(
         &of_hosts
             .into_iter()
-            .map(|(path, change)| giver(path, change))
+            .map(|(path, change)| host_file(path, change))
             .collect::<Vec<_>>(),
     );
     let (written, removed): (Vec<_>, Vec<_>) = others
@@ -59,15 +59,15 @@ pub(super) fn steps<'a>(
     steps
 }
 
-fn giver<'a>(path: &'a Utf8Path, change: &Change) -> Giver<'a> {
+fn host_file<'a>(path: &'a Utf8Path, change: &Change) -> HostFile<'a> {
     let (before, after) = change.texts();
     let file: Arc<Utf8Path> = Arc::from(path);
     let hosts = |text: Option<&str>| {
-        text.map(|text| hosts_of_generated(&file, text))
+        text.map(|text| hosts_in_generated(&file, text))
             .unwrap_or_default()
     };
     let (had, has) = (hosts(before), hosts(after));
-    Giver {
+    HostFile {
         path,
         stays: after.is_some(),
         gains: has.difference(&had).cloned().collect(),
@@ -76,7 +76,7 @@ fn giver<'a>(path: &'a Utf8Path, change: &Change) -> Giver<'a> {
 }
 
 /// Sorts the files so that each follows the files that lose what it gains (Kahn's algorithm).
-fn in_order<'a>(files: &[Giver<'a>]) -> Vec<Step<'a>> {
+fn in_order<'a>(files: &[HostFile<'a>]) -> Vec<Step<'a>> {
     let mut gained_by: HashMap<&HostKey, Vec<usize>> = HashMap::new();
     for (index, file) in files.iter().enumerate() {
         file.gains
@@ -112,7 +112,7 @@ fn in_order<'a>(files: &[Giver<'a>]) -> Vec<Step<'a>> {
     while !waiting.is_empty() {
         let (index, step) = if let Some(index) = ready.pop_first() {
             waiting.remove(&index);
-            let Giver { path, stays, .. } = files[index];
+            let HostFile { path, stays, .. } = files[index];
             (
                 index,
                 if stays {

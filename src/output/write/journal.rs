@@ -31,19 +31,19 @@ const NAME: &str = ".sipgen-journal.tmp";
 
 /// The files that a journal covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum JournalScope {
     /// Generated files of hosts in the output directory.
     Hosts,
     /// Files of a snapshot.
     Snapshot,
 }
 
-impl Of {
+impl JournalScope {
     /// Returns whether the journal covers a file, by path relative to the directory.
     fn has(self, file: &Utf8Path) -> bool {
         match self {
-            Of::Hosts => file.starts_with(layout::HOSTS),
-            Of::Snapshot => true,
+            JournalScope::Hosts => file.starts_with(layout::HOSTS),
+            JournalScope::Snapshot => true,
         }
     }
 
@@ -51,8 +51,8 @@ impl Of {
     fn is_ours(self, text: &str) -> bool {
         text.is_empty()
             || match self {
-                Of::Hosts => layout::is_ours(text.as_bytes()),
-                Of::Snapshot => layout::is_snapshot(text.as_bytes()),
+                JournalScope::Hosts => layout::is_ours(text.as_bytes()),
+                JournalScope::Snapshot => layout::is_snapshot(text.as_bytes()),
             }
     }
 }
@@ -98,7 +98,7 @@ pub fn is_interrupted(root: &Utf8Path, output: &Utf8Path) -> bool {
 ///
 /// Fails if the journal or a file cannot be read or written.
 pub fn undo_interrupted(root: &Utf8Path, output: &Utf8Path) -> Result<(), WriteError> {
-    undo(root, output, Of::Hosts)
+    undo(root, output, JournalScope::Hosts)
 }
 
 /// Undoes the changes of a killed run in the files of a snapshot. The caller must hold the lock on
@@ -108,10 +108,10 @@ pub fn undo_interrupted(root: &Utf8Path, output: &Utf8Path) -> Result<(), WriteE
 ///
 /// Fails if the journal or a file cannot be read or written.
 pub fn undo_interrupted_snapshot(root: &Utf8Path, directory: &Utf8Path) -> Result<(), WriteError> {
-    undo(root, directory, Of::Snapshot)
+    undo(root, directory, JournalScope::Snapshot)
 }
 
-fn undo(root: &Utf8Path, output: &Utf8Path, of: Of) -> Result<(), WriteError> {
+fn undo(root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), WriteError> {
     let path = place(root, output);
     let unusable = |reason: String| WriteError::Journal {
         path: path.clone(),
@@ -127,7 +127,7 @@ fn undo(root: &Utf8Path, output: &Utf8Path, of: Of) -> Result<(), WriteError> {
     };
     let journal: Journal =
         serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
-    journal.check(root, output, of).map_err(unusable)?;
+    journal.check(root, output, scope).map_err(unusable)?;
     let changes = journal.undoing(root, output)?;
     let steps = handover::steps(&changes, output);
     Prepared::new(root, &changes, &[])?.carry_out(&steps)?;
@@ -148,7 +148,7 @@ fn place(root: &Utf8Path, output: &Utf8Path) -> Utf8PathBuf {
 impl Journal {
     /// Creates the journal of changes below `output`. `before` has the texts on the disk.
     pub(super) fn new(
-        of: Of,
+        scope: JournalScope,
         root: &Utf8Path,
         output: &Utf8Path,
         changes: &BTreeMap<Utf8PathBuf, Change>,
@@ -158,7 +158,7 @@ impl Journal {
             let below = path
                 .strip_prefix(output)
                 .ok()
-                .filter(|below| of.has(below))?;
+                .filter(|below| scope.has(below))?;
             Some((
                 below.to_owned(),
                 Entry {
@@ -195,7 +195,7 @@ impl Journal {
     }
 
     /// Checks that all paths are permitted for a journal, which may come from a commit.
-    fn check(&self, root: &Utf8Path, output: &Utf8Path, of: Of) -> Result<(), String> {
+    fn check(&self, root: &Utf8Path, output: &Utf8Path, scope: JournalScope) -> Result<(), String> {
         for path in self.hosts.keys().chain(&self.directories) {
             let is_plain = path
                 .components()
@@ -205,8 +205,8 @@ impl Journal {
             }
         }
         for (path, entry) in &self.hosts {
-            let is_ours = entry.before.as_ref().is_none_or(|text| of.is_ours(text));
-            if !of.has(path) || !is_ours {
+            let is_ours = entry.before.as_ref().is_none_or(|text| scope.is_ours(text));
+            if !scope.has(path) || !is_ours {
                 return Err(format!("{path:?} is not a file that sipgen wrote"));
             }
             let full = output.join(path);

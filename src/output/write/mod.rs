@@ -23,7 +23,7 @@ use tempfile::{NamedTempFile, TempPath};
 use super::compare::{Change, Changes, STAGED};
 use crate::layout;
 use handover::Step;
-use journal::{Journal, Of};
+use journal::{Journal, JournalScope};
 
 pub use journal::{is_interrupted, undo_interrupted, undo_interrupted_snapshot};
 
@@ -96,7 +96,7 @@ pub fn write_output(
     output: &Utf8Path,
     changes: &Changes,
 ) -> Result<(), WriteError> {
-    write_with_journal(root, output, changes, Of::Hosts)
+    write_with_journal(root, output, changes, JournalScope::Hosts)
 }
 
 /// Applies changes of a snapshot's files, with a journal as in [`write_output`]: a host that moves
@@ -110,14 +110,14 @@ pub fn write_snapshot(
     directory: &Utf8Path,
     changes: &Changes,
 ) -> Result<(), WriteError> {
-    write_with_journal(root, directory, changes, Of::Snapshot)
+    write_with_journal(root, directory, changes, JournalScope::Snapshot)
 }
 
 fn write_with_journal(
     root: &Utf8Path,
     output: &Utf8Path,
     changes: &Changes,
-    of: Of,
+    scope: JournalScope,
 ) -> Result<(), WriteError> {
     if changes.files.is_empty() {
         return write(root, changes);
@@ -127,7 +127,7 @@ fn write_with_journal(
     // Checked as late as possible. A change by another program after this point is lost.
     let before = expect_unchanged(root, &changes.files);
     let journal = before.and_then(|before| {
-        Journal::new(of, root, output, &changes.files, before).write(root, output)
+        Journal::new(scope, root, output, &changes.files, before).write(root, output)
     });
     let journal = match journal {
         Ok(journal) => journal,

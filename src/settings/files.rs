@@ -12,19 +12,19 @@ use crate::load::{Files, in_plain_words};
 use crate::text::bounded;
 
 /// Help for unreadable settings.
-const CORRECT: &str =
+const HELP: &str =
     "fix the file, or remove it; without settings sipgen would write to other directories";
 /// The setting that only the root's file may have.
 const SITES: &str = "sites";
 
 /// The settings files with their top-level keys, the site's own file first.
-pub(super) struct Written {
+pub(super) struct SettingsFiles {
     files: Vec<(Origin, Mapping)>,
     /// Set if the root's `sites` list the site.
     pub(super) is_listed: bool,
 }
 
-impl Written {
+impl SettingsFiles {
     /// Reads the settings files of a repo or of a site in it. Returns `None` if no file has
     /// settings.
     pub(super) fn read(repo: &Files) -> Result<Option<(Settings, Self)>, Finding> {
@@ -140,7 +140,7 @@ fn unreadable(file: &Arc<Utf8Path>, reason: &str) -> Finding {
         format!("the settings cannot be read: {reason}"),
     )
     .at(Place::File(file.clone()))
-    .help(CORRECT)
+    .help(HELP)
 }
 
 /// Reads one file. Returns `None` if it is missing or has only comments.
@@ -173,7 +173,7 @@ fn read(repo: &Files, path: &Utf8Path) -> Result<Option<(Settings, Origin, Mappi
                 "fix the setting, or remove it to use the default",
             )
         } else {
-            (Code::SettingsUnreadable, CORRECT)
+            (Code::SettingsUnreadable, HELP)
         };
         let said = with_key(&in_plain_words(&without_types(&error.to_string())), &key);
         Finding::new(code, format!("the settings cannot be read: {said}"))
