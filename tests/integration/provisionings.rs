@@ -163,7 +163,7 @@ fn one_that_became_unreadable_keeps_its_hosts() {
         &[
             "error[SIP0114]",
             "write `kind: Provisioning`",
-            "would be given back",
+            "its cluster's hosts are released",
         ],
     );
 
@@ -279,7 +279,7 @@ fn objects_that_are_nearly_ours_are_told_and_those_of_others_are_not() {
             "",
             "software",
             "{masterSoftware: []}",
-            "the machines of its cluster would lack its packages",
+            "its cluster's machines lack its packages",
         ),
     ] {
         repo.write("clusters/more.yaml", &object(api_version, kind, spec));
@@ -585,7 +585,7 @@ fn devices_are_known_by_the_settings_too_and_wrong_models_are_refused() {
         &said,
         &[
             "error[SIP0002]",
-            "provisioning.devices.qat: `QuickAssist` is no model",
+            "provisioning.devices.qat: invalid device model `QuickAssist`",
             "such as `0x8086 0x1572`",
         ],
     );

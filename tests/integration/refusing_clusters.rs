@@ -31,7 +31,7 @@ fn a_repo_without_clusters() {
         &message,
         &[
             "error[SIP0003]: no SIPCluster (airship.airshipit.org/v1) or Provisioning (bpa.akraino.org/v1alpha1) found in ",
-            "say so with --allow-empty",
+            "pass --allow-empty",
             "no files written",
         ],
     );

@@ -398,7 +398,7 @@ fn a_character_that_cannot_be_seen() {
         assert_says(
             &message,
             &[
-                "has a character that cannot be seen",
+                "has an invisible character",
                 "--> sites/lab/clusters/edge.yaml:49:",
             ],
         );

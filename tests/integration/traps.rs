@@ -210,7 +210,10 @@ fn a_label_that_is_null_is_empty_as_on_the_live_host() {
 
     assert_says(
         &run.stderr,
-        &["warning[SIP0320]", "the API server makes the empty text"],
+        &[
+            "warning[SIP0320]",
+            "the API server stores as an empty string",
+        ],
     );
     assert_eq!(repo.hosts_of("metal", "lab"), ["Worker metal/a1"]);
 }
