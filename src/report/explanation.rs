@@ -97,7 +97,7 @@ fn write_cluster(out: &mut Text, explanation: &ClusterExplanation) -> fmt::Resul
     }
     write_machines(out, &machines)?;
     for host in gives_back {
-        writeln!(out, "  gives back {host}")?;
+        writeln!(out, "  releases {host}")?;
     }
     Ok(())
 }

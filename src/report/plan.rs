@@ -177,7 +177,7 @@ pub(super) fn sentence(cluster: &ClusterReview, most: usize) -> Option<String> {
         .map(|of| format!("{} by {}", plain(&of.given_back.host), plain(&of.by)));
     list("replaces", replaced.collect());
     list(
-        "gives back",
+        "releases",
         hosts
             .given_back
             .iter()

@@ -162,7 +162,7 @@ fn write_plan(out: &mut Text, plan: &Plan, review: &Review) -> fmt::Result {
     let of = |how| count.get(&how).copied().unwrap_or_default();
     let given_back: usize = plan.given_back.values().map(Vec::len).sum();
     let mut total = format!(
-        "{}: {} assigned, {} added, {given_back} given back",
+        "{}: {} assigned, {} added, {given_back} released",
         counted(plan.clusters.len(), "cluster"),
         counted(count.values().sum(), "host"),
         of(How::Added)

@@ -129,7 +129,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     }
     for moved in &hosts.from_others {
         let text = format!(
-            "{} comes from {}",
+            "{} moves from {}",
             host_of(&moved.part, &moved.host, name),
             name(&moved.other)
         );
@@ -182,7 +182,7 @@ fn hosts(cluster: &ClusterReview, name: Name<'_>) -> Vec<Line> {
     }
     for moved in &hosts.to_others {
         let text = format!(
-            "{} goes to {}",
+            "{} moves to {}",
             host_of(&moved.part, &moved.host, name),
             name(&moved.other)
         );
@@ -493,8 +493,8 @@ pub(super) fn deeds(clusters: &[&ClusterReview]) -> Vec<Deed> {
             "host",
         ),
         deed(
-            "gives back",
-            "give back",
+            "releases",
+            "release",
             sum(&|cluster| cluster.hosts.given_back.len()),
             "host",
         ),
@@ -542,7 +542,7 @@ fn runs_installer(cluster: &ClusterReview) -> bool {
 pub(super) fn totals(totals: &Totals) -> [String; 5] {
     let hosts = [
         (totals.hosts_added, "added"),
-        (totals.hosts_given_back, "given back"),
+        (totals.hosts_given_back, "released"),
         (totals.hosts_moved, "moved"),
         (totals.hosts_with_another_role, "with a new role"),
     ];
@@ -569,7 +569,7 @@ pub(super) fn totals(totals: &Totals) -> [String; 5] {
         count => {
             let them = if count == 1 { "it" } else { "them" };
             format!(
-                "{} given back may be in use: the repo has no snapshot of {them}",
+                "{} released may be in use: the repo has no snapshot of {them}",
                 counted(count, "host")
             )
         }

@@ -148,7 +148,7 @@ fn a_host_that_its_cluster_has_stays_when_it_comes_into_use_and_is_given_back_la
         assert_says(
             &run.stderr,
             &[
-                "danger: metal/one gives back 1 host that is in use: metal/host-3",
+                "danger: metal/one releases 1 host in use: metal/host-3",
                 "SIP0505",
             ],
         );

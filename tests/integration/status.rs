@@ -213,11 +213,7 @@ fn hosts_that_a_smaller_cluster_gives_back_are_told_from_free_ones() {
 
     assert_says(
         &map,
-        &[
-            "gives 1 host back",
-            "< given back",
-            "given back by tenant-b/lab",
-        ],
+        &["releases 1 host", "< released", "released by tenant-b/lab"],
     );
 }
 
@@ -249,10 +245,7 @@ fn a_cluster_that_is_gone_is_shown_until_its_files_are_gone() {
     repo.generate(&[]).expect(0);
     repo.want_no_more("tenant/web");
 
-    assert_says(
-        &shown(&repo, &[]),
-        &["tenant/web", "gone, gives 1 host back"],
-    );
+    assert_says(&shown(&repo, &[]), &["tenant/web", "gone, releases 1 host"]);
     repo.generate(&[]).expect(0);
     assert!(!shown(&repo, &[]).contains("tenant/web"));
 }

@@ -238,7 +238,7 @@ fn notes(cluster: &ClusterPicture) -> Vec<String> {
     if !cluster.gives_back.is_empty() {
         notes.push(styled(
             WARNING,
-            format_args!("gives {} back", counted(cluster.gives_back.len(), "host")),
+            format_args!("releases {}", counted(cluster.gives_back.len(), "host")),
         ));
     }
     notes

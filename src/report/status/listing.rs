@@ -70,7 +70,7 @@ fn words(host: &HostPicture) -> String {
     words.extend(
         host.given_back_by
             .as_ref()
-            .map(|cluster| format!("given back by {cluster}")),
+            .map(|cluster| format!("released by {cluster}")),
     );
     words.extend(host.failed.then(|| "has failed".to_owned()));
     words.extend(host.deleting.then(|| "is being deleted".to_owned()));

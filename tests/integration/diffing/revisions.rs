@@ -130,7 +130,7 @@ fn what_the_base_had_not_generated_is_told_apart_and_its_dangers_come_first() {
         .split_once("\nAlso included: changes that the base had not generated")
         .unwrap();
     let first = format!(
-        "danger: brought from the base, whose overlays are stale: {ONE_IS_DELETED}\ndanger: cluster"
+        "danger: from the base, whose overlays are stale: {ONE_IS_DELETED}\ndanger: cluster"
     );
     assert!(own.starts_with(&first), "{own}");
     assert_says(own, &["+ tenant/three created", "- tenant/two deleted"]);
@@ -175,7 +175,7 @@ fn a_head_that_merely_generates_a_stale_base_is_a_difference_in_every_format() {
         &markdown,
         &[
             "## sipgen: 1 danger, changes not generated in the base",
-            "> - brought from the base, whose overlays are stale: cluster `tenant/one` is deleted",
+            "> - from the base, whose overlays are stale: cluster `tenant/one` is deleted",
             "### Also included: changes that the base had not generated",
             "<summary><code>tenant/one</code> deleted</summary>",
         ],

@@ -47,7 +47,7 @@ fn the_subject_of_one_cluster_names_it() {
     );
     assert_eq!(
         subject(&crate::support::edge_with("standby: 1", "standby: 0")),
-        "tenant-a/edge: give back 1 host, change 2 services"
+        "tenant-a/edge: release 1 host, change 2 services"
     );
 }
 
@@ -58,7 +58,7 @@ fn the_subject_of_a_deleted_cluster_says_so() {
     repo.generate(&[]).expect(0);
     repo.want_no_more("tenant/one");
 
-    assert_eq!(subject(&repo), "tenant/one: delete, give back 1 host");
+    assert_eq!(subject(&repo), "tenant/one: delete, release 1 host");
 }
 
 #[test]
