@@ -1,11 +1,12 @@
-//! The site as people look at it: clusters, spare hosts, and hosts in their racks, as the plan leaves them.
+//! Overview of a site: clusters, spare hosts, racks and hosts, as planned.
 //!
-//! * `clusters`: what each cluster wants and has, and where its services are reached.
-//! * `hosts`: whose each host is, and why.
-//! * `racks`: which hosts stand together.
-//! * `spare`: how many hosts there are for whoever wants more.
+//! * `clusters`: requested and assigned hosts and endpoints of each cluster.
+//! * `hosts`: owner and state of each host, with reasons.
+//! * `racks`: hosts grouped by the value of a label.
+//! * `spare`: spare hosts by selector.
 //!
-//! A picture is plain data, to be printed as text, as a page or as JSON; `docs/status-and-report.md` describes it.
+//! The overview is plain data, formatted as text, page or JSON; `docs/status-and-report.md`
+//! describes it.
 
 mod clusters;
 mod hosts;
@@ -22,34 +23,34 @@ pub use hosts::HostPicture;
 pub use racks::{NoSuchLabel, Rack};
 pub use spare::Spare;
 
-/// The version of the JSON: it grows when a field goes away or changes its meaning.
+/// Version of the JSON format. It grows when a field is removed or changes its meaning.
 const VERSION: u32 = 1;
 
-/// A site as the plan leaves it.
+/// A site as planned.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Picture {
-    /// The version of this structure as JSON.
+    /// Version of the JSON format.
     pub version: u32,
-    /// The label whose values are the racks; none when the site has no such label.
+    /// Rack label; `None` if the site has none.
     pub rack_by: Option<String>,
-    /// Every cluster, those included that are gone and give their hosts back.
+    /// Clusters of the site, including removed ones that release their hosts.
     pub clusters: Vec<ClusterPicture>,
-    /// How many hosts each labelSelector of the site matches, and how many have what is asked of machines.
+    /// Numbers of hosts that match each labelSelector, and the requests of machines.
     pub spare: Vec<Spare>,
-    /// The racks in natural order; the hosts without one come last.
+    /// Racks in natural order. Hosts without a rack come last.
     pub racks: Vec<Rack>,
-    /// Every host, in natural order of their names.
+    /// Hosts of the site, in natural order of their names.
     pub hosts: Vec<HostPicture>,
 }
 
 impl Picture {
-    /// Draws what a run came to. `rack_by` is the label whose values are the racks; by default it is the topology key
-    /// that most node sets use.
+    /// Creates the overview of a run. `rack_by` is the rack label; default: the most used topology
+    /// key.
     ///
     /// # Errors
     ///
-    /// When no host has the label.
+    /// No host has the label.
     pub fn new(generated: &Generated, rack_by: Option<&str>) -> Result<Self, NoSuchLabel> {
         let Generated {
             site,

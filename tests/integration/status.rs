@@ -312,7 +312,7 @@ fn racks_are_the_topology_domains_or_what_the_user_says() {
     let unknown = status(&repo, &["--rack-by", "shelf"]).expect(2);
     assert_says(
         &unknown.stderr,
-        &["no host has a label shelf", "topology.example.com/rack"],
+        &["no host has the label `shelf`", "topology.example.com/rack"],
     );
 }
 

@@ -287,7 +287,7 @@ fn a_sipcluster_that_only_goes_to_another_file_changes_nothing() {
         &[
             "Only the comment",
             "4 files",
-            "`sipgen generate` writes that",
+            "run `sipgen generate` to update it",
         ],
     );
 }
