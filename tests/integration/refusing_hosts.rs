@@ -377,7 +377,7 @@ fn a_cycle_of_kustomizations() {
     assert_says(
         &repo.refused(),
         &[
-            "ring/a/kustomization.yaml lists itself, directly or through other kustomizations",
+            "`ring/a/kustomization.yaml` lists itself, directly or through other kustomizations",
             "--> ring/a/kustomization.yaml:2:5",
             "remove one of the references; kustomize cannot build a cycle",
         ],

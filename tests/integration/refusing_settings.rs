@@ -134,7 +134,7 @@ fn an_output_directory_behind_a_symbolic_link() {
     assert_says(
         &repo.refused(),
         &[
-            "overlays is a symbolic link",
+            "`overlays` is a symbolic link",
             "--> overlays",
             "move it away or delete it",
         ],
@@ -151,7 +151,7 @@ fn a_file_of_somebody_else_where_one_of_ours_is_to_be() {
     );
 
     assert_snapshot!(repo.refused(), @"
-    error[SIP0005]: overlays/clusters/tenant-a/edge/jumphost/deployment.yaml is a file without sipgen's first line: sipgen did not write it and does not replace it
+    error[SIP0005]: `overlays/clusters/tenant-a/edge/jumphost/deployment.yaml` is a file without sipgen's first line: sipgen did not write it and does not replace it
       --> overlays/clusters/tenant-a/edge/jumphost/deployment.yaml
       help: move it away or delete it, or set `output` in sipgen.yaml to another directory
 

@@ -300,7 +300,7 @@ fn settings_of_a_site_replace_those_of_the_root_one_by_one() {
         &repo.generate(&[]).expect(1).stderr,
         &[
             "SIP0002",
-            "`flux.path: clusters/lab` must end with clusters/staging",
+            "`flux.path: clusters/lab` must end with `clusters/staging`",
         ],
     );
     repo.write(
@@ -591,7 +591,7 @@ fn a_site_within_another_is_no_part_of_it() {
     assert_says(
         &refused,
         &[
-            "the output directory overlays/clusters/staging of the site staging contains overlays/clusters/staging/edge",
+            "the output directory `overlays/clusters/staging` of the site `staging` contains `overlays/clusters/staging/edge",
         ],
     );
     assert!(!repo.exists("overlays"));
@@ -633,7 +633,7 @@ fn the_output_of_one_site_is_no_base_of_another() {
 
     assert_says(
         &said,
-        &["which the site staging builds, lists overlays/clusters/production/hosts"],
+        &["which the site `staging` builds, lists `overlays/clusters/production/hosts"],
     );
     assert_says(&said, &["no files written in any site"]);
     assert_eq!(repo.files("overlays"), before);

@@ -263,7 +263,7 @@ fn the_empty_label_that_vino_copies_is_no_topology_domain() {
 
     assert_says(
         &run.stderr,
-        &["warning[SIP0251]: no host that Worker of metal/lab may take has a value of `rack`"],
+        &["warning[SIP0251]: no host available to Worker of `metal/lab` has a value for `rack`"],
     );
     assert_eq!(
         repo.hosts_of("metal", "lab"),

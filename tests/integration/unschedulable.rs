@@ -572,7 +572,7 @@ fn a_warning_names_the_secret_without_the_key() {
         &message,
         &[
             "warning[SIP0341]",
-            "Secrets that do not have it",
+            "Secrets that lack it",
             "(the Secret)",
             "it has `nmstate`",
         ],

@@ -213,7 +213,7 @@ fn an_older_git_runs_the_hooks_as_well() {
     executable(&repo.path().join(".git/hooks/pre-commit"), "exit 1");
     repo.want("alpha/one", 2);
     let refused = with_it(&["--commit"]).expect(2);
-    assert_says(&refused.stderr, &["the hook pre-commit refuses"]);
+    assert_says(&refused.stderr, &["the hook `pre-commit` failed"]);
 }
 
 fn run_which_git() -> String {

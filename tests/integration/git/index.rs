@@ -155,7 +155,7 @@ fn somebody_elses_file_in_the_worktree_is_not_overwritten() {
     assert_says(
         &run.stderr,
         &[
-            &format!("{EDGE_HOSTS} is a file without sipgen's first line"),
+            &format!("`{EDGE_HOSTS}` is a file without sipgen's first line"),
             "no files written",
         ],
     );
@@ -170,7 +170,7 @@ fn nothing_is_written_through_a_link_in_the_worktree() {
 
     let run = repo.generate(&["--from-index"]).expect(1);
 
-    assert_says(&run.stderr, &["overlays is a symbolic link"]);
+    assert_says(&run.stderr, &["`overlays` is a symbolic link"]);
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
 

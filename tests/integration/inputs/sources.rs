@@ -137,7 +137,7 @@ fn a_source_that_says_nothing_or_two_things_is_refused() {
         ),
         (
             "[{kustomization: overlays/hosts}]",
-            "in the output directory overlays",
+            "in the output directory `overlays`",
         ),
         ("[{path: [a]}]", "unknown field"),
     ] {
