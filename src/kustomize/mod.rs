@@ -262,7 +262,7 @@ impl Builds {
             Finding::new(
                 Code::KustomizationCycle,
                 format!(
-                    "{} lists itself, directly or through other kustomizations",
+                    "`{}` lists itself, directly or through other kustomizations",
                     node.file
                 ),
             )

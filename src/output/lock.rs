@@ -27,7 +27,7 @@ pub struct Lock {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds the lock.
-    #[error("{directory} is in use by {holder}; wait for it, or stop it")]
+    #[error("`{directory}` is in use by {holder}; wait for it, or stop it")]
     Held {
         /// The directory.
         directory: String,
@@ -35,7 +35,7 @@ pub enum LockError {
         holder: String,
     },
     /// The directory cannot be opened.
-    #[error("cannot lock {directory}: {source}")]
+    #[error("cannot lock `{directory}`: {source}")]
     Unreadable {
         /// The directory.
         directory: String,

@@ -41,7 +41,7 @@ impl SettingsFiles {
             .filter(|(settings, ..)| is_site && !settings.sites.is_empty())
         {
             let message = format!(
-                "{} is a site, but has its own `{SITES}`: {}",
+                "`{}` is a site, but has its own `{SITES}`: {}",
                 directory,
                 settings.sites.join(", ")
             );

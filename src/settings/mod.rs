@@ -283,7 +283,7 @@ impl Settings {
         {
             *path = without_end(path, directory).ok_or_else(|| {
                 let message = format!(
-                    "`{agent}.path: {path}` must end with {directory}, the directory of the site"
+                    "`{agent}.path: {path}` must end with `{directory}`, the directory of the site"
                 );
                 let help = format!(
                     "remove `{agent}.path`; the site's directory is appended automatically"
@@ -377,7 +377,7 @@ impl Settings {
         };
         if let Some(index) = settings.sources.iter().position(is_output) {
             let message = format!(
-                "source {} of `sources` is in the output directory {}",
+                "source {} of `sources` is in the output directory `{}`",
                 index + 1,
                 settings.output
             );
@@ -394,7 +394,7 @@ impl Settings {
         let (snapshot, output) = (&settings.snapshot.directory, &settings.output);
         if settings.overlaps_output(snapshot) {
             let message = format!(
-                "`snapshot.directory: {snapshot}` and the output directory {output} overlap"
+                "`snapshot.directory: {snapshot}` and the output directory `{output}` overlap"
             );
             return Err(Finding::new(Code::InvalidSetting, message).at(at("snapshot.directory")).help(
                 "choose a separate directory for `snapshot.directory`; generated files are never inputs",

@@ -379,7 +379,7 @@ fn same_applications(sites: &[(Location, Settings)]) -> Vec<Finding> {
         };
         if let Some((other, _)) = with_argocd().take(index).find(|(_, other)| clashes(other)) {
             let message = format!(
-                "the sites {} and {} have Applications with the same names in one Argo CD: `argocd.name` is `{}` for both",
+                "the sites `{}` and `{}` have Applications with the same names in one Argo CD: `argocd.name` is `{}` for both",
                 other.name,
                 site.name,
                 own.name.as_str()
@@ -426,7 +426,7 @@ fn overlapping(sites: &[(Location, Settings)]) -> Vec<Finding> {
                 continue;
             };
             let message = format!(
-                "the output directory {} of the site {} contains {directory} of the site {}",
+                "the output directory `{}` of the site `{}` contains `{directory}` of the site `{}`",
                 own.output, site.name, other.name
             );
             findings.push(

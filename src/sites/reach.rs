@@ -258,7 +258,7 @@ impl<'a> Repo<'a> {
         listed.sort();
         let finding = |(file, path): (&Utf8PathBuf, &Utf8PathBuf)| {
             let message = format!(
-                "{file}, which the site {} builds, lists {path}, the output of another site",
+                "`{file}`, which the site `{}` builds, lists `{path}`, the output of another site",
                 site.name
             );
             Finding::new(Code::MisplacedOutput, message)
@@ -281,7 +281,7 @@ impl<'a> Repo<'a> {
             .map(|(kind, origin)| {
                 Finding::new(
                     Code::OutsideOfSites,
-                    format!("the {kind} in {} belongs to no site and is not read", origin.file),
+                    format!("the {kind} in `{}` belongs to no site and is not read", origin.file),
                 )
                 .at(origin.name())
                 .help("move it into a site's directory, or list it in a kustomization that a site builds")

@@ -29,7 +29,7 @@ pub enum Obstacle {
     Read(#[from] ReadError),
     /// A foreign file at the path of a snapshot file.
     #[error(
-        "{0} was not written by `sipgen snapshot`; move or delete it, or choose another directory with --to"
+        "`{0}` was not written by `sipgen snapshot`; move or delete it, or choose another directory with --to"
     )]
     Foreign(Utf8PathBuf),
 }

@@ -422,7 +422,7 @@ impl Builds {
             }
             NotBuilt::Beyond(why) => Finding::new(
                 Code::NotEvaluated,
-                format!("only kustomize can build the hosts and requests of {}: {why}", root.file),
+                format!("only kustomize can build the hosts and requests of `{}`: {why}", root.file),
             )
             .at(*place)
             .help(format!(
@@ -570,7 +570,7 @@ impl Evaluation<'_> {
             };
             if let Some(resource) = self.builds.nodes.get(path) {
                 if resource.is_component() {
-                    let why = format!("{path} is a component, but is listed in `resources`");
+                    let why = format!("`{path}` is a component, but is listed in `resources`");
                     return Err(Failure::at(&place())(NotBuilt::Refused(why)));
                 }
                 let more = self.accumulate(path, Objects::default())?;
@@ -603,7 +603,7 @@ impl Evaluation<'_> {
                     self.leave_to_kustomize(
                         &objects,
                         &place,
-                        format!("the component {entry} is not in the repo"),
+                        format!("the component `{entry}` is not in the repo"),
                     )?;
                     objects.are_partial = true;
                 }
@@ -768,7 +768,7 @@ impl Evaluation<'_> {
             self.leave_to_kustomize(
                 objects,
                 &node.origin.at(["configurations"]),
-                format!("{path} configures which fields transformers change"),
+                format!("`{path}` configures which fields transformers change"),
             )?;
         }
         // The order of kustomize's built-in transformers.
@@ -789,7 +789,7 @@ impl Evaluation<'_> {
         self.apply_json_patches(node, directory, objects)?;
         self.replace(node, directory, objects)?;
         if has(&kustomization.transformers) {
-            let why = format!("the `transformers` of {} may change anything", node.file);
+            let why = format!("the `transformers` of `{}` may change anything", node.file);
             self.leave_to_kustomize(objects, &node.origin.at(["transformers"]), why)?;
         }
         self.check_unique(objects)
@@ -871,7 +871,7 @@ impl Evaluation<'_> {
                     Some(replacement @ Value::Mapping(_)) => vec![replacement],
                     _ => {
                         return Err(failed(NotBuilt::Refused(format!(
-                            "{path} has no replacements"
+                            "`{path}` has no replacements"
                         ))));
                     }
                 };

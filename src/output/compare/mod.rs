@@ -287,7 +287,7 @@ fn entries(
 fn in_the_way(path: &Utf8Path, what: &str) -> Finding {
     Finding::new(
         Code::ForeignFile,
-        format!("{path} is {what}: sipgen did not write it and does not replace it"),
+        format!("`{path}` is {what}: sipgen did not write it and does not replace it"),
     )
     .at(Place::File(Arc::from(path)))
     .help("move it away or delete it, or set `output` in sipgen.yaml to another directory")
@@ -311,7 +311,10 @@ fn left_alone(output: &Utf8Path, foreign: &[Utf8PathBuf]) -> Option<Finding> {
     let shown = foreign.iter().take(FOREIGN_SHOWN);
     let finding = Finding::new(
         Code::ForeignFiles,
-        format!("sipgen did not write {} {noun} in {output}", foreign.len()),
+        format!(
+            "sipgen did not write {} {noun} in `{output}`",
+            foreign.len()
+        ),
     )
     .help("move your own files elsewhere; sipgen leaves them unchanged");
     Some(shown.fold(finding, |finding, path| {

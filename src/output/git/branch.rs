@@ -43,7 +43,7 @@ impl Branch {
         let tip = match repo.find_reference(&reference) {
             Ok(found) if found.kind() == Some(ReferenceType::Symbolic) => {
                 return Err(GitError::new(format!(
-                    "branch {name} is a symbolic reference; use the branch that it points to"
+                    "branch `{name}` is a symbolic reference; use the branch that it points to"
                 )));
             }
             Ok(found) => Some(found.peel_to_commit()?.id()),
@@ -59,7 +59,7 @@ impl Branch {
             (Some(tip), Some(head)) if repo.graph_descendant_of(tip, head)? => Some(tip),
             _ => {
                 return Err(GitError::new(format!(
-                    "branch {name} and HEAD have diverged; rebase {name} onto HEAD, or delete it \
+                    "branch `{name}` and HEAD have diverged; rebase `{name}` onto HEAD, or delete it \
                      with `git branch -D {}` to start again at HEAD",
                     in_shell(name)
                 )));
@@ -116,8 +116,8 @@ impl Branch {
         };
         let name = &self.name;
         Err(GitError::new(format!(
-            "branch {name} has changes of its own besides generated files: {} different from HEAD, {first} first; files \
-             generated from HEAD would revert them; check {name} out with `git switch {}`, and run \
+            "branch `{name}` has changes of its own besides generated files: {} different from HEAD, `{first}` first; files \
+             generated from HEAD would revert them; check it out with `git switch {}`, and run \
              `sipgen generate --commit` there",
             if paths.len() == 1 {
                 "1 file is".to_owned()
@@ -162,7 +162,7 @@ fn expect_not_checked_out(program: &Program, name: &str) -> Result<(), GitError>
         .find_map(|line| line.strip_prefix("worktree "))
         .unwrap_or_default();
     Err(GitError::new(format!(
-        "branch {name} is checked out in {place}, whose files would not follow the commit; use another branch, or \
+        "branch `{name}` is checked out in `{place}`, whose files would not follow the commit; use another branch, or \
          run `sipgen generate --commit` there"
     )))
 }

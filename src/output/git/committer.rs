@@ -285,7 +285,7 @@ impl Committer {
         {
             true => Ok(()),
             false => Err(GitError::new(format!(
-                "git did not commit: the hook {name} failed, see its output above; the generated files are in the \
+                "git did not commit: the hook `{name}` failed, see its output above; the generated files are in the \
                  worktree, and git's index is unchanged"
             ))),
         };
@@ -297,7 +297,7 @@ impl Committer {
             .is_some_and(|parent| parent.id().to_string() == tree)
         {
             return Err(GitError::new(
-                "git did not commit: the hook pre-commit left nothing to commit",
+                "git did not commit: the hook `pre-commit` left nothing to commit",
             ));
         }
         let commit = self.commit_tree(&tree, &message, self.at.commit)?;
@@ -370,7 +370,7 @@ impl Committer {
             }
             let name = self.at.branch().unwrap_or_default();
             Err(GitError::new(format!(
-                "branch {name} has the commit, but is no longer checked out"
+                "branch `{name}` has the commit, but is no longer checked out"
             )))
         });
         moved.or_else(|error| {

@@ -228,7 +228,7 @@ impl Content {
             .find(|path| !self.changed.contains_key(path))
         {
             Some(path) => Err(GitError::new(format!(
-                "{path} is not generated, but would have to go to commit the generated files; move it away \
+                "`{path}` is not generated, but would have to go to commit the generated files; move it away \
                  and commit that first"
             ))),
             None => Ok(tree),

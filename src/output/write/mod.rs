@@ -41,11 +41,11 @@ pub enum WriteError {
         source: io::Error,
     },
     /// A file changed after it was read.
-    #[error("{0} changed after this run read it, so nothing was written; run the command again")]
+    #[error("`{0}` changed after this run read it, so nothing was written; run the command again")]
     Changed(Utf8PathBuf),
     /// The journal of an interrupted run cannot be undone.
     #[error(
-        "cannot undo an interrupted run by its journal {path}: {reason}; restore the generated files with \
+        "cannot undo an interrupted run by its journal `{path}`: {reason}; restore the generated files with \
          `git checkout`, delete the journal, and run the command again"
     )]
     Journal {
