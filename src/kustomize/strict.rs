@@ -1,6 +1,6 @@
 //! Kustomizations that kustomize refuses to read.
 //!
-//! kustomize decodes them by YAML 1.1 and Go's `encoding/json`: plain `n`, `on` and `yes` are
+//! kustomize decodes them by YAML 1.1 and Go's `encoding/json`. Plain `n`, `on` and `yes` are
 //! booleans, unknown fields are errors, and each value must have its field's type. `EnforceFields`
 //! and `CheckEmpty` of its `api/types` run after that.
 

@@ -127,9 +127,9 @@ impl<'a> Repo<'a> {
 
     /// Completes a site's part of the repo.
     ///
-    /// It gets the files of its directory, the files that kustomizations and agents reach from
-    /// there, and objects elsewhere that may tell an agent to apply something of the site. `others`
-    /// are the directories of other sites.
+    /// It gets the files of its directory, and the files that kustomizations and agents reach from
+    /// there. Objects elsewhere that may tell an agent to apply something of the site are added.
+    /// `others` are the directories of other sites.
     pub(super) fn reach(&self, mut part: Part, settings: &Settings, others: &[&Utf8Path]) -> Part {
         let mut pending: Vec<&Utf8PathBuf> =
             self.all.iter().filter(|file| part.owns(file)).collect();
