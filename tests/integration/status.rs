@@ -116,7 +116,7 @@ fn a_cluster_is_shown_with_its_services_and_hosts() {
       a4   ~ - ! . - a
       a11  - A . % - .
 
-      A control plane of cluster A   a worker of cluster A   - of another cluster   . free   ! failed
+      A control plane of cluster A   a worker of cluster A   - another cluster   . free   ! failed
       # in use by others   ~ not ready   % being deleted
 
     hosts

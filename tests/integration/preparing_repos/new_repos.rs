@@ -198,7 +198,7 @@ fn with_overlays_of_its_own_gets_another_directory() {
     init(&repo, &[]).expect(0);
 
     assert_eq!(settings(&repo)["output"], "sipgen");
-    assert_says(&repo.read("SIPGEN.md"), &["`sipgen/` is generated"]);
+    assert_says(&repo.read("SIPGEN.md"), &["sipgen generates `sipgen/`"]);
     assert_says(&repo.read(".gitattributes"), &["sipgen/clusters/**"]);
     let run = repo.generate(&[]).expect(0);
     assert!(
