@@ -22,7 +22,10 @@ fn flux_is_recognised_with_its_source() {
         (source["name"].as_str(), source["namespace"].as_str()),
         (Some("flux-system"), Some("flux-system"))
     );
-    assert_says(&repo.read("SIPGEN.md"), &["point Flux at that directory"]);
+    assert_says(
+        &repo.read("SIPGEN.md"),
+        &["Point it at `overlays/agents/flux`"],
+    );
 }
 
 #[test]
