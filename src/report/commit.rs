@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use super::phrases::{self, Deed, Line};
 use super::plan::{plain, wrapped};
-use super::words::{self, Deed, Line};
 use super::{Text, one_line};
 use crate::review::{ClusterReview, Review, State};
 use crate::text::counted;
@@ -88,7 +88,7 @@ fn subject(review: &Review) -> String {
         });
     }
     // Services are deleted with their cluster.
-    let told = words::deeds(&clusters).into_iter();
+    let told = phrases::deeds(&clusters).into_iter();
     let told = told.filter(|deed| clusters.len() > gone || !deed.what.contains("service"));
     deeds.extend(told.map(
         |Deed {
@@ -129,23 +129,23 @@ fn write_body(out: &mut Text, review: &Review) -> fmt::Result {
             out,
             "{}{} is {}",
             cluster.cluster,
-            words::kind(cluster.kind),
-            words::state(cluster.state)
+            phrases::kind(cluster.kind),
+            phrases::state(cluster.state)
         )?;
-        write_lines(out, &words::lines(cluster, &plain))?;
+        write_lines(out, &phrases::lines(cluster, &plain))?;
         writeln!(out)?;
     }
     if review.clusters.len() > CLUSTERS_TOLD {
         write_more(out, review.clusters.len(), CLUSTERS_TOLD, "clusters")?;
         writeln!(out)?;
     }
-    let shared = words::shared(&review.shared, &plain);
+    let shared = phrases::shared(&review.shared, &plain);
     if !shared.is_empty() {
         writeln!(out, "outside of clusters")?;
         write_lines(out, &shared)?;
         writeln!(out)?;
     }
-    for total in words::totals(&review.totals)
+    for total in phrases::totals(&review.totals)
         .iter()
         .filter(|total| !total.is_empty())
     {

@@ -7,9 +7,9 @@
 use std::fmt::{Display, Write};
 
 use super::comparison::{Comparison, FileLines};
+use super::phrases::{self, Line};
 use super::plan::wrapped;
 use super::problem::{Problem, ProblemPlace, ProblemSeverity};
-use super::words::{self, Line};
 use super::{Text, one_line};
 use crate::api::names::ClusterKey;
 use crate::review::{ClusterReview, Danger, Harm, Review, State, Totals};
@@ -254,7 +254,7 @@ impl Page {
     }
 
     fn totals(&mut self, totals: &Totals) {
-        for total in words::totals(totals)
+        for total in phrases::totals(totals)
             .iter()
             .filter(|_| totals.files.all() > 0)
             .filter(|total| !total.is_empty())
@@ -291,13 +291,13 @@ impl Page {
             ""
         };
         let details = clusters.iter().map(|cluster| {
-            let kind = words::kind(cluster.kind);
+            let kind = phrases::kind(cluster.kind);
             let summary = format!(
                 "<code>{}</code>{kind} {}",
                 cluster.cluster,
-                words::state(cluster.state)
+                phrases::state(cluster.state)
             );
-            let block = block(&words::lines(cluster, &name));
+            let block = block(&phrases::lines(cluster, &name));
             format!("<details{open}><summary>{summary}</summary>\n\n{block}</details>\n\n")
         });
         let details: Vec<String> = details.collect();
@@ -307,7 +307,7 @@ impl Page {
     }
 
     fn shared(&mut self, review: &Review) {
-        let lines = words::shared(&review.shared, &name);
+        let lines = phrases::shared(&review.shared, &name);
         if !lines.is_empty() {
             let part = format!(
                 "<details><summary>Outside of clusters</summary>\n\n{}</details>\n\n",
@@ -321,7 +321,7 @@ impl Page {
 
     /// Adds the changes that the base had not generated, with a heading of their own.
     fn brought(&mut self, brought: &Review) {
-        let head = format!("### {}\n\n", words::BROUGHT);
+        let head = format!("### {}\n\n", phrases::BROUGHT);
         if !self.push(&head, DETAILS_UNTIL) {
             self.left_out
                 .push("changes not generated in the base".to_owned());
@@ -381,7 +381,7 @@ impl Page {
 fn row(cluster: &ClusterReview) -> String {
     let state = match cluster.state {
         State::Deleted => "**deleted**",
-        other => words::state(other),
+        other => phrases::state(other),
     };
     format!(
         "| {} | {state} | {} |\n",
@@ -392,7 +392,7 @@ fn row(cluster: &ClusterReview) -> String {
 
 /// Summarizes a cluster's changes, such as `adds 4 hosts, creates 4 services`.
 fn does(cluster: &ClusterReview) -> String {
-    let deeds = words::deeds(&[cluster]);
+    let deeds = phrases::deeds(&[cluster]);
     deeds
         .iter()
         .map(|deed| format!("{} {}", deed.does, deed.what))

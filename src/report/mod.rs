@@ -4,7 +4,7 @@
 //! * `document`: output for programs, in formats that escape their values.
 //! * `findings`: findings with their positions; `excerpt` quotes the lines.
 //! * `lines`: unified diffs.
-//! * `words`: phrases for changes of clusters, shared by the following.
+//! * `phrases`: phrases for changes of clusters, shared by the following.
 //! * `plan`: a review as text; `commit`: a review as a commit message.
 //! * `comparison`: two states of a repo, as JSON; `markdown`: as a pull request comment.
 //! * `events`: host events between two snapshots.
@@ -31,6 +31,7 @@ mod hardware;
 mod lines;
 mod markdown;
 mod page;
+mod phrases;
 mod plan;
 mod problem;
 mod proposals;
@@ -40,7 +41,6 @@ mod stale;
 pub mod status;
 mod summary;
 mod text;
-mod words;
 
 use std::fmt;
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 
 use anstyle::{AnsiColor, Style};
 
-use super::words::{self, Line};
+use super::phrases::{self, Line};
 use super::{ADDED, ERROR, REMOVED, STRONG, Text, one_line, styled};
 use crate::api::names::{HostKey, Part};
 use crate::difference::Difference;
@@ -30,7 +30,7 @@ fn write_plan(out: &mut Text, review: &Review, brought: Option<&Review>) -> fmt:
     write_changes(out, review)?;
     if let Some(brought) = brought {
         writeln!(out)?;
-        writeln!(out, "{}", styled(STRONG, words::BROUGHT))?;
+        writeln!(out, "{}", styled(STRONG, phrases::BROUGHT))?;
         write_changes(out, brought)?;
     }
     Ok(())
@@ -38,19 +38,19 @@ fn write_plan(out: &mut Text, review: &Review, brought: Option<&Review>) -> fmt:
 
 fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
     for cluster in &review.clusters {
-        let sign = words::sign(cluster.state);
+        let sign = phrases::sign(cluster.state);
         let style = style_of(sign);
         let gone_or_new = if cluster.state == State::Changed {
             ""
         } else {
-            words::state(cluster.state)
+            phrases::state(cluster.state)
         };
-        let kind = words::kind(cluster.kind);
+        let kind = phrases::kind(cluster.kind);
         let head = format!("{}{kind} {gone_or_new}", styled(STRONG, &cluster.cluster));
         writeln!(out, "{} {}", styled(style, sign), head.trim_end())?;
-        write_lines(out, &words::lines(cluster, &plain))?;
+        write_lines(out, &phrases::lines(cluster, &plain))?;
     }
-    let shared = words::shared(&review.shared, &plain);
+    let shared = phrases::shared(&review.shared, &plain);
     if !shared.is_empty() {
         writeln!(out, "{}", styled(STRONG, "outside of clusters"))?;
         write_lines(out, &shared)?;
@@ -58,7 +58,7 @@ fn write_changes(out: &mut Text, review: &Review) -> fmt::Result {
     if review.totals.files.all() == 0 {
         return writeln!(out, "no changes");
     }
-    for total in words::totals(&review.totals)
+    for total in phrases::totals(&review.totals)
         .iter()
         .filter(|total| !total.is_empty())
     {

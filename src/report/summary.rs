@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
+use super::phrases;
 use super::plan::sentence;
-use super::words;
 use super::{CLUSTERS_SHOWN, ERROR, STRONG, Text, one_line, styled};
 use crate::api::names::ClusterKey;
 use crate::finding::Finding;
@@ -172,8 +172,8 @@ fn write_plan(out: &mut Text, plan: &Plan, review: &Review) -> fmt::Result {
     }
     writeln!(out, "{}", styled(STRONG, total))?;
     let notes = [
-        words::added_of_unknown_use(&review.totals),
-        words::added_elsewhere(&review.totals),
+        phrases::added_of_unknown_use(&review.totals),
+        phrases::added_elsewhere(&review.totals),
     ];
     notes
         .into_iter()

@@ -67,6 +67,7 @@ impl Text {
         self.0.push('\n');
     }
 
+    /// Reports whether there is nothing to print.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

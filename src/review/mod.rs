@@ -293,6 +293,7 @@ impl State {
 }
 
 impl Counts {
+    /// Returns the sum of all three.
     pub fn all(&self) -> usize {
         self.created + self.changed + self.deleted
     }
