@@ -38,7 +38,7 @@ pub mod lint;
 pub mod load;
 mod migrate;
 pub mod output;
-pub mod picture;
+pub mod overview;
 pub mod plan;
 pub mod render;
 pub mod report;

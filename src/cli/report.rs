@@ -6,7 +6,7 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use sipgen::finding::Finding;
 use sipgen::output::compare::{Change, Changes};
-use sipgen::picture::Picture;
+use sipgen::overview::Overview;
 use sipgen::report;
 
 use super::{Failure, Outcome, print_document, repo, say};
@@ -63,11 +63,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     drop(lock);
     let mut made = Vec::new();
     for ((_, generated), (path, before)) in runs.iter().zip(pages) {
-        let picture = Picture::new(generated, arguments.rack_by.as_deref())?;
+        let overview = Overview::new(generated, arguments.rack_by.as_deref())?;
         made.push((
             path,
             before,
-            report::page(&picture, &generated.findings, &sites.repo)?,
+            report::page(&overview, &generated.findings, &sites.repo)?,
         ));
     }
     for (path, before, page) in made {

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use sipgen::api::names::ClusterKey;
 use sipgen::finding::Finding;
-use sipgen::picture::Picture;
+use sipgen::overview::Overview;
 use sipgen::report;
 use sipgen::report::status::{Focus, View};
 
@@ -66,31 +66,31 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (lock, sites) = repo::lock_to_read(&arguments.from.chosen()?)?;
     let runs = repo::generate(&sites)?;
     drop(lock);
-    let mut pictures = Vec::new();
+    let mut overviews = Vec::new();
     for (site, generated) in &runs {
-        pictures.push((
+        overviews.push((
             *site,
-            Picture::new(generated, arguments.rack_by.as_deref())?,
+            Overview::new(generated, arguments.rack_by.as_deref())?,
         ));
     }
     match arguments.format {
         Format::Text => {
-            let views: Vec<_> = pictures
+            let views: Vec<_> = overviews
                 .iter()
-                .map(|(_, picture)| focus(arguments, picture))
+                .map(|(_, overview)| focus(arguments, overview))
                 .collect();
             // A site without the requested cluster or rack is skipped.
             if views.iter().all(Result::is_err) {
                 views.into_iter().next().transpose()?;
                 return Ok(Outcome::No);
             }
-            for ((site, picture), focus) in pictures.iter().zip(views) {
+            for ((site, overview), focus) in overviews.iter().zip(views) {
                 let Ok(focus) = focus else { continue };
                 if sites.single().is_none() {
                     print(report::site(&site.name));
                 }
                 print(report::status(
-                    picture,
+                    overview,
                     &View {
                         focus,
                         all: arguments.all,
@@ -100,12 +100,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             }
         }
         Format::Json => {
-            pictures
+            overviews
                 .iter()
-                .map(|(_, picture)| focus(arguments, picture))
+                .map(|(_, overview)| focus(arguments, overview))
                 .reduce(Result::or)
                 .transpose()?;
-            repo::print_json(&sites, pictures)?;
+            repo::print_json(&sites, overviews)?;
         }
     }
     let (findings, _) = repo::findings(&sites, &runs);
@@ -115,10 +115,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 /// Selects the cluster or rack to show, if the site has it.
-fn focus<'a>(arguments: &'a Arguments, picture: &Picture) -> Result<Focus<'a>, Failure> {
+fn focus<'a>(arguments: &'a Arguments, overview: &Overview) -> Result<Focus<'a>, Failure> {
     if let Some(key) = &arguments.cluster {
-        let known = picture.clusters.iter().any(|cluster| cluster.key == *key);
-        let names = picture
+        let known = overview.clusters.iter().any(|cluster| cluster.key == *key);
+        let names = overview
             .clusters
             .iter()
             .map(|cluster| cluster.key.to_string());
@@ -132,11 +132,11 @@ fn focus<'a>(arguments: &'a Arguments, picture: &Picture) -> Result<Focus<'a>, F
         return Ok(Focus::Site);
     };
     let rack = Some(name.as_str()).filter(|name| !name.is_empty());
-    let known = picture
+    let known = overview
         .racks
         .iter()
         .any(|other| other.name.as_deref() == rack);
-    let names = picture.racks.iter().filter_map(|rack| rack.name.clone());
+    let names = overview.racks.iter().filter_map(|rack| rack.name.clone());
     if known {
         Ok(Focus::Rack(rack))
     } else {

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::document::{Document, json_inside};
 use crate::finding::{Finding, Severity};
 use crate::load::{Files, Texts};
-use crate::picture::Picture;
+use crate::overview::Overview;
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
@@ -36,7 +36,8 @@ const PLACES_SHOWN: usize = 10;
 
 #[derive(Serialize)]
 struct Data<'a> {
-    picture: &'a Picture,
+    #[serde(rename = "picture")]
+    overview: &'a Overview,
     findings: Vec<ToldFinding<'a>>,
     /// Number of omitted findings.
     more_findings: usize,
@@ -57,7 +58,7 @@ struct ToldFinding<'a> {
 ///
 /// The overview cannot be represented as JSON, which has no known cause.
 pub fn page(
-    picture: &Picture,
+    overview: &Overview,
     findings: &[Finding],
     files: &Files,
 ) -> serde_json::Result<Document> {
@@ -86,7 +87,7 @@ pub fn page(
     let findings_told: Vec<ToldFinding<'_>> = told.collect();
     let more_findings = findings.len() - findings_told.len();
     let data = json_inside(&Data {
-        picture,
+        overview,
         findings: findings_told,
         more_findings,
     })?;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sipgen::Options;
 use sipgen::load::Files;
-use sipgen::picture::Picture;
+use sipgen::overview::Overview;
 use sipgen::report::status as status_text;
 use sipgen::report::status::{Focus, View};
 
@@ -28,9 +28,9 @@ fn json(repo: &Repo) -> Value {
     serde_json::from_str(&shown(repo, &["--format", "json"])).unwrap()
 }
 
-/// A host of a picture.
-fn host_of<'a>(picture: &'a Value, name: &str) -> &'a Value {
-    let hosts = picture["hosts"].as_array().unwrap();
+/// A host of a overview.
+fn host_of<'a>(overview: &'a Value, name: &str) -> &'a Value {
+    let hosts = overview["hosts"].as_array().unwrap();
     hosts
         .iter()
         .find(|host| host["name"] == name)
@@ -284,15 +284,15 @@ fn somebody_elses_hosts_are_not_free() {
     );
     repo.want("tenant/batch", 1);
 
-    let picture = json(&repo);
+    let overview = json(&repo);
 
-    assert_eq!(host_of(&picture, "host-1")["state"], "inUse");
+    assert_eq!(host_of(&overview, "host-1")["state"], "inUse");
     assert_says(
-        host_of(&picture, "host-1")["whyNotFree"].as_str().unwrap(),
+        host_of(&overview, "host-1")["whyNotFree"].as_str().unwrap(),
         &["elsewhere/other"],
     );
-    assert_eq!(host_of(&picture, "host-2")["assigned"]["role"], "Worker");
-    assert_eq!(picture["spare"][0]["free"], 0);
+    assert_eq!(host_of(&overview, "host-2")["assigned"]["role"], "Worker");
+    assert_eq!(overview["spare"][0]["free"], 0);
 }
 
 #[test]
@@ -403,11 +403,11 @@ fn a_map_fits_the_terminal_however_narrow_it_is() {
     repo.want("tenant/batch", 30);
     let files = Files::on_disk(repo.path().to_str().unwrap());
     let generated = sipgen::generate(&files, &Options::default(), &|_| {}).unwrap();
-    let picture = Picture::new(&generated, None).unwrap();
+    let overview = Overview::new(&generated, None).unwrap();
 
     for width in [40, 80, 200] {
         let text = status_text(
-            &picture,
+            &overview,
             &View {
                 focus: Focus::Site,
                 all: false,

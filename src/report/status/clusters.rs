@@ -5,7 +5,7 @@ use std::fmt;
 use super::rack_map::Letters;
 use super::write_heading;
 use crate::api::names::{ClusterKey, Role};
-use crate::picture::{ClusterPicture, NodeSetPicture, Picture, Spare};
+use crate::overview::{ClusterOverview, NodeSetOverview, Overview, Spare};
 use crate::report::{ERROR, STRONG, Text, WARNING, one_line, styled};
 use crate::request::ClusterKind;
 use crate::text::counted;
@@ -21,24 +21,24 @@ const MACHINES_SHOWN: usize = 4;
 /// priority.
 pub(super) fn write_all(
     out: &mut Text,
-    picture: &Picture,
+    overview: &Overview,
     letters: &Letters<'_>,
     all: bool,
 ) -> fmt::Result {
     write_heading(out, "clusters")?;
-    if picture.clusters.is_empty() {
+    if overview.clusters.is_empty() {
         return writeln!(out, "  none");
     }
     let limit = if all {
-        picture.clusters.len()
+        overview.clusters.len()
     } else {
         CLUSTERS_SHOWN
     };
-    let mut shown: Vec<usize> = (0..picture.clusters.len()).collect();
-    shown.sort_by_key(|at| picture.clusters[*at].is_quiet());
+    let mut shown: Vec<usize> = (0..overview.clusters.len()).collect();
+    shown.sort_by_key(|at| overview.clusters[*at].is_quiet());
     shown.truncate(limit);
     shown.sort_unstable();
-    let shown: Vec<&ClusterPicture> = shown.into_iter().map(|at| &picture.clusters[at]).collect();
+    let shown: Vec<&ClusterOverview> = shown.into_iter().map(|at| &overview.clusters[at]).collect();
 
     let width = shown
         .iter()
@@ -93,10 +93,10 @@ pub(super) fn write_all(
             writeln!(out, "{}", line.trim_end())?;
         }
     }
-    let left_out = picture.clusters.len() - shown.len();
+    let left_out = overview.clusters.len() - shown.len();
     if left_out > 0 {
         let (quiet, more) = (
-            picture
+            overview
                 .clusters
                 .iter()
                 .filter(|cluster| cluster.is_quiet())
@@ -130,7 +130,7 @@ struct Row<'a> {
 }
 
 /// Returns a cluster's rows: one per node set, and one for all machines of a role.
-fn rows(cluster: &ClusterPicture) -> Vec<Row<'_>> {
+fn rows(cluster: &ClusterOverview) -> Vec<Row<'_>> {
     let (machines, node_sets): (Vec<_>, Vec<_>) = cluster
         .node_sets
         .iter()
@@ -141,7 +141,7 @@ fn rows(cluster: &ClusterPicture) -> Vec<Row<'_>> {
         shortage: &set.shortage,
     });
     let of_machines = Role::ALL.into_iter().filter_map(|role| {
-        let of_role: Vec<&NodeSetPicture> = machines
+        let of_role: Vec<&NodeSetOverview> = machines
             .iter()
             .copied()
             .filter(|set| set.part.role == role)
@@ -152,9 +152,9 @@ fn rows(cluster: &ClusterPicture) -> Vec<Row<'_>> {
 }
 
 /// Summarizes the machines of one role, naming those without a host.
-fn row_of_machines(role: Role, machines: &[&NodeSetPicture]) -> Row<'static> {
+fn row_of_machines(role: Role, machines: &[&NodeSetOverview]) -> Row<'static> {
     let sum =
-        |of: &dyn Fn(&NodeSetPicture) -> usize| machines.iter().map(|set| of(set)).sum::<usize>();
+        |of: &dyn Fn(&NodeSetOverview) -> usize| machines.iter().map(|set| of(set)).sum::<usize>();
     let wanted = sum(&|set| set.wanted.map_or(0, |wanted| wanted.active));
     let known = machines.iter().any(|set| set.wanted.is_some());
     let wanted = if known {
@@ -163,7 +163,7 @@ fn row_of_machines(role: Role, machines: &[&NodeSetPicture]) -> Row<'static> {
         "?".to_owned()
     };
     let mut notes = Vec::new();
-    let short: Vec<&NodeSetPicture> = machines
+    let short: Vec<&NodeSetOverview> = machines
         .iter()
         .copied()
         .filter(|set| set.short_of > 0)
@@ -196,7 +196,7 @@ fn row_of_machines(role: Role, machines: &[&NodeSetPicture]) -> Row<'static> {
 }
 
 /// Lists the names of the first machines.
-fn named(machines: &[&NodeSetPicture]) -> String {
+fn named(machines: &[&NodeSetOverview]) -> String {
     let names = machines
         .iter()
         .take(MACHINES_SHOWN)
@@ -211,7 +211,7 @@ fn named(machines: &[&NodeSetPicture]) -> String {
     format!("{}{more}", names.collect::<Vec<_>>().join(", "))
 }
 
-fn counts(set: &NodeSetPicture) -> String {
+fn counts(set: &NodeSetOverview) -> String {
     let (active, standby) = match set.wanted {
         Some(wanted) => (wanted.active.to_string(), wanted.standby.to_string()),
         None => ("?".to_owned(), "?".to_owned()),
@@ -224,7 +224,7 @@ fn counts(set: &NodeSetPicture) -> String {
 }
 
 /// Returns the remarks about a cluster.
-fn notes(cluster: &ClusterPicture) -> Vec<String> {
+fn notes(cluster: &ClusterOverview) -> Vec<String> {
     let mut notes = Vec::new();
     if cluster.kind == ClusterKind::Provisioning {
         notes.push(ClusterKind::Provisioning.as_str().to_owned());
@@ -245,7 +245,7 @@ fn notes(cluster: &ClusterPicture) -> Vec<String> {
 }
 
 /// Returns the remarks about a node set.
-fn notes_of(set: &NodeSetPicture) -> Vec<String> {
+fn notes_of(set: &NodeSetOverview) -> Vec<String> {
     let mut notes = Vec::new();
     match (set.short_of, set.missing()) {
         (0, 0) => {}
@@ -259,8 +259,8 @@ fn notes_of(set: &NodeSetPicture) -> Vec<String> {
 }
 
 /// Writes one cluster with its endpoints and the reasons of shortages.
-pub(super) fn write_one(out: &mut Text, picture: &Picture, key: &ClusterKey) -> fmt::Result {
-    let Some(cluster) = picture.clusters.iter().find(|cluster| cluster.key == *key) else {
+pub(super) fn write_one(out: &mut Text, overview: &Overview, key: &ClusterKey) -> fmt::Result {
+    let Some(cluster) = overview.clusters.iter().find(|cluster| cluster.key == *key) else {
         return Ok(());
     };
     let notes = notes(cluster).join(", ");
@@ -320,9 +320,9 @@ pub(super) fn write_one(out: &mut Text, picture: &Picture, key: &ClusterKey) -> 
 }
 
 /// Writes the reasons why machines lack hosts, grouping machines with equal reasons.
-fn write_shortages(out: &mut Text, cluster: &ClusterPicture) -> fmt::Result {
-    let mut groups: Vec<Vec<&NodeSetPicture>> = Vec::new();
-    let short = |set: &&NodeSetPicture| set.part.node.is_some() && !set.shortage.is_empty();
+fn write_shortages(out: &mut Text, cluster: &ClusterOverview) -> fmt::Result {
+    let mut groups: Vec<Vec<&NodeSetOverview>> = Vec::new();
+    let short = |set: &&NodeSetOverview| set.part.node.is_some() && !set.shortage.is_empty();
     for set in cluster.node_sets.iter().filter(short) {
         match groups
             .iter_mut()
@@ -344,21 +344,21 @@ fn write_shortages(out: &mut Text, cluster: &ClusterPicture) -> fmt::Result {
 
 /// Writes the hosts of each selector. If there are too many, selectors with the fewest free hosts
 /// have priority.
-pub(super) fn write_spare(out: &mut Text, picture: &Picture, all: bool) -> fmt::Result {
-    if picture.spare.is_empty() {
+pub(super) fn write_spare(out: &mut Text, overview: &Overview, all: bool) -> fmt::Result {
+    if overview.spare.is_empty() {
         return Ok(());
     }
-    let has_machines = picture.spare.iter().any(|spare| spare.asked.is_some());
+    let has_machines = overview.spare.iter().any(|spare| spare.asked.is_some());
     let what = if has_machines { "request" } else { "selector" };
     write_heading(out, format_args!("spare hosts by {what}"))?;
-    let mut shown: Vec<usize> = (0..picture.spare.len()).collect();
+    let mut shown: Vec<usize> = (0..overview.spare.len()).collect();
     if !all {
-        shown.sort_by_key(|at| picture.spare[*at].free);
+        shown.sort_by_key(|at| overview.spare[*at].free);
         shown.truncate(SELECTORS_SHOWN);
         shown.sort_unstable();
     }
     writeln!(out, "  matching  assigned  free  {what}")?;
-    for spare in shown.iter().map(|at| &picture.spare[*at]) {
+    for spare in shown.iter().map(|at| &overview.spare[*at]) {
         let Spare {
             matching,
             assigned,
@@ -378,7 +378,7 @@ pub(super) fn write_spare(out: &mut Text, picture: &Picture, all: bool) -> fmt::
             askers(spare)
         )?;
     }
-    let left_out = picture.spare.len() - shown.len();
+    let left_out = overview.spare.len() - shown.len();
     if left_out > 0 {
         let more = if has_machines { "line" } else { "selector" };
         let more = counted(left_out, &format!("more {more}"));

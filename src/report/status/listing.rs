@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::rack_map::Letters;
 use super::write_heading;
-use crate::picture::HostPicture;
+use crate::overview::HostOverview;
 use crate::plan::How;
 use crate::report::{Text, one_line};
 use crate::text::counted;
@@ -14,7 +14,7 @@ const HOSTS_SHOWN: usize = 100;
 
 pub(super) fn write(
     out: &mut Text,
-    hosts: &[&HostPicture],
+    hosts: &[&HostOverview],
     letters: &Letters<'_>,
     all: bool,
 ) -> fmt::Result {
@@ -53,7 +53,7 @@ pub(super) fn write(
 }
 
 /// Describes the state of a host.
-fn words(host: &HostPicture) -> String {
+fn words(host: &HostOverview) -> String {
     let Some(assigned) = &host.assigned else {
         return match (&host.why_not_free, &host.given_back_by) {
             (Some(why), _) => why.clone(),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::api::names::{ClusterKey, Part};
-use crate::picture::{HostPicture, Picture};
+use crate::overview::{HostOverview, Overview};
 use crate::plan::machines::by_role_and_name;
 use crate::plan::states::HostState;
 use crate::text::counted;
@@ -23,6 +23,7 @@ use rack_map::Letters;
 /// Options of the status view.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
+    /// Part of the site to show.
     pub focus: Focus<'a>,
     /// Shows every entry, however long the lists are.
     pub all: bool,
@@ -42,24 +43,24 @@ pub enum Focus<'a> {
 }
 
 /// Renders the status of a site: clusters, spare hosts and racks.
-pub fn status(picture: &Picture, view: &View<'_>) -> Text {
+pub fn status(overview: &Overview, view: &View<'_>) -> Text {
     let mut out = Text::default();
     // Writing to a `Text` cannot fail.
-    let _ = write_status(&mut out, picture, view);
+    let _ = write_status(&mut out, overview, view);
     out
 }
 
-fn write_status(out: &mut Text, picture: &Picture, view: &View<'_>) -> fmt::Result {
-    let letters = Letters::new(picture, view.focus);
+fn write_status(out: &mut Text, overview: &Overview, view: &View<'_>) -> fmt::Result {
+    let letters = Letters::new(overview, view.focus);
     match view.focus {
         Focus::Site => {
-            write_headline(out, picture)?;
-            clusters::write_all(out, picture, &letters, view.all)?;
-            clusters::write_spare(out, picture, view.all)?;
-            rack_map::write(out, picture, &letters, view)
+            write_headline(out, overview)?;
+            clusters::write_all(out, overview, &letters, view.all)?;
+            clusters::write_spare(out, overview, view.all)?;
+            rack_map::write(out, overview, &letters, view)
         }
         Focus::Rack(name) => {
-            let hosts: Vec<&HostPicture> = picture
+            let hosts: Vec<&HostOverview> = overview
                 .hosts
                 .iter()
                 .filter(|host| host.rack.as_deref() == name)
@@ -73,13 +74,13 @@ fn write_status(out: &mut Text, picture: &Picture, view: &View<'_>) -> fmt::Resu
                 styled(STRONG, name),
                 tally(hosts.iter().copied())
             )?;
-            rack_map::write(out, picture, &letters, view)?;
+            rack_map::write(out, overview, &letters, view)?;
             listing::write(out, &hosts, &letters, view.all)
         }
         Focus::Cluster(key) => {
-            clusters::write_one(out, picture, key)?;
-            rack_map::write(out, picture, &letters, view)?;
-            let mut hosts: Vec<&HostPicture> = picture
+            clusters::write_one(out, overview, key)?;
+            rack_map::write(out, overview, &letters, view)?;
+            let mut hosts: Vec<&HostOverview> = overview
                 .hosts
                 .iter()
                 .filter(|host| concerns(host, key))
@@ -95,7 +96,7 @@ fn write_status(out: &mut Text, picture: &Picture, view: &View<'_>) -> fmt::Resu
 }
 
 /// Returns the machine of a Provisioning that a host runs as.
-fn machine(host: &HostPicture) -> Option<&Part> {
+fn machine(host: &HostOverview) -> Option<&Part> {
     host.assigned
         .as_ref()
         .map(|assigned| &assigned.part)
@@ -103,35 +104,35 @@ fn machine(host: &HostPicture) -> Option<&Part> {
 }
 
 /// Reports whether the cluster has the host, or releases it.
-fn concerns(host: &HostPicture, cluster: &ClusterKey) -> bool {
+fn concerns(host: &HostOverview, cluster: &ClusterKey) -> bool {
     host.cluster() == Some(cluster) || host.given_back_by.as_ref() == Some(cluster)
 }
 
-fn write_headline(out: &mut Text, picture: &Picture) -> fmt::Result {
-    let named = picture
+fn write_headline(out: &mut Text, overview: &Overview) -> fmt::Result {
+    let named = overview
         .racks
         .iter()
         .filter(|rack| rack.name.is_some())
         .count();
-    let racks = match &picture.rack_by {
+    let racks = match &overview.rack_by {
         Some(label) => format!(" in {}, by {}", counted(named, "rack"), one_line(label)),
         None => String::new(),
     };
-    let sites = format!("{}{racks}", counted(picture.hosts.len(), "host"));
+    let sites = format!("{}{racks}", counted(overview.hosts.len(), "host"));
     writeln!(
         out,
         "{}, {}",
         styled(STRONG, sites),
-        counted(picture.clusters.len(), "cluster")
+        counted(overview.clusters.len(), "cluster")
     )?;
-    if !picture.hosts.is_empty() {
-        writeln!(out, "{}", tally(&picture.hosts))?;
+    if !overview.hosts.is_empty() {
+        writeln!(out, "{}", tally(&overview.hosts))?;
     }
     Ok(())
 }
 
 /// Counts hosts by state: `14 assigned (2 added), 5 free, 1 failed`.
-fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostPicture>) -> String {
+fn tally<'a>(hosts: impl IntoIterator<Item = &'a HostOverview>) -> String {
     let mut count: BTreeMap<HostState, usize> = BTreeMap::new();
     let mut added = 0;
     for host in hosts {

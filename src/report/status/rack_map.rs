@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::{Focus, View, concerns, tally, write_heading};
 use crate::api::names::{ClusterKey, Role};
-use crate::picture::{HostPicture, Picture, Rack};
+use crate::overview::{HostOverview, Overview, Rack};
 use crate::plan::states::HostState;
 use crate::report::{ERROR, FAINT, STRONG, Text, WARNING, one_line, styled};
 use crate::text::counted;
@@ -49,7 +49,7 @@ impl Mark {
     const ALL: [Mark; 3] = [Mark::Added, Mark::Failed, Mark::Deleting];
 
     /// Returns the most important mark, or none if the symbol already shows it.
-    fn of(host: &HostPicture) -> Option<Self> {
+    fn of(host: &HostOverview) -> Option<Self> {
         let is_assigned = host.state == HostState::Assigned;
         if is_assigned && host.deleting {
             Some(Mark::Deleting)
@@ -94,26 +94,26 @@ pub(super) enum Letters<'a> {
 }
 
 impl<'a> Letters<'a> {
-    pub(super) fn new(picture: &'a Picture, focus: Focus<'a>) -> Self {
+    pub(super) fn new(overview: &'a Overview, focus: Focus<'a>) -> Self {
         if let Focus::Cluster(cluster) = focus {
             return Letters::ByCluster(BTreeMap::from([(cluster, 'A')]));
         }
         let in_rack: Option<BTreeSet<&ClusterKey>> = match focus {
             Focus::Rack(name) => {
-                let hosts = picture
+                let hosts = overview
                     .hosts
                     .iter()
                     .filter(|host| host.rack.as_deref() == name);
-                Some(hosts.filter_map(HostPicture::cluster).collect())
+                Some(hosts.filter_map(HostOverview::cluster).collect())
             }
             _ => None,
         };
-        let has_hosts: BTreeSet<&ClusterKey> = picture
+        let has_hosts: BTreeSet<&ClusterKey> = overview
             .hosts
             .iter()
-            .filter_map(HostPicture::cluster)
+            .filter_map(HostOverview::cluster)
             .collect();
-        let clusters = picture
+        let clusters = overview
             .clusters
             .iter()
             .map(|cluster| &cluster.key)
@@ -139,7 +139,7 @@ impl<'a> Letters<'a> {
     }
 
     /// Formats a host as a symbol and a mark.
-    pub(super) fn cell(&self, host: &HostPicture) -> String {
+    pub(super) fn cell(&self, host: &HostOverview) -> String {
         let (symbol, style) = match &host.assigned {
             Some(assigned) => self.assigned(&assigned.cluster, assigned.part.role),
             None => unassigned(host.state),
@@ -187,13 +187,13 @@ fn unassigned(state: HostState) -> (char, Style) {
 /// Writes the racks in view.
 pub(super) fn write(
     out: &mut Text,
-    picture: &Picture,
+    overview: &Overview,
     letters: &Letters<'_>,
     view: &View<'_>,
 ) -> fmt::Result {
     let racks: Vec<&Rack> = match view.focus {
-        Focus::Site => picture.racks.iter().collect(),
-        Focus::Rack(name) => picture
+        Focus::Site => overview.racks.iter().collect(),
+        Focus::Rack(name) => overview
             .racks
             .iter()
             .filter(|rack| rack.name.as_deref() == name)
@@ -202,15 +202,15 @@ pub(super) fn write(
             let has = |rack: &&Rack| {
                 rack.hosts
                     .iter()
-                    .any(|host| concerns(&picture.hosts[*host], key))
+                    .any(|host| concerns(&overview.hosts[*host], key))
             };
-            picture.racks.iter().filter(has).collect()
+            overview.racks.iter().filter(has).collect()
         }
     };
     if racks.is_empty() {
         return Ok(());
     }
-    match &picture.rack_by {
+    match &overview.rack_by {
         Some(_) => write_heading(out, "racks")?,
         None => write_heading(
             out,
@@ -220,22 +220,22 @@ pub(super) fn write(
     let (shown, left_out) = if view.all {
         (racks, Vec::new())
     } else {
-        most_telling(picture, racks)
+        most_telling(overview, racks)
     };
     let name_width = shown
         .iter()
-        .map(|rack| name(picture, rack).chars().count())
+        .map(|rack| name(overview, rack).chars().count())
         .max()
         .unwrap_or_default();
     let name_width = name_width.min(LONGEST_NAME);
     for rack in &shown {
-        write_rack(out, picture, rack, letters, name_width, view)?;
+        write_rack(out, overview, rack, letters, name_width, view)?;
     }
     if !left_out.is_empty() {
         let hosts = left_out
             .iter()
             .flat_map(|rack| &rack.hosts)
-            .map(|host| &picture.hosts[*host]);
+            .map(|host| &overview.hosts[*host]);
         writeln!(
             out,
             "{INDENT}… and {}: {}; --rack NAME shows one, --all shows all",
@@ -243,16 +243,16 @@ pub(super) fn write(
             tally(hosts)
         )?;
     }
-    write_legend(out, picture, letters, &shown, view.width)
+    write_legend(out, overview, letters, &shown, view.width)
 }
 
 /// Splits off the racks to show. Racks with changes or failures have priority; both parts keep the
 /// order of names.
-fn most_telling<'a>(picture: &Picture, racks: Vec<&'a Rack>) -> (Vec<&'a Rack>, Vec<&'a Rack>) {
+fn most_telling<'a>(overview: &Overview, racks: Vec<&'a Rack>) -> (Vec<&'a Rack>, Vec<&'a Rack>) {
     let tells = |rack: &Rack| {
         let tells =
-            |host: &HostPicture| host.changes || host.failed || host.state == HostState::GivenBack;
-        rack.hosts.iter().any(|host| tells(&picture.hosts[*host]))
+            |host: &HostOverview| host.changes || host.failed || host.state == HostState::GivenBack;
+        rack.hosts.iter().any(|host| tells(&overview.hosts[*host]))
     };
     let mut order: Vec<usize> = (0..racks.len()).collect();
     order.sort_by_key(|at| !tells(racks[*at]));
@@ -266,8 +266,8 @@ fn most_telling<'a>(picture: &Picture, racks: Vec<&'a Rack>) -> (Vec<&'a Rack>, 
 }
 
 /// Returns the displayed name of a rack.
-fn name(picture: &Picture, rack: &Rack) -> String {
-    match (&rack.name, &picture.rack_by) {
+fn name(overview: &Overview, rack: &Rack) -> String {
+    match (&rack.name, &overview.rack_by) {
         (Some(name), _) => one_line(name),
         (None, Some(label)) => format!("without {}", one_line(label)),
         (None, None) => String::new(),
@@ -276,13 +276,13 @@ fn name(picture: &Picture, rack: &Rack) -> String {
 
 fn write_rack(
     out: &mut Text,
-    picture: &Picture,
+    overview: &Overview,
     rack: &Rack,
     letters: &Letters<'_>,
     name_width: usize,
     view: &View<'_>,
 ) -> fmt::Result {
-    let name = name(picture, rack);
+    let name = name(overview, rack);
     let gap = if name_width == 0 {
         0
     } else {
@@ -306,12 +306,14 @@ fn write_rack(
         };
         let cells: String = line
             .iter()
-            .map(|host| letters.cell(&picture.hosts[*host]))
+            .map(|host| letters.cell(&overview.hosts[*host]))
             .collect();
         writeln!(out, "{INDENT}{label:gap$}{}", cells.trim_end())?;
     }
     if cells < rack.hosts.len() {
-        let hosts = rack.hosts[cells..].iter().map(|host| &picture.hosts[*host]);
+        let hosts = rack.hosts[cells..]
+            .iter()
+            .map(|host| &overview.hosts[*host]);
         let more = rack.hosts.len() - cells;
         writeln!(
             out,
@@ -327,17 +329,17 @@ fn write_rack(
 /// Explains the symbols that occur in the map.
 fn write_legend(
     out: &mut Text,
-    picture: &Picture,
+    overview: &Overview,
     letters: &Letters<'_>,
     racks: &[&Rack],
     width: usize,
 ) -> fmt::Result {
-    let hosts: Vec<&HostPicture> = racks
+    let hosts: Vec<&HostOverview> = racks
         .iter()
         .flat_map(|rack| &rack.hosts)
-        .map(|host| &picture.hosts[*host])
+        .map(|host| &overview.hosts[*host])
         .collect();
-    let any = |is: &dyn Fn(&HostPicture) -> bool| hosts.iter().any(|host| is(host));
+    let any = |is: &dyn Fn(&HostOverview) -> bool| hosts.iter().any(|host| is(host));
     let mut entries: Vec<(String, Style, String)> = Vec::new();
     let mut add = |symbol: &str, style: Style, words: &str| {
         entries.push((symbol.to_owned(), style, words.to_owned()))

@@ -18,8 +18,8 @@ use serde::Serialize;
 use crate::generate::Generated;
 use crate::plan::states;
 
-pub use clusters::{ClusterPicture, Endpoint, NodeSetPicture, Wanted};
-pub use hosts::HostPicture;
+pub use clusters::{ClusterOverview, Endpoint, NodeSetOverview, Wanted};
+pub use hosts::HostOverview;
 pub use racks::{NoSuchLabel, Rack};
 pub use spare::Spare;
 
@@ -29,22 +29,22 @@ const VERSION: u32 = 1;
 /// A site as planned.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Picture {
+pub struct Overview {
     /// Version of the JSON format.
     pub version: u32,
     /// Rack label; `None` if the site has none.
     pub rack_by: Option<String>,
     /// Clusters of the site, including removed ones that release their hosts.
-    pub clusters: Vec<ClusterPicture>,
+    pub clusters: Vec<ClusterOverview>,
     /// Numbers of hosts that match each labelSelector, and the requests of machines.
     pub spare: Vec<Spare>,
     /// Racks in natural order. Hosts without a rack come last.
     pub racks: Vec<Rack>,
     /// Hosts of the site, in natural order of their names.
-    pub hosts: Vec<HostPicture>,
+    pub hosts: Vec<HostOverview>,
 }
 
-impl Picture {
+impl Overview {
     /// Creates the overview of a run. `rack_by` is the rack label; default: the most used topology
     /// key.
     ///
@@ -62,10 +62,10 @@ impl Picture {
             Some(label) => Some(racks::checked(site, label)?),
             None => racks::label(site),
         };
-        let hosts = hosts::pictures(site, plan, &states::of_all(site, plan), rack_by.as_deref());
+        let hosts = hosts::overviews(site, plan, &states::of_all(site, plan), rack_by.as_deref());
         Ok(Self {
             version: VERSION,
-            clusters: clusters::pictures(site, plan, &hosts, findings),
+            clusters: clusters::overviews(site, plan, &hosts, findings),
             spare: spare::by_what_is_asked(site, &hosts),
             racks: racks::group(&hosts),
             rack_by,

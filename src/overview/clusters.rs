@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::HostPicture;
+use super::HostOverview;
 use crate::api::names::{ClusterKey, HostKey, NodePort, Part};
 use crate::finding::Finding;
 use crate::plan::machines::{Asked, in_order};
@@ -16,7 +16,7 @@ use crate::site::Site;
 /// A cluster.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ClusterPicture {
+pub struct ClusterOverview {
     /// Namespace and name.
     #[serde(flatten)]
     pub key: ClusterKey,
@@ -32,7 +32,7 @@ pub struct ClusterPicture {
     /// Errors that prevent its generation.
     pub errors: Vec<String>,
     /// Its hosts by role.
-    pub node_sets: Vec<NodeSetPicture>,
+    pub node_sets: Vec<NodeSetOverview>,
     /// Endpoints of its services.
     pub endpoints: Vec<Endpoint>,
     /// Hosts that this run releases.
@@ -42,7 +42,7 @@ pub struct ClusterPicture {
 /// Hosts of a cluster in one role.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NodeSetPicture {
+pub struct NodeSetOverview {
     /// Role of the hosts.
     #[serde(flatten)]
     pub part: Part,
@@ -91,7 +91,7 @@ pub struct Endpoint {
     pub ports: Vec<String>,
 }
 
-impl NodeSetPicture {
+impl NodeSetOverview {
     /// Returns the number of requested hosts that it lacks.
     pub fn missing(&self) -> usize {
         self.wanted.map_or(0, |wanted| {
@@ -100,10 +100,10 @@ impl NodeSetPicture {
     }
 }
 
-impl ClusterPicture {
+impl ClusterOverview {
     /// Reports whether nothing is wrong and nothing changes.
     pub fn is_quiet(&self) -> bool {
-        let changes = |set: &NodeSetPicture| set.missing() > 0 || set.added > 0;
+        let changes = |set: &NodeSetOverview| set.missing() > 0 || set.added > 0;
         !self.gone
             && !self.left_as_it_is
             && self.gives_back.is_empty()
@@ -112,12 +112,12 @@ impl ClusterPicture {
 }
 
 /// Lists the clusters. Removed ones come last.
-pub(super) fn pictures(
+pub(super) fn overviews(
     site: &Site,
     plan: &Plan,
-    hosts: &[HostPicture],
+    hosts: &[HostOverview],
     findings: &[Finding],
-) -> Vec<ClusterPicture> {
+) -> Vec<ClusterOverview> {
     let mut have: BTreeMap<&ClusterKey, BTreeMap<&Part, (usize, usize)>> = BTreeMap::new();
     for host in hosts {
         if let Some(assigned) = &host.assigned {
@@ -148,7 +148,7 @@ pub(super) fn pictures(
         .into_iter()
         .filter(|key| !site.clusters.contains_key(key));
     let keys = site.clusters.keys().chain(gone);
-    let picture = |key: &ClusterKey| {
+    let overview = |key: &ClusterKey| {
         let request = site.clusters.get(key);
         let cluster = request.and_then(|request| request.cluster.as_ref());
         let have = have.get(key);
@@ -166,12 +166,12 @@ pub(super) fn pictures(
                 .unwrap_or_default();
             let shortage = plan.shortages.get(&(key.clone(), part.clone()));
             let worker_too = cluster.is_some_and(|cluster| cluster.is_worker_too(part));
-            NodeSetPicture {
+            NodeSetOverview {
                 worker_too,
-                ..picture_of(part, node_set, have, added, shortage)
+                ..overview_of(part, node_set, have, added, shortage)
             }
         };
-        ClusterPicture {
+        ClusterOverview {
             key: key.clone(),
             kind: site.kind_of(key),
             provisioning: cluster
@@ -187,17 +187,17 @@ pub(super) fn pictures(
             gives_back: plan.given_back.get(key).cloned().unwrap_or_default(),
         }
     };
-    keys.map(picture).collect()
+    keys.map(overview).collect()
 }
 
-fn picture_of(
+fn overview_of(
     part: &Part,
     node_set: Option<&NodeSet>,
     have: usize,
     added: usize,
     shortage: Option<&Shortage>,
-) -> NodeSetPicture {
-    NodeSetPicture {
+) -> NodeSetOverview {
+    NodeSetOverview {
         part: part.clone(),
         worker_too: false,
         wanted: node_set.map(|set| Wanted {
@@ -249,10 +249,10 @@ mod tests {
             active: 3,
             standby: 1,
         });
-        let set = |have| NodeSetPicture {
+        let set = |have| NodeSetOverview {
             wanted,
             have,
-            ..picture_of(&Role::Worker.into(), None, 0, 0, None)
+            ..overview_of(&Role::Worker.into(), None, 0, 0, None)
         };
 
         assert_eq!(

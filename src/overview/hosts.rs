@@ -15,7 +15,7 @@ use crate::site::Site;
 /// A host.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct HostPicture {
+pub struct HostOverview {
     /// Namespace and name.
     #[serde(flatten)]
     pub key: HostKey,
@@ -54,7 +54,7 @@ pub struct HostPicture {
     pub place: String,
 }
 
-impl HostPicture {
+impl HostOverview {
     /// Returns the cluster to which it is assigned.
     pub fn cluster(&self) -> Option<&ClusterKey> {
         self.assigned.as_ref().map(|assigned| &assigned.cluster)
@@ -69,12 +69,12 @@ impl HostPicture {
 }
 
 /// Lists all hosts, in the inventory's order.
-pub(super) fn pictures(
+pub(super) fn overviews(
     site: &Site,
     plan: &Plan,
     standings: &[HostStanding],
     rack_by: Option<&str>,
-) -> Vec<HostPicture> {
+) -> Vec<HostOverview> {
     let node_sets = site
         .clusters
         .values()
@@ -84,13 +84,13 @@ pub(super) fn pictures(
         .flat_map(|set| &set.topology_keys)
         .map(String::as_str)
         .collect();
-    let picture = |(host, standing): (&Host, &HostStanding)| {
+    let overview = |(host, standing): (&Host, &HostStanding)| {
         let assigned = standing.assigned.clone();
         let changes = standing.given_back_now
             || assigned
                 .as_ref()
                 .is_some_and(|assigned| is_new(assigned.how));
-        HostPicture {
+        HostOverview {
             key: host.key.clone(),
             state: standing.state,
             assigned,
@@ -115,7 +115,7 @@ pub(super) fn pictures(
         .hosts
         .iter()
         .zip(standings)
-        .map(picture)
+        .map(overview)
         .collect()
 }
 

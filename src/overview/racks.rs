@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::HostPicture;
+use super::HostOverview;
 use crate::inventory::{Host, natural};
 use crate::site::Site;
 
@@ -103,7 +103,7 @@ pub(super) fn label(site: &Site) -> Option<String> {
 }
 
 /// Returns the racks in natural order, followed by the hosts without one.
-pub(super) fn group(hosts: &[HostPicture]) -> Vec<Rack> {
+pub(super) fn group(hosts: &[HostOverview]) -> Vec<Rack> {
     let mut by_name: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
     for (index, host) in hosts.iter().enumerate() {
         by_name.entry(host.rack.as_deref()).or_default().push(index);

@@ -6,7 +6,7 @@ use kube::core::{Selector, SelectorExt};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::HostPicture;
+use super::HostOverview;
 use crate::api::names::{ClusterKey, NodeName, Role};
 use crate::inventory::Host;
 use crate::inventory::machine::AskedMachine;
@@ -40,7 +40,7 @@ pub struct Spare {
 }
 
 /// Counts the hosts of each request, in the order of the clusters.
-pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostPicture]) -> Vec<Spare> {
+pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostOverview]) -> Vec<Spare> {
     let clusters = site
         .clusters
         .values()
@@ -86,7 +86,7 @@ pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostPicture]) -> Vec<Spare>
             selector.matches(&host.labels)
                 && machine.is_none_or(|asked| eligibility::insufficient(host, asked).is_none())
         };
-        for (_, picture) in site
+        for (_, overview) in site
             .inventory
             .hosts
             .iter()
@@ -94,8 +94,8 @@ pub(super) fn by_what_is_asked(site: &Site, hosts: &[HostPicture]) -> Vec<Spare>
             .filter(|(host, _)| is_of_use(host))
         {
             spare.matching += 1;
-            spare.assigned += usize::from(picture.state == HostState::Assigned);
-            spare.free += usize::from(picture.state == HostState::Free);
+            spare.assigned += usize::from(overview.state == HostState::Assigned);
+            spare.free += usize::from(overview.state == HostState::Free);
         }
     });
     found.into_iter().map(|(.., spare)| spare).collect()
