@@ -214,7 +214,7 @@ fn an_unknown_code_is_refused_with_those_near_it() {
             &[
                 "there is no code",
                 "near it are SIP0",
-                "`sipgen explain --list` has all of them",
+                "`sipgen explain --list` lists all codes",
             ],
         );
     }

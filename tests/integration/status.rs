@@ -415,7 +415,7 @@ fn a_map_fits_the_terminal_however_narrow_it_is() {
             },
         )
         .to_string();
-        let (_, map) = text.split_once("in no racks").unwrap();
+        let (_, map) = text.split_once("hosts without racks").unwrap();
 
         let cells = map
             .lines()

@@ -137,7 +137,7 @@ fn sites_without_contexts_of_their_own_are_a_question() {
         ),
         (
             &|_: &str| context("production"),
-            "have the same `snapshot.context`",
+            "duplicate `snapshot.context`",
         ),
     ] {
         let repo = repo(settings, &clusters);

@@ -68,6 +68,6 @@ fn a_bare_repo_has_no_files_but_revisions() {
 fn nothing_is_written_from_a_revision() {
     let repo = Repo::of_fixture("quickstart");
     let run = sipgen(&repo, &["generate", "--rev", "HEAD"]).expect(2);
-    assert_says(&run.stderr, &["--rev goes with --check"]);
+    assert_says(&run.stderr, &["--rev requires --check"]);
     assert!(!repo.exists("overlays"));
 }
