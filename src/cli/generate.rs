@@ -30,9 +30,9 @@ Examples:
 /// Generate the overlays of a repo
 ///
 /// Reads the SIPClusters and BareMetalHosts of a repo, assigns hosts to clusters, and writes
-/// kustomize overlays with host labels and cluster services. Assigned hosts are never moved.
-/// Nothing is written until everything is computed; if the input has errors, nothing is written at
-/// all.
+/// kustomize overlays. They have the labels of hosts and the services of clusters. Assigned hosts
+/// stay where they are, except with --rebalance. Nothing is written until everything is computed;
+/// if the input has errors, nothing is written at all.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     from: repo::From,
 
     /// Write nothing, and exit with 1 if something would change
-    ///     ///
+    ///
     /// Changes only to the comment that names a file's input, as after a rename, do not count.
     #[arg(long)]
     check: bool,
@@ -54,19 +54,19 @@ pub(crate) struct Arguments {
     diff: bool,
 
     /// Leave clusters with errors unchanged, and generate the others
-    ///     ///
+    ///
     /// Errors that concern no single cluster, such as a duplicate host, still stop the run.
     #[arg(long)]
     keep_going: bool,
 
     /// Generate this cluster only; repeatable
-    ///     ///
+    ///
     /// Hosts and services of all other clusters stay unchanged.
     #[arg(long, value_name = "NS/NAME")]
     only: Vec<ClusterKey>,
 
     /// Replace hosts that no longer match the request, or that share a topology domain
-    ///     ///
+    ///
     /// Without it such hosts stay, with a warning. Hosts that a Machine consumes always stay, and
     /// so do provisioned machines of a Provisioning. Run with --check --diff first: the summary
     /// lists the moves.
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     rebalance: bool,
 
     /// Read staged files only
-    ///     ///
+    ///
     /// Inputs, settings, templates and the previous output come from git's index. Changes are
     /// written to the worktree, to be staged with `git add`. For pre-commit hooks, with --exit-code
     /// or --check.
@@ -82,14 +82,14 @@ pub(crate) struct Arguments {
     from_index: bool,
 
     /// Commit the generated files only
-    ///     ///
+    ///
     /// Other changes stay as they are, staged or not. Hooks run and commits are signed as usual.
     /// The message ends with the revision of the inputs. Nothing is ever pushed.
     #[arg(long, conflicts_with = "check")]
     commit: bool,
 
     /// Commit to this branch without touching worktree and index; implies --commit
-    ///     ///
+    ///
     /// A missing branch is created at HEAD, and one that is behind HEAD is fast-forwarded first. If
     /// HEAD already has the generated files, the branch is neither created nor moved. A branch
     /// whose inputs differ from those of HEAD is refused.
@@ -97,14 +97,14 @@ pub(crate) struct Arguments {
     branch: Option<String>,
 
     /// Accept a repo without SIPClusters, and release all hosts
-    ///     ///
+    ///
     /// Required once, while the output directory still has files of a cluster; later runs only
     /// warn.
     #[arg(long)]
     allow_empty: bool,
 
     /// Also print findings to stdout in a machine format; with --check, including stale files
-    ///     ///
+    ///
     /// Text messages always go to stderr.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -183,7 +183,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             told = Told::of(arguments, &sites, &runs)?;
         }
     }
-    // A commit's hooks may run sipgen, and whoever reads the output may be slow.
+    // A commit's hooks may run sipgen, and a reader of the output may be slow.
     drop(lock);
     progress.finish();
 

@@ -29,7 +29,7 @@ pub(crate) struct From {
     pub(super) site: Option<String>,
 
     /// Read this revision of the repo, such as origin/main, instead of the working tree
-    ///     ///
+    ///
     /// Inputs, settings, templates and the previous output come from the revision. The repo may be
     /// bare.
     #[arg(long, value_name = "REV")]
@@ -37,7 +37,7 @@ pub(crate) struct From {
 
     /// Read SIPClusters, hosts and Secrets from rendered manifests instead of the repo's files;
     /// repeatable, `-` is stdin
-    ///     ///
+    ///
     /// Example: `kustomize build sites/lab | sipgen generate --input -`. Settings, templates,
     /// kustomizations and the previous output come from the repo, and the repo decides which hosts
     /// it declares. See docs/inputs.md.

@@ -44,7 +44,7 @@ enum Command {
     #[command(after_long_help = "Example:\n  sipgen schema settings > .schemas/sipgen.json")]
     Settings,
     /// Print a CustomResourceDefinition as YAML
-    ///     ///
+    ///
     /// The SIPCluster definition accepts every object that the SIP operator's own definition
     /// accepts and the operator can serve.
     #[command(after_long_help = "Example:\n  sipgen schema crd | kubectl apply --server-side -f -")]

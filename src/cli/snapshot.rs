@@ -103,7 +103,7 @@ pub(crate) struct Arguments {
     branch: Option<String>,
 
     /// Print the RBAC objects that allow a ServiceAccount to take snapshots, and exit
-    ///     ///
+    ///
     /// If the repo has a snapshot, access is limited to the Secrets that its hosts name.
     #[arg(long, conflicts_with_all = ["check", "diff", "commit", "branch"])]
     rbac: bool,

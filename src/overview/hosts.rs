@@ -30,10 +30,10 @@ pub struct HostOverview {
     /// True if this run assigns or releases it.
     #[serde(skip_serializing_if = "is_false")]
     pub changes: bool,
-    /// True if it has an error, whoever owns it.
+    /// True if it has an error, assigned or not.
     #[serde(skip_serializing_if = "is_false")]
     pub failed: bool,
-    /// True if it is being deleted, whoever owns it.
+    /// True if it is being deleted, assigned or not.
     #[serde(skip_serializing_if = "is_false")]
     pub deleting: bool,
     /// Reason why no cluster can claim it, completing the sentence "the host …".
