@@ -176,11 +176,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let is_idle = commit.as_ref().is_some_and(|commit| commit.is_idle(&runs));
     let writes = may_write && !is_idle;
     // Findings quote the lines that were read, so they are formatted before the files change.
-    let mut told = Told::of(arguments, &sites, &runs)?;
+    let mut formatted = Formatted::of(arguments, &sites, &runs)?;
     if writes {
         progress.show_writing();
         if !write(&mut runs, arguments.from_index)? {
-            told = Told::of(arguments, &sites, &runs)?;
+            formatted = Formatted::of(arguments, &sites, &runs)?;
         }
     }
     // A commit's hooks may run sipgen, and a reader of the output may be slow.
@@ -192,8 +192,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.diff && may_change {
         print(report::diff(&changes));
     }
-    told.results.iter().for_each(print_document);
-    say(told.findings);
+    formatted.results.iter().for_each(print_document);
+    say(formatted.findings);
     for (site, generated) in &runs {
         if sites.single().is_none() {
             say(report::site(&site.name));
@@ -217,7 +217,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 ));
             }
             if changed {
-                say(report::how_to_mend(
+                say(report::stale_help(
                     &arguments.remedy(&runs, chosen.files.root()),
                 ));
             }
@@ -363,13 +363,13 @@ fn write(runs: &mut Runs<'_>, from_index: bool) -> Result<bool, Failure> {
 }
 
 /// Formatted findings.
-struct Told {
+struct Formatted {
     findings: Text,
     /// Machine format, if one is requested.
     results: Option<Document>,
 }
 
-impl Told {
+impl Formatted {
     fn of(arguments: &Arguments, sites: &Sites, runs: &Runs<'_>) -> Result<Self, Failure> {
         let (found, _) = repo::findings(sites, runs);
         let findings = report::findings(&found, &sites.repo);

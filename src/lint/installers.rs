@@ -10,7 +10,7 @@ use crate::settings::provisioning::{DEFAULT_IMAGE, InventoryFormat};
 use crate::site::Site;
 
 /// Checks the installations of Provisionings.
-pub(super) fn doubtful(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
+pub(super) fn failing(site: &Site, clusters: &[&Cluster]) -> Vec<Finding> {
     let installed = clusters
         .iter()
         .filter_map(|cluster| Some((*cluster, cluster.installation.as_ref()?)));

@@ -58,13 +58,13 @@ pub struct Except {
 pub fn lint(site: &Site, except: &Except) -> Vec<Finding> {
     let node_sets = NodeSets::new(site, except);
     let mut findings = selectors::unmatched(&node_sets);
-    findings.extend(topology_keys::unborne(&node_sets));
+    findings.extend(topology_keys::without_label(&node_sets));
     findings.extend(counts::beyond_reach(&node_sets));
     findings.extend(machines::beyond_reach(site, &node_sets.clusters, except));
     findings.extend(contention::contended(&node_sets));
     findings.extend(interfaces::unknown(&node_sets));
     findings.extend(load_balancers::without_node_set(&node_sets.clusters));
-    findings.extend(installers::doubtful(site, &node_sets.clusters));
+    findings.extend(installers::failing(site, &node_sets.clusters));
     findings.extend(addresses::of_hosts(site, &node_sets.clusters));
     findings.extend(network_data::unnamed(site));
     findings.extend(network_data::missing(&node_sets));

@@ -12,7 +12,7 @@ use crate::plan::eligibility::domain;
 const HOSTS_ASKED: usize = 100;
 
 /// Finds topology keys that no matching host has as a label.
-pub(super) fn unborne(node_sets: &NodeSets<'_>) -> Vec<Finding> {
+pub(super) fn without_label(node_sets: &NodeSets<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut known: HashMap<(usize, &str), bool> = HashMap::new();
     for set in node_sets
@@ -25,10 +25,10 @@ pub(super) fn unborne(node_sets: &NodeSets<'_>) -> Vec<Finding> {
             .iter()
             .zip(&set.node_set.topology_routes)
         {
-            let is_borne = known
+            let is_present = known
                 .entry((set.pool, key))
                 .or_insert_with(|| node_sets.hosts(set).any(|host| domain(host, key).is_some()));
-            if !*is_borne {
+            if !*is_present {
                 findings.push(describe(set, key, route, node_sets));
             }
         }

@@ -67,7 +67,7 @@ pub use problem::{ExplainedCode, Problem, ProblemPlace, ProblemSeverity, Validat
 pub use proposals::proposals;
 pub use results::Results;
 pub use sarif::sarif;
-pub use stale::{how_to_mend, renamed_inputs, stale, stale_files};
+pub use stale::{renamed_inputs, stale, stale_files, stale_help};
 pub use status::status;
 pub use summary::{failure, summary, summary_of_sites};
 pub use text::Text;

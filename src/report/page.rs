@@ -38,13 +38,13 @@ const PLACES_SHOWN: usize = 10;
 struct Data<'a> {
     #[serde(rename = "picture")]
     overview: &'a Overview,
-    findings: Vec<ToldFinding<'a>>,
+    findings: Vec<PageFinding<'a>>,
     /// Number of omitted findings.
     more_findings: usize,
 }
 
 #[derive(Serialize)]
-struct ToldFinding<'a> {
+struct PageFinding<'a> {
     error: bool,
     code: &'static str,
     message: &'a str,
@@ -65,13 +65,13 @@ pub fn page(
     let mut by_severity: Vec<&Finding> = findings.iter().collect();
     by_severity.sort_by_key(|finding| finding.severity);
     let mut texts = Texts::new(files);
-    let told = by_severity.iter().take(FINDINGS_SHOWN).map(|finding| {
+    let shown = by_severity.iter().take(FINDINGS_SHOWN).map(|finding| {
         let place = |(place, what): &(_, Option<String>)| {
             let position = texts.position(place).to_string();
             what.as_ref()
                 .map_or(position.clone(), |what| format!("{position} ({what})"))
         };
-        ToldFinding {
+        PageFinding {
             code: finding.code.id(),
             error: finding.severity == Severity::Error,
             message: &finding.message,
@@ -84,11 +84,11 @@ pub fn page(
                 .collect(),
         }
     });
-    let findings_told: Vec<ToldFinding<'_>> = told.collect();
-    let more_findings = findings.len() - findings_told.len();
+    let page_findings: Vec<PageFinding<'_>> = shown.collect();
+    let more_findings = findings.len() - page_findings.len();
     let data = json_inside(&Data {
         overview,
-        findings: findings_told,
+        findings: page_findings,
         more_findings,
     })?;
     let script = one_script(&SCRIPTS);

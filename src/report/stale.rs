@@ -59,7 +59,7 @@ pub fn renamed_inputs(changes: &Changes, command: &str) -> Text {
 }
 
 /// Formats the fix for stale files.
-pub fn how_to_mend(remedy: &str) -> Text {
+pub fn stale_help(remedy: &str) -> Text {
     format!("{} {}\n", styled(FAINT, "help:"), one_line(remedy)).into()
 }
 
